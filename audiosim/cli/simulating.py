@@ -92,7 +92,7 @@ def simulate(
 
     `audiosim simulate my-demo --judgments my-demo/truth.qrels --compare --stopping-rule judgments=100`
 
-    `audiosim simulate my-demo --judgments my-demo/truth.qrels --peers means,mtc,gp --at 50,100`
+    `audiosim simulate my-demo --judgments my-demo/truth.qrels --peers means,mtc,gp --at 25,50`
     """
     if compare and repeats is not None:
         raise InputError("--compare and --repeat cannot be combined; repeat one rule after the other")

@@ -236,6 +236,7 @@ def test_all_are_checked_by_one_command(command):
         "estimator sample of audiosim-sample keeps its contract",
         "measure HIT of audiosim-sample keeps its contract",
         "feature fTOP of audiosim-sample keeps its contract",
+        "kind of evidence shelf of audiosim-sample keeps its contract",
         "decoder au of audiosim-sample keeps its contract",
         "selection rule even of audiosim-sample keeps its contract",
         "stopping rule winner of audiosim-sample keeps its contract",
@@ -247,7 +248,7 @@ def test_all_are_checked_by_one_command(command):
 def test_a_name_that_cannot_be_checked_is_one_line(command):
     code, out, err = command("audiosim.plugins", "nobody")
     assert (code, out) == (1, "")
-    others = "sample, HIT, fTOP, au, even, winner, firsts"
+    others = "sample, HIT, fTOP, shelf, au, even, winner, firsts"
     assert err == f"audiosim: nothing is called 'nobody'; other packages have installed {others}\n"
 
 
