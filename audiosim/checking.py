@@ -1,11 +1,13 @@
 """Check of a collection: what was read and taken for what, and what looks like a mistake."""
 
+from collections.abc import Sequence, Set
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.inspection import inspect
+from audiosim.corpus.judge_files import MachineJudge
 from audiosim.corpus.model import Scale, retrieved_by
 from audiosim.corpus.run_facts import RunFacts
 from audiosim.showing import frame_of, notebook_html
@@ -39,6 +41,26 @@ class DocumentFacts:
     indexed: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class MachineFacts:
+    """Grades of a machine, down to the cutoff.
+
+    judge   its name
+    maker   team or system that made it; empty: nothing is said
+    graded  number of retrieved pairs that it grades
+    levels  number of different grades among them
+    low     the lowest
+    high    the highest
+    """
+
+    judge: str
+    maker: str
+    graded: int
+    levels: int
+    low: float
+    high: float
+
+
 @dataclass(frozen=True, eq=False)
 class CollectionCheck:
     """Contents of a collection as they were read, and its likely mistakes.
@@ -52,6 +74,7 @@ class CollectionCheck:
     pool        number of retrieved pairs
     comparisons  number of answers about two documents of a query
     documents   what is known of them
+    judges      what was read of each machine that judges
     problems    a sentence for each thing that looks wrong
     notes       a sentence for each thing that was guessed, or that is worth knowing
     """
@@ -65,6 +88,7 @@ class CollectionCheck:
     pool: int
     comparisons: int
     documents: DocumentFacts
+    judges: tuple[MachineFacts, ...]
     problems: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -93,6 +117,7 @@ class CollectionCheck:
             "pool": self.pool,
             "comparisons": self.comparisons,
             "documents": asdict(self.documents),
+            "judges": [asdict(one) for one in self.judges],
             "problems": list(self.problems),
             "notes": list(self.notes),
         }
@@ -118,6 +143,7 @@ def check(collection: str | Path | Collection, *, folder: str | Path | None = No
         folder, collection = collection, Collection.load(collection, partial=True)
     found = inspect(collection)
     pairs = {(query, one) for query, some in retrieved_by(collection.runs, collection.cutoff).items() for one in some}
+    judges = tuple(facts for judge in collection.judges if (facts := _graded(judge, pairs)) is not None)
     documents, sounds = _documents(collection, {one for _, one in pairs} | _asked(collection), folder)
     return CollectionCheck(
         collection=collection.name,
@@ -129,9 +155,31 @@ def check(collection: str | Path | Collection, *, folder: str | Path | None = No
         pool=len(pairs),
         comparisons=len(collection.comparisons),
         documents=documents,
-        problems=(*found.problems, *sounds),
-        notes=(*collection.guesses, *found.notes),
+        judges=judges,
+        problems=(*found.problems, *sounds, *_silent(judges)),
+        notes=(*collection.guesses, *found.notes, *(_taken_for(one, len(pairs)) for one in judges)),
     )
+
+
+def _graded(judge: MachineJudge, pairs: Set[tuple[str, str]]) -> MachineFacts | None:
+    """Facts about a machine; None where it grades no pair down to the cutoff."""
+    grades = [grade for pair, grade in zip(judge.pairs, judge.grades.tolist(), strict=True) if pair in pairs]
+    if not grades:
+        return None
+    return MachineFacts(judge.name, judge.maker, len(grades), len(set(grades)), min(grades), max(grades))
+
+
+def _silent(judges: Sequence[MachineFacts]) -> list[str]:
+    return [
+        f"judge {one.judge} gives every pair the grade {one.low:g}: it tells nothing"
+        for one in judges
+        if one.levels < 2
+    ]
+
+
+def _taken_for(one: MachineFacts, pool: int) -> str:
+    maker = f", made by {one.maker}" if one.maker else ""
+    return f"judge {one.judge} grades {one.graded:,} of {pool:,} pairs from {one.low:g} to {one.high:g}{maker}"
 
 
 def _asked(collection: Collection) -> set[str]:

@@ -8,7 +8,7 @@ the machine's grades alone, and by both, what both state less what is right, and
 that hold. The prior of slopes is that of the other collections, which `models/make_judges.py` prints.
 
 Then one team is favoured: 1.5 standard deviations are added to the grades of all that its systems retrieved. Printed
-are how often one of its systems is said to be favoured, how many others are, and how often the score of a favoured
+are how often it is said to be favoured, how many other teams are, and how often the score of a favoured
 system is stated above its interval's reach.
 """
 
@@ -31,9 +31,8 @@ from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.evidence_kind import EvidenceKind
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.machine_evidence import SlopePrior, machine_kind, usual_slopes
-from audiosim.relevance.machine_reports import favours_of
+from audiosim.relevance.machine_reports import machine_reports
 from audiosim.simulation.parts import draw_parts
-from audiosim.stats.multivariate import Moments
 
 COUNTS = (0, 25, 50, 100, 200, 400)
 ADDED = 1.5  # standard deviations, to all that a team's systems retrieved
@@ -144,19 +143,13 @@ def favourites(name: str, collection: Collection, parts: int) -> Iterator[tuple[
                 ranking, _, pool, *_ = estimated(own, seen, [kind_for(name)], depth)
                 _, _, _, alone, _ = estimated(bare, seen, [], depth)
                 ours = np.array([collection.team(system) == team for system in pool.systems])
-                weights, belief = mean_weights(pool, pool.found), alone.predict(seen)
-                unit = float(np.sqrt(np.mean(belief.prior.variance[pool.found])))
-                people = belief.gains.project(weights)
-                scaled = Moments(people.mean / unit, people.covariance / unit**2)
-                (machine,) = machine_grades(pool)
-                said = favours_of(pool.systems, machine.scores, scaled)
-                sure = {one.system for one in said if one.sure and one.size[0] > 0}
-                there = {system for system, own_ in zip(pool.systems, ours, strict=True) if own_}
+                (report,) = machine_reports(pool, alone.predict(seen), [(judge.name, alone.predict(seen))])
+                sure = {one.team for one in report.favours if one.sure and one.size[0] > 0}
                 low = ranking.interval()[0]
                 yield (
                     judge.name,
                     count,
-                    np.array([bool(sure & there), len(sure - there), np.mean(low[ours] > truth[ours])]),
+                    np.array([team in sure, len(sure - {team}), np.mean(low[ours] > truth[ours])]),
                 )
 
 

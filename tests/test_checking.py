@@ -124,3 +124,19 @@ def test_a_scale_is_said_once_on_any_command(run, folder):
     code, _, err = run("evaluate", folder, "--scale", "loud")
     assert code == 2
     assert "unknown scale 'loud'" in err
+
+
+def test_what_each_machine_s_grades_were_taken_for_is_said_and_one_that_says_nothing_is_a_problem(tiny):
+    pairs = [(query, documents[0]) for query, documents in tiny.runs[0].rankings.items()]
+    some = dict(zip(pairs, range(len(pairs)), strict=True))
+    own = tiny.runs[0].system
+    known = tiny.with_judge("gpt", some, own).with_judge("dull", dict.fromkeys(pairs, 2.0))
+    found = audiosim.check(known)
+    gpt, dull = found.judges
+    assert (gpt.judge, gpt.maker, gpt.graded, gpt.low, gpt.high) == ("gpt", own, len(pairs), 0, len(pairs) - 1)
+    assert (
+        f"judge gpt grades {len(pairs)} of {found.pool} pairs from 0 to {len(pairs) - 1}, made by {own}" in found.notes
+    )
+    assert dull.levels == 1
+    assert "judge dull gives every pair the grade 2: it tells nothing" in found.problems
+    assert found.to_dict()["judges"][0]["judge"] == "gpt"

@@ -310,3 +310,15 @@ def test_every_command_has_a_function_and_it_takes_what_the_command_takes_in_its
         if name is not None:
             assert callable(getattr(audiosim, name)), command
             assert f"audiosim.{name}(" in page, command
+
+
+@pytest.mark.slow
+def test_judges_is_the_command_of_its_name_and_is_tabled_and_drawn(run, judged, tmp_path):
+    known = replace(judged, documents={}, judgments=judged.judgments[:120])
+    known = known.with_judge("gpt", {one.pair: min(100, one.grade + 10) for one in judged.judgments})
+    known.save(tmp_path / "mine")
+    found = audiosim.judges(tmp_path / "mine")
+    assert found.to_dict() == said(run, "judges", tmp_path / "mine")
+    assert repr(found) == "1 people and 1 machines who judge"
+    assert list(found.to_frame().index) == ["", "gpt"]
+    assert len(found.plot().get_yticklabels()) == 2

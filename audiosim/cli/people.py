@@ -1,12 +1,8 @@
 """The command that says how each person, and each machine, judges."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from audiosim.cli import options
 from audiosim.corpus.pool import build_pool
-from audiosim.errors import InputError
-from audiosim.relevance.who_judges import reports_on_machines, reports_on_people
+from audiosim.relevance.who_judges import Judges
 from audiosim.report.judges_view import judges_view
 
 
@@ -33,16 +29,6 @@ def judges(
     `audiosim judges my-collection --format json`
     """
     collection = options.load_collection(folder, judgments, system_from, same_artist, scale)
-    pool = build_pool(collection, None)
-    people = [one.to_dict() for one in reports_on_people(pool, collection.judgments)]
-    machines = [one.to_dict() for one in reports_on_machines(pool, collection.judgments)]
-    if not people and not machines:
-        raise InputError(f"nobody has judged a pair of {collection.name}, and no machine has")
-    rows = [*people, *machines]
-    options.print_result(form, rows, _flat(rows), lambda: judges_view(people, machines))
-
-
-def _flat(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of equal columns, without lists."""
-    columns = dict.fromkeys(key for row in rows for key, value in row.items() if not isinstance(value, list))
-    return [{key: row.get(key) for key in columns} for row in rows]
+    found = Judges.of(build_pool(collection), collection.judgments)
+    people, machines = ([one.to_dict() for one in some] for some in (found.people, found.machines))
+    options.print_result(form, found.to_dict(), found.flat_rows(), lambda: judges_view(people, machines))

@@ -1,11 +1,12 @@
 """Reports on machines that judge: leniency, favourites, agreement with people, and the judgments that each is worth.
 
-Each is held against what people's judgments, and nothing that any machine says, tell of the systems: scores p, in
-deviations of a grade, with their posterior. A machine's mean grades of systems, in deviations of its grades, are
+Favourites are told from the pairs that people judged: where y is their grade and e the machine's, both standardised,
+and R says which teams retrieved a pair,
 
-    S = b p + t,   b ~ N(response),   t ~ N(0, d^2),   ln d ~ N(favour)
+    e = a + b y + sum over teams t of R_it f_t + u_q + noise,   f ~ N(0, d^2),   ln d ~ N(favour)
 
-and t_k, its favour for system k, has the posterior of that, b and d integrated out on a grid.
+f_t, what the machine adds to all that a team retrieved, has the posterior of that, d integrated out on a grid. What it
+agrees with, and what it is worth, is told by scores of systems as judgments and no machine have them.
 """
 
 from collections.abc import Sequence
@@ -26,7 +27,11 @@ from audiosim.relevance.machine_evidence import usual_slopes
 from audiosim.stats.multivariate import Moments
 
 REACH = 1.959964  # standard errors of a 95 % interval
-RESPONSES = np.linspace(-0.5, 2.5, 31)
+MOST = 2000  # judged pairs that favourites are told from
+FEWEST = 10  # of them
+OF_QUERY = 0.2  # share of the noise of a machine that pairs of a query have in common
+WIDE = 100.0  # variance of what is not known of a and b
+LEFT_OVER = 0.1  # of a favour that grades with noise cannot tell from quality: good teams seem favoured by so much
 FAVOURS = np.geomspace(0.02, 2.0, 24)
 DRAWS = 400
 STEPS = (
@@ -49,13 +54,13 @@ Bounds = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Favour:
-    """Grades that a machine gives to a system beyond what it gives to others that people grade alike.
+    """Grades that a machine adds to all that a team retrieved, beyond what people see in it.
 
     size  in standard deviations of its grades, with a 95 % interval
     sure  whether an interval that holds for all systems at once is beyond 0
     """
 
-    system: str
+    team: str
     size: Bounds
     sure: bool
 
@@ -68,9 +73,9 @@ class MachineReport:
     judgments  pairs of the pool that it grades
     severity   by how much its grades are above people's, as a share of the scale; None where its scale is another
     agreement  correlation of its mean grades of systems with people's scores
-    favours    of all systems, the surest first
+    favours    of all teams, the surest first
     maker      team or system that made it; empty: nothing is said
-    made       systems of its maker
+    made       team of its maker
     worth      further judgments of people that it saves now, beside those made
     """
 
@@ -80,21 +85,21 @@ class MachineReport:
     agreement: Bounds
     favours: tuple[Favour, ...]
     maker: str
-    made: frozenset[str]
+    made: str
     worth: Bounds
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """Sentences on the systems that it surely favours or disfavours, its maker's first."""
-        said = sorted((one for one in self.favours if one.sure), key=lambda one: one.system not in self.made)
+        """Sentences on the teams whose results it surely favours or disfavours, its maker's first."""
+        said = sorted((one for one in self.favours if one.sure), key=lambda one: one.team != self.made)
         return tuple(self._sentence(one) for one in said)
 
     def _sentence(self, one: Favour) -> str:
         verb = "favours" if one.size[0] > 0 else "disfavours"
-        whose = f", of its own maker {self.maker}," if one.system in self.made else ""
+        whose = f", of its own maker {self.maker}," if one.team == self.made else ""
         middle, low, high = (abs(value) for value in one.size)
         low, high = min(low, high), max(low, high)
-        return f"{self.judge} {verb} {one.system}{whose} by {middle:.2f} ({low:.2f} to {high:.2f}) of its deviations"
+        return f"{self.judge} {verb} {one.team}{whose} by {middle:.2f} ({low:.2f} to {high:.2f}) of its deviations"
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values, ready for JSON."""
@@ -111,12 +116,12 @@ class MachineReport:
             middle, low, high = values or (None, None, None)
             found |= {name: middle, f"{name}_low": low, f"{name}_high": high}
             if name == "noise":
-                found["favours"] = None if surest is None else surest.system
-        systems = [
-            {"system": one.system, "taste": one.size[0], "low": one.size[1], "high": one.size[2], "sure": one.sure}
+                found["favours"] = None if surest is None else surest.team
+        teams = [
+            {"team": one.team, "taste": one.size[0], "low": one.size[1], "high": one.size[2], "sure": one.sure}
             for one in self.favours
         ]
-        return found | {"maker": self.maker or None, "systems": systems, "findings": list(self.findings)}
+        return found | {"maker": self.maker or None, "teams": teams, "findings": list(self.findings)}
 
 
 def machine_reports(pool: Pool, without: Belief, beside: Sequence[tuple[str, Belief]]) -> list[MachineReport]:
@@ -135,7 +140,7 @@ def machine_reports(pool: Pool, without: Belief, beside: Sequence[tuple[str, Bel
     found = []
     for machine in machine_grades(pool):
         judge = judges[machine.name]
-        made = frozenset(pool.systems[k] for k in _systems_of(pool, judge.maker))
+        made = _team_of(pool, judge.maker)
         sure = _confidence(beliefs[machine.name].gains.project(weights))
         found.append(
             MachineReport(
@@ -143,7 +148,7 @@ def machine_reports(pool: Pool, without: Belief, beside: Sequence[tuple[str, Bel
                 int((machine.known & pool.found).sum()),
                 _severity(pool, judge, machine, without),
                 _agreement(machine.scores, scaled),
-                favours_of(pool.systems, machine.scores, scaled),
+                _favours(pool, machine, without),
                 judge.maker,
                 made,
                 _worth(curve, sure, int((~without.judged & pool.found).sum())),
@@ -152,42 +157,55 @@ def machine_reports(pool: Pool, without: Belief, beside: Sequence[tuple[str, Bel
     return found
 
 
-def favours_of(systems: Sequence[str], scores: Array, people: Moments) -> tuple[Favour, ...]:
-    """Favours of a machine for systems, the surest first.
+def favours_of(
+    teams: Sequence[str], retrieved: Array, query: Integers, said: Array, people: Array
+) -> tuple[Favour, ...]:
+    """Favours of a machine for teams, the surest first.
 
-    scores  (s,) mean grades of systems by the machine
-    people  their scores, in deviations of a grade
+    retrieved  (J, t) 1 where a team retrieved a judged pair
+    query      (J,) code of the pair's query
+    said       (J,) grades by the machine, in its standard deviations
+    people     (J,) grades by people
     """
-    prior, count = usual_slopes(), len(scores)
+    prior, count = usual_slopes(), len(teams)
     if count < 2:
         return ()
-    centring = np.eye(count) - 1 / count
-    mean, covariance = centring @ people.mean, centring @ people.covariance @ centring
+    if len(said) < FEWEST or people.std() == 0 or said.std() == 0:
+        return tuple(Favour(name, _interval(0.0, prior.favour[0]), False) for name in teams)
+    fixed = np.column_stack([np.ones(len(said)), (people - people.mean()) / people.std()])
+    noise = max(1e-3, float((said - fixed @ np.linalg.lstsq(fixed, said, rcond=None)[0]).var()))
+    rest = noise * ((1 - OF_QUERY) * np.eye(len(said)) + OF_QUERY * (query[:, None] == query)) + WIDE * fixed @ fixed.T
+    inverse, whole = np.linalg.inv(rest), retrieved - retrieved.mean(axis=0)
+    gram, told = whole.T @ inverse @ whole, whole.T @ inverse @ said
     weights, middles, variances = [], [], []
-    for response in RESPONSES:
-        for favour in FAVOURS:
-            # Along the mean of all, of which nothing is asked, any variance does.
-            total = response**2 * covariance + favour**2 * centring + 1 / count
-            left = scores - response * mean
-            inverse = np.linalg.inv(total)
-            weights.append(
-                -0.5 * (left @ inverse @ left + np.linalg.slogdet(total)[1])
-                - 0.5 * ((response - prior.response[0]) / prior.response[1]) ** 2
-                - 0.5 * ((np.log(favour / prior.favour[0])) / prior.favour[1]) ** 2
-            )
-            middles.append(favour**2 * centring @ inverse @ left)
-            variances.append(np.diagonal(favour**2 * centring - favour**4 * centring @ inverse @ centring))
+    for favour in FAVOURS:
+        precision = gram + np.eye(count) / favour**2
+        covariance = np.linalg.inv(precision)
+        # Of the likelihood what depends on d: Woodbury's identity.
+        fit = told @ covariance @ told - np.linalg.slogdet(precision)[1] - 2 * count * np.log(favour)
+        weights.append(0.5 * fit - 0.5 * (np.log(favour / prior.favour[0]) / prior.favour[1]) ** 2)
+        middles.append(covariance @ told)
+        variances.append(np.diagonal(covariance))
     chance = np.exp(np.array(weights) - max(weights))
     chance /= chance.sum()
     middle = chance @ np.array(middles)
-    deviation = np.sqrt(np.maximum(1e-12, chance @ (np.array(variances) + np.array(middles) ** 2) - middle**2))
+    spread = chance @ (np.array(variances) + np.array(middles) ** 2) - middle**2
+    deviation = np.sqrt(np.maximum(0, spread) + LEFT_OVER**2)
     together = float(ndtri(1 - 0.025 / count))
     found = [
         Favour(name, _interval(m, d), bool(abs(m) > together * d))
-        for name, m, d in zip(systems, middle.tolist(), deviation.tolist(), strict=True)
+        for name, m, d in zip(teams, middle.tolist(), deviation.tolist(), strict=True)
     ]
-    order = np.argsort(-np.abs(middle / deviation), kind="stable")
-    return tuple(found[k] for k in order)
+    return tuple(found[k] for k in np.argsort(-np.abs(middle / deviation), kind="stable"))
+
+
+def _favours(pool: Pool, machine: MachineGrades, people: Belief) -> tuple[Favour, ...]:
+    """Favours of a machine for the teams of a pool, by the first judged pairs that it grades."""
+    judged = np.flatnonzero(people.judged & machine.known & pool.found)[:MOST]
+    teams = tuple(dict.fromkeys(pool.team_names))
+    of_team = np.array([[name == team for name in pool.team_names] for team in teams], dtype=np.float64)
+    retrieved = (of_team @ pool.retrieved[:, judged].toarray() > 0).T.astype(np.float64)
+    return favours_of(teams, retrieved, pool.query[judged], machine.parts.sum(axis=1)[judged], people.grades[judged])
 
 
 def _severity(pool: Pool, judge: MachineJudge, machine: MachineGrades, people: Belief) -> Bounds | None:
@@ -271,11 +289,11 @@ def _worth(curve: list[tuple[int, Array]], sure: float, left: int) -> Bounds:
     return ends[0], ends[1], ends[2]
 
 
-def _systems_of(pool: Pool, maker: str) -> Integers:
-    """Places of the systems that a maker, a system or a team, stands for."""
+def _team_of(pool: Pool, maker: str) -> str:
+    """Team that a maker, a system or a team, stands for; empty where it stands for none."""
     if maker in pool.systems:
-        return np.array([pool.systems.index(maker)])
-    return np.array([k for k, name in enumerate(pool.team_names) if name == maker], dtype=np.int64)
+        return pool.team_names[pool.systems.index(maker)]
+    return maker if maker in pool.team_names else ""
 
 
 def _interval(middle: float, deviation: float) -> Bounds:

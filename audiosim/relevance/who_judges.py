@@ -1,11 +1,16 @@
 """Reports on all who judge a collection: people first, then machines."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from audiosim.corpus.given import as_collection
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.model import Judgment
-from audiosim.corpus.pool import Pool
+from audiosim.corpus.pool import Pool, build_pool
+from audiosim.errors import InputError
 from audiosim.features.machines import machine_grades
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import JOINT, estimator_of
@@ -17,6 +22,71 @@ from audiosim.relevance.judges import Panel
 from audiosim.relevance.machine_evidence import MACHINE_KIND
 from audiosim.relevance.machine_reports import MachineReport, machine_reports
 from audiosim.relevance.relearning import after_judgments
+from audiosim.showing import frame_of, notebook_html
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False)
+class Judges:
+    """Reports on all who judge a collection.
+
+    people    in the order of their first judgments
+    machines  in the order of the collection
+    """
+
+    people: tuple[JudgeReport, ...]
+    machines: tuple[MachineReport, ...]
+
+    @classmethod
+    def of(cls, pool: Pool, judgments: Sequence[Judgment]) -> "Judges":
+        """Those of a pool; InputError where nobody judged, and no machine."""
+        found = cls(tuple(reports_on_people(pool, judgments)), tuple(reports_on_machines(pool, judgments)))
+        if not found.people and not found.machines:
+            raise InputError(f"nobody has judged a pair of {pool.collection}, and no machine has")
+        return found
+
+    def __repr__(self) -> str:
+        return f"{len(self.people)} people and {len(self.machines)} machines who judge"
+
+    def _repr_html_(self) -> str:
+        """The reports as notebooks show them: one line, and a table."""
+        return notebook_html(repr(self), self.to_frame)
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """The reports as plain values, ready for JSON."""
+        return [*(one.to_dict() for one in self.people), *(one.to_dict() for one in self.machines)]
+
+    def flat_rows(self) -> list[dict[str, Any]]:
+        """The reports with equal columns, without lists."""
+        rows = self.to_dict()
+        columns = dict.fromkeys(key for row in rows for key, value in row.items() if not isinstance(value, list))
+        return [{key: row.get(key) for key in columns} for row in rows]
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The reports as a pandas table, indexed by judge."""
+        return frame_of(self.flat_rows(), index="judge")
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Severity of each with its interval, of machines on another scale none; new axes where None."""
+        from audiosim.drawing import draw_intervals
+
+        told = [(one.judge, one.severity) for one in self.people]
+        told += [(one.judge, one.severity) for one in self.machines if one.severity is not None]
+        middle, low, high = np.array([severity for _, severity in told], dtype=np.float64).reshape(-1, 3).T
+        return draw_intervals([name for name, _ in told], low, middle, high, "severity, as a share of the scale", axes)
+
+
+def judges(collection: object, *, judgments: object = None) -> Judges:
+    """Report how people and machines judge a collection: severity, favourites, and what their judgments are worth.
+
+    collection  or its folder, or runs in memory
+    judgments   in memory, or a file; None: the collection's own
+    """
+    found = as_collection(collection, judgments)
+    return Judges.of(build_pool(found), found.judgments)
 
 
 def reports_on_people(pool: Pool, judgments: Sequence[Judgment]) -> list[JudgeReport]:

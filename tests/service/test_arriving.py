@@ -338,6 +338,8 @@ def test_over_http_a_recording_and_a_run_come_and_are_answered_for(commanded, pl
         assert (sent.status_code, sent.json()["judge"], sent.json()["grades"]) == (201, "gpt", 5)
         assert client.predict("music", [("d0", "d2")]).evidence == ["output, genre, sound, gpt"]
         assert http.post("/v1/collections/music/judges/gpt", content=b"nothing").status_code == 422
+        (report,) = http.get("/v1/collections/music/judges").json()["judges"]
+        assert (report["judge"], report["kind"], report["judgments"]) == ("gpt", "machine", 5)
         assert http.get("/v1/documents/new/sound").content == sound
         assert (
             http.post(
