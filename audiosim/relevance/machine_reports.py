@@ -176,15 +176,15 @@ def favours_of(
     noise = max(1e-3, float((said - fixed @ np.linalg.lstsq(fixed, said, rcond=None)[0]).var()))
     rest = noise * ((1 - OF_QUERY) * np.eye(len(said)) + OF_QUERY * (query[:, None] == query)) + WIDE * fixed @ fixed.T
     inverse, whole = np.linalg.inv(rest), retrieved - retrieved.mean(axis=0)
-    gram, told = whole.T @ inverse @ whole, whole.T @ inverse @ said
+    gram, moments = whole.T @ inverse @ whole, whole.T @ inverse @ said
     weights, middles, variances = [], [], []
     for favour in FAVOURS:
         precision = gram + np.eye(count) / favour**2
         covariance = np.linalg.inv(precision)
         # Of the likelihood what depends on d: Woodbury's identity.
-        fit = told @ covariance @ told - np.linalg.slogdet(precision)[1] - 2 * count * np.log(favour)
+        fit = moments @ covariance @ moments - np.linalg.slogdet(precision)[1] - 2 * count * np.log(favour)
         weights.append(0.5 * fit - 0.5 * (np.log(favour / prior.favour[0]) / prior.favour[1]) ** 2)
-        middles.append(covariance @ told)
+        middles.append(covariance @ moments)
         variances.append(np.diagonal(covariance))
     chance = np.exp(np.array(weights) - max(weights))
     chance /= chance.sum()

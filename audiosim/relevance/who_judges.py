@@ -73,10 +73,10 @@ class Judges:
         """Severity of each with its interval, of machines on another scale none; new axes where None."""
         from audiosim.drawing import draw_intervals
 
-        told = [(one.judge, one.severity) for one in self.people]
-        told += [(one.judge, one.severity) for one in self.machines if one.severity is not None]
-        middle, low, high = np.array([severity for _, severity in told], dtype=np.float64).reshape(-1, 3).T
-        return draw_intervals([name for name, _ in told], low, middle, high, "severity, as a share of the scale", axes)
+        known = [(one.judge, one.severity) for one in self.people]
+        known += [(one.judge, one.severity) for one in self.machines if one.severity is not None]
+        middle, low, high = np.array([severity for _, severity in known], dtype=np.float64).reshape(-1, 3).T
+        return draw_intervals([name for name, _ in known], low, middle, high, "severity, as a share of the scale", axes)
 
 
 def judges(collection: object, *, judgments: object = None) -> Judges:
