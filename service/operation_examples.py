@@ -7,7 +7,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.relevance.published import Model
 from service.served import Served
 
-ASSESSOR, SYSTEM, RECORDING = "ann", "my-system", "my-recording"
+ASSESSOR, SYSTEM, RECORDING, JUDGE = "ann", "my-system", "my-recording", "my-machine"
 FEATURES = 1000  # more than a model has: one without any comes last
 JSON, CSV, TEXT = "application/json", "text/csv", "text/plain"
 
@@ -41,6 +41,8 @@ def examples_of(served: Served) -> dict[str, RequestExample]:
     made = {name: RequestExample({}, {JSON: body(named)}) for name, body in BODIES.items()}
     made["import_judgments"] = RequestExample({}, {CSV: _judgments(named)})
     made["take_runs"] = RequestExample({"partial": True}, {TEXT: f"{named.query} Q0 {named.document} 1 1.0 {SYSTEM}\n"})
+    grades = f"query\tdocument\tgrade\n{named.query}\t{named.document}\t{named.grade:g}\n"
+    made["take_judge"] = RequestExample({"judge": JUDGE}, {TEXT: grades})
     made["show_import"] = RequestExample({"number": 1}, {})
     made["show_answers"] = RequestExample({"assessor": ASSESSOR}, {})
     for name in ("model_version_metadata", "model_version_ready", "infer_version"):
