@@ -43,6 +43,8 @@ class Opinions:
 
     def given(self, place: Integers, judge: Integers, gain: Array) -> BlockNormal:
         """Distribution of the mean opinion given judgments (J,): of which pair, by whom, and what."""
+        if not len(place):
+            return self.prior
         block = self.gains.block[place]
         order = np.argsort(block, kind="stable")
         blocks, starts = np.unique(block[order], return_index=True)

@@ -249,6 +249,15 @@ def test_a_statement_about_more_people_than_judged_is_less_sure(demo):
         estimate(found, about="1")
 
 
+def test_nothing_judged_can_be_said_of_listeners_too(demo):
+    """What is true of pairs whoever judges varies less than what one person says of them."""
+    nothing = replace(demo, judgments=())
+    panel, listeners = (estimate(nothing, about=about) for about in ("panel", "listeners"))
+    assert (panel.judged, listeners.judged) == (0, 0)
+    assert listeners.scores.mean == pytest.approx(panel.scores.mean)
+    assert np.all(listeners.scores.variance < panel.scores.variance)
+
+
 def test_what_one_person_says_of_others_rests_on_other_collections_and_says_so(demo):
     alone = estimate(judged_by(demo, "ann"), about="listeners")
     known = estimate(judged_by(demo, "ann"))
