@@ -250,7 +250,7 @@ def test_a_statement_about_more_people_than_judged_is_less_sure(demo):
 
 
 def test_nothing_judged_can_be_said_of_listeners_too(demo):
-    """What is true of pairs whoever judges varies less than what one person says of them."""
+    """Values of pairs that are true whoever judges vary less than what one person says of them."""
     nothing = replace(demo, judgments=())
     panel, listeners = (estimate(nothing, about=about) for about in ("panel", "listeners"))
     assert (panel.judged, listeners.judged) == (0, 0)
