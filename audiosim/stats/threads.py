@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
-from threading import RLock
+from threading import Lock
 from typing import Any, TypeVar
 
 import lazy_loader
@@ -14,7 +14,30 @@ threadpoolctl = lazy_loader.load("threadpoolctl")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-_ALONE = RLock()  # the limit below is the process's: two at once would restore each other's
+
+class Limit:
+    """One thread for the matrix products of the process: the first who wants it sets it, the last restores what was.
+
+    Nobody waits for another: whoever did so and held what the other waits for, as a cached property, would for ever.
+    """
+
+    def __init__(self) -> None:
+        self._counting, self._wanted, self._set = Lock(), 0, ExitStack()
+
+    def __enter__(self) -> None:
+        with self._counting:
+            if not self._wanted:
+                self._set.enter_context(_blas().limit(limits=1))
+            self._wanted += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._counting:
+            self._wanted -= 1
+            if not self._wanted:
+                self._set.close()
+
+
+_ALONE = Limit()
 
 
 def spread_on_threads(work: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
@@ -25,18 +48,17 @@ def spread_on_threads(work: Callable[[Task], Result], tasks: Sequence[Task]) -> 
     """
     if len(tasks) < 2:
         return [work(task) for task in tasks]
-    with _ALONE:
-        count = min(len(tasks), _threads())
-        if count < 2:
-            return [work(task) for task in tasks]
-        with _blas().limit(limits=1), ThreadPoolExecutor(count) as pool:
-            return list(pool.map(work, tasks))
+    count = min(len(tasks), _threads())
+    if count < 2:
+        return [work(task) for task in tasks]
+    with _ALONE, ThreadPoolExecutor(count) as pool:
+        return list(pool.map(work, tasks))
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Matrix products on one thread: where they are many and small, sharing them out costs more than they do."""
-    with _ALONE, _blas().limit(limits=1):
+    with _ALONE:
         yield
 
 

@@ -1,6 +1,7 @@
 """Needs of an organiser beside the ranking: a campaign's course, what is left, who judges how, invitations."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -8,10 +9,11 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import Body, Query, Request, Response
 from starlette.requests import ClientDisconnect
 
+from audiosim.campaign import CampaignState
 from audiosim.campaign.event import utc_now
 from audiosim.errors import InputError
 from service.exchange import CollectionDep, chapter, kept
-from service.outlook import Outlooks
+from service.outlook import Estimate, Outlooks
 from service.routes.judging import BeforeQuery, CountQuery
 from service.routes.sessions import AccessDep
 from service.tokens import Token, TokenStore
@@ -48,8 +50,12 @@ async def show_history(request: Request, one: CollectionDep, outlooks: OutlooksD
 
 @router.get("/collections/{collection}/remaining")
 async def show_remaining(request: Request, one: CollectionDep, outlooks: OutlooksDep) -> RemainingOut:
-    """Show how many more judgments the goal takes, in the model's own opinion, and how sure that is."""
-    current, found = await _in_turn(ESTIMATES, request, lambda: outlooks.of(one).remaining())
+    """Show how many more judgments the goal takes, in the model's own opinion, and how sure that is.
+
+    Whoever asks again within a minute is told the last estimate at once, of the `state` that it names, while the next
+    is worked out.
+    """
+    current, found = await _estimated(request, lambda: outlooks.of(one).remaining)
     return RemainingOut.from_domain(one, current, found)
 
 
@@ -60,9 +66,11 @@ async def show_plan(
     """Show what the goal takes, which systems judging will not tell apart, and what else could be had.
 
     What `audiosim plan` says; it takes a while, as campaigns are played on with grades that the model draws.
+    Whoever asks again within a minute is told the last plan at once, of the `state` that it names, while the next is
+    worked out.
     """
-    current, found = await _in_turn(ESTIMATES, request, lambda: outlooks.of(one).plan(listeners))
-    return PlanOut.from_domain(one, current, found)
+    current, found = await _estimated(request, lambda: outlooks.of(one).plan)
+    return PlanOut.from_domain(one, current, replace(found, listeners=listeners))
 
 
 @router.get("/collections/{collection}/assessors")
@@ -129,6 +137,13 @@ def withdraw(access: AccessDep, one: CollectionDep, asked: Annotated[WithdrawalI
     tokens.revoke(asked.name)
     access.reload()
     return InvitationsOut(True, _invited(tokens, collection))
+
+
+async def _estimated(request: Request, find: Callable[[], Estimate[Found]]) -> tuple[CampaignState, Found]:
+    """What is at hand, at once; else what is worked out in turn."""
+    estimate = await to_thread.run_sync(find)
+    at_hand = estimate.at_hand()
+    return at_hand if at_hand is not None else await _in_turn(ESTIMATES, request, estimate.worked_out)
 
 
 async def _in_turn(turns: CapacityLimiter, request: Request, work: Callable[[], Found]) -> Found:

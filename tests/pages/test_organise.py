@@ -356,6 +356,9 @@ def test_the_plan_is_what_the_service_tells_for_so_many_listeners(browse, campai
     assert rows[0][3] == f"{plan['otherwise'][0]['separated']:.1f} of {plan['otherwise'][0]['pairs']}"
     assert [row[:2] for row in cells(page, "#plan-unsettled")] == [[one["a"], one["b"]] for one in plan["unsettled"]]
     assert audit(page) == []
+    campaign.judge("ann", 1)
+    page.get_by_role("button", name="Make a plan").click()
+    expect(page.locator("#plan-about")).to_contain_text("After 7 judged pairs: ")
     page.get_by_label("Listeners at the same time").fill("0")
     page.get_by_role("button", name="Make a plan").click()
     assert page.eval_on_selector("#plan-listeners", "field => field.validity.rangeUnderflow")

@@ -83,7 +83,7 @@ def test_a_judgment_moves_what_is_predicted_of_the_other_pairs_of_its_query_at_o
 
 @pytest.mark.slow
 def test_a_campaign_over_http_goes_as_one_in_the_library_and_goes_on_after_a_restart(
-    commanded, folders, coarse, tmp_path, database, check_close
+    commanded, folders, coarse, tmp_path, database, check_close, wait_until
 ):
     here = Campaign(coarse, measure="CG@4")
     with commanded(folders[1:], tmp_path / "first", "--db", database) as server:
@@ -95,10 +95,12 @@ def test_a_campaign_over_http_goes_as_one_in_the_library_and_goes_on_after_a_res
             now = here.selection
             said = with_next(Verdicts(now.ranking), now.expected, now.belief).to_dict()
             check_close({name: there[name] for name in said}, said)
+        wait_until(lambda: get(server, "history")["complete"])
         first = {what: get(server, what) for what in ("ranking", "campaign", "history", "assessors")}
         predicted = predictions(server, build_pool(coarse).pairs)
     assert first["ranking"]["model"] == "joint-broad"
     with commanded(folders[1:], tmp_path / "second", "--db", database) as server:
+        wait_until(lambda: get(server, "history")["complete"])
         for what, said in first.items():
             check_close(get(server, what), said)
         check_close(predictions(server, build_pool(coarse).pairs), predicted)
@@ -123,7 +125,7 @@ def test_a_ranking_by_any_measure_is_what_estimate_says_of_the_same_judgments(
 
 @pytest.mark.slow
 def test_two_servers_on_one_database_agree_but_for_rounding(
-    commanded, folders, coarse, tmp_path, database, check_close
+    commanded, folders, coarse, tmp_path, database, check_close, wait_until
 ):
     pairs = build_pool(coarse).pairs
     options = ("--db", database)
@@ -135,6 +137,8 @@ def test_two_servers_on_one_database_agree_but_for_rounding(
         judged = [judge(one, grade, f"a{place}") for place, grade in enumerate(EIGHT + EIGHT)]
         judged += [judge(two, grade, f"b{place}") for place, grade in enumerate(EIGHT)]
         assert len(set(judged)) == 24
+        for server in (one, two):
+            wait_until(lambda server=server: get(server, "history")["complete"])
         for what in ("ranking", "campaign", "history", "assessors"):
             check_close(get(one, what), get(two, what))
         check_close(predictions(one, pairs), predictions(two, pairs))
@@ -237,7 +241,7 @@ def test_for_what_remains_nothing_is_learned_from_grades_that_were_made_up(long,
     monkeypatch.setattr("audiosim.relevance.moments.FIRST_LEARNING", 60)  # then 120
     one = served(long, "judgments=125")
     monkeypatch.setattr(JointEstimator, "relearned", _learn_nothing)
-    assert Outlook(one).remaining(seconds=60)[1].counts == (20,) * 20
+    assert Outlook(one).remaining.worked_out(seconds=60)[1].counts == (20,) * 20
     selection = replace(one.campaign.selection, learns=True)
     *before, last = map(selection.pool.positions.__getitem__, selection.ask(15))
     for place in before:

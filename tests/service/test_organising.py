@@ -125,23 +125,66 @@ def test_judgments_that_a_collection_came_with_are_its_beginning(small):
 
 def test_what_remains_is_worked_out_once_for_each_state(coarse):
     outlook = Outlook(one := open_campaign(coarse, "judgments=20"))
-    current, found = outlook.remaining()
+    current, found = outlook.remaining.worked_out()
     assert (current.number, found.counts) == (0, (20,) * 20)
-    assert outlook.remaining()[1] is found
+    assert outlook.remaining.worked_out()[1] is found
     judge(one, 3, np.random.default_rng(5))
-    current, found = outlook.remaining()
+    current, found = outlook.remaining.worked_out()
     assert (current.number, found.counts) == (3, (17,) * 20)
 
 
 def test_without_time_all_that_is_known_is_that_it_takes_more(coarse):
-    _, found = Outlook(open_campaign(coarse)).remaining(seconds=0)
+    _, found = Outlook(open_campaign(coarse)).remaining.worked_out(seconds=0)
     assert (found.counts, found.more_than) == ((), 0)
+
+
+@pytest.mark.parametrize("what", ["remaining", "plan"])
+def test_the_last_estimate_is_at_hand_while_the_next_is_worked_out_beside_the_requests(coarse, what):
+    estimate = getattr(Outlook(one := open_campaign(coarse, "judgments=20")), what)
+    assert estimate.at_hand() is None  # the first has to be waited for
+    first = estimate.worked_out()
+    judge(one, 3, np.random.default_rng(5))
+    estimate.go_on(lambda: True)  # nobody was told an older one
+    assert estimate.at_hand() is first
+    told = []
+
+    def ask_meanwhile():
+        told.append(estimate.at_hand())
+        return True
+
+    estimate.go_on(ask_meanwhile)
+    assert told
+    assert all(one is first for one in told)
+    current, found = estimate.at_hand()
+    assert (current.number, found.counts) == (3, (17,) * len(first[1].counts))
+
+
+def test_what_nobody_has_asked_for_in_a_while_is_waited_for_again(coarse, monkeypatch):
+    estimate = Outlook(open_campaign(coarse, "judgments=20")).remaining
+    estimate.worked_out()
+    monkeypatch.setattr("service.outlook.LOOKED_AT_S", 0.0)
+    assert estimate.at_hand() is None
+
+
+def test_an_estimate_that_failed_is_tried_again(coarse):
+    estimate = Outlook(one := open_campaign(coarse, "judgments=20")).remaining
+    estimate.worked_out()
+    judge(one, 3, np.random.default_rng(5))
+    estimate.at_hand()
+    with pytest.raises(OSError, match="gone"):
+        estimate.go_on(raise_that_it_is_gone)
+    estimate.go_on(lambda: True)
+    assert estimate.at_hand()[0].number == 3
+
+
+def raise_that_it_is_gone():
+    raise OSError("gone")
 
 
 def test_a_plan_is_that_of_the_library_and_made_once_for_each_state(coarse):
     outlook = Outlook(one := open_campaign(coarse, "confidence=0.8"))
     judge(one, 4, np.random.default_rng(6))
-    _, found = outlook.plan()
+    _, found = outlook.plan.worked_out()
     number, judgments = one.campaign.snapshot()
     selection = replace(one.campaign.selection, batch=20)
     expected = effort_from(
@@ -150,9 +193,9 @@ def test_a_plan_is_that_of_the_library_and_made_once_for_each_state(coarse):
         rng=np.random.default_rng([0, number]),
     )  # fmt: skip
     assert found.to_dict() == expected.to_dict()
-    current, again = outlook.plan(3)
+    current, again = outlook.plan.worked_out()
     assert current.number == number
-    assert (again.counts, again.listeners) == (found.counts, 3)
+    assert again is found
 
 
 def test_a_collection_has_one_outlook_until_it_is_served_anew(coarse):
@@ -226,10 +269,10 @@ def http(server):
         yield client
 
 
-def judged(http, assessor, grades, path=COARSE):
+def judged(http, assessor, grades, path=COARSE, scale="broad"):
     for grade in grades:
         (pair,) = http.post(f"{path}/next", json={"assessor": assessor}).json()["pairs"]
-        body = {"query": pair["query"], "document": pair["document"], "assessor": assessor, "broad": grade}
+        body = {"query": pair["query"], "document": pair["document"], "assessor": assessor, scale: grade}
         assert http.post(f"{path}/judgments", json=body).status_code == 201
 
 
@@ -262,6 +305,16 @@ def test_an_organiser_is_told_all_of_it_over_http(http, coarse):
     # Every grade of 0, 1, 2 is as likely as any other: 1 is expected of every pair.
     assert (ann["assessor"], ann["judgments"], ann["to_model"], ann["drift"]) == ("ann", 4, 0.5, 0)
     assert (bob["assessor"], bob["judgments"], bob["to_model"], bob["shared"]) == ("bob", 3, -0.5, 0)
+
+
+@pytest.mark.parametrize("what", ["remaining", "plan"])
+def test_an_estimate_of_the_state_before_is_told_at_once_and_the_next_appears(http, what, wait_until):
+    path = "/v1/collections/small"
+    http.get(f"{path}/{what}").raise_for_status()
+    judged(http, "ann", [20], path, "fine")
+    now = http.get(f"{path}/campaign").json()["state"]
+    assert http.get(f"{path}/{what}").json()["state"] < now
+    wait_until(lambda: http.get(f"{path}/{what}").json()["state"] == now)
 
 
 @pytest.mark.parametrize("what", ["history", "remaining", "plan", "assessors", "invitations"])

@@ -621,3 +621,14 @@ START = {"query": 1.0, "team": 1.0, "rest": 1.0}
 def test_what_does_not_go_together_is_refused(layouts, values, start, spread, message):
     with pytest.raises(InputError, match=f"^{message}$"):
         estimate_components([Layout(**parts) for parts in layouts], values, start, spread)
+
+
+def test_as_many_values_as_the_trend_has_coefficients_are_as_likely_under_any_variances():
+    rng = np.random.default_rng(0)
+    for _ in range(50):  # rounding puts what is left of them beside zero, on either side
+        layout = replace(drawn(rng, (1,)), scale=rng.uniform(0.1, 3, 1))
+        likely = [
+            RestrictedLikelihood(layout, rng.normal(size=1)).at(rng.uniform(0.01, 1, len(layout.names))).value
+            for _ in range(2)
+        ]
+        assert likely[0] == pytest.approx(likely[1], abs=1e-12)

@@ -26,6 +26,7 @@ const LIVE = { live: ["Live", "good"], reconnecting: ["Reconnecting…", "warn"]
 const REST_MS = 2000; // between two rounds of questions; what an event says is shown at once
 const HISTORY_MS = 6000; // between two looks at the history, the longest answer: the latest moment is known without
 const ESTIMATE_MS = 10_000; // between two estimates of what remains, each of which costs the service seconds
+const NEXT_MS = 4000; // until the next of them is looked for, where the last was of fewer judgments
 
 const known = { campaign: null, ranking: null, leanings: null, history: null, remaining: null, status: null, reached: null, state: null };
 const drawCourse = courseChart();
@@ -109,6 +110,9 @@ const recall = rounds(async () => {
 const estimate = rounds(async () => {
   known.remaining = await get(`${PATH}/remaining`, { patienceMs: 60_000 });
   showCourse();
+  if (!known.campaign || known.remaining.state >= known.campaign.state) return ESTIMATE_MS;
+  estimate(); // told at once is the last: the next is being worked out
+  return NEXT_MS;
 }, ESTIMATE_MS);
 
 function showCourse() {
@@ -179,6 +183,7 @@ function showRemaining() {
     byId("remaining").textContent = "…";
     return;
   }
+  const before = left.state < known.campaign.state ? `; as of ${count(known.campaign.pool - left.unjudged, "judged pair")}` : "";
   const hours = known.campaign.pace.per_hour && left.median ? `; roughly ${duration((left.median / known.campaign.pace.per_hour) * 3600)} of listening` : "";
   if (left.median === null) {
     byId("remaining").textContent = `more than ${whole(left.more_than)}`;
@@ -188,7 +193,7 @@ function showRemaining() {
     byId("remaining-range").textContent = "the goal is met";
   } else {
     byId("remaining").textContent = `about ${whole(left.median)}`;
-    byId("remaining-range").textContent = `80 % prediction interval: ${whole(left.low)}–${whole(left.high)}${hours}`;
+    byId("remaining-range").textContent = `80 % prediction interval: ${whole(left.low)}–${whole(left.high)}${hours}${before}`;
   }
 }
 

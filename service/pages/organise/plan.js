@@ -1,10 +1,12 @@
 // What the goal will take, what judging will not settle, and what else could be had: worked out when it is asked for.
 
-import { get } from "../api.js";
+import { get, wait } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { count, duration, longName, percent, whole } from "../text.js";
 
 const PATIENCE_MS = 180_000; // campaigns are played on, which takes the service a while
+const NEXT_MS = 3000; // until the next plan is looked for, where the one told at once was of fewer judgments
+const LOOKS = 40;
 
 /** Wire the form: the plan of a collection for so many listeners. */
 export function planning(path) {
@@ -14,7 +16,7 @@ export function planning(path) {
     byId("plan-trouble").hidden = true;
     byId("plan-said").textContent = "Simulating campaigns: a few seconds, up to a minute for a large collection…";
     try {
-      show(await get(`${path}/plan?listeners=${encodeURIComponent(byId("plan-listeners").value)}`, { patienceMs: PATIENCE_MS }));
+      await showLatest(path, `${path}/plan?listeners=${encodeURIComponent(byId("plan-listeners").value)}`);
       announce("Plan ready");
     } catch (error) {
       byId("plan-said").textContent = "";
@@ -26,9 +28,21 @@ export function planning(path) {
   });
 }
 
-function show(plan) {
+/** Show the plan that there is, and look again until there is one of the state now or of a later one. */
+async function showLatest(path, asked) {
+  const { state } = await get(`${path}/campaign`);
+  let plan = await get(asked, { patienceMs: PATIENCE_MS });
+  for (let look = 0; plan.state < state && look < LOOKS; look++) {
+    show(plan, "; a newer plan is being worked out");
+    await wait(NEXT_MS);
+    plan = await get(asked, { patienceMs: PATIENCE_MS });
+  }
+  show(plan);
+}
+
+function show(plan, more = "") {
   byId("plan-said").textContent = said(plan);
-  byId("plan-about").textContent = `After ${count(plan.judged, "judged pair")}: ${count(plan.campaigns, "campaign")} simulated with grades drawn from ${plan.model}. The interval is widened by the error of such plans in replays.`;
+  byId("plan-about").textContent = `After ${count(plan.judged, "judged pair")}${more}: ${count(plan.campaigns, "campaign")} simulated with grades drawn from ${plan.model}. The interval is widened by the error of such plans in replays.`;
   byId("plan-otherwise-frame").hidden = !plan.otherwise.length;
   byId("plan-unsettled-frame").hidden = !plan.unsettled.length;
   byId("plan-unsettled-about").textContent = plan.unsettled.length ? "" : "None: the order of every pair is probably settled at the goal, or no simulation got there.";
