@@ -47,8 +47,8 @@ class Leisure:
         return time.thread_time() < self._end
 
 
-class Estimate(Generic[Found]):
-    """What takes seconds to work out of a campaign's state, and judgments come meanwhile.
+class Lookahead(Generic[Found]):
+    """Result that takes seconds to work out of a campaign's state, while judgments go on to come.
 
     Who asks within a minute of the last is told the last at once, and the next is worked out beside the requests;
     anybody else waits for that of the state now, as the last may be of long ago.
@@ -66,7 +66,7 @@ class Estimate(Generic[Found]):
         self._one, self._make, self._seconds = one, make, seconds
         self._last: tuple[CampaignState, Found] | None = None
         self._looked_at = -math.inf
-        self._told = self._followed = 0  # times that the last was told, and those after which the next was worked out
+        self._answers = self._followed = 0  # answers at once, and those after which the next was worked out
         self._working = Lock()  # who is told the last does not wait for it
 
     def at_hand(self) -> tuple[CampaignState, Found] | None:
@@ -74,7 +74,7 @@ class Estimate(Generic[Found]):
         if time.monotonic() >= self._looked_at + LOOKED_AT_S:
             return None
         self._looked_at = time.monotonic()
-        self._told += 1
+        self._answers += 1
         return self._last
 
     def worked_out(self, seconds: float | None = None) -> tuple[CampaignState, Found]:
@@ -88,11 +88,11 @@ class Estimate(Generic[Found]):
 
         proceed  asked again and again whether to go on
         """
-        told = self._told
-        if told > self._followed:
+        answers = self._answers
+        if answers > self._followed:
             leisure = Leisure(self._seconds)
             self._work_out(lambda: proceed() and leisure())
-            self._followed = told  # only now: what failed is tried again
+            self._followed = answers  # only now: what failed is tried again
 
     def _work_out(self, proceed: Callable[[], bool]) -> tuple[CampaignState, Found]:
         with self._working:
@@ -114,8 +114,8 @@ class Outlook:
         self._one = one
         self._history = History(one, MOMENTS)
         self._looked_at = -math.inf
-        self.remaining = Estimate(one, self._remaining, REMAINING_S)
-        self.plan = Estimate(one, self._plan, PLAN_S)
+        self.remaining = Lookahead(one, self._remaining, REMAINING_S)
+        self.plan = Lookahead(one, self._plan, PLAN_S)
 
     def is_of(self, one: ServedCollection | None) -> bool:
         """True if it is of this very collection, and not of one that was served before."""
@@ -137,7 +137,7 @@ class Outlook:
             self._history.course(lambda: proceed() and leisure())
 
     def _remaining(self, current: CampaignState, proceed: Callable[[], bool]) -> Remaining:
-        """How many more judgments the model thinks that the goal takes.
+        """The number of judgments that the goal still takes, in the model's opinion.
 
         It is asked again after ten judgments, or after a whole batch where that is longer: many times faster than
         after each, and a few judgments late. It learns nothing from the judgments that it makes up.

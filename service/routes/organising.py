@@ -13,7 +13,7 @@ from audiosim.campaign import CampaignState
 from audiosim.campaign.event import utc_now
 from audiosim.errors import InputError
 from service.exchange import CollectionDep, chapter, kept
-from service.outlook import Estimate, Outlooks
+from service.outlook import Lookahead, Outlooks
 from service.routes.judging import BeforeQuery, CountQuery
 from service.routes.sessions import AccessDep
 from service.tokens import Token, TokenStore
@@ -139,8 +139,8 @@ def withdraw(access: AccessDep, one: CollectionDep, asked: Annotated[WithdrawalI
     return InvitationsOut(True, _invited(tokens, collection))
 
 
-async def _estimated(request: Request, find: Callable[[], Estimate[Found]]) -> tuple[CampaignState, Found]:
-    """What is at hand, at once; else what is worked out in turn."""
+async def _estimated(request: Request, find: Callable[[], Lookahead[Found]]) -> tuple[CampaignState, Found]:
+    """The result at hand, at once; else the one that is worked out in turn."""
     estimate = await to_thread.run_sync(find)
     at_hand = estimate.at_hand()
     return at_hand if at_hand is not None else await _in_turn(ESTIMATES, request, estimate.worked_out)
