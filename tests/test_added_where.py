@@ -38,7 +38,7 @@ def test_every_file_of_the_table_is_there():
     [
         ("measure", "audiosim.measures", "ADR"),
         ("feature", "audiosim.features", "cART"),
-        ("kind of evidence", "audiosim.evidence", "judges"),
+        ("kind of evidence", "audiosim.evidence", "sound"),
         ("selection rule", "audiosim.selection_rules", "pooled"),
         ("stopping rule", "audiosim.stopping_rules", "success"),
     ],

@@ -26,7 +26,7 @@ def judges(
 
     Examples: `audiosim judges my-demo --judgments my-demo/truth.qrels`
 
-    `audiosim judges my-collection --format json`
+    `audiosim judges my-demo --judgments my-demo/truth.qrels --format json`
     """
     collection = options.load_collection(folder, judgments, system_from, same_artist, scale)
     found = Judges.of(build_pool(collection), collection.judgments)

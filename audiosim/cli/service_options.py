@@ -217,12 +217,13 @@ Lease = Annotated[
     float, _option("LEASE", "Seconds that a pair stays reserved for its assessor.", metavar="SECONDS", min=1)
 ]
 Twice = Annotated[float, _option("TWICE", "Share of the pairs that a second assessor also judges.", min=0, max=1)]
-WholeQueries = Annotated[
+SplitQueries = Annotated[
     bool,
     typer.Option(
-        "--whole-queries/--split-queries",
-        help="Whether a query that somebody has begun is left to them: fewer judgments are as precise.",
-        envvar="AUDIOSIM_WHOLE_QUERIES",
+        "--split-queries",
+        help="Give anybody pairs of a query that somebody else has begun. By default it is left to them: fewer "
+        "judgments are as precise.",
+        envvar="AUDIOSIM_SPLIT_QUERIES",
     ),
 ]
 CannotLimit = Annotated[

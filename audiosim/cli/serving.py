@@ -112,7 +112,7 @@ def serve(
     batch: settings.Batch = 1,
     lease: settings.Lease = 1800,
     twice: settings.Twice = 0,
-    whole_queries: settings.WholeQueries = True,
+    split_queries: settings.SplitQueries = False,
     cannot_limit: settings.CannotLimit = 2,
     selection_rule: settings.SelectionRuleName = None,
     distribution: settings.DistributionName = "t",
@@ -170,7 +170,7 @@ def serve(
         adopt=adopt,
         distribution=distribution,
         about=about_of(about),
-        whole_queries=whole_queries,
+        whole_queries=not split_queries,
     )
     judging = Judging(db, measure, find_stopping_rule(stopping_rule), own, going, tuple(sounds or ()), listen)
 

@@ -132,7 +132,7 @@ def test_where_nothing_is_installed_the_check_says_so(check):
         0,
         [
             "no other package has installed anything: "
-            "estimator, measure, feature, decoder, descriptor, selection rule, stopping rule"
+            "estimator, measure, feature, kind of evidence, decoder, descriptor, selection rule, stopping rule, peer"
         ],
     )
 

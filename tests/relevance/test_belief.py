@@ -14,6 +14,7 @@ from audiosim.relevance.belief import Belief
 from audiosim.relevance.belief_parts import Marginals, moments_of
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.level_chances import FREEDOM
+from audiosim.relevance.prediction_rows import prediction_rows
 from audiosim.stats.block_normal import BlockNormal
 
 ODD = np.array([1.0, 2.0, 5.0])
@@ -100,7 +101,7 @@ def test_what_is_learned_one_by_one_is_what_is_learned_at_once(fine):
 
 def test_joint_predictions_turn_into_rows():
     pairs = [Pair("q", "a"), Pair("q", "b")]
-    (row,) = of_two(0.8).rows(pairs, [1])
+    (row,) = prediction_rows(of_two(0.8), pairs, [1])
     low, middle, high = with_tails([0.1, 0.1, 0.8])
     mean = 2 * middle + 4 * high
     assert row == {
