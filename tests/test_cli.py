@@ -281,7 +281,7 @@ def test_neighbours_like_a_sound_from_elsewhere(run, tmp_path):
     code, _, err = run("neighbours", index, "--like", tmp_path / "notes.wav")
     assert (code, err.splitlines()[-1]) == (
         1,
-        f"audiosim: none of the sounds given by --like could be described, expected one at least: {tmp_path}/notes.wav",
+        f"audiosim: none of the sounds to query by could be described, expected one at least: {tmp_path}/notes.wav",
     )
 
 
@@ -699,6 +699,6 @@ def test_reproduce_without_the_data_says_so(run, tmp_path):
     code, out, err = run("reproduce", tmp_path, "--format", "json")
     rows = json.loads(out)
     assert code == 0
-    assert {"source", "quantity", "printed", "computed", "agrees"} == set(rows[0])
+    assert {"source", "quantity", "printed", "computed", "agrees", "reason"} == set(rows[0])
     assert "is not in" in err
     assert all(row["agrees"] for row in rows if "Appendix" in row["source"])

@@ -10,18 +10,20 @@ import shutil
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 import typer
 
 from audiosim import cli
+from audiosim.corpus.mirex import file_identifier
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 COMMAND = re.compile(r"^(?: {4}|\$ )?(audiosim [a-z](?:.*\\\n)*.*)$|`(audiosim [a-z][^`]*)`", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\.\.\.|…|\||\[")  # a form of a command, not a command
 # Another machine, a cluster, an issuer of tokens: test_served_examples, test_cluster and test_sign_in have them;
-# test_joint_fit what `--learn joint` does in every campaign.
-ELSEWHERE = re.compile(r"https?://|tcp://|s3://|postgresql://|--oidc|--learn joint|audiosim demo")
+# test_machine_reports judges of dialogues, which are not ours; test_joint_fit what `--learn joint` does in every campaign.
+ELSEWHERE = re.compile(r"https?://|tcp://|s3://|postgresql://|--oidc|--learn joint|audiosim demo|judges dialsumm")
 COMMANDS = typer.main.get_command(cli.app)
 VERBS = COMMANDS.list_commands(click.Context(COMMANDS))  # prose may begin a line with audiosim, too
 GIVEN = ("COLLECTION", "FOLDER", "my-collection", "my-demo", "mirex2011", "next-year", "fixtures/demo")
@@ -74,7 +76,7 @@ def test_most_pages_show_whole_commands():
 
 @pytest.fixture
 def place(tmp_path, monkeypatch, small_demo):
-    """A folder with nothing but some music, and a run."""
+    """A folder with nothing but some music, vectors of it, and a run."""
     for name in ("music", "new"):
         (tmp_path / name).mkdir()
     for path in sorted((small_demo / "sounds").iterdir())[:CLIPS]:
@@ -82,6 +84,9 @@ def place(tmp_path, monkeypatch, small_demo):
     shutil.copy(path, tmp_path / "new")
     shutil.copy(path, tmp_path / "clip.mp3")
     shutil.copy(small_demo / "runs" / "harmony.trec", tmp_path / "new-system.trec")
+    names = [file_identifier(one.name) for one in sorted((tmp_path / "music").iterdir())]
+    np.save(tmp_path / "clap.npy", np.random.default_rng(0).standard_normal((len(names), 4)))
+    (tmp_path / "clap.ids").write_text("\n".join(names), encoding="utf-8")
     (tmp_path / "DIR").mkdir()
     monkeypatch.chdir(tmp_path)
     return tmp_path
