@@ -22,7 +22,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 COMMAND = re.compile(r"^(?: {4}|\$ )?(audiosim [a-z](?:.*\\\n)*.*)$|`(audiosim [a-z][^`]*)`", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\.\.\.|…|\||\[")  # a form of a command, not a command
 # Another machine, a cluster, an issuer of tokens: test_served_examples, test_cluster and test_sign_in have them;
-# test_machine_reports judges of dialogues, which are not ours; test_joint_fit what `--learn joint` does in every campaign.
+# test_joint_fit what `--learn joint` does in every campaign. The dialogues that machines judge are not ours.
 ELSEWHERE = re.compile(r"https?://|tcp://|s3://|postgresql://|--oidc|--learn joint|audiosim demo|judges dialsumm")
 COMMANDS = typer.main.get_command(cli.app)
 VERBS = COMMANDS.list_commands(click.Context(COMMANDS))  # prose may begin a line with audiosim, too
