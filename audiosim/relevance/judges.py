@@ -202,7 +202,7 @@ class PanelModel:
         """Opinions before anything was said; `some` are the people whose tastes are effects of their own."""
         severity, taste = self.deviations[SEVERITY] ** 2, self.deviations[TASTE] ** 2
         systems, (n, folded) = self.parts.shape[1], (len(self.parts), judges - len(some))
-        known = np.empty(0) if self.noise is None else self.noise
+        known = np.empty(0) if self.noise is None else self.noise[:judges]  # a panel may go back
         noise = (self.deviations[REST] * np.append(known, np.ones(judges - len(known)))) ** 2
         variances = np.repeat([severity, taste, severity, taste], [judges, len(some) * systems, 1, systems])
         of_pairs = [

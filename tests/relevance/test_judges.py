@@ -294,3 +294,13 @@ def test_many_changes_at_once_are_the_same_as_one_after_the_other(said, cut):
         for name in ("place", "judge", "gain"):
             np.testing.assert_array_equal(getattr(found, name), getattr(one_by_one, name))
             assert getattr(found, name).dtype == getattr(one_by_one, name).dtype
+
+
+def test_a_model_of_more_people_serves_an_earlier_moment(model, panel):
+    """What was learned of a panel is looked up for how things stood before its last person came."""
+    known = replace(model, noise=np.array([1.0, 1.2, 0.8]))
+    earlier = panel.without(2)
+    found = known.posterior(earlier, Listeners.of("panel", 2))
+    expected = replace(model, noise=np.array([1.0, 1.2])).posterior(earlier, Listeners.of("panel", 2))
+    np.testing.assert_array_equal(found.mean, expected.mean)
+    np.testing.assert_array_equal(found.variance, expected.variance)
