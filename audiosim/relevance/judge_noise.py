@@ -45,11 +45,7 @@ def judge_noise(rows: Layout, deviations: Mapping[str, float], panel: Panel, off
     rows        layout of the judgments
     deviations  by name, of all components of that
     off         (J,) judgments less what was expected of them
-
-    As the prior has it where there are no more judgments than coefficients of the trend.
     """
-    if not RestrictedLikelihood(rows, off).informative:
-        return JudgeNoise(np.ones(len(panel.judges)), np.full(len(panel.judges), VARIES))
     variances = np.array([deviations[name] ** 2 for name in rows.names])
     logarithms, prior, people = np.zeros(len(panel.judges)), VARIES**-2, len(panel.judges)
     for _ in range(ROUNDS):
