@@ -297,7 +297,7 @@ def test_many_changes_at_once_are_the_same_as_one_after_the_other(said, cut):
 
 
 def test_a_model_of_more_people_serves_an_earlier_moment(model, panel):
-    """What was learned of a panel is looked up for how things stood before its last person came."""
+    """A model that was learned of a panel is asked for how things stood before its last person came."""
     known = replace(model, noise=np.array([1.0, 1.2, 0.8]))
     earlier = panel.without(2)
     found = known.posterior(earlier, Listeners.of("panel", 2))
