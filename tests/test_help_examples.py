@@ -75,26 +75,13 @@ def mine(place):
             rows.writerow([query, document, min(100, max(0, int(float(grade)) + number % 21 - 10)), "bob"])
 
 
-def answered(place, run):
-    """Study with an answer to every example."""
-    run(*shlex.split("study sample my-demo --judgments my-demo/truth.qrels --wanted 20 -o answers.tsv"))
-    path = place / "answers.tsv"
-    with path.open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream, delimiter="\t"))
-    for number, row in enumerate(rows):
-        row["answer"] = ["a", "b", "good", "bad"][number % 4]
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.DictWriter(stream, rows[0], delimiter="\t")
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def prepare(place, run, words):
+def prepare(place, run, answer_study, words):
     """Make what the example takes to be there beside my-demo."""
     if "mine" in words:
         mine(place)
     if words[1] == "satisfaction":
-        answered(place, run)
+        run(*shlex.split("study sample my-demo --judgments my-demo/truth.qrels --wanted 20 -o answers.tsv"))
+        answer_study(place / "answers.tsv")
     if "monday.jsonl" in words and words[1] != "backup":
         run(*shlex.split("backup --db sqlite:///my-demo/campaign.db -o monday.jsonl"))
     if words[1:3] == ["token", "revoke"]:
@@ -106,9 +93,9 @@ def prepare(place, run, words):
 
 
 @pytest.mark.parametrize("text", MARKED)
-def test_an_example_runs(text, place, run):
+def test_an_example_runs(text, place, run, answer_study):
     words = shlex.split(text)
-    prepare(place, run, words)
+    prepare(place, run, answer_study, words)
     spread = [str(path) for word in words[1:] for path in (sorted(Path().glob(word)) if "*" in word else [word])]
     code, _, said = run(*spread)
     assert code == 0, said

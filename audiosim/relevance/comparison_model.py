@@ -9,7 +9,7 @@ with noise of c_a and ties of t times the deviation of such pairs; see `stats.th
 thinks of a query, are in both and cancel.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -104,6 +104,40 @@ class _Block(NamedTuple):
     loadings: Array
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Differences:
+    """Differences that J comparisons are of, by gains and tastes, before any answer.
+
+    blocks   the comparisons, block by block of the gains
+    effects  covariance of shared effects and tastes
+    mean     (J,)
+    """
+
+    blocks: tuple[_Block, ...]
+    effects: Array
+    mean: Array
+
+    def given(self, sites: Sites) -> tuple[Array, Array]:
+        """(J,) means and (J,) variances of the differences given all sites."""
+        mean, variance = self.mean.copy(), np.empty(len(self.mean))
+        precision, left = np.zeros((len(self.effects), len(self.effects) + 1)), []
+        for one in self.blocks:
+            off = sites.value[one.rows] - self.mean[one.rows]
+            with_noise = one.own + np.diag(sites.variance[one.rows])
+            found = np.linalg.solve(with_noise, np.column_stack([one.own, one.loadings, off]))
+            gain = found[:, : len(off)].T
+            mean[one.rows] += gain @ off
+            variance[one.rows] = np.diagonal(one.own) - np.vecdot(gain, one.own)
+            left.append(one.loadings - gain @ one.loadings)
+            precision[np.ix_(one.effects, np.append(one.effects, -1))] += one.loadings.T @ found[:, len(off) :]
+        shared = effects_given(self.effects, precision[:, :-1])
+        moved = shared @ precision[:, -1]
+        for one, loadings in zip(self.blocks, left, strict=True):
+            mean[one.rows] += loadings @ moved[one.effects]
+            variance[one.rows] += np.vecdot(loadings @ shared[np.ix_(one.effects, one.effects)], loadings)
+        return mean, np.maximum(variance, LEAST_PRECISION)
+
+
 @dataclass(frozen=True, eq=False)
 class ComparisonModel:
     """Comparisons of pairs whose gains have some distribution, with sizes that are known.
@@ -149,18 +183,24 @@ class ComparisonModel:
         """(J,) difference below which nobody prefers either."""
         return self.deviations[TIE] * self._deviation
 
-    def sites(self, gains: BlockNormal, start: Sites | None = None) -> Sites:
-        """Measurements of differences that stand for the answers, where gains were distributed so without them."""
-        blocks, effects = list(self._blocks(gains)), self._effects(gains)
-        prior = gains.mean[self.compared.first] - gains.mean[self.compared.second]
-        return propagate(
-            lambda sites: _marginals(blocks, effects, prior, sites), self.compared.answer, self.noise, self.tie, start
-        )
+    def differences(self, gains: BlockNormal) -> Differences:
+        """Differences that the comparisons are of, gains being distributed so without the answers."""
+        tastes = self.deviations[TASTE] ** 2 * np.ones(len(self._tasters) * self.parts.shape[1])
+        effects = np.asarray(sparse.block_diag([gains.shared, sparse.diags_array(tastes)]).toarray())
+        mean = gains.mean[self.compared.first] - gains.mean[self.compared.second]
+        return Differences(tuple(self._blocks(gains)), effects, mean)
 
-    def posterior(self, gains: BlockNormal, sites: Sites, listeners: Listeners) -> BlockNormal:
+    def sites(self, differences: Differences, start: Sites | None = None) -> Sites:
+        """Measurements of the differences that stand for the answers."""
+        return propagate(differences.given, self.compared.answer, self.noise, self.tie, start)
+
+    def posterior(
+        self, gains: BlockNormal, differences: Differences, sites: Sites, listeners: Listeners
+    ) -> BlockNormal:
         """Distribution of what some people would say of each pair on average, given the answers that sites stand for.
 
         gains      of listeners at large, without the answers
+        differences  by these gains
         listeners  these people; those who compared are the judges
         """
         tasters = self._tasters
@@ -171,9 +211,9 @@ class ComparisonModel:
         loadings[certain] = 0
         taste = self.deviations[TASTE] ** 2 * np.eye(loadings.shape[1])
         wider = gains.with_effects(loadings, taste)
-        off = sites.value - (gains.mean[self.compared.first] - gains.mean[self.compared.second])
+        off = sites.value - differences.mean
         seen: dict[int, ConditionedBlock] = {}
-        for one in self._blocks(gains):
+        for one in differences.blocks:
             own = one.own + np.diag(sites.variance[one.rows])
             among = np.zeros((len(one.rows), len(wider.shared)))
             among[:, one.effects] = one.loadings
@@ -182,14 +222,12 @@ class ComparisonModel:
             )
         return wider.given(seen)
 
-    def careful(self, gains: BlockNormal, sites: Sites) -> "ComparisonModel":
+    def careful(self, differences: Differences, sites: Sites) -> "ComparisonModel":
         """The same with what each person's answers say of their care, whose logarithm is normal a priori.
 
         The mean of its posterior on a grid, where all answers of others are as the sites have them.
         """
-        blocks, effects = list(self._blocks(gains)), self._effects(gains)
-        prior = gains.mean[self.compared.first] - gains.mean[self.compared.second]
-        mean, variance = cavity(sites, *_marginals(blocks, effects, prior, sites))
+        mean, variance = cavity(sites, *differences.given(sites))
         common = replace(self, care=np.ones(len(self.care)))
         logs = [
             answer_moments(self.compared.answer, mean, variance, common.noise * np.exp(by), self.tie).log for by in GRID
@@ -201,11 +239,6 @@ class ComparisonModel:
             ]
         )
         return replace(self, care=np.exp(GRID @ softmax(by_person, axis=0)))
-
-    def _effects(self, gains: BlockNormal) -> Array:
-        """Covariance of shared effects and tastes."""
-        tastes = self.deviations[TASTE] ** 2 * np.ones(len(self._tasters) * self.parts.shape[1])
-        return np.asarray(sparse.block_diag([gains.shared, sparse.diags_array(tastes)]).toarray())
 
     def _blocks(self, gains: BlockNormal) -> Iterator[_Block]:
         """The comparisons, block by block."""
@@ -244,13 +277,13 @@ class ComparedGains:
     prior: BlockNormal
 
     @cached_property
-    def _begun(self) -> tuple[ComparisonModel, Sites]:
-        model = self.model
-        sites = model.sites(self.prior)
+    def _begun(self) -> tuple[ComparisonModel, Differences, Sites]:
+        model, differences = self.model, self.model.differences(self.prior)
+        sites = model.sites(differences)
         for _ in range(ROUNDS):
-            model = model.careful(self.prior, sites)
-            sites = model.sites(self.prior, sites)
-        return model, sites
+            model = model.careful(differences, sites)
+            sites = model.sites(differences, sites)
+        return model, differences, sites
 
     def posterior(self, gains: MultivariateNormal, whose: Who) -> BlockNormal:
         """Distribution of what some people would say of each pair on average, grades and comparisons considered.
@@ -259,31 +292,8 @@ class ComparedGains:
         """
         if not isinstance(gains, BlockNormal):
             raise InputError("comparisons need gains that are correlated in blocks, as those of the model joint are")
-        model, start = self._begun
-        sites = start if gains is self.prior else model.sites(gains, start)
-        return model.posterior(gains, sites, Listeners.of(whose, len(model.compared.judges)))
-
-
-def _marginals(blocks: Sequence[_Block], effects: Array, prior: Array, sites: Sites) -> tuple[Array, Array]:
-    """(J,) means and (J,) variances of the differences given all sites.
-
-    effects  covariance of shared effects and tastes
-    prior    (J,) means before
-    """
-    mean, variance = prior.copy(), np.empty(len(prior))
-    precision, left = np.zeros((len(effects), len(effects) + 1)), []
-    for one in blocks:
-        off = sites.value[one.rows] - prior[one.rows]
-        with_noise = one.own + np.diag(sites.variance[one.rows])
-        found = np.linalg.solve(with_noise, np.column_stack([one.own, one.loadings, off]))
-        gain = found[:, : len(off)].T
-        mean[one.rows] += gain @ off
-        variance[one.rows] = np.diagonal(one.own) - np.vecdot(gain, one.own)
-        left.append(one.loadings - gain @ one.loadings)
-        precision[np.ix_(one.effects, np.append(one.effects, -1))] += one.loadings.T @ found[:, len(off) :]
-    shared = effects_given(effects, precision[:, :-1])
-    moved = shared @ precision[:, -1]
-    for one, loadings in zip(blocks, left, strict=True):
-        mean[one.rows] += loadings @ moved[one.effects]
-        variance[one.rows] += np.vecdot(loadings @ shared[np.ix_(one.effects, one.effects)], loadings)
-    return mean, np.maximum(variance, LEAST_PRECISION)
+        model, differences, sites = self._begun
+        if gains is not self.prior:
+            differences = model.differences(gains)
+            sites = model.sites(differences, sites)
+        return model.posterior(gains, differences, sites, Listeners.of(whose, len(model.compared.judges)))

@@ -98,8 +98,9 @@ def test_posterior_is_that_of_one_dense_normal(small, who):
     people = Listeners.of(who, 2)
     stated = np.hstack([np.eye(6), people.each * parts, people.each * parts])
     gain = stated @ whole @ differ.T @ found.precision
-    sites = model.sites(gains)
-    posterior = model.posterior(gains, sites, people)
+    differences = model.differences(gains)
+    sites = model.sites(differences)
+    posterior = model.posterior(gains, differences, sites, people)
     assert sites.value == pytest.approx(found.sites.value, rel=1e-3)
     assert posterior.mean == pytest.approx(0.5 + gain @ found.sites.value, abs=1e-5)
     expected = stated @ whole @ stated.T - gain @ differ @ whole @ stated.T

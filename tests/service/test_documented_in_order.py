@@ -3,7 +3,6 @@
 The folders that a page names hold a small demo. What takes long is made smaller: fewer campaigns, fewer queries.
 """
 
-import csv
 import re
 import shlex
 import shutil
@@ -103,18 +102,6 @@ def give(small_demo, name, judged):
         shutil.copy(small_demo / "judgments.csv", Path(name, "judgments.csv"))
 
 
-def answer(path):
-    """Fill in what people are to answer."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream, delimiter="\t"))
-    for number, row in enumerate(rows):
-        row["answer"] = ["a", "b", "good", "bad"][number % 4]
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.DictWriter(stream, rows[0], delimiter="\t")
-        writer.writeheader()
-        writer.writerows(rows)
-
-
 def adapted(line):
     """The words of a command, smaller, and with names for what the page leaves open."""
     for long, short in SMALLER.items():
@@ -151,7 +138,7 @@ def serve(commanded, words):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", FOUND)
-def test_the_commands_of_a_page_run_in_its_order(page, place, small_demo, run, commanded):
+def test_the_commands_of_a_page_run_in_its_order(page, place, small_demo, run, commanded, answer_study):
     for line in FOUND[page].values():
         words = adapted(line)
         prepare(small_demo, words)
@@ -163,4 +150,4 @@ def test_the_commands_of_a_page_run_in_its_order(page, place, small_demo, run, c
         for output in (words[place + 1] for place, word in enumerate(words) if word in ("-o", "--output", "--report")):
             assert Path(output).exists(), line
         if words[0] == "study":
-            answer(Path(words[words.index("-o") + 1]))
+            answer_study(Path(words[words.index("-o") + 1]))
