@@ -105,7 +105,7 @@ class _Block(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Differences:
+class ComparedDifferences:
     """Differences that J comparisons are of, by gains and tastes, before any answer.
 
     blocks   the comparisons, block by block of the gains
@@ -183,19 +183,19 @@ class ComparisonModel:
         """(J,) difference below which nobody prefers either."""
         return self.deviations[TIE] * self._deviation
 
-    def differences(self, gains: BlockNormal) -> Differences:
+    def differences(self, gains: BlockNormal) -> ComparedDifferences:
         """Differences that the comparisons are of, gains being distributed so without the answers."""
         tastes = self.deviations[TASTE] ** 2 * np.ones(len(self._tasters) * self.parts.shape[1])
         effects = np.asarray(sparse.block_diag([gains.shared, sparse.diags_array(tastes)]).toarray())
         mean = gains.mean[self.compared.first] - gains.mean[self.compared.second]
-        return Differences(tuple(self._blocks(gains)), effects, mean)
+        return ComparedDifferences(tuple(self._blocks(gains)), effects, mean)
 
-    def sites(self, differences: Differences, start: Sites | None = None) -> Sites:
+    def sites(self, differences: ComparedDifferences, start: Sites | None = None) -> Sites:
         """Measurements of the differences that stand for the answers."""
         return propagate(differences.given, self.compared.answer, self.noise, self.tie, start)
 
     def posterior(
-        self, gains: BlockNormal, differences: Differences, sites: Sites, listeners: Listeners
+        self, gains: BlockNormal, differences: ComparedDifferences, sites: Sites, listeners: Listeners
     ) -> BlockNormal:
         """Distribution of what some people would say of each pair on average, given the answers that sites stand for.
 
@@ -222,7 +222,7 @@ class ComparisonModel:
             )
         return wider.given(seen)
 
-    def careful(self, differences: Differences, sites: Sites) -> "ComparisonModel":
+    def careful(self, differences: ComparedDifferences, sites: Sites) -> "ComparisonModel":
         """The same with what each person's answers say of their care, whose logarithm is normal a priori.
 
         The mean of its posterior on a grid, where all answers of others are as the sites have them.
@@ -277,7 +277,7 @@ class ComparedGains:
     prior: BlockNormal
 
     @cached_property
-    def _begun(self) -> tuple[ComparisonModel, Differences, Sites]:
+    def _begun(self) -> tuple[ComparisonModel, ComparedDifferences, Sites]:
         model, differences = self.model, self.model.differences(self.prior)
         sites = model.sites(differences)
         for _ in range(ROUNDS):
