@@ -183,11 +183,6 @@ def imports(database):
     store.close()
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request, tmp_path):
-    return f"sqlite:///{tmp_path / 'campaign.db'}" if request.param == "sqlite" else request.getfixturevalue("postgres")
-
-
 def test_a_file_is_of_one_process_until_that_falls_silent(imports, database):
     sent = Delivery.of("mine", "ann", "one key", b"a file")
     file = imports.add(sent, b"a file")

@@ -50,7 +50,7 @@ def watch():
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request, tmp_path):
-    return f"sqlite:///{tmp_path / 't.db'}" if request.param == "sqlite" else request.getfixturevalue("postgres")
+    return f"sqlite:///{tmp_path / 't.db'}" if request.param == "sqlite" else request.getfixturevalue("empty_postgres")
 
 
 @pytest.fixture
