@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
+# What checks the pages asks nobody whether there is a later version of it.
+export DENO_NO_UPDATE_CHECK := 1
 # Containers like to set it; then every one of the some hundred processes that tests start would compile audiosim anew.
 unexport PYTHONDONTWRITEBYTECODE
 # Tests at once: so many for two cores. All tests wait for servers and pages half of their time, fast ones seldom.
@@ -48,6 +50,8 @@ check: $(VENV)/installed-for-tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/deno lint --quiet --config .ci/deno.json service/pages
+	$(BIN)/deno check --quiet --no-lock --config .ci/deno.json $(shell find service/pages -name '*.js' -not -path '*/vendor/*')
 	$(PYTEST) -q tests/test_layers.py tests/test_names.py
 
 container:

@@ -54,6 +54,9 @@ export function newKey() {
  * token   instead of the one in the cookie
  * accept  "json", "bytes" or "text"
  * tries   how often to send it where that is safe: without a body, or with a key, or where `repeatable`
+ *
+ * @param {string} path
+ * @param {{method?: string, body?: any, key?: string, token?: string, accept?: string, patienceMs?: number, signal?: AbortSignal, tries?: number, repeatable?: boolean}} [options]
  */
 export async function ask(path, options = {}) {
   const { method = options.body === undefined ? "GET" : "POST", body, key, tries = 3, repeatable } = options;
@@ -71,7 +74,8 @@ export async function ask(path, options = {}) {
 export const get = (path, options = {}) => ask(path, options);
 export const post = (path, body = {}, options = {}) => ask(path, { ...options, body });
 
-async function once(path, { method, body, key, token, accept = "json", patienceMs = PATIENCE_MS, signal }) {
+async function once(path, options) {
+  const { method, body, key, token, accept = "json", patienceMs = PATIENCE_MS, signal } = options;
   const headers = new Headers();
   const file = body instanceof Blob;
   if (body !== undefined) headers.set("Content-Type", file ? "application/octet-stream" : "application/json");

@@ -23,7 +23,7 @@ export function openEntrance() {
     }
   });
   byId("leave").addEventListener("click", async () => {
-    byId("leave").disabled = true;
+    byId("leave", HTMLButtonElement).disabled = true;
     try {
       await logOut();
       await Store.forgetAll();
@@ -31,7 +31,7 @@ export function openEntrance() {
     } catch (error) {
       byId("trouble").textContent = `You are still signed in: ${error.message}. Try again.`;
       byId("trouble").hidden = false;
-      byId("leave").disabled = false;
+      byId("leave", HTMLButtonElement).disabled = false;
     }
   });
 }

@@ -5,14 +5,27 @@ document.documentElement.dataset.loaded = ""; // for unloaded.js: a module runs 
 const KEY = "audiosim-theme";
 const THEMES = ["system", "light", "dark"];
 
-/** The element of an identifier; the page has it, or the page is wrong. */
-export function byId(id) {
+/**
+ * The element of an identifier; the page has it, or the page is wrong.
+ *
+ * @template {HTMLElement} T
+ * @param {string} id
+ * @param {new () => T} [kind] its class, where more is asked of it than of any element
+ */
+export function byId(id, kind) {
   const found = document.getElementById(id);
-  if (!found) throw new Error(`the page has no element #${id}`);
-  return found;
+  if (!found || (kind && !(found instanceof kind))) throw new Error(`the page has no ${kind?.name ?? "element"} #${id}`);
+  return /** @type {T} */ (found);
 }
 
-/** A new element: attributes by name, `on` for listeners by event, then children, of which text stays text. */
+/**
+ * A new element: attributes by name, `on` for listeners by event, then children, of which text stays text.
+ *
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Record<string, any>} [attributes]
+ * @param {...(Node | string)} children
+ */
 export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {

@@ -9,8 +9,8 @@ export function startOf({ name, levels }, said) {
 }
 
 /** Whether a broad and a fine grade of one pair contradict each other so much that one is likely a slip. */
-export function disagree({ broad: coarse, fine: exact }) {
-  if (coarse == null || exact == null) return false;
+export function disagree({ broad: coarse = null, fine: exact = null }) {
+  if (coarse === null || exact === null) return false;
   return (coarse === 0 && exact > GROSS) || (coarse === 2 && exact < GROSS) || (coarse === 1 && (exact < 10 || exact > 90));
 }
 

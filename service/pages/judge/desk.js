@@ -22,6 +22,8 @@ export class Desk extends EventTarget {
     this.form = new AnswerForm(byId("form"), questions);
     this.pair = null;
     this.clips = [null, null];
+    this.starts = [0, 0];
+    this.shownAt = 0;
     this.#connect();
   }
 
@@ -33,7 +35,7 @@ export class Desk extends EventTarget {
    * listen  seconds, where they are not the usual ones
    * starts  where in each clip it begins, in seconds
    */
-  show(pair, clips, { draft = {}, listen = this.usualListen, starts = [0, 0], saveText = "Save and continue" } = {}) {
+  show(pair, clips, { draft = /** @type {{answers?: object, heard?: number[]}} */ ({}), listen = this.usualListen, starts = [0, 0], saveText = "Save and continue" } = {}) {
     Object.assign(this, { pair, clips, required: listen, starts, shownAt: performance.now() });
     this.form.show(draft.answers);
     byId("save-text").textContent = saveText;
@@ -202,7 +204,7 @@ export class Desk extends EventTarget {
         low: clip?.low ?? [],
         high: clip?.high ?? [],
         share: Math.max(0.001, duration / (this.player.length || 1)),
-        start: (this.starts?.[place] ?? 0) / duration,
+        start: (this.starts[place] ?? 0) / duration,
         ink: INKS[place],
       });
     });

@@ -57,7 +57,7 @@ async function present(token, show = logIn) {
   try {
     await show(token);
     wrong.hidden = true;
-    byId("token").value = "";
+    byId("token", HTMLInputElement).value = "";
     return true;
   } catch (error) {
     if (![401, 422, 429].includes(error.status)) throw error;
@@ -73,7 +73,7 @@ async function askForName(known, invited) {
   const stored = assessorName.read();
   if (stored) return stored;
   showScreen("name");
-  byId("name").value = known;
+  byId("name", HTMLInputElement).value = known;
   for (;;) {
     const name = await submitted("name-form", "name");
     if (name) return assessorName.write(name);

@@ -88,7 +88,7 @@ function choices(question, take) {
 }
 
 function checkChoice(question, answer) {
-  question.levels.forEach((level, place) => (byId(`${idOf(question)}-${place}`).checked = level === answer));
+  question.levels.forEach((level, place) => (byId(`${idOf(question)}-${place}`, HTMLInputElement).checked = level === answer));
 }
 
 function slider(question, take) {
@@ -110,10 +110,10 @@ function slider(question, take) {
 /** Nothing of a slider that nobody has set looks like an answer: no thumb, no filled part. */
 function moveSlider(question, answer, said) {
   const { levels } = question;
-  const [input, shown] = [byId(idOf(question)), byId(`${idOf(question)}-value`)];
+  const [input, shown] = [byId(idOf(question), HTMLInputElement), byId(`${idOf(question)}-value`)];
   const unset = answer === undefined;
-  input.value = unset ? startOf(question, said) : levels.indexOf(answer);
-  input.style.setProperty("--set", unset ? 0 : levels.indexOf(answer) / (levels.length - 1));
+  input.value = String(unset ? startOf(question, said) : levels.indexOf(answer));
+  input.style.setProperty("--set", String(unset ? 0 : levels.indexOf(answer) / (levels.length - 1)));
   for (const one of [input, shown]) one.classList.toggle("unset", unset);
   shown.textContent = unset ? "not set" : String(answer);
   input.setAttribute("aria-valuetext", unset ? "not set" : String(answer));
@@ -128,9 +128,9 @@ function text(question, take) {
 }
 
 function writeText(question, answer = "") {
-  const area = byId(idOf(question));
+  const area = byId(idOf(question), HTMLTextAreaElement);
   if (area.value.trim() !== answer) area.value = answer; // or what is being typed would lose its last space
-  const box = question.required ? null : byId(`${idOf(question)}-box`);
+  const box = question.required ? null : byId(`${idOf(question)}-box`, HTMLDetailsElement);
   if (box && answer) box.open = true;
   if (box && !answer && document.activeElement !== area) box.open = false;
 }

@@ -185,7 +185,7 @@ function connect(judging) {
   byId("train-again").addEventListener("click", () => trainAgain(judging));
   byId("open-answers").addEventListener("click", async () => {
     await listAnswers(work, (answer) => {
-      byId("answers").close();
+      byId("answers", HTMLDialogElement).close();
       judging.revise(answer);
     });
     open("answers");
@@ -196,7 +196,7 @@ function connect(judging) {
 }
 
 async function trainAgain(judging) {
-  byId("help").close();
+  byId("help", HTMLDialogElement).close();
   const lessons = trainingPairs(judging.work.pairs);
   if (!lessons.length || judging.mode !== "pair") return;
   await train(judging, lessons);

@@ -18,7 +18,12 @@ const DRAFT_MS = 250;
  */
 export class Judging {
   constructor({ work, desk, clips, player, pace }) {
-    Object.assign(this, { work, desk, clips, player, pace });
+    this.work = work;
+    this.desk = desk;
+    this.clips = clips;
+    this.player = player;
+    this.pace = pace;
+    this.keeping = null; // the draft, on its way to the store
     this.kind = this.mode = null;
     this.keepingAnswer = null;
     this.turn = 0; // counts what is shown: what comes late for an earlier one is dropped
@@ -43,7 +48,7 @@ export class Judging {
   place(where, rest, share) {
     byId("where").textContent = where;
     byId("left").textContent = rest;
-    byId("progress").value = share;
+    byId("progress", HTMLProgressElement).value = share;
   }
 
   /** Show a pair; done when it is answered, with the grades, and the mode is null: nothing else can be done to it. */
@@ -94,9 +99,9 @@ export class Judging {
     this.player.pause();
     const closed = await openDialog("cannot");
     if (closed !== "save") return;
-    const form = byId("cannot-form");
-    const words = byId("reason-text").value.trim();
-    const chosen = form.elements.reason.value;
+    const form = byId("cannot-form", HTMLFormElement);
+    const words = byId("reason-text", HTMLTextAreaElement).value.trim();
+    const chosen = new FormData(form).get("reason");
     const reason = chosen === "other" ? words || "something else" : [chosen, words].filter(Boolean).join(": ");
     form.reset();
     const { note } = this.desk.form.said;

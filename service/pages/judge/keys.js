@@ -25,7 +25,7 @@ function rows({ choice, slider }) {
 
 /** Fill the help, and call what keys stand for: `actions` has play, hear, match, save, undo, help, nudge, and form. */
 export function listenToKeys(actions) {
-  const box = byId("single-keys");
+  const box = byId("single-keys", HTMLInputElement);
   box.checked = readStored();
   box.addEventListener("change", () => writeStored(box.checked));
   document.addEventListener("keydown", (event) => {

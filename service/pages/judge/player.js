@@ -77,7 +77,7 @@ export class Player extends EventTarget {
     if (!this.buffers || this.voice) return;
     this.context.resume();
     const startedAt = this.context.currentTime + SOON_S;
-    const fades = SIDES.map((_, side) => new GainNode(this.context, { gain: 0 }));
+    const fades = SIDES.map(() => new GainNode(this.context, { gain: 0 }));
     const sources = this.buffers.map((buffer, side) => {
       const source = new AudioBufferSourceNode(this.context, { buffer, loop: true, loopEnd: this.length });
       source.connect(fades[side]).connect(this.levels[side]);

@@ -2,11 +2,13 @@
 
 import { byId } from "../page.js";
 
+const everyScreen = () => /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".screen"));
+
 /** Show a screen and put the focus on it, so that readers of screens begin there. */
 export function showScreen(name) {
-  for (const screen of document.querySelectorAll(".screen")) screen.hidden = screen.id !== `screen-${name}`;
+  for (const screen of everyScreen()) screen.hidden = screen.id !== `screen-${name}`;
   const screen = byId(`screen-${name}`);
-  const start = screen.matches("[tabindex]") ? screen : (screen.querySelector("input:not([hidden]), [tabindex='-1']") ?? screen);
+  const start = screen.matches("[tabindex]") ? screen : (/** @type {?HTMLElement} */ (screen.querySelector("input:not([hidden]), [tabindex='-1']")) ?? screen);
   start.focus({ preventScroll: true });
   scrollTo(0, 0);
 }
@@ -15,7 +17,7 @@ export const shownScreen = () => document.querySelector(".screen:not([hidden])")
 
 /** Open a dialog; done when it is closed, with the value of the button that did it. */
 export function openDialog(id) {
-  const dialog = byId(id);
+  const dialog = byId(id, HTMLDialogElement);
   dialog.returnValue = "";
   dialog.showModal();
   return new Promise((done) => dialog.addEventListener("close", () => done(dialog.returnValue), { once: true }));
@@ -31,7 +33,7 @@ export function submitted(id, field) {
   return new Promise((done) => {
     const submit = (event) => {
       event.preventDefault();
-      done(byId(field).value.trim());
+      done(byId(field, HTMLInputElement).value.trim());
     };
     byId(id).addEventListener("submit", submit, { once: true });
   });

@@ -1,5 +1,6 @@
 // What this device keeps of an assessor's work: answers on their way, where clips are, the draft of a grade.
 
+// @ts-types="./idb.d.ts"
 import { deleteDB, openDB } from "../vendor/idb/index.js";
 
 const VERSION = 1;

@@ -7,7 +7,11 @@ const FLUSH_MS = 3_000;
 
 export class Work {
   constructor({ collection, assessor, questions, settings, store, outbox }) {
-    Object.assign(this, { collection, assessor, questions, settings, store, outbox });
+    this.assessor = assessor;
+    this.questions = questions;
+    this.settings = settings;
+    this.store = store;
+    this.outbox = outbox;
     this.root = `/v1/collections/${encodeURIComponent(collection)}`;
     this.history = []; // answers that count, revised ones too, oldest first
     this.pairs = [];
@@ -70,7 +74,7 @@ export class Work {
     await this.store.rememberClips(pairs);
     const { answers } = this;
     const order = inOrder(pairs.filter((pair) => !answers.has(nameOf(pair))), this.assessor);
-    order.sort((one, other) => (nameOf(other) === this.first) - (nameOf(one) === this.first));
+    order.sort((one, other) => Number(nameOf(other) === this.first) - Number(nameOf(one) === this.first));
     this.pairs = order;
     const ends = Math.min(...pairs.map((pair) => Date.parse(pair.until)));
     this.renewAt = (Number(serverNow()) + ends) / 2;
@@ -122,6 +126,7 @@ const matches = (answer, { number, of }) => (number ? answer.number === number :
 /** What is to be sent of a pair, its answers beside its other fields. */
 export const spread = ({ answers, ...rest }) => ({ ...rest, ...answers });
 
+/** @param {{details?: Record<string, any>, [field: string]: any}} record */
 function readRecord({ query, document, time, number, key, details = {}, ...grades }, questions) {
   const answer = { query, document, time, number, key };
   for (const { name } of questions) {

@@ -24,11 +24,11 @@ export function controls(path, done) {
   };
   byId("pause").addEventListener("click", () => turn("pause"));
   byId("resume").addEventListener("click", () => turn("resume"));
-  byId("close").addEventListener("click", () => byId("closing").showModal());
-  byId("closing-no").addEventListener("click", () => byId("closing").close());
+  byId("close").addEventListener("click", () => byId("closing", HTMLDialogElement).showModal());
+  byId("closing-no").addEventListener("click", () => byId("closing", HTMLDialogElement).close());
   byId("closing-form").addEventListener("submit", () => {
-    turn("close", byId("reason").value.trim());
-    byId("reason").value = "";
+    turn("close", byId("reason", HTMLTextAreaElement).value.trim());
+    byId("reason", HTMLTextAreaElement).value = "";
   });
   const link = (place, name) => element("li", {}, element("a", { class: "button", href: `${path}/${place}`, download: true }, name));
   byId("exports").replaceChildren(
@@ -44,5 +44,5 @@ export function showStatus(status) {
   byId("pause").hidden = status !== "open";
   byId("resume").hidden = status === "open";
   byId("close").hidden = status === "closed";
-  if (had?.hidden) byId(status === "open" ? "pause" : "resume").focus();
+  if (had instanceof HTMLElement && had.hidden) byId(status === "open" ? "pause" : "resume").focus();
 }

@@ -20,7 +20,7 @@ export function courseChart() {
     shown = course;
     draw();
     describe(course);
-    byId("course-table").tBodies[0].replaceChildren(...course.moments.map(momentRow));
+    byId("course-table", HTMLTableElement).tBodies[0].replaceChildren(...course.moments.map(momentRow));
   };
 }
 

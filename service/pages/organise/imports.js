@@ -22,17 +22,17 @@ export function fileImports(path) {
   };
   byId("import-form").addEventListener("submit", async (event) => {
     event.preventDefault();
-    byId("import-send").disabled = true;
+    byId("import-send", HTMLButtonElement).disabled = true;
     byId("import-trouble").hidden = true;
     try {
-      await ask(`${path}/judgments/import`, { body: byId("import-file").files[0], key: newKey() });
-      event.target.reset();
+      await ask(`${path}/judgments/import`, { body: byId("import-file", HTMLInputElement).files[0], key: newKey() });
+      byId("import-form", HTMLFormElement).reset();
       announce("File received");
     } catch (error) {
       byId("import-trouble").textContent = `Nothing was imported: ${error.message}.`;
       byId("import-trouble").hidden = false;
     } finally {
-      byId("import-send").disabled = false;
+      byId("import-send", HTMLButtonElement).disabled = false;
     }
     await show();
   });

@@ -18,7 +18,7 @@ const PAIR = new Set(["judgment", "cannot"]);
 /** Show the log of a campaign; the function that comes back shows it as it is then. */
 export function eventLog(path) {
   let oldest = null;
-  const rows = byId("log").tBodies[0];
+  const rows = byId("log", HTMLTableElement).tBodies[0];
   const take = ({ events, more }) => {
     oldest = events[0]?.number ?? oldest;
     byId("log-more").hidden = !more;
@@ -35,7 +35,7 @@ export function eventLog(path) {
 }
 
 function describe() {
-  const { length } = byId("log").tBodies[0].rows;
+  const { length } = byId("log", HTMLTableElement).tBodies[0].rows;
   byId("log-about").textContent = length ? `${count(length, "event")} shown, without the pairs handed out; the whole log is among the files above.` : "Nothing yet.";
 }
 
@@ -50,6 +50,7 @@ function row(event) {
   );
 }
 
+/** @param {{details?: Record<string, any>, [field: string]: any}} event */
 function judged({ kind, fine, broad, grade, details = {} }) {
   if (kind !== "judgment") return [kind];
   const grades = Object.entries({ broad, fine, grade }).filter(([, value]) => value != null);
@@ -57,7 +58,7 @@ function judged({ kind, fine, broad, grade, details = {} }) {
 }
 
 function because(done) {
-  return ({ details = {} }) => [done, ...quoted(details.reason)];
+  return ({ details }) => [done, ...quoted(details?.reason)];
 }
 
 const quoted = (words) => (words ? [": “", named(words), "”"] : []);

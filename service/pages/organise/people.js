@@ -10,7 +10,7 @@ export function showAssessors(campaign, leanings) {
   byId("assessors-frame").hidden = byId("assessors-about").hidden = !names.length;
   const drifts = (name) => Number(lying.get(name)?.low > 0 || lying.get(name)?.high < 0);
   names.sort((one, other) => drifts(other) - drifts(one) || (lying.get(other)?.judgments ?? 0) - (lying.get(one)?.judgments ?? 0));
-  byId("assessors").tBodies[0].replaceChildren(...names.map((name) => assessorRow(name, campaign.assessors[name], lying.get(name))));
+  byId("assessors", HTMLTableElement).tBodies[0].replaceChildren(...names.map((name) => assessorRow(name, campaign.assessors[name], lying.get(name))));
   const all = campaign.totals.assessors > names.length ? ` Showing ${whole(names.length)} of ${count(campaign.totals.assessors, "assessor")}.` : "";
   byId("agreement").textContent = names.length ? `${agreement(campaign)}${all}` : "Nobody has judged yet.";
 }
@@ -53,7 +53,7 @@ export function showCannot({ cannot, dropped, totals }) {
   byId("cannot-about").textContent = cannot.length
     ? `${count(totals.cannot, "report")}${totals.dropped ? `; ${count(totals.dropped, "pair is", "pairs are")} no longer asked for` : ""}${totals.cannot > cannot.length ? `; showing the first ${whole(cannot.length)}` : ""}.`
     : "None.";
-  byId("cannot").tBodies[0].replaceChildren(
+  byId("cannot", HTMLTableElement).tBodies[0].replaceChildren(
     ...cannot.map((one) =>
       element("tr", {}, ...[one.query, one.document, one.assessor, one.reason + (gone.has(`${one.query}\n${one.document}`) ? " (no longer asked for)" : "")].map((said) => element("td", {}, element("bdi", {}, said)))),
     ),
@@ -80,9 +80,9 @@ export function invitations(path) {
   byId("invite").addEventListener("submit", (event) => {
     event.preventDefault();
     attempt(async () => {
-      const days = byId("invite-days").value;
-      showLink(await post(path, { name: byId("invite-name").value.trim(), ...(days && { days: Number(days) }) }));
-      byId("invite").reset();
+      const days = byId("invite-days", HTMLInputElement).value;
+      showLink(await post(path, { name: byId("invite-name", HTMLInputElement).value.trim(), ...(days && { days: Number(days) }) }));
+      byId("invite", HTMLFormElement).reset();
       showInvited(await get(path), withdraw);
     });
   });
@@ -92,11 +92,11 @@ export function invitations(path) {
 
 function showLink({ name, link }) {
   byId("link-label").replaceChildren("Link for ", named(name));
-  byId("link").value = new URL(link, location.origin).href;
+  byId("link", HTMLInputElement).value = new URL(link, location.origin).href;
   byId("link-note").textContent = link.includes("#token=") ? "Send it now: it contains a token, which is shown only once." : "It contains only the name.";
   byId("invited-link").hidden = false;
   byId("link").focus();
-  byId("link").select();
+  byId("link", HTMLInputElement).select();
 }
 
 async function copy(field) {
@@ -116,7 +116,7 @@ function showInvited({ tokens, invited }, withdraw) {
     : "This service has no tokens: everybody on this machine can judge under any name, and a link contains only the name.";
   byId("invite-days-field").hidden = !tokens;
   byId("invited-frame").hidden = !invited.length;
-  byId("invited").tBodies[0].replaceChildren(...invited.map((one) => invitedRow(one, withdraw)));
+  byId("invited", HTMLTableElement).tBodies[0].replaceChildren(...invited.map((one) => invitedRow(one, withdraw)));
 }
 
 function invitedRow({ name, created, expires, ended }, withdraw) {

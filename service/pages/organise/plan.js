@@ -12,18 +12,18 @@ const LOOKS = 40;
 export function planning(path) {
   byId("plan-form").addEventListener("submit", async (event) => {
     event.preventDefault();
-    byId("plan-make").disabled = true;
+    byId("plan-make", HTMLButtonElement).disabled = true;
     byId("plan-trouble").hidden = true;
     byId("plan-said").textContent = "Simulating campaigns: a few seconds, up to a minute for a large collection…";
     try {
-      await showLatest(path, `${path}/plan?listeners=${encodeURIComponent(byId("plan-listeners").value)}`);
+      await showLatest(path, `${path}/plan?listeners=${encodeURIComponent(byId("plan-listeners", HTMLInputElement).value)}`);
       announce("Plan ready");
     } catch (error) {
       byId("plan-said").textContent = "";
       byId("plan-trouble").textContent = `No plan: ${error.message}.`;
       byId("plan-trouble").hidden = false;
     } finally {
-      byId("plan-make").disabled = false;
+      byId("plan-make", HTMLButtonElement).disabled = false;
     }
   });
 }
@@ -59,7 +59,7 @@ function said(plan) {
 
 /** Fill a table; a column is set right where its head is. */
 function rows(id, cells) {
-  const heads = [...byId(id).tHead.rows[0].cells];
+  const heads = [...byId(id, HTMLTableElement).tHead.rows[0].cells];
   const cell = (value, column) => element(column ? "td" : "th", { class: heads[column].className || null, scope: column ? null : "row" }, value);
-  byId(id).tBodies[0].replaceChildren(...cells.map((row) => element("tr", {}, ...row.map(cell))));
+  byId(id, HTMLTableElement).tBodies[0].replaceChildren(...cells.map((row) => element("tr", {}, ...row.map(cell))));
 }

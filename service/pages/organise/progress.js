@@ -4,8 +4,8 @@ import { byId, element } from "../page.js";
 import { longName, whole } from "../text.js";
 
 export function showProgress({ queries, systems }) {
-  byId("by-query").tBodies[0].replaceChildren(...queries.map(shareRow));
-  byId("by-system").tBodies[0].replaceChildren(...systems.map(shareRow));
+  byId("by-query", HTMLTableElement).tBodies[0].replaceChildren(...queries.map(shareRow));
+  byId("by-system", HTMLTableElement).tBodies[0].replaceChildren(...systems.map(shareRow));
 }
 
 function shareRow({ name, judged, pairs }) {

@@ -21,7 +21,7 @@ export function showRanking(ranking) {
   const basis = ranking.judged ? `from ${count(ranking.judged, "judged pair")} and the model's predictions of the rest` : "predicted, nothing judged yet";
   byId("ranking-about").textContent = `${ranking.measure}, ${basis} (${ranking.model}).`;
   const rows = systems.map((system, place) => systemRow(system, place, range, sure.get(`${system.system}\n${systems[place + 1]?.system}`), ranking.top_k));
-  byId("ranking").tBodies[0].replaceChildren(...rows);
+  byId("ranking", HTMLTableElement).tBodies[0].replaceChildren(...rows);
   byId("ranking").classList.toggle("without-groups", systems.some(({ group }) => group.length > LETTERS) || systems.every(({ group }) => group === systems[0].group));
   byId("ranking").classList.toggle("without-ranks", systems.every((one) => spans(one, systems)));
   fold(rows);
@@ -162,6 +162,6 @@ const shade = (confidence) => SHADES.filter((from) => confidence >= from).length
 
 function showLegend() {
   if (byId("legend").children.length) return;
-  const words = SHADES.map((from, index) => [index + 1, `${from * 100} +`]);
-  byId("legend").replaceChildren(...[[0, "50 +"], ...words].map(([code, said]) => element("li", { class: `shade-${code}` }, said)));
+  const words = ["50 +", ...SHADES.map((from) => `${from * 100} +`)];
+  byId("legend").replaceChildren(...words.map((said, code) => element("li", { class: `shade-${code}` }, said)));
 }

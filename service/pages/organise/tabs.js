@@ -4,16 +4,19 @@ import { byId, element } from "../page.js";
 
 const idOf = (panel) => panel.id.replace("panel-", "tab-");
 
+const panels = () => /** @type {HTMLElement[]} */ ([...document.querySelectorAll("[role=tabpanel]")]);
+
+/** @type {(tab: string) => void} */
 let opened = () => {};
 
 /** Make a tab of each panel, and show the one that the address names, or the first; `then` is called with each opened. */
 export function makeTabs(then) {
-  const panels = [...document.querySelectorAll("[role=tabpanel]")];
-  byId("tabs").replaceChildren(...panels.map(tabOf));
-  for (const panel of panels) panel.setAttribute("aria-labelledby", idOf(panel));
+  const all = panels();
+  byId("tabs").replaceChildren(...all.map(tabOf));
+  for (const panel of all) panel.setAttribute("aria-labelledby", idOf(panel));
   byId("tabs").addEventListener("keydown", step);
-  const named = panels.find((panel) => panel.id === `panel-${location.hash.slice(1)}`);
-  select(named ?? panels[0]);
+  const named = all.find((panel) => panel.id === `panel-${location.hash.slice(1)}`);
+  select(named ?? all[0]);
   opened = then;
 }
 
@@ -30,7 +33,7 @@ function choose(panel) {
 }
 
 function select(panel) {
-  for (const other of document.querySelectorAll("[role=tabpanel]")) {
+  for (const other of panels()) {
     const tab = byId(idOf(other));
     other.hidden = other !== panel;
     tab.setAttribute("aria-selected", String(other === panel));
@@ -42,7 +45,7 @@ function select(panel) {
 }
 
 function step(event) {
-  const tabs = [...byId("tabs").children];
+  const tabs = /** @type {HTMLElement[]} */ ([...byId("tabs").children]);
   const steps = { ArrowRight: 1, ArrowLeft: -1, Home: -tabs.indexOf(event.target), End: tabs.length - 1 - tabs.indexOf(event.target) };
   if (!(event.key in steps)) return;
   event.preventDefault();
