@@ -33,6 +33,7 @@ def honesty(
     jobs: int = 1,
     keep: Path | None = None,
     judgments: object = None,
+    scheduler: str | None = None,
 ) -> Honesty:
     """Hold audiosim and other methods against the truth, on random parts of a judged collection; `simulate --peers`.
 
@@ -40,6 +41,7 @@ def honesty(
     budgets  numbers of judged pairs; None: those of 50, 100, 200 and 400 that parts have room for
     repeats  parts, each of so many queries; None: half of them
     keep     folder of what was played; a run that was stopped goes on from there
+    scheduler  address of a Dask cluster that plays instead of processes here
     """
     model, judgments = judgments_in_place_of(model, judgments, None)
     collection = as_collection(collection, judgments)
@@ -49,7 +51,7 @@ def honesty(
     trial = Trial(collection, partial(_begun, model or JOINT, measure, seed))
     budgets = usual_budgets(collection, parts, measure.cutoff) if budgets is None else budgets
     with progress("comparing") as show:
-        return compare_methods(trial, parts, chosen, budgets, seed, jobs, keep, show)
+        return compare_methods(trial, parts, chosen, budgets, seed, jobs, keep, show, scheduler)
 
 
 def _begun(model: str, measure: Measure, seed: int, part: Collection, _: object) -> Selection:

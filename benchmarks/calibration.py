@@ -143,7 +143,7 @@ def play(name: str, collection: Collection, model: Model, options: argparse.Name
     """Campaigns on parts of a collection, by a model of others, or of the rest of its queries."""
     trial = trial_of(collection, model, options)
     parts, at = parts_of(name, collection, options.parts, options.home), moments(options)
-    return told(name, follow(trial, parts, at, stops(), jobs=options.jobs))
+    return told(name, follow(trial, parts, at, stops(), jobs=options.jobs, scheduler=options.scheduler))
 
 
 def told(name: str, campaigns: Followed) -> dict[str, Any]:
@@ -267,6 +267,7 @@ def main() -> None:
     parser.add_argument("--at", default=",".join(map(str, AT)), help="numbers of judged pairs to look at")
     parser.add_argument("--home", action="store_true", help="learn from the collection's own other queries")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--scheduler", help="address of a Dask cluster that plays instead; see docs/scaling.md")
     parser.add_argument("--keep", type=Path, help="folder of parts that were played, to go on from")
     parser.add_argument("--share", default="0/1", help="which of the parts to play here, such as 1/2: every other one")
     parser.add_argument("--check", action="store_true", help="exit with 1 where what is stated is off")

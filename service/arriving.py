@@ -20,7 +20,7 @@ from audiosim.audio.describe import Described, Failure, describer
 from audiosim.audio.index_store import Recording
 from audiosim.audio.later_index import append_later, load_all
 from audiosim.audio.parameters import Parameters
-from audiosim.audio.workers import Standby
+from audiosim.cluster.workers import Standby
 from audiosim.corpus.arrivals import (
     Arrivals,
     Stamp,

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -418,3 +419,61 @@ def cluster(initialised: tuple[Path, Path]) -> Iterator[Cluster]:
     """A PostgreSQL server that the test may stop and freeze; skips where none is installed."""
     with _cluster(*initialised) as cluster:
         yield cluster
+
+
+class LoopbackCluster:
+    """A Dask cluster on this machine: its processes, of which tests may kill some, and its address."""
+
+    def __init__(self, folder, workers):
+        self.folder, self.processes = folder, []
+        known = folder / "scheduler.json"
+        self.start("dask_scheduler", "--port", "0", "--host", "127.0.0.1", "--scheduler-file", known)
+        self.workers = [self.add_worker() for _ in range(workers)]
+        deadline = time.monotonic() + 60
+        while not known.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        import distributed  # dear, and not needed by those who only collect
+
+        with distributed.Client(scheduler_file=str(known), set_as_default=False) as client:
+            self.address = client.scheduler.address
+            if workers:
+                client.wait_for_workers(workers, timeout=60)
+
+    def add_worker(self):
+        return self.start(
+            "dask_worker", "--nthreads", "1", "--no-nanny", "--scheduler-file", self.folder / "scheduler.json"
+        )
+
+    def start(self, program, *options):
+        command = [sys.executable, "-m", f"distributed.cli.{program}", "--no-dashboard", *map(str, options)]
+        with (self.folder / f"{len(self.processes)}.log").open("wb") as log:
+            self.processes.append(subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder))
+        return self.processes[-1]
+
+    def end(self):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def loopback(tmp_path):
+    """Starts a Dask cluster of so many workers of its own."""
+    (tmp_path / "cluster").mkdir()
+    running = []
+
+    def start(workers=2):
+        running.append(LoopbackCluster(tmp_path / "cluster", workers))
+        return running[-1]
+
+    yield start
+    for started in running:
+        started.end()
+
+
+@pytest.fixture(scope="module")
+def dask_here(tmp_path_factory):
+    """A Dask cluster of two workers for tests that leave it as it was."""
+    started = LoopbackCluster(tmp_path_factory.mktemp("cluster"), 2)
+    yield started
+    started.end()

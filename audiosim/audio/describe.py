@@ -11,7 +11,7 @@ import lazy_loader
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.audio import cluster, decode, workers
+from audiosim.audio import decode
 from audiosim.audio.decode import STANDARD_READER, Reader, Signal
 from audiosim.audio.filter_banks import filter_banks
 from audiosim.audio.frames import FrameBlocks, framed, frames
@@ -19,6 +19,7 @@ from audiosim.audio.index_store import Recording
 from audiosim.audio.parameters import Parameters
 from audiosim.audio.remote import is_url, local_copy, remote_status
 from audiosim.audio.sources import LeftOut, SoundSource
+from audiosim.cluster import dask_cluster, workers
 from audiosim.errors import InputError, SoundError, one_line
 from audiosim.extras import need
 from audiosim.stats.gaussian import Gaussian, triangles
@@ -105,7 +106,7 @@ def describe_all(
     one = partial(describe_file, parameters=parameters, read=portable)
     limit = partial(_limit_s, limit_s)
     if scheduler is not None:
-        return cluster.spread_on_cluster(
+        return dask_cluster.spread_on_cluster(
             partial(_elsewhere, one, str(Path.cwd())), list(recordings), scheduler, limit, _lost
         )
     filter_banks(parameters)  # once, before as many workers as there are would each import librosa for them

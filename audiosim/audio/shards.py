@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.audio.cluster import together
 from audiosim.audio.index import AudioIndex, Neighbour
 from audiosim.audio.index_store import ENTRIES
 from audiosim.audio.search import SAMPLE, SHORTLIST, TOGETHER, Divergence, drawn_references
+from audiosim.cluster.dask_cluster import together
 from audiosim.errors import InputError
 from audiosim.stats import jensen_shannon, kullback_leibler
 from audiosim.stats.gaussian import Singles

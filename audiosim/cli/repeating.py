@@ -103,6 +103,15 @@ Jobs = Annotated[
     int | None,
     typer.Option("-j", "--jobs", help="Worker processes. Default: one per core.", min=1),
 ]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="With --repeat or --peers: play on a Dask cluster, such as tcp://10.0.0.1:8786, in place of processes "
+        "here. Needs audiosim\\[scale].",
+    ),
+]
 
 
 def check_repeated(repeats: int | None, options: Mapping[str, str | None], model: str | None) -> None:
@@ -112,6 +121,12 @@ def check_repeated(repeats: int | None, options: Mapping[str, str | None], model
         raise InputError(f"{given[0]} needs --repeat: it speaks of parts of the collection")
     if options["--learn"] is not None and model is not None:
         raise InputError("--learn and --model cannot be combined: each part is played with the model learned for it")
+
+
+def check_scheduler(scheduler: str | None, jobs: int | None) -> None:
+    """A number of processes means nothing to a cluster, which has its own."""
+    if scheduler is not None and jobs is not None:
+        raise InputError("--scheduler and --jobs cannot be combined: a cluster has as many workers as were started")
 
 
 def check_peers(peers: str | None, keep: Path | None, others: Mapping[str, object]) -> None:
@@ -168,11 +183,12 @@ class Batch:
     jobs: int | None
     said: Mapping[str, Any]
     seed: int = 0
+    scheduler: str | None = None
 
     def to_stop(self, stopping_rule: StoppingRule, form: Format) -> None:
         """Play each part until a goal is met, and print how right it was."""
         with progress("repeating") as show:
-            found = repeat(self.trial, self.parts, stopping_rule, self._jobs, show)
+            found = repeat(self.trial, self.parts, stopping_rule, self._jobs, show, self.scheduler)
         result = {**self.said, "goal": str(stopping_rule), **found.to_dict()}
         bins = [{"moment": moment} | row for moment in ("start", "end") for row in result[moment]["bins"]]
         print_result(form, result, bins, lambda: repeats_view(result))
@@ -190,7 +206,7 @@ class Batch:
         report  where to write it as a page as well
         """
         with progress("repeating") as show:
-            found = follow(self.trial, self.parts, moments, stopping_rules, near, self._jobs, show)
+            found = follow(self.trial, self.parts, moments, stopping_rules, near, self._jobs, show, self.scheduler)
         result = {**self.said, **found.to_dict()}
         if report is not None:
             self._write(report, result)
@@ -205,8 +221,9 @@ class Batch:
         """
         with progress("comparing") as show:
             found = compare_methods(
-                self.trial, self.parts, peers[0], budgets, self.seed, jobs=self._jobs, keep=keep, progress=show
-            )
+                self.trial, self.parts, peers[0], budgets, self.seed, jobs=self._jobs, keep=keep, progress=show,
+                scheduler=self.scheduler,
+            )  # fmt: skip
         result = {**self.said, "queries": len(self.parts[0].queries), **found.to_dict(), "left_out": list(peers[1])}
         print_result(form, result, result["rows"], lambda: peers_view(result))
 

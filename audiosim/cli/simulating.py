@@ -65,6 +65,7 @@ def simulate(
     peers: repeating.Peers = None,
     keep: repeating.Keep = None,
     jobs: repeating.Jobs = None,
+    scheduler: repeating.Scheduler = None,
     ideal: options.IdealName = "ordered",
     distribution: options.DistributionName = "t",
     about: options.AboutWords = None,
@@ -98,7 +99,10 @@ def simulate(
         raise InputError("--compare and --repeat cannot be combined; repeat one rule after the other")
     repeating.check_peers(peers, keep, {"--compare": compare, "--stopping-rule": stop, "--report": report})
     repeats = repeating.PARTS if peers is not None and repeats is None else repeats
-    repeating.check_repeated(repeats, {"--learn": learn, "--held-out": held_out, "--at": at}, model)
+    repeating.check_repeated(
+        repeats, {"--learn": learn, "--held-out": held_out, "--at": at, "--scheduler": scheduler}, model
+    )
+    repeating.check_scheduler(scheduler, jobs)
     repeating.check_report(report, repeats, at)
     others = None if peers is None else find_peers(peers)
     stopping_rules, learner = _stopping_rules(target, stop), None if learn is None else repeating.learner(learn)
@@ -113,7 +117,7 @@ def simulate(
         protocol = held_out or ("queries" if learner or moments or others else "teams")
         parts = draw_parts(collection, repeats, np.random.default_rng(seed), queries, teams, protocol)
         said = {"measure": str(game.measure), "model": name, "learn": learn, "rule": rule}
-        many = repeating.Batch(Trial(collection, game.start, learner, by_query), parts, jobs, said, seed)
+        many = repeating.Batch(Trial(collection, game.start, learner, by_query), parts, jobs, said, seed, scheduler)
         if others:
             many.beside(others, moments or usual_budgets(collection, parts, game.measure.cutoff), form, keep)
         elif moments is None:

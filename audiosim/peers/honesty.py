@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from audiosim.arrays import Array
+from audiosim.cluster.turns import each_in_turn
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.lines import write_text
 from audiosim.corpus.pool import build_pool
@@ -22,7 +23,7 @@ from audiosim.selection import Selection
 from audiosim.showing import frame_of, notebook_html
 from audiosim.simulation.calibration import jackknife_error, mean_and_error
 from audiosim.simulation.parts import Part
-from audiosim.simulation.trials import Trial, each_in_turn
+from audiosim.simulation.trials import Trial
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -163,6 +164,7 @@ def compare_methods(
     jobs: int = 1,
     keep: Path | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    scheduler: str | None = None,
 ) -> Honesty:
     """Play audiosim's campaign and every peer on the same parts of a collection, at the same budgets.
 
@@ -170,15 +172,17 @@ def compare_methods(
     seed     of what peers draw; those that draw evenly draw the same pairs
     jobs     processes that play; with more than one all must pickle
     keep     folder of what was played: a run that was stopped goes on where it was; it is made where it is not there
+    scheduler  address of a Dask cluster that plays instead; its machines find `keep` under the same path
     """
     if not budgets or min(budgets) < 0 or any(low >= high for low, high in pairwise(budgets)):
         raise InputError(f"budgets must rise from 0 or more, got {', '.join(map(str, budgets)) or 'none'}")
     if OWN in peers:
         raise InputError(f"a peer cannot be called {OWN}: that is what it is held against")
     if keep is not None:
+        keep = keep.absolute()  # machines of a cluster work elsewhere
         keep.mkdir(parents=True, exist_ok=True)
     work = _Play(trial, tuple(parts), tuple(peers.items()), tuple(budgets), seed, keep)
-    played = tuple(each_in_turn(work, len(parts), jobs, progress))
+    played = tuple(each_in_turn(work, len(parts), jobs, progress, scheduler))
     return Honesty(trial.collection.name, played[0][0], tuple(budgets), tuple(outcomes for _, outcomes in played))
 
 

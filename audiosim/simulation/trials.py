@@ -1,14 +1,11 @@
 """Campaigns played on many parts of a collection, with models that learned from the rest of it."""
 
-import re
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
-
-import lazy_loader
+from typing import Any
 
 from audiosim.arrays import Array
+from audiosim.cluster.turns import each_in_turn
 from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError
 from audiosim.relevance.published import Model
@@ -17,10 +14,7 @@ from audiosim.simulation.observations import Observation, Truth, agreement_of, c
 from audiosim.simulation.parts import Part
 from audiosim.simulation.replay import check_complete
 
-threadpoolctl = lazy_loader.load("threadpoolctl")
-
 NEAR = 0.02  # what two systems differ by may matter to nobody below this
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,16 +83,18 @@ def repeat(
     stopping_rule: StoppingRule,
     jobs: int = 1,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    scheduler: str | None = None,
 ) -> Repeats:
     """Play a campaign on many parts of a collection until a goal is met, or no judgment is worth anything, and hold
     what it claimed against the truth of the part.
 
-    jobs  processes that play; with more than one the trial must pickle
+    jobs       processes that play; with more than one the trial must pickle
+    scheduler  address of a Dask cluster that plays instead; see `each_in_turn`
 
     Parts of one collection share queries and systems: standard errors over them speak of this collection.
     """
     first, last = zip(
-        *each_in_turn(_ToStop(trial, tuple(parts), stopping_rule), len(parts), jobs, progress), strict=True
+        *each_in_turn(_ToStop(trial, tuple(parts), stopping_rule), len(parts), jobs, progress, scheduler), strict=True
     )
     return Repeats(tuple(parts), first, last)
 
@@ -160,19 +156,22 @@ def follow(
     near: float = NEAR,
     jobs: int = 1,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    scheduler: str | None = None,
 ) -> Followed:
     """Play a campaign on many parts of a collection, and hold what it says at some moments against the truth.
 
     at     numbers of judged pairs, each campaign goes on to the largest whatever it reaches before
     stopping_rules  each is noted when it is first reached
     jobs   processes that play; with more than one the trial must pickle
+    scheduler  address of a Dask cluster that plays instead; see `each_in_turn`
 
     Parts of one collection share queries and systems: standard errors over them speak of this collection.
     """
     moments = tuple(sorted(set(at)))
     if not moments or moments[0] < 0:
         raise InputError(f"moments must be numbers of judgments, 0 or more, got {', '.join(map(str, at)) or 'none'}")
-    courses = each_in_turn(_ToMoments(trial, tuple(parts), moments, tuple(stopping_rules)), len(parts), jobs, progress)
+    work = _ToMoments(trial, tuple(parts), moments, tuple(stopping_rules))
+    courses = each_in_turn(work, len(parts), jobs, progress, scheduler)
     return Followed(tuple(parts), tuple(stopping_rules), near, tuple(courses))
 
 
@@ -219,45 +218,6 @@ class _ToMoments:
                 break
         seen += [truth.beside(state) for _ in self.at[len(seen) :]]
         return TrialCourse(tuple(seen), tuple(map(reached.get, self.stopping_rules)))
-
-
-def each_in_turn(
-    work: Callable[[int], Result], count: int, jobs: int, progress: Callable[[int, int], None]
-) -> Iterator[Result]:
-    """The result for each number below a count, in their order; `progress` is told how far it is."""
-    if jobs < 1:
-        raise InputError(f"the number of jobs must be at least 1, got {jobs}")
-    progress(0, count)
-    with closing(_here(work, count) if min(jobs, count) == 1 else _in_processes(work, count, jobs)) as results:
-        for done, result in enumerate(results, start=1):
-            progress(done, count)
-            yield result
-
-
-def _here(work: Callable[[int], Result], count: int) -> Generator[Result, None, None]:
-    """Run in this process, on one thread as in the others: sums taken in another order differ in the last digit."""
-    with threadpoolctl.threadpool_limits(1, "blas"):
-        yield from map(work, range(count))
-
-
-def _in_processes(work: Callable[[int], Result], count: int, jobs: int) -> Generator[Result, None, None]:
-    """Run in processes of joblib's, each on one thread."""
-    import joblib  # costs start-up time that one process need not pay
-    from joblib.externals.loky.process_executor import TerminatedWorkerError
-
-    done = 0
-    with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
-        results = joblib.Parallel(return_as="generator")(map(joblib.delayed(work), range(count)))
-        with closing(results):
-            try:
-                for done, result in enumerate(results, start=1):  # noqa: B007  the message below needs it
-                    yield result
-            except TerminatedWorkerError as error:
-                code = re.search(r"exit codes of the workers are {(.*)}", str(error))
-                how = f" ({', '.join(dict.fromkeys(code[1].split(', ')))})" if code else ""  # two may end at once
-                raise InputError(
-                    f"a worker process at part {done + 1} of {count}, or a later one, crashed{how}"
-                ) from None
 
 
 def _sizes(parts: Sequence[Part]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ import importlib.util
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from contextlib import closing
@@ -16,12 +15,12 @@ import pytest
 import soundfile
 from joblib import wrap_non_picklable_objects
 
-from audiosim.audio import cluster
 from audiosim.audio.decode import read
 from audiosim.audio.describe import Described, Failure, describe_all, listed
 from audiosim.audio.index import AudioIndex
 from audiosim.audio.parameters import STANDARD_FRAMES
 from audiosim.audio.sources import find_sounds
+from audiosim.cluster import dask_cluster
 from audiosim.errors import InputError
 
 distributed = lazy_loader.load("distributed")  # dear, and not needed by those who only collect
@@ -30,61 +29,6 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed"),
 ]
-
-
-class Cluster:
-    """Processes of a cluster, and its address."""
-
-    def __init__(self, folder, workers):
-        self.folder, self.processes = folder, []
-        known = folder / "scheduler.json"
-        self.start("dask_scheduler", "--port", "0", "--host", "127.0.0.1", "--scheduler-file", known)
-        self.workers = [self.add_worker() for _ in range(workers)]
-        deadline = time.monotonic() + 60
-        while not known.exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        with distributed.Client(scheduler_file=str(known), set_as_default=False) as client:
-            self.address = client.scheduler.address
-            if workers:
-                client.wait_for_workers(workers, timeout=60)
-
-    def add_worker(self):
-        return self.start(
-            "dask_worker", "--nthreads", "1", "--no-nanny", "--scheduler-file", self.folder / "scheduler.json"
-        )
-
-    def start(self, program, *options):
-        command = [sys.executable, "-m", f"distributed.cli.{program}", "--no-dashboard", *map(str, options)]
-        with (self.folder / f"{len(self.processes)}.log").open("wb") as log:
-            self.processes.append(subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder))
-        return self.processes[-1]
-
-    def end(self):
-        for process in self.processes:
-            process.kill()
-            process.wait()
-
-
-@pytest.fixture
-def loopback(tmp_path):
-    (tmp_path / "cluster").mkdir()
-    running = []
-
-    def start(workers=2):
-        running.append(Cluster(tmp_path / "cluster", workers))
-        return running[-1]
-
-    yield start
-    for started in running:
-        started.end()
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory):
-    """A cluster of two workers for tests that leave it as it was."""
-    started = Cluster(tmp_path_factory.mktemp("cluster"), 2)
-    yield started
-    started.end()
 
 
 @pytest.fixture(scope="module")
@@ -118,16 +62,16 @@ def same(outcomes, others):
 
 
 @pytest.mark.slow
-def test_a_worker_killed_half_way_changes_nothing(shared, sounds, here):
-    victim, other = shared.workers
+def test_a_worker_killed_half_way_changes_nothing(dask_here, sounds, here):
+    victim, other = dask_here.workers
 
     def read_slowly(path):  # so that the other worker is at work when it is killed
         time.sleep(0.02)
         return read(path)
 
-    outcomes = describe_all(sounds, STANDARD_FRAMES, read_slowly, scheduler=shared.address)
+    outcomes = describe_all(sounds, STANDARD_FRAMES, read_slowly, scheduler=dask_here.address)
     there = [next(outcomes) for _ in range(20)]
-    shared.workers[0] = shared.add_worker()  # for the other tests; it comes too late for this one
+    dask_here.workers[0] = dask_here.add_worker()  # for the other tests; it comes too late for this one
     os.kill(victim.pid, signal.SIGKILL)
     there += outcomes
     assert victim.wait() == -signal.SIGKILL
@@ -137,18 +81,18 @@ def test_a_worker_killed_half_way_changes_nothing(shared, sounds, here):
 
 
 @pytest.mark.slow
-def test_paths_count_from_here_not_from_where_a_machine_happens_to_be(shared, folder, monkeypatch):
+def test_paths_count_from_here_not_from_where_a_machine_happens_to_be(dask_here, folder, monkeypatch):
     monkeypatch.chdir(folder)
     near = listed(find_sounds("sounds/0"))
     assert near[0].path.startswith("sounds/0")
-    there = list(describe_all(near, STANDARD_FRAMES, scheduler=shared.address))
+    there = list(describe_all(near, STANDARD_FRAMES, scheduler=dask_here.address))
     assert same(there, list(describe_all(near, STANDARD_FRAMES)))
 
 
 @pytest.mark.slow
-def test_the_command_gives_the_index_of_the_local_run(shared, folder, tmp_path, run, monkeypatch):
+def test_the_command_gives_the_index_of_the_local_run(dask_here, folder, tmp_path, run, monkeypatch):
     monkeypatch.chdir(folder)
-    for index, options in (("here", ()), ("there", ("--scheduler", shared.address))):
+    for index, options in (("here", ()), ("there", ("--scheduler", dask_here.address))):
         code, out, err = run("extract", "sounds", "-o", tmp_path / index, "--format", "json", *options)
         assert (code, json.loads(out)["done"]) == (0, 48)
         bad = "cannot be decoded (Format not recognised), expected WAV, FLAC, Ogg, MP3 or AIFF"
@@ -159,7 +103,7 @@ def test_the_command_gives_the_index_of_the_local_run(shared, folder, tmp_path, 
 
 
 @pytest.mark.slow
-def test_a_decoder_that_crashes_there_costs_one_file(shared, sounds, here):
+def test_a_decoder_that_crashes_there_costs_one_file(dask_here, sounds, here):
     victim = sounds[10].path
 
     def read_or_crash(path):
@@ -167,8 +111,8 @@ def test_a_decoder_that_crashes_there_costs_one_file(shared, sounds, here):
             os.kill(os.getpid(), signal.SIGSEGV)
         return read(path)
 
-    outcomes = list(describe_all(sounds, STANDARD_FRAMES, read_or_crash, scheduler=shared.address))
-    assert [worker.poll() for worker in shared.workers] == [None, None]
+    outcomes = list(describe_all(sounds, STANDARD_FRAMES, read_or_crash, scheduler=dask_here.address))
+    assert [worker.poll() for worker in dask_here.workers] == [None, None]
     expected = "expected WAV, FLAC, Ogg, MP3 or AIFF that it can read"
     assert outcomes[10] == Failure(victim, f"its decoder crashed (signal 11, Segmentation fault), {expected}")
     assert same(outcomes[:10] + outcomes[11:], here[:10] + here[11:])
@@ -185,9 +129,9 @@ def test_a_batch_that_takes_every_machine_along_is_given_up(loopback, monkeypatc
         return task
 
     started = loopback(5)
-    monkeypatch.setattr(cluster, "ROUNDS", 1)
+    monkeypatch.setattr(dask_cluster, "ROUNDS", 1)
     results = list(
-        cluster.spread_on_cluster(
+        dask_cluster.spread_on_cluster(
             wrap_non_picklable_objects(deadly),
             [1, 2, 3, 4, 5],
             started.address,
@@ -200,7 +144,7 @@ def test_a_batch_that_takes_every_machine_along_is_given_up(loopback, monkeypatc
 
 @pytest.mark.slow
 def test_a_scheduler_that_is_lost_ends_the_work_with_one_line(loopback, sounds, monkeypatch):
-    monkeypatch.setattr(cluster, "CONNECT_S", 1)
+    monkeypatch.setattr(dask_cluster, "CONNECT_S", 1)
     started = loopback(1)
 
     def read_slowly(path):
@@ -217,10 +161,10 @@ def test_a_scheduler_that_is_lost_ends_the_work_with_one_line(loopback, sounds, 
 
 
 @pytest.mark.slow
-def test_closing_gives_the_cluster_back(shared, sounds):
-    with closing(describe_all(sounds, STANDARD_FRAMES, scheduler=shared.address)) as outcomes:
+def test_closing_gives_the_cluster_back(dask_here, sounds):
+    with closing(describe_all(sounds, STANDARD_FRAMES, scheduler=dask_here.address)) as outcomes:
         next(outcomes)
-    with distributed.Client(shared.address, set_as_default=False) as client:
+    with distributed.Client(dask_here.address, set_as_default=False) as client:
         deadline = time.monotonic() + 30
         while any(client.processing().values()) and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -229,7 +173,7 @@ def test_closing_gives_the_cluster_back(shared, sounds):
 
 @pytest.mark.slow
 def test_a_cluster_without_workers_is_an_error(loopback, sounds, monkeypatch):
-    monkeypatch.setattr(cluster, "JOIN_S", 1)
+    monkeypatch.setattr(dask_cluster, "JOIN_S", 1)
     address = loopback(0).address
     with pytest.raises(
         InputError, match=rf"^the scheduler at {address} has no worker after 1 s, expected one at least$"
@@ -239,7 +183,7 @@ def test_a_cluster_without_workers_is_an_error(loopback, sounds, monkeypatch):
 
 @pytest.mark.slow
 def test_a_scheduler_that_does_not_answer_is_an_error(sounds, monkeypatch):
-    monkeypatch.setattr(cluster, "CONNECT_S", 1)
+    monkeypatch.setattr(dask_cluster, "CONNECT_S", 1)
     for address in ("tcp://127.0.0.1:9", "nonsense://x"):
         with pytest.raises(InputError, match=rf"^no scheduler answers at {address}, expected an address like tcp://"):
             next(describe_all(sounds, STANDARD_FRAMES, scheduler=address))

@@ -83,7 +83,7 @@ def test_shards_are_searched_on_a_cluster(whole, tmp_path):
     distributed = pytest.importorskip("distributed")
     shards = split(whole.folder, tmp_path, 4)
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None, protocol="tcp://"
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0", protocol="tcp://"
     ) as cluster:
         assert search_shards(shards, whole, 3, scheduler=cluster.scheduler_address) == search_shards(shards, whole, 3)
 

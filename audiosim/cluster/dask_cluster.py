@@ -1,4 +1,4 @@
-"""Work spread over the machines of a Dask cluster, in batches.
+"""Work spread over the machines of a Dask cluster: small tasks in batches, large ones each by itself.
 
 By distributed's own futures, not by joblib's backend for Dask: that one (joblib 1.6) gets over a machine
 that is lost, but waits for ever once the scheduler gives a batch up, as it does when the fourth machine is
@@ -6,15 +6,18 @@ lost with the same batch; and it reckons with the machines that are there at the
 """
 
 import math
+import pickle
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
 from functools import partial
+from importlib import import_module
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from audiosim.audio import workers
+from audiosim.cluster import workers
 from audiosim.errors import InputError
+from audiosim.stats.threads import one_thread
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -28,6 +31,8 @@ WINDOW = 4  # batches for each thread that may be under way, or done before an e
 RETRIES = 2  # of a batch that raises, as where a machine has no memory left
 CONNECT_S = 10
 JOIN_S = 60  # that the first machine may take to join
+DECIDING = ("audiosim", "numpy", "scipy")  # packages whose versions decide what comes out, to the last bit
+Versions = dict[str, str | None]
 
 
 def spread_on_cluster(
@@ -66,6 +71,83 @@ def together(work: Callable[[Task], Result], tasks: Sequence[Task], scheduler: s
                 yield future.result()
         except (CancelledError, CommClosedError):
             raise InputError(f"the scheduler at {scheduler} is gone") from None
+
+
+def number_by_number(work: Callable[[int], Result], count: int, scheduler: str) -> Generator[Result, None, None]:
+    """The result for each number below a count, in their order, each by one thread of a cluster.
+
+    work  it and the results must pickle; it goes to each machine once
+
+    Matrix products are on one thread, so that results are bit for bit those of this machine; a machine of other
+    versions than are here is refused. What a machine that is lost had under way is done again by another. An
+    exception in the work is raised here. Closing the generator cancels what is not begun.
+    """
+    with _connect(scheduler) as client:
+        import dask
+        from distributed.protocol.pickle import dumps
+
+        _threads(client)
+        here = _versions()
+        _check_machines(client, here)
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "10GB"}):
+            # The result of a task, not scattered data: the scheduler has it made again where a machine takes it along.
+            packed = client.submit(bytes, dumps(work), pure=False)
+        futures = deque(client.submit(_unpacked, packed, number, here, pure=False) for number in range(count))
+        try:
+            for number in range(count):
+                yield _result(futures.popleft(), f"part {number + 1} of {count}")
+        except (CancelledError, OSError):
+            raise InputError(f"the scheduler at {scheduler} is gone") from None
+        finally:
+            client.cancel(list(futures))
+
+
+def _unpacked(packed: bytes, number: int, expected: Versions) -> object:
+    """The result for a number; an InputError on a machine of other versions, which may have joined late."""
+    if (here := _versions()) != expected:
+        raise InputError(f"a worker that joined runs {_spelled(here)}, expected {_spelled(expected)} as here")
+    with one_thread():
+        return pickle.loads(packed)(number)  # noqa: S301  from who may have this machine do anything
+
+
+def _result(future: "Future", what: str) -> Any:
+    from distributed import KilledWorker
+
+    try:
+        return future.result()
+    except KilledWorker as error:
+        times = error.allowed_failures + 1
+        raise InputError(f"{what} was given up: each of {times} workers that were at it was lost") from None
+
+
+def _versions() -> Versions:
+    return {name: getattr(import_module(name), "__version__", None) for name in DECIDING}
+
+
+def _spelled(versions: Versions) -> str:
+    return ", ".join(f"{name} {version or 'not installed'}" for name, version in versions.items())
+
+
+def _check_machines(client: "Client", here: Versions) -> None:
+    """An InputError that names the workers whose versions are not those of this machine."""
+
+    def asked(names: tuple[str, ...] = DECIDING) -> Versions:
+        # Sent as it stands, since it is no name of a module: an older audiosim, or none, can answer, too.
+        from importlib import import_module
+
+        found: Versions = {}
+        for name in names:
+            try:
+                found[name] = import_module(name).__version__
+            except ImportError:
+                found[name] = None
+        return found
+
+    others = {address: versions for address, versions in client.run(asked).items() if versions != here}
+    if others:
+        address, versions = next(iter(others.items()))
+        more = f"; {len(others) - 1} more differ" if len(others) > 1 else ""
+        raise InputError(f"worker {address} runs {_spelled(versions)}, expected {_spelled(here)} as here{more}")
 
 
 def _in_batches(

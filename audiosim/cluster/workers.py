@@ -29,7 +29,7 @@ AHEAD = 4  # tasks at hand for each worker, so that it need not wait for the nex
 WINDOW = 256  # tasks per worker that may be under way, or done before an earlier one is
 START_S = 120.0  # that a worker may take to start
 END_S = 10.0  # that a worker which has hung up may take to end
-CALL = "import sys; sys.path[:] = {}; from audiosim.audio import worker; worker.{}({})"
+CALL = "import sys; sys.path[:] = {}; from audiosim.cluster import worker; worker.{}({})"
 FORKS = sys.platform != "win32"
 # Threads of the arithmetic libraries would fight over the processors that the workers fill already.
 ONE_THREAD = dict.fromkeys(

@@ -12,7 +12,7 @@ from contextlib import closing
 
 import pytest
 
-from audiosim.audio.workers import WINDOW, Standby, spread_on_workers
+from audiosim.cluster.workers import WINDOW, Standby, spread_on_workers
 from audiosim.errors import InputError
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")]
@@ -180,7 +180,7 @@ HANG = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from acts_of_workers import act
-from audiosim.audio.workers import spread_on_workers
+from audiosim.cluster.workers import spread_on_workers
 results = spread_on_workers(act, [("pid", 0), ("pid", 0), *[("sleep", 1000)] * 8], 2, lambda task: 1000.0, print)
 print(next(results), next(results), flush=True)
 next(results)

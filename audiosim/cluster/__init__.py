@@ -1,0 +1,1 @@
+"""Work spread over processes, and over the machines of a Dask cluster."""

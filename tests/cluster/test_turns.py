@@ -1,0 +1,190 @@
+"""Campaigns played here, in processes, by a backend of joblib's and on a Dask cluster come to the same."""
+
+import importlib.util
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import audiosim
+from audiosim.beside_peers import _begun
+from audiosim.cluster import dask_cluster
+from audiosim.cluster.turns import each_in_turn
+from audiosim.errors import InputError
+from audiosim.measures.measure import parse_measure
+from audiosim.simulation import Design, Trial, draw_parts, follow, synthetic_collection
+
+cluster = [
+    pytest.mark.slow,
+    pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="distributed is not installed"),
+    pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed"),
+]
+
+
+def on_cluster(test):
+    for mark in cluster:
+        test = mark(test)
+    return test
+
+
+def quietly(done, total):
+    pass
+
+
+@pytest.fixture(scope="module")
+def collection():
+    """7 systems of 4 teams, 9 queries."""
+    return synthetic_collection(np.random.default_rng(2), Design(7, 4, 9, 3, 15))
+
+
+@pytest.fixture(scope="module")
+def parts(collection):
+    return draw_parts(collection, 6, np.random.default_rng(3), held_out="queries")
+
+
+@pytest.fixture(scope="module")
+def trial(collection):
+    return Trial(collection, partial(_begun, "joint", parse_measure("CG@3"), 0))
+
+
+@pytest.fixture(scope="module")
+def here(trial, parts):
+    """Results of this process, to the last digit."""
+    return json.dumps(follow(trial, parts, (0, 7, 20)).to_dict())
+
+
+@on_cluster
+def test_a_cluster_finds_what_one_process_finds_though_a_worker_is_killed_half_way(loopback, trial, parts, here):
+    started, seen = loopback(2), []
+
+    def kill_one(done, total):
+        seen.append((done, total))
+        if done == 2:
+            os.kill(started.workers[0].pid, signal.SIGKILL)
+            assert started.workers[0].wait() == -signal.SIGKILL
+
+    found = follow(trial, parts, (0, 7, 20), progress=kill_one, scheduler=started.address)
+    assert json.dumps(found.to_dict()) == here
+    assert seen == [(done, 6) for done in range(7)]
+    assert started.workers[1].poll() is None
+
+
+@on_cluster
+def test_the_command_prints_the_same_wherever_campaigns_are_played(dask_here, collection, tmp_path, run):
+    collection.save(tmp_path / "made")
+    command = ("simulate", tmp_path / "made", "--repeat", 3, "--at", "0,9", "--format", "json")
+    alone = run(*command, "--jobs", 1)
+    assert alone[0] == 0
+    assert run(*command, "--scheduler", dask_here.address) == alone
+
+
+@on_cluster
+def test_an_error_in_the_work_is_raised_here(dask_here):
+    def wrong(number):
+        raise InputError(f"part {number} says so")
+
+    with pytest.raises(InputError, match=r"^part 0 says so$"):
+        list(each_in_turn(wrong, 2, 1, quietly, dask_here.address))
+
+
+@on_cluster
+def test_a_worker_of_another_version_is_named_before_any_work(dask_here, monkeypatch):
+    monkeypatch.setattr(audiosim, "__version__", "9.9.9")
+    began = []
+    with pytest.raises(InputError, match=r"^worker tcp://127\.0\.0\.1:\d+ runs audiosim \d") as error:
+        list(each_in_turn(began.append, 2, 1, quietly, dask_here.address))
+    assert "expected audiosim 9.9.9, numpy" in str(error.value)
+    assert str(error.value).endswith("as here; 1 more differ")
+
+
+def test_a_worker_of_another_version_that_joins_late_refuses_its_work():
+    others = dask_cluster._versions() | {"audiosim": "0.0.1"}
+    with pytest.raises(InputError, match=r"^a worker that joined runs audiosim \d.* expected audiosim 0\.0\.1, numpy"):
+        dask_cluster._unpacked(b"", 0, others)
+
+
+@on_cluster
+def test_work_that_takes_every_machine_along_is_given_up(loopback):
+    def deadly(number):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(InputError, match=r"^part 1 of 1 was given up: each of 4 workers that were at it was lost$"):
+        list(each_in_turn(deadly, 1, 1, quietly, loopback(4).address))
+
+
+@on_cluster
+def test_work_that_is_closed_is_given_back(dask_here, tmp_path):
+    import distributed
+
+    def slow(number, folder=tmp_path):
+        (folder / str(number)).touch()
+        time.sleep(0.1)
+        return number
+
+    results = each_in_turn(slow, 500, 1, quietly, dask_here.address)
+    assert next(results) == 0
+    results.close()
+    with distributed.Client(dask_here.address, set_as_default=False) as client:
+        deadline = time.monotonic() + 60
+        while any(client.processing().values()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not any(client.processing().values())
+    assert len(list(tmp_path.iterdir())) < 500
+
+
+@on_cluster
+def test_a_scheduler_that_is_lost_ends_the_work_with_one_line(loopback):
+    def slow(number):
+        time.sleep(0.1)
+        return number
+
+    started = loopback(1)
+    results = each_in_turn(slow, 500, 1, quietly, started.address)
+    assert next(results) == 0
+    started.processes[0].kill()
+    with pytest.raises(InputError, match=rf"^the scheduler at {started.address} is gone$"):
+        list(results)
+
+
+def test_a_backend_that_the_user_chose_does_the_work(trial, parts, here):
+    import joblib
+
+    with joblib.parallel_config("threading", n_jobs=2):
+        threads = set(each_in_turn(lambda number: threading.get_ident(), 4, 1, quietly))
+        assert threading.get_ident() not in threads
+        assert json.dumps(follow(trial, parts, (0, 7, 20)).to_dict()) == here
+
+
+@on_cluster
+def test_joblibs_own_backend_for_dask_does_the_work_too(dask_here, trial, parts, here):
+    import distributed
+    import joblib
+
+    with (
+        distributed.Client(dask_here.address, set_as_default=False) as client,
+        joblib.parallel_config("dask", client=client),
+    ):
+        assert os.getpid() not in set(each_in_turn(lambda number: os.getpid(), 4, 1, quietly))
+        assert json.dumps(follow(trial, parts, (0, 7, 20)).to_dict()) == here
+
+
+def test_processes_and_a_cluster_are_not_asked_for_at_once(run, small_demo):
+    code, _, err = run("simulate", small_demo, "--repeat", 2, "--jobs", 2, "--scheduler", "tcp://127.0.0.1:1")
+    expected = "--scheduler and --jobs cannot be combined: a cluster has as many workers as were started"
+    assert (code, err) == (1, f"audiosim: {expected}\n")
+    code, _, err = run("simulate", small_demo, "--scheduler", "tcp://127.0.0.1:1")
+    assert (code, err) == (1, "audiosim: --scheduler needs --repeat: it speaks of parts of the collection\n")
+
+
+def test_a_scheduler_that_does_not_answer_is_an_error(monkeypatch):
+    monkeypatch.setattr(dask_cluster, "CONNECT_S", 1)
+    with pytest.raises(InputError, match=r"^no scheduler answers at tcp://127\.0\.0\.1:9, expected an address like"):
+        list(each_in_turn(Path, 2, 1, quietly, "tcp://127.0.0.1:9"))
