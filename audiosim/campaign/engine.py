@@ -106,18 +106,19 @@ class OneFile:
 
 def check_left_over(path: Path) -> None:
     """An error where a database is gone, or empty, and what it held is beside it."""
+    rescued, ahead = path.with_name(f"{path.name}.{RESCUED}"), path.with_name(f"{path.name}-wal")
+    kept, running = rescued.exists(), ahead.exists()  # before the database: who makes one writes it before its log
     try:
         there = path.stat().st_size > 0
     except OSError:
         there = False
-    rescued, ahead = path.with_name(f"{path.name}.{RESCUED}"), path.with_name(f"{path.name}-wal")
     if there:
         return
-    if rescued.exists():
+    if kept:
         raise InputError(
             f"{path} is gone, and {rescued} holds what was in it: rename it to {path.name}, or move it away"
         )
-    if ahead.exists():  # also where it is empty: a service that is still running may write to it
+    if running:  # also where it is empty: a service that is still running may write to it
         raise InputError(
             f"{path} is gone, and {ahead} belongs to it: put {path.name} back beside it, "
             f"or move {ahead.name} away to begin anew"
