@@ -1,8 +1,11 @@
 """Rankings by comparisons alone: stated held against what people say who were not asked.
 
 Of a collection with comparisons.tsv six people are drawn, and some of their answers; the order of the systems is right
-where the answers of all others have it so. Beside it, the order by counting wins.
+where the answers of all others have it so. Beside it the orders by counting wins, by Bradley and Terry's model (choix)
+and by TrueSkill, and for all but the counts the mean logarithm of the probability of which document the others
+preferred, where they preferred one.
 
+    pip install 'audiosim[bench]'
     python benchmarks/comparisons.py [--draws 12] [FOLDER]
 """
 
@@ -11,47 +14,104 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import choix
 import numpy as np
+import trueskill
+from scipy.special import expit, ndtr
 
 from audiosim import Collection, PairedComparison, estimate
+from audiosim.arrays import Array
+from audiosim.corpus.pool import build_pool
+from audiosim.relevance.comparison_model import Compared
+from audiosim.relevance.estimators import built_in
 
 USUAL = Path(__file__).parents[2] / "shared" / "data" / "listeners" / "wmt16-roen"
 PEOPLE, MOMENTS = 6, (50, 200, 600)
+SHRINKAGE = 0.1  # of choix: the precision of a strength a priori
 
 
-def shares_won(collection: Collection, comparisons: Sequence[PairedComparison]) -> np.ndarray:
-    """Share of its comparisons that each system wins, a tie being half of a win; (s,) in the order of the runs."""
-    owner = {
-        (query, document): place
-        for place, run in enumerate(collection.runs)
-        for query, documents in run.rankings.items()
-        for document in documents
-    }
-    won, made = np.zeros((2, len(collection.runs)))
-    for one in comparisons:
-        for pair, wins in zip(one.pairs, "ab", strict=True):
-            won[owner[pair]] += 0.5 if one.answer == "=" else float(one.answer == wins)
-            made[owner[pair]] += 1
-    return won / np.maximum(1, made)
+class Answers:
+    """Comparisons as numbers: which systems, and how often the first of them won."""
+
+    def __init__(self, collection: Collection, comparisons: Sequence[PairedComparison]) -> None:
+        owner = {
+            (query, document): place
+            for place, run in enumerate(collection.runs)
+            for query, documents in run.rankings.items()
+            for document in documents
+        }
+        self.systems = len(collection.runs)
+        self.first, self.second = np.array([[owner[pair] for pair in one.pairs] for one in comparisons]).T
+        self.won = np.array([{"a": 1.0, "=": 0.5, "b": 0.0}[one.answer] for one in comparisons])
+
+    def shares(self) -> Array:
+        """Share of its comparisons that each system wins, a tie being half of a win."""
+        made = np.bincount(self.first, minlength=self.systems) + np.bincount(self.second, minlength=self.systems)
+        won = np.bincount(self.first, self.won, self.systems) + np.bincount(self.second, 1 - self.won, self.systems)
+        return won / np.maximum(1, made)
 
 
-def played(collection: Collection, seed: int) -> list[tuple[float, float, float]]:
-    """At each moment the stated confidence, the share of pairs that are right, and that by counting wins."""
+def bradley_terry(made: Answers) -> Array:
+    """Strengths by choix; a tie counts nothing."""
+    won = [
+        (int(a), int(b)) if share == 1 else (int(b), int(a))
+        for a, b, share in zip(made.first, made.second, made.won, strict=True)
+        if share != 0.5
+    ]
+    return np.asarray(choix.ilsr_pairwise(made.systems, won, alpha=SHRINKAGE))
+
+
+def true_skill(made: Answers) -> tuple[Array, Array, float]:
+    """Mean and variance of each skill, and the variance of one performance."""
+    environment = trueskill.TrueSkill(draw_probability=float(np.clip(np.mean(made.won == 0.5), 0.01, 0.9)))
+    ratings = [environment.create_rating() for _ in range(made.systems)]
+    for a, b, share in zip(made.first, made.second, made.won, strict=True):
+        winner, loser = (b, a) if share == 0 else (a, b)
+        found = environment.rate_1vs1(ratings[winner], ratings[loser], drawn=share == 0.5)
+        ratings[winner], ratings[loser] = found
+    return (
+        np.array([rating.mu for rating in ratings]),
+        np.array([rating.sigma**2 for rating in ratings]),
+        environment.beta**2,
+    )
+
+
+def played(collection: Collection, seed: int) -> list[list[float]]:
+    """At each moment: stated, right by each of four orders, and the log scores of three."""
     rng = np.random.default_rng(seed)
     people = sorted({one.assessor for one in collection.comparisons})
     asked = set(rng.choice(people, PEOPLE, replace=False).tolist())
     theirs = [one for one in collection.comparisons if one.assessor in asked]
-    truth = shares_won(collection, [one for one in collection.comparisons if one.assessor not in asked])
+    others = [one for one in collection.comparisons if one.assessor not in asked]
+    said = Answers(collection, others)
+    decided, truth = said.won != 0.5, said.shares()
+    kept = [one for one, keep in zip(others, decided, strict=True) if keep]
     order, rows = rng.permutation(len(theirs)), []
     for moment in MOMENTS:
         some = tuple(theirs[place] for place in order[:moment])
-        ranking = estimate(replace(collection, comparisons=some), measure="CG@1", about="listeners")
+        asked_of = replace(collection, comparisons=some)
+        ranking = estimate(asked_of, measure="CG@1", about="listeners")
         first, second = ranking.pairs
-        counted = shares_won(collection, some)
         true = np.sign(truth[first] - truth[second])
-        rows.append(
-            (ranking.confidence or 0.0, np.mean(true > 0), np.mean(true == np.sign(counted[first] - counted[second])))
-        )
+
+        def right(scores: Array, first: Array = first, second: Array = second, true: Array = true) -> float:
+            return float(np.mean(true == np.sign(scores[first] - scores[second])))
+
+        made = Answers(asked_of, some)
+        strength, (skill, unsure, performance) = bradley_terry(made), true_skill(made)
+        # Each has the first of a pair as the better with some probability, given that somebody prefers one of them.
+        a, b, won = said.first[decided], said.second[decided], said.won[decided] == 1
+        by_strength = expit(strength[a] - strength[b])
+        by_skill = ndtr((skill[a] - skill[b]) / np.sqrt(unsure[a] + unsure[b] + 2 * performance))
+        pool = build_pool(asked_of)
+        belief = built_in(pool, None).predict(np.full(len(pool.pairs), np.nan))
+        held_out = Compared.of(pool, kept)
+        chances = belief.answers.chances(belief.prior, held_out)
+        wins, loses = chances[:, 0], chances[:, 2]
+        own = np.where(held_out.answer > 0, wins, loses) / (wins + loses)
+        scored = [np.mean(np.log(own))] + [np.mean(np.log(np.where(won, p, 1 - p))) for p in (by_strength, by_skill)]
+        orders = [float(np.mean(true > 0)), *map(right, (made.shares(), strength, skill))]
+        rows.append([ranking.confidence or 0.0, *orders, *map(float, scored)])
     return rows
 
 
@@ -63,12 +123,15 @@ def main() -> None:
     arguments = parser.parse_args()
     collection = Collection.load(arguments.folder)
     found = np.array([played(collection, seed) for seed in range(arguments.draws)])
-    print("answers   stated   right   by wins   stated less right, standard error")
+    print("answers  stated  right  by wins  choix  TrueSkill  stated less right, error    log score  choix  TrueSkill")
     for moment, rows in zip(MOMENTS, np.moveaxis(found, 1, 0), strict=True):
-        stated, right, wins = rows.mean(axis=0)
+        stated, right, wins, choice, skill, *scores = rows.mean(axis=0)
         excess = rows[:, 0] - rows[:, 1]
         error = excess.std(ddof=1) / np.sqrt(len(excess)) if len(excess) > 1 else np.nan
-        print(f"{moment:7}   {stated:6.3f}   {right:5.3f}   {wins:7.3f}   {excess.mean():+.3f} {error:.3f}")
+        print(
+            f"{moment:7}  {stated:6.3f}  {right:5.3f}  {wins:7.3f}  {choice:5.3f}  {skill:9.3f}  "
+            f"{excess.mean():+17.3f}, {error:.3f}    " + "  ".join(f"{score:.4f}" for score in scores)
+        )
 
 
 if __name__ == "__main__":

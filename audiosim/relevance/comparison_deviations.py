@@ -1,4 +1,4 @@
-"""Sizes that comparisons are modelled with: components of gains, taste, noise and ties, learned from the answers."""
+"""Sizes that comparisons are modelled with: of gains, taste, opinion, noise and ties, learned from the answers."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -8,27 +8,29 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from audiosim.arrays import Array
-from audiosim.relevance.comparison_model import NOISE, TIE, Compared
+from audiosim.relevance.comparison_model import NOISE, OPINION, TIE, Compared, shared_opinions
 from audiosim.relevance.judge_deviations import usual_deviations
 from audiosim.relevance.judges import TASTE
 from audiosim.stats.layout import REST, Layout
 from audiosim.stats.thurstone import Sites, answer_likelihood, answer_moments
 
 MOST = 400  # comparisons that sizes are learned from, spread evenly over all
-NOISE_UNSURE, TIE_UNSURE = 0.5, 0.7  # standard deviations of the logarithms of noise and ties over collections
+NOISE_UNSURE, TIE_UNSURE = 0.5, 0.7  # standard deviations of the logarithms of opinion and noise, and of ties
 STEP = 1e-4  # of a logarithm, for a derivative by differences
 
 
 def usual_comparison_deviations(layout: Layout) -> tuple[dict[str, float], dict[str, float]]:
-    """Medians of TASTE, NOISE and TIE before anything is compared, and standard deviations of their logarithms.
+    """Medians of TASTE, OPINION, NOISE and TIE before anything is compared, and deviations of their logarithms.
 
-    Taste and noise are those of people who grade, the noise of two grades in each comparison; see `usual_deviations`.
+    Taste and noise are those of people who grade; half the variance of a grade's noise is an opinion of the pair, and
+    the other half, twice in a comparison, is noise of it. See `usual_deviations`.
     """
     of, deviation = usual_deviations().of, float(np.sqrt(np.mean(layout.scale**2)))
-    noise = float(np.sqrt(2)) * of[REST][0] / deviation
+    noise = of[REST][0] / deviation
+    half = noise / float(np.sqrt(2))
     return (
-        {TASTE: of[TASTE][0], NOISE: noise, TIE: noise / 2},
-        {TASTE: of[TASTE][1], NOISE: NOISE_UNSURE, TIE: TIE_UNSURE},
+        {TASTE: of[TASTE][0], OPINION: half, NOISE: noise, TIE: half},
+        {TASTE: of[TASTE][1], OPINION: NOISE_UNSURE, NOISE: NOISE_UNSURE, TIE: TIE_UNSURE},
     )
 
 
@@ -47,11 +49,11 @@ def learn_comparison_deviations(
     centre: Mapping[str, float],
     spread: Mapping[str, float],
 ) -> LearnedDeviations:
-    """Sizes of components of gains, of taste, noise and ties, by comparisons and a log-normal prior.
+    """Sizes of components of gains, of taste, opinion, noise and ties, by comparisons and a log-normal prior.
 
     layout  of the pairs, components without a spread having the size in `centre`
     mean    (n,) of the gains
-    centre, spread  medians and standard deviations of logarithms, of the components, TASTE, NOISE and TIE
+    centre, spread  medians and standard deviations of logarithms, of the components, TASTE, OPINION, NOISE and TIE
 
     The largest approximate likelihood times prior, by its derivatives; see `_spreads`.
     """
@@ -136,4 +138,5 @@ def _covariances(
             fixed += centre[name] ** 2 * covariance
     differ = parts[compared.first] - parts[compared.second]
     kernels[TASTE] = (differ @ differ.T) * (compared.judge[:, None] == compared.judge)
+    kernels[OPINION] = shared_opinions(compared, layout.scale)
     return fixed, kernels

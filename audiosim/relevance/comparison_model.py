@@ -3,10 +3,12 @@
 Comparison j by person a of the pairs i and i' of one query, s being a pair's deviation and M_ik how much it is of what
 system k retrieved, is of
 
-    d_j = g_i - g_i' + sum_k (M_ik - M_i'k) x_ak,   x_ak ~ N(0, taste^2)
+    d_j = g_i - g_i' + sum_k (M_ik - M_i'k) x_ak + s_i w_ai - s_i' w_ai',   x_ak ~ N(0, taste^2), w_ai ~ N(0, opinion^2)
 
 with noise of c_a and ties of t times the deviation of such pairs; see `stats.thurstone`. Severity, and what a person
-thinks of a query, are in both and cancel.
+thinks of a query, are in both and cancel. The opinion w of a pair is what somebody repeats whenever they compare it:
+five documents in one order are ten answers that never contradict one another, and yet another person may order them
+in another way.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.special import softmax
+from scipy.special import ndtr, softmax
 
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.model import PairedComparison
@@ -37,7 +39,7 @@ from audiosim.stats.thurstone import (
     propagate,
 )
 
-NOISE, TIE = "comparison", "tie"
+NOISE, TIE, OPINION = "comparison", "tie", "judge_pair"
 CODES = {"a": A, "=": SAME, "b": B}
 CARE = 0.35  # standard deviation of the logarithm of a person's noise over the common one
 GRID = np.linspace(-1.5, 1.5, 31)  # of that logarithm
@@ -81,6 +83,16 @@ class Compared:
     def some(self, chosen: Integers) -> "Compared":
         """Some of the comparisons, by the same people."""
         return replace(self, **{name: getattr(self, name)[chosen] for name in ("first", "second", "judge", "answer")})
+
+
+def shared_opinions(compared: Compared, scale: Array) -> Array:
+    """(J, J) covariance of comparisons by what each person thinks of each pair, for opinions of unit size."""
+    ends, judge, variance = (compared.first, compared.second), compared.judge, scale**2
+    covariance = np.zeros((len(compared),) * 2)
+    for row, plus in zip(ends, (1, -1), strict=True):
+        for column, also in zip(ends, (1, -1), strict=True):
+            covariance += plus * also * (row[:, None] == column) * variance[row][:, None]
+    return np.asarray(covariance * (judge[:, None] == judge))
 
 
 NOTHING_COMPARED = Compared((), *np.empty((4, 0), dtype=np.int64))
@@ -144,7 +156,7 @@ class ComparisonModel:
 
     parts   (n, s) how much each pair is of what each system retrieved
     scale   (n,) deviation of each pair
-    deviations  TASTE, a share of the scale, and NOISE and TIE, in deviations of a pair
+    deviations  TASTE, a share of the scale, and OPINION, NOISE and TIE, in deviations of a pair
     care    (p,) noise of each person over the common one
     """
 
@@ -210,17 +222,38 @@ class ComparisonModel:
         certain = gains.variance == 0
         loadings[certain] = 0
         taste = self.deviations[TASTE] ** 2 * np.eye(loadings.shape[1])
-        wider = gains.with_effects(loadings, taste)
+        opinion = np.where(certain, 0, (self.deviations[OPINION] * self.scale) ** 2)
+        people = listeners.fresh + listeners.each**2 * len(self.compared.judges)
+        wider = _with_own(gains, people * opinion).with_effects(loadings, taste)
         off = sites.value - differences.mean
         seen: dict[int, ConditionedBlock] = {}
         for one in differences.blocks:
             own = one.own + np.diag(sites.variance[one.rows])
             among = np.zeros((len(one.rows), len(wider.shared)))
             among[:, one.effects] = one.loadings
+            across = one.across + listeners.each * self._between(gains.blocks[one.block], one.rows, opinion)
             seen[one.block] = condition_block(
-                wider.within[one.block], wider.loadings[one.block], one.across, own, among, off[one.rows]
+                wider.within[one.block], wider.loadings[one.block], across, own, among, off[one.rows]
             )
         return wider.given(seen)
+
+    def chances(self, gains: BlockNormal, compared: Compared) -> Array:
+        """(J, 3) probability that somebody who has not compared yet answers a, the same, or b.
+
+        gains     of listeners at large, given all answers
+        compared  what they are asked
+        """
+        other = replace(self, compared=compared, care=np.ones(len(compared.judges)))
+        own = (self.deviations[NOISE] ** 2 + 2 * self.deviations[OPINION] ** 2) * other._deviation**2
+        variance = own + self.deviations[TASTE] ** 2 * (other._differ**2).sum(axis=1)
+        for rows in by_number(gains.block[compared.first]):
+            places, at = np.unique([compared.first[rows], compared.second[rows]], return_inverse=True)
+            among, (first, second) = gains.among(places), at.reshape(2, -1)
+            variance[rows] += among[first, first] + among[second, second] - 2 * among[first, second]
+        mean = (gains.mean[compared.first] - gains.mean[compared.second]) / np.sqrt(variance)
+        tie = other.tie / np.sqrt(variance)
+        prefer, reject = ndtr(mean - tie), ndtr(-mean - tie)
+        return np.column_stack([prefer, 1 - prefer - reject, reject])
 
     def careful(self, differences: ComparedDifferences, sites: Sites) -> "ComparisonModel":
         """The same with what each person's answers say of their care, whose logarithm is normal a priori.
@@ -240,6 +273,12 @@ class ComparisonModel:
         )
         return replace(self, care=np.exp(GRID @ softmax(by_person, axis=0)))
 
+    def _between(self, places: Integers, rows: Integers, values: Array) -> Array:
+        """(k, m) values (n,) of the pairs that comparisons are of: plus that of the first, minus that of the second."""
+        plus = self.compared.first[rows, None] == places
+        minus = self.compared.second[rows, None] == places
+        return np.asarray((plus.astype(float) - minus) * values[places])
+
     def _blocks(self, gains: BlockNormal) -> Iterator[_Block]:
         """The comparisons, block by block."""
         tasters, systems = self._tasters, self.parts.shape[1]
@@ -249,8 +288,7 @@ class ComparisonModel:
         for rows in gains.blocks:
             at[rows] = np.arange(len(rows))
         block = gains.block[self.compared.first]
-        order = np.argsort(block, kind="stable")
-        for rows in np.split(order, np.flatnonzero(np.diff(block[order])) + 1) if len(order) else ():
+        for rows in by_number(block):
             code = int(block[rows[0]])
             first, second = at[self.compared.first[rows]], at[self.compared.second[rows]]
             within, shared = gains.within[code], gains.loadings[code]
@@ -262,7 +300,22 @@ class ComparisonModel:
             kept = np.repeat(people >= 0, systems)
             loadings = np.hstack([shared[first] - shared[second], tastes.reshape(len(rows), -1)[:, kept]])
             effects = np.concatenate([np.arange(len(gains.shared)), effects.ravel()[kept]])
-            yield _Block(code, rows, across, across[:, first] - across[:, second], effects, loadings)
+            opinions = self.deviations[OPINION] ** 2 * shared_opinions(self.compared.some(rows), self.scale)
+            yield _Block(code, rows, across, across[:, first] - across[:, second] + opinions, effects, loadings)
+
+
+def by_number(numbers: Integers) -> list[Integers]:
+    """Places of equal numbers together, by number."""
+    order = np.argsort(numbers, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1) if len(order) else []
+
+
+def _with_own(gains: BlockNormal, variance: Array) -> BlockNormal:
+    """Gains with something of each pair's own added, of mean 0 and a variance (n,)."""
+    if not variance.any():
+        return gains
+    within = tuple(of + np.diag(variance[rows]) for rows, of in zip(gains.blocks, gains.within, strict=True))
+    return replace(gains, within=within)
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,6 +337,13 @@ class ComparedGains:
             model = model.careful(differences, sites)
             sites = model.sites(differences, sites)
         return model, differences, sites
+
+    def chances(self, gains: MultivariateNormal, compared: Compared) -> Array:
+        """(J, 3) probability that somebody else answers a, the same, or b; see `ComparisonModel.chances`.
+
+        gains  by the grades alone
+        """
+        return self._begun[0].chances(self.posterior(gains, "listeners"), compared)
 
     def posterior(self, gains: MultivariateNormal, whose: Who) -> BlockNormal:
         """Distribution of what some people would say of each pair on average, grades and comparisons considered.

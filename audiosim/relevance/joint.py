@@ -32,7 +32,15 @@ from audiosim.relevance.comparison_model import Compared, ComparedGains, Compari
 from audiosim.relevance.evidence_effects import EvidenceEffects
 from audiosim.relevance.evidence_kind import EvidenceKind
 from audiosim.relevance.joint_prior import Prior, Uncertainty, components_of
-from audiosim.relevance.judge_deviations import COVARIATES, HELD, SMALL, JudgeDeviations, PanelModels, panel_model
+from audiosim.relevance.judge_deviations import (
+    COVARIATES,
+    HELD,
+    SMALL,
+    JudgeDeviations,
+    PanelModels,
+    panel_model,
+    true_of_pairs,
+)
 from audiosim.relevance.judge_reports import MOST, JudgeReport, judge_reports
 from audiosim.relevance.judges import Panel, PanelModel, People, with_judges
 from audiosim.relevance.kinship import Kinship, kinship_of
@@ -41,7 +49,7 @@ from audiosim.relevance.published import Model, usual_model
 from audiosim.relevance.random_effects import SOUND
 from audiosim.relevance.speaking import kinds_of
 from audiosim.stats.block_normal import BlockNormal
-from audiosim.stats.layout import Layout
+from audiosim.stats.layout import REST, Layout
 from audiosim.stats.threads import one_thread
 
 
@@ -88,14 +96,17 @@ class JointEstimator:
         """Sizes of components, and of what people add to comparisons, by what was compared."""
         layout, held = self._with_trend(), self._held
         own, unsure = usual_comparison_deviations(layout)
-        centre = {name: max(size, SMALL) for name, size in held.centre.items()} | own | {COVARIATES: 1.0}
+        pair, pair_unsure = true_of_pairs(held)
+        sizes = {**held.centre, REST: pair}
+        centre = {name: max(size, SMALL) for name, size in sizes.items()} | own | {COVARIATES: 1.0}
+        spread = {**held.spread, REST: pair_unsure, **unsure}
         with one_thread():
             learned = learn_comparison_deviations(
-                layout, held.mean, self._parts_of_pairs(), self._compared, centre, {**held.spread, **unsure}
+                layout, held.mean, self._parts_of_pairs(), self._compared, centre, spread
             )
         found, left = ({name: of[name] for name in held.centre} for of in (learned.found, learned.spread))
         self._comparison_deviations = {name: learned.found[name] for name in own}
-        self._held = replace(held, centre=found, spread=left)
+        self._held = replace(held, centre=found, spread=left, compared=True)
 
     def _answers(self, gains: BlockNormal) -> ComparedGains | None:
         """The comparisons of pairs whose gains have this prior; None where there are none."""

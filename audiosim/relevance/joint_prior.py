@@ -81,6 +81,7 @@ class Uncertainty:
     centre      standard deviations, by component
     spread      standard deviations of their logarithms
     away        whether this is another collection than the model was learned on
+    compared    whether comparisons have told how much of `rest` is true of a pair whoever judges
     """
 
     mean: Array
@@ -88,6 +89,7 @@ class Uncertainty:
     centre: Mapping[str, float]
     spread: Mapping[str, float]
     away: bool
+    compared: bool = False
 
     @classmethod
     def at_home(cls, prior: Prior, model: Model, carried: float = 1.0) -> "Uncertainty":

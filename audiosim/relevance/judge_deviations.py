@@ -58,6 +58,9 @@ class PriorOfGains(Protocol):
     @property
     def away(self) -> bool: ...
 
+    @property
+    def compared(self) -> bool: ...
+
 
 @cache
 def usual_deviations() -> JudgeDeviations:
@@ -87,21 +90,30 @@ class PanelModels:
         return found
 
 
+def true_of_pairs(held: PriorOfGains) -> tuple[float, float]:
+    """Median of what is true of a single pair whoever judges it, and standard deviation of its logarithm.
+
+    What a model has of single pairs it has of one person's judgments: OF_PAIR of that variance is true of the pair.
+    Comparisons by several people have told it already.
+    """
+    if held.compared:
+        return held.centre[REST], held.spread[REST]
+    return float(np.sqrt(OF_PAIR)) * held.centre[REST], max(UNSURE, held.spread[REST])
+
+
 def prior_deviations(
     layout: Layout, held: PriorOfGains, deviations: JudgeDeviations
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Medians of all deviations before anything is judged, and standard deviations of their logarithms.
 
-    What a model has of single pairs it has of one person's judgments: OF_PAIR of that variance is true of the pair
-    whoever judges. Of queries and systems nothing is taken out: how much of that was theirs nobody knows, and what is
-    left out here no interval makes up for. Severity and taste are shares of the scale, all else is in deviations of a
-    pair.
+    Of queries and systems nothing is taken out: how much of that was theirs nobody knows, and what is left out here no
+    interval makes up for. Severity and taste are shares of the scale, all else is in deviations of a pair.
     """
     deviation = float(np.sqrt(np.mean(layout.scale**2)))
     units = {SEVERITY: 1.0, TASTE: 1.0, JUDGE_QUERY: deviation, REST: deviation}
     own = {name: (median / units[name], spread) for name, (median, spread) in deviations.of.items()}
-    centre = {**held.centre, PAIR: float(np.sqrt(OF_PAIR)) * held.centre[REST]}
-    spread = {**held.spread, PAIR: max(UNSURE, held.spread[REST])}
+    pair, unsure = true_of_pairs(held)
+    centre, spread = {**held.centre, PAIR: pair}, {**held.spread, PAIR: unsure}
     return centre | {name: size for name, (size, _) in own.items()}, spread | {
         name: of for name, (_, of) in own.items()
     }

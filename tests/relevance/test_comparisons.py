@@ -1,5 +1,7 @@
 """Gains by comparisons: against a dense posterior, drawn data, and what people say of translations."""
 
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 from audiosim import Collection, estimate
 from audiosim.corpus.model import PairedComparison, Run, Scale
 from audiosim.corpus.pool import build_pool
-from audiosim.relevance.comparison_model import NOISE, TIE, Compared, ComparisonModel
+from audiosim.relevance.comparison_model import NOISE, OPINION, TIE, Compared, ComparisonModel
 from audiosim.relevance.estimators import built_in
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.judges import TASTE, Listeners
@@ -72,7 +74,8 @@ def small():
         np.array([A, SAME, B, A, A]),
     )
     parts = np.vstack([np.eye(3), np.eye(3)])
-    model = ComparisonModel(compared, parts, np.full(6, 0.3), {TASTE: 0.05, NOISE: 0.6, TIE: 0.3}, np.array([1.0, 1.5]))
+    deviations = {TASTE: 0.05, OPINION: 0.4, NOISE: 0.6, TIE: 0.3}
+    model = ComparisonModel(compared, parts, np.full(6, 0.3), deviations, np.array([1.0, 1.5]))
     dense = np.zeros((6, 6))
     for rows, own in zip(blocks, within, strict=True):
         dense[np.ix_(rows, rows)] = own
@@ -82,21 +85,24 @@ def small():
 
 @pytest.mark.parametrize("who", ["listeners", "panel", 5])
 def test_posterior_is_that_of_one_dense_normal(small, who):
-    """Unknowns side by side: gains, and each person's taste for each system; what is stated is a sum of these."""
+    """Unknowns side by side: gains, each person's taste for each system, and their opinion of each pair."""
     gains, model, covariance, parts = small
-    whole = np.zeros((12, 12))
-    whole[:6, :6], whole[6:, 6:] = covariance, 0.05**2 * np.eye(6)
-    differ = np.zeros((5, 12))
+    whole = np.zeros((24, 24))
+    whole[:6, :6], whole[6:12, 6:12] = covariance, 0.05**2 * np.eye(6)
+    whole[12:, 12:] = (0.4 * 0.3) ** 2 * np.eye(12)
+    differ = np.zeros((5, 24))
     for j, (first, second, judge) in enumerate(
         zip(model.compared.first, model.compared.second, model.compared.judge, strict=True)
     ):
         differ[j, first], differ[j, second] = 1, -1
         differ[j, 6 + 3 * judge : 9 + 3 * judge] = parts[first] - parts[second]
+        differ[j, 12 + 6 * judge + first], differ[j, 12 + 6 * judge + second] = 1, -1
     noise = 0.6 * 0.3 * np.array([1.0, 1.5])[model.compared.judge]
     own = differ @ whole @ differ.T
     found = answer_likelihood(own, np.zeros(5), model.compared.answer, noise, 0.3 * 0.3)
     people = Listeners.of(who, 2)
-    stated = np.hstack([np.eye(6), people.each * parts, people.each * parts])
+    each = people.each
+    stated = np.hstack([np.eye(6), each * parts, each * parts, each * np.eye(6), each * np.eye(6)])
     gain = stated @ whole @ differ.T @ found.precision
     differences = model.differences(gains)
     sites = model.sites(differences)
@@ -104,8 +110,46 @@ def test_posterior_is_that_of_one_dense_normal(small, who):
     assert sites.value == pytest.approx(found.sites.value, rel=1e-3)
     assert posterior.mean == pytest.approx(0.5 + gain @ found.sites.value, abs=1e-5)
     expected = stated @ whole @ stated.T - gain @ differ @ whole @ stated.T
-    expected += people.fresh * 0.05**2 * parts @ parts.T
+    expected += people.fresh * (0.05**2 * parts @ parts.T + (0.4 * 0.3) ** 2 * np.eye(6))
     assert posterior.among(np.arange(6)) == pytest.approx(expected, abs=1e-5)
+
+
+def test_chances_of_answers_are_those_of_people_drawn(small):
+    """A hundred thousand people who have not compared yet, each with tastes, opinions and errors of their own."""
+    gains, model, covariance, parts = small
+    asked = Compared(("carl",), np.array([0, 4]), np.array([2, 3]), np.array([0, 0]), np.array([A, A]))
+    rng, people = np.random.default_rng(2), 100_000
+    means = np.array([0.4, 0.5, 0.55, 0.6, 0.5, 0.3])
+    values = rng.multivariate_normal(means, covariance, people) + 0.05 * rng.standard_normal((people, 3)) @ parts.T
+    values += 0.4 * 0.3 * rng.standard_normal((people, 6))
+    d = values[:, asked.first] - values[:, asked.second] + 0.6 * 0.3 * rng.standard_normal((people, 2))
+    expected = np.column_stack([(d > 0.09).mean(axis=0), (np.abs(d) <= 0.09).mean(axis=0), (d < -0.09).mean(axis=0)])
+    assert model.chances(replace(gains, mean=means), asked) == pytest.approx(expected, abs=0.006)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("opinion", [0.05, 0.25])
+def test_whoever_never_contradicts_himself_may_contradict_others(opinion):
+    """Six people order five documents of each query by opinions of their own: others agree as often as stated."""
+    rng = np.random.default_rng(0)
+    gains = np.linspace(0.35, 0.65, SYSTEMS) + 0.15 * rng.standard_normal((QUERIES, SYSTEMS))
+    said = gains + opinion * rng.standard_normal((7, QUERIES, SYSTEMS))
+    made = [
+        PairedComparison(
+            f"q{query}", f"q{query}/S{a}", f"q{query}/S{b}", "ab"[int(of[query, a] < of[query, b])], f"p{person}"
+        )
+        for person, of in enumerate(said)
+        for query in range(person, QUERIES, 3)
+        for a, b in combinations(range(SYSTEMS), 2)
+    ]
+    pool = build_pool(collection([one for one in made if one.assessor != "p6"]))
+    belief = built_in(pool, None).predict(np.full(len(pool.pairs), np.nan))
+    held_out = Compared.of(pool, [one for one in made if one.assessor == "p6"])
+    prefer, same, reject = belief.answers.chances(belief.prior, held_out).T
+    assert np.all(same < 0.1)
+    stated = np.maximum(prefer, reject) / (prefer + reject)
+    right = (held_out.answer == A) == (prefer > reject)
+    assert np.mean(stated) == pytest.approx(np.mean(right), abs=0.06)
 
 
 @pytest.mark.slow
