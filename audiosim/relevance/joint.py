@@ -97,8 +97,8 @@ class JointEstimator:
         layout, held = self._with_trend(), self._held
         own, unsure = usual_comparison_deviations(layout)
         pair, pair_unsure = true_of_pairs(held)
-        sizes = {**held.centre, REST: pair}
-        centre = {name: max(size, SMALL) for name, size in sizes.items()} | own | {COVARIATES: 1.0}
+        usual = {**held.centre, REST: pair}
+        centre = {name: max(size, SMALL) for name, size in usual.items()} | own | {COVARIATES: 1.0}
         spread = {**held.spread, REST: pair_unsure, **unsure}
         with one_thread():
             learned = learn_comparison_deviations(
