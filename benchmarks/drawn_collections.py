@@ -20,7 +20,6 @@ import argparse
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from calibration import Start, parts_of, real
@@ -34,6 +33,7 @@ from audiosim.corpus.pool import Pool, build_pool
 from audiosim.expected.estimation import rank
 from audiosim.expected.linear import LinearScores
 from audiosim.measures.measure import parse_measure
+from audiosim.properties import cached_property
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.published import Model, load_model
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import repeat
 
 import numpy as np
@@ -13,6 +12,7 @@ from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.features.registry import FEATURES
 from audiosim.features.table import check_terms
+from audiosim.properties import cached_property
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.published import Model
 from audiosim.relevance.speaking import evidence_of

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from functools import cached_property
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from audiosim.arrays import Array
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError, ServiceError
+from audiosim.properties import cached_property
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
 from service.address import parse_address

@@ -6,7 +6,6 @@ of long recordings in a temporary file: memory does not grow with length.
 
 import math
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from tempfile import SpooledTemporaryFile
 from typing import NamedTuple
 from weakref import finalize
@@ -24,6 +23,7 @@ from audiosim.audio.parameters import CONTRAST, MFCC, OCTAVES, STANDARD_FRAMES, 
 from audiosim.audio.spectra import has_code, powers
 from audiosim.code_door import by_code
 from audiosim.errors import InputError, SoundError
+from audiosim.properties import cached_property
 
 BLOCK = 1536  # frames made at a time: half a minute and more, so that clips are made at once
 IN_MEMORY = 2**22  # bytes of spectra, from which on they are kept in a file

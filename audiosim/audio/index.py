@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -23,6 +22,7 @@ from audiosim.audio.sources import SoundSource, find_sounds
 from audiosim.corpus.model import Run
 from audiosim.errors import InputError, repeated
 from audiosim.extras import need
+from audiosim.properties import cached_property
 from audiosim.stats import kullback_leibler
 from audiosim.stats.gaussian import Gaussian, Singles, from_rows, from_triangles, to_rows, width
 from audiosim.stats.kullback_leibler import Packed, Reals, pack

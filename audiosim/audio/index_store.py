@@ -20,7 +20,6 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
@@ -43,6 +42,7 @@ from audiosim.audio.checksums import (
 )
 from audiosim.audio.parameters import Parameters
 from audiosim.errors import FormatError, InputError
+from audiosim.properties import cached_property
 from audiosim.stats.gaussian import Singles, width
 
 if sys.platform != "win32":

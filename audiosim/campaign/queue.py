@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Container, Iterator, Mapping
 from datetime import datetime
-from functools import cached_property
 from itertools import islice
 
 import numpy as np
@@ -14,6 +13,7 @@ from audiosim.campaign.whole_queries import WholeQueries
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
+from audiosim.properties import cached_property
 from audiosim.selection import Selection
 
 

@@ -5,7 +5,6 @@ A file that meets nothing is a mistake, such as identifiers in another case, and
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Collection as Names
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from audiosim.corpus.judge_files import MachineJudge, check_makers
 from audiosim.corpus.mirex import file_identifier
 from audiosim.corpus.model import Judgment, Pair, PairedComparison, Run, retrieved_by
 from audiosim.errors import InputError, nearest_name
+from audiosim.properties import cached_property
 
 
 class Reading(NamedTuple):

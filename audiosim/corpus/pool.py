@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from audiosim.corpus.judge_files import MachineJudge
 from audiosim.corpus.model import Pair, PairedComparison, Scale
 from audiosim.corpus.rankings import Results
 from audiosim.errors import InputError
+from audiosim.properties import cached_property
 
 UNKNOWN = -1
 

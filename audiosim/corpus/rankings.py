@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from audiosim.arrays import Booleans, Integers
+from audiosim.properties import cached_property
 
 Codes = NDArray[np.int32]
 

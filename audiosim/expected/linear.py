@@ -1,7 +1,6 @@
 """Measures that are weighted sums of gains: what they are expected to be, exactly."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy import sparse
@@ -13,6 +12,7 @@ from audiosim.errors import InputError
 from audiosim.measures.gains import gain_of, linear_gain
 from audiosim.measures.measure import Measure
 from audiosim.measures.scores import score
+from audiosim.properties import cached_property
 from audiosim.relevance.belief import Belief
 from audiosim.stats.multivariate import Moments, MultivariateNormal
 from audiosim.users.satisfaction import SatisfactionMapping

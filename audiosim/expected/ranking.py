@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,6 +10,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.expected.about import THESE, About
 from audiosim.measures.measure import Measure
+from audiosim.properties import cached_property
 from audiosim.relevance.model_check import NOT_CHECKED, ModelCheck
 from audiosim.showing import frame_of, notebook_html
 from audiosim.stats.multivariate import Moments

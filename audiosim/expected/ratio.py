@@ -10,7 +10,6 @@ Urbano (2013), equations 8.5 to 8.8 and 8.13 to 8.16.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
@@ -32,6 +31,7 @@ from audiosim.expected.linear import (
 )
 from audiosim.measures.gains import gain_of
 from audiosim.measures.measure import Measure
+from audiosim.properties import cached_property
 from audiosim.relevance.belief import Belief
 from audiosim.stats.multivariate import IndependentNormal, Moments, MultivariateNormal
 from audiosim.users.satisfaction import SatisfactionMapping

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy import sparse
@@ -21,6 +20,7 @@ from audiosim.expected.linear import (
 )
 from audiosim.measures.measure import Measure
 from audiosim.measures.scores import score
+from audiosim.properties import cached_property
 from audiosim.relevance.belief import Belief
 from audiosim.stats.multivariate import Moments, MultivariateNormal
 from audiosim.users.satisfaction import SatisfactionMapping

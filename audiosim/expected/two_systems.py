@@ -3,7 +3,6 @@
 import math
 import re
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scipy.special import ndtri, stdtrit
@@ -11,6 +10,7 @@ from scipy.special import ndtri, stdtrit
 from audiosim.errors import InputError
 from audiosim.expected.another_sample import on_another_sample
 from audiosim.expected.ranking import Ranking
+from audiosim.properties import cached_property
 from audiosim.showing import frame_of, notebook_html
 
 if TYPE_CHECKING:

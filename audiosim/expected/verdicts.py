@@ -1,7 +1,6 @@
 """Statements about all systems at once: which can be told apart, the ranks each may have, and which are best."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from string import ascii_lowercase
 from typing import Any
 
@@ -12,6 +11,7 @@ from audiosim.errors import InputError
 from audiosim.expected.letter_groups import largest_sets, stretches
 from audiosim.expected.ranking import Ranking
 from audiosim.expected.two_systems import more_judgments
+from audiosim.properties import cached_property
 
 DRAWS = 10_000  # the error of a 95 % quantile's level is then .002
 AT_ONCE = 1_000  # draws of all systems that stay in the processor's cache

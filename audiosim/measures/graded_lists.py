@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import wraps
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.model import Scale
 from audiosim.measures.definition import Measure, Score
 from audiosim.measures.gains import gain_of, share_satisfied
+from audiosim.properties import cached_property
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +14,7 @@ from audiosim.expected.linear import LinearScores
 from audiosim.measures.gains import gain_of, linear_gain
 from audiosim.measures.measure import Measure
 from audiosim.peers.statement import StatedRanking
+from audiosim.properties import cached_property
 
 
 @dataclass(frozen=True, eq=False)

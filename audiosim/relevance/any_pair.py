@@ -1,11 +1,11 @@
 """Pairs that no system need have retrieved: which of them something can be said about."""
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
+from audiosim.properties import cached_property
 
 PORTION = 200  # unretrieved pairs of one query at a time: a query's covariance is held in full
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from scipy.special import ndtr
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
+from audiosim.properties import cached_property
 from audiosim.relevance.belief_parts import Marginals, checked_grades, moments_of
 from audiosim.relevance.comparison_model import ComparedGains
 from audiosim.relevance.judges import People, Who

@@ -13,7 +13,6 @@ in another way.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ from audiosim.arrays import Array, Integers
 from audiosim.corpus.model import PairedComparison
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
+from audiosim.properties import cached_property
 from audiosim.relevance.judges import TASTE, TASTES, Listeners, Who
 from audiosim.stats.block_normal import BlockNormal, effects_given
 from audiosim.stats.conditioning import ConditionedBlock, condition_block

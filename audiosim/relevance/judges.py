@@ -14,7 +14,6 @@ pairs, correlated with them.
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -25,6 +24,7 @@ from audiosim.arrays import Array, Integers
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
+from audiosim.properties import cached_property
 from audiosim.relevance.moments import last_moment
 from audiosim.relevance.opinions import Opinions
 from audiosim.stats.block_normal import BlockNormal

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -10,6 +9,7 @@ from scipy.special import ndtri
 
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.pool import Pool
+from audiosim.properties import cached_property
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.moments import FIRST_LEARNING

@@ -1,11 +1,11 @@
 """Mean opinion of some people about each pair, given judgments: block by block, of which a new one touches its own."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from audiosim.arrays import Array, Integers
+from audiosim.properties import cached_property
 from audiosim.stats.block_normal import BlockNormal
 from audiosim.stats.conditioning import ConditionedBlock, condition_block
 

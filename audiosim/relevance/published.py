@@ -19,7 +19,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,7 @@ from audiosim.corpus.model import Scale
 from audiosim.errors import FormatError, InputError, did_you_mean, shortened
 from audiosim.features.registry import FEATURES
 from audiosim.features.table import check_terms, design, factors
+from audiosim.properties import cached_property
 from audiosim.relevance.between import TREND, Between
 from audiosim.relevance.provenance import Provenance
 from audiosim.relevance.random_effects import ALWAYS, METADATA, SOUND

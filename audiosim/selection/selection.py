@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from audiosim.expected.about import THESE, About
 from audiosim.expected.estimation import ExpectedScores, Grounds, check_ranking, expected_scores, rank
 from audiosim.expected.ranking import DifferenceDistribution, Ranking
 from audiosim.measures.measure import Measure
+from audiosim.properties import cached_property
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.judges import NO_JUDGES, Panel

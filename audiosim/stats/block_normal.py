@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.linalg import block_diag, solve_triangular
 
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
+from audiosim.properties import cached_property
 from audiosim.stats.across import may_be_kept, precision_of, reduced, reduced_by
 from audiosim.stats.conditioning import ConditionedBlock, condition_block
 from audiosim.stats.covariance_roots import closer_root, factor_of, root_of

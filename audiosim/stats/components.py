@@ -3,12 +3,12 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.errors import InputError
+from audiosim.properties import cached_property
 from audiosim.stats.layout import Layout
 from audiosim.stats.restricted_likelihood import Bend, RestrictedLikelihood
 from audiosim.stats.size_search import least_cost, relative_errors

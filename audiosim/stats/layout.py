@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 from scipy import sparse
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
+from audiosim.properties import cached_property
 from audiosim.stats.block_kernels import Cosines, SameCode
 from audiosim.stats.block_normal import BlockNormal
 from audiosim.stats.loadings import Loadings

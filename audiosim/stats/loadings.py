@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from audiosim.arrays import Array, Booleans, Integers
+from audiosim.properties import cached_property
 from audiosim.stats.multivariate import Sparse
 
 AT_ONCE = 4_096  # rows that are written out at a time

@@ -12,11 +12,11 @@ matrices with a few vectors. Patterson & Thompson (1971), doi:10.1093/biomet/58.
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from audiosim.arrays import Array
+from audiosim.properties import cached_property
 from audiosim.stats.block_covariances import BlockCovariances, BlockInverse
 from audiosim.stats.layout import Layout
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from audiosim.corpus.model import FINE, Scale
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
 from audiosim.features.table import columns, design, factors
+from audiosim.properties import cached_property
 from audiosim.relevance.level_chances import nearest_level
 from audiosim.training.own_judgment import own_columns
 

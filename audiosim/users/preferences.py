@@ -1,7 +1,6 @@
 """People's answers compared with a measure: satisfaction by score, agreement by difference in score."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy as np
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure
+from audiosim.properties import cached_property
 from audiosim.showing import frame_of, notebook_html
 from audiosim.users.answers import Answers
 from audiosim.users.satisfaction import SatisfactionMapping, user_form, user_scores

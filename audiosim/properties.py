@@ -1,0 +1,57 @@
+"""Properties that are computed once for each object and kept with it, by whichever thread asks first."""
+
+import functools
+from threading import Lock, RLock
+from typing import TypeVar, overload
+
+Owner = TypeVar("Owner")
+Value = TypeVar("Value")
+
+
+class _Turn:
+    """A lock for one property of one object while it is computed, and the number of threads that hold or want it."""
+
+    __slots__ = ("lock", "threads")
+
+    def __init__(self) -> None:
+        self.lock, self.threads = RLock(), 0
+
+
+_TURNS: dict[tuple[int, str], _Turn] = {}  # not with the object: what is being computed may be pickled meanwhile
+_GUARD = Lock()
+
+
+class cached_property(functools.cached_property[Value]):  # noqa: N801 - stands for the one of the standard library
+    """A property computed at the first use and then kept, as `functools.cached_property` has it, for threads.
+
+    Python 3.11's holds one lock for all objects of a class: whoever asks one object waits while another is at work, and
+    two properties that need each other's on other objects wait for ever. Here a lock is of one property of one object.
+    As no property needs itself, threads cannot wait for each other in a circle.
+    """
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> "cached_property[Value]": ...
+
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Value: ...
+
+    def __get__(self, instance: object | None, owner: type | None = None) -> "cached_property[Value] | Value":
+        if instance is None:
+            return self
+        name, kept = self.attrname, instance.__dict__
+        assert name is not None
+        key = id(instance), name  # nobody else's while this call holds the object
+        with _GUARD:
+            turn = _TURNS.setdefault(key, _Turn())
+            turn.threads += 1
+        try:
+            with turn.lock:
+                if name not in kept:
+                    kept[name] = self.func(instance)
+                found: Value = kept[name]
+                return found
+        finally:
+            with _GUARD:
+                turn.threads -= 1
+                if not turn.threads:
+                    del _TURNS[key]
