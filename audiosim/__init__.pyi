@@ -24,6 +24,7 @@ from .functions import simulate as simulate
 from .measures.groups import adr_of_groups as adr_of_groups
 from .measures.groups import tie_break as tie_break
 from .measures.measure import parse_measure as parse_measure
+from .ranking_history import history as history
 from .relevance.published import load_model as load_model
 from .relevance.who_judges import judges as judges
 from .reliability_study import assessor_reliability as assessor_reliability

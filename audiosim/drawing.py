@@ -3,7 +3,7 @@
 One function for each kind of plot, for notebooks, reports and documentation alike; imported only to draw.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ HEAVIEST = 130.0  # area of the largest mark, in square points
 NUMBERED = 14  # systems of a triangle whose cells can hold a number
 ROOMY = 24  # systems of a triangle whose columns can all be labelled
 TENTHS = 10
+LINE_SHARE = 0.045  # of the height of a plot that a line of small letters takes
 
 
 class Line(NamedTuple):
@@ -137,6 +138,55 @@ def draw_curves(lines: Sequence[Line], across: str, up: str, axes: "Axes | None"
     if len(lines) > 1:
         axes.legend(frameon=False)
     return _titled(axes, across, up)
+
+
+def draw_looks(
+    labels: Sequence[str],
+    ranked: Mapping[str, Sequence[tuple[float, float, float] | None]],
+    across: str,
+    up: str,
+    axes: "Axes | None" = None,
+) -> "Axes":
+    """Scores of systems at several looks, side by side, each with its interval; names stand at the right end.
+
+    labels      (n,) of the looks
+    ranked   (n,) by system, the best of the last look first: low, score and high; None where a look does not have it
+    across, up  titles of the axes
+    """
+    axes = new_axes() if axes is None else axes
+    ends: list[tuple[float, str, str]] = []
+    spread = 0.5 / max(1, len(ranked) - 1)
+    for number, (name, found) in enumerate(ranked.items()):
+        colour = COLOURS[number] if number < len(COLOURS) else "#b0b0b0"
+        here = [place for place, one in enumerate(found) if one is not None]
+        low, score, high = np.array([one for one in found if one is not None], dtype=float).T
+        places = np.array(here) + (number * spread - 0.25 if len(ranked) > 1 else 0.0)
+        axes.plot(places, score, "-", color=colour, linewidth=1.5, alpha=0.5)
+        axes.errorbar(places, score, yerr=[score - low, high - score], fmt="o", color=colour, markersize=4, linewidth=1)
+        if here[-1] == len(labels) - 1:
+            ends.append((float(score[-1]), name, colour))
+    _name_ends(axes, ends, len(labels) - 0.65)
+    axes.set_xticks(range(len(labels)), [_looked(label) for label in labels])
+    axes.set(xlabel=across, ylabel=up, xlim=(-0.5, len(labels) - 0.5))
+    axes.grid(axis="y", alpha=0.2)
+    return _plain(axes)
+
+
+def _looked(label: str) -> str:
+    return "\n".join(shortened_to(line, LONGEST // 2) for line in label.split("\n"))
+
+
+def _name_ends(axes: "Axes", ends: Sequence[tuple[float, str, str]], across: float) -> None:
+    """Names beside the ends of lines, moved apart as little as it takes where they would cover each other."""
+    from scipy.optimize import isotonic_regression
+
+    low, high = axes.get_ylim()
+    room = (high - low) * LINE_SHARE * np.arange(len(ends))
+    ends = sorted(ends)
+    places = isotonic_regression(np.array([score for score, _, _ in ends]) - room).x + room if ends else room
+    for place, (_, name, colour) in zip(places.tolist(), ends, strict=True):
+        text = axes.annotate(shortened_to(name, LONGEST), (across, place), fontsize=8, va="center")
+        text.set(color=colour if colour in COLOURS else SOFT, annotation_clip=False)
 
 
 def draw_points(

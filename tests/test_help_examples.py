@@ -86,6 +86,10 @@ def prepare(place, run, answer_study, words):
         run(*shlex.split("backup --db sqlite:///my-demo/campaign.db -o monday.jsonl"))
     if words[1:3] == ["token", "revoke"]:
         run(*shlex.split("token create --role assessor --name ann --db sqlite:///my-demo/campaign.db"))
+    for release in (word for word in words if word.startswith("release-")):
+        code, result, _ = run(*shlex.split("estimate my-demo --model mjud --format json"))
+        assert code == 0
+        (place / release).write_text(result, encoding="utf-8")
     if "new-system.trec" in words:
         shutil.copy(place / "my-demo" / "runs" / "harmony.trec", place / "new-system.trec")
     if any(word.startswith("shards/") for word in words):

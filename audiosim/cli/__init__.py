@@ -36,6 +36,7 @@ PANELS = {
         "predict": "estimating.predict",
         "next": "estimating.next_pairs",
         "plan": "planning.plan",
+        "history": "looking_back.history",
     },
     "Judge together": {
         "serve": "serving.serve",

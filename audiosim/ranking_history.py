@@ -1,0 +1,321 @@
+"""History of rankings: a campaign as its judgments came, or several releases side by side, each look with its date."""
+
+import json
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from audiosim.campaign.ledger import Ledger
+from audiosim.campaign.reading import log_in
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.given import as_collection
+from audiosim.corpus.model import Judgment
+from audiosim.corpus.pool import build_pool
+from audiosim.errors import FormatError, InputError
+from audiosim.expected.about import THESE, About, as_about
+from audiosim.expected.estimation import estimate_pool, expected_scores
+from audiosim.expected.ranking import DifferenceDistribution, Ranking
+from audiosim.measures.measure import Measure
+from audiosim.plugins import find_measure, make_estimator
+from audiosim.relevance.estimators import JOINT
+from audiosim.relevance.relearning import after_judgments
+from audiosim.report.screen import progress
+from audiosim.showing import frame_of, notebook_html
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+LOOKS = 10
+RECORD = "record.json"  # of a bundle, beside its page
+
+
+@dataclass(frozen=True, slots=True)
+class RankedScore:
+    """RankedScore of one system at one look, and its score with the 95 % interval."""
+
+    system: str
+    rank: int
+    score: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Ranking as it stood at one time.
+
+    source      collection, or file that holds the result
+    time        ISO 8601 date or time; None where the source does not say it
+    measure     of the scores
+    about       what the confidence is about, in words
+    judged      judged pairs of the pool
+    pool        pairs
+    confidence  in the ranking; None where there is nothing to order
+    ranked   of the systems, best first
+    """
+
+    source: str
+    time: str | None
+    measure: str
+    about: str
+    judged: int
+    pool: int
+    confidence: float | None
+    ranked: tuple[RankedScore, ...]
+
+    @classmethod
+    def of(cls, ranking: Ranking, source: str, time: str | None = None) -> "Look":
+        """The look at a ranking."""
+        ranked = _ranked(ranking.system_rows())
+        confidence, about = ranking.confidence, ranking.about.words
+        return cls(source, time, str(ranking.measure), about, ranking.judged, ranking.pool, confidence, ranked)
+
+    @classmethod
+    def of_saved(cls, value: Mapping[str, Any], source: str) -> "Look":
+        """The look at a result saved as JSON: by `audiosim estimate --format json`, or in a bundle."""
+        subject = (value.get("beside") or value).get("about") or THESE.to_dict()
+        about = as_about([subject["queries"], subject["listeners"]]).words
+        shape = value["measure"], about, value["judged"], value["pool"], value["confidence"]
+        return cls(source, value.get("written"), *shape, _ranked(value["systems"]))
+
+
+@dataclass(frozen=True, eq=False)
+class RankingHistory:
+    """Looks at a ranking, in the order in which they were asked for: of one campaign, or of several releases.
+
+    looks  by one measure; the systems need not be the same
+    """
+
+    looks: tuple[Look, ...]
+
+    def __post_init__(self) -> None:
+        if not self.looks:
+            raise InputError("a history needs at least one look")
+        first = self.looks[0]
+        for look in self.looks:
+            if look.measure != first.measure:
+                raise InputError(
+                    f"expected one measure: {first.source} has {first.measure}, {look.source} {look.measure}"
+                )
+
+    def __repr__(self) -> str:
+        first, last = self.looks[0], self.looks[-1]
+        sure = ["-" if one.confidence is None else f"{one.confidence:.3f}" for one in (first, last)]
+        return (
+            f"{len(self.looks)} looks at {len(self.systems)} systems by {first.measure}: confidence {sure[0]} with "
+            f"{first.judged} judged, {sure[1]} with {last.judged}"
+        )
+
+    def _repr_html_(self) -> str:
+        """The history as notebooks show it: one line, and a row for each look."""
+        return notebook_html(repr(self), lambda: frame_of(self.rows()))
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """All systems: those of the last look, best first, then those that were there before."""
+        return tuple(dict.fromkeys(one.system for look in reversed(self.looks) for one in look.ranked))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per look: source, time, judged, pool, confidence, about, best, and pairs that changed their order.
+
+        swapped  pairs of systems whose order is not that of the look before; None at the first
+        """
+        swapped = [None, *(_swapped(before, after) for before, after in pairwise(self.looks))]
+        return [
+            {
+                "source": look.source,
+                "time": look.time,
+                "judged": look.judged,
+                "pool": look.pool,
+                "confidence": look.confidence,
+                "about": look.about,
+                "best": look.ranked[0].system,
+                "swapped": count,
+            }
+            for look, count in zip(self.looks, swapped, strict=True)
+        ]
+
+    def system_rows(self) -> list[dict[str, Any]]:
+        """One row per look and system: look (from 1), source, judged, confidence, system, rank, score, low, high."""
+        return [
+            {"look": number, "source": look.source, "judged": look.judged, "confidence": look.confidence}
+            | {key: getattr(one, key) for key in RankedScore.__slots__}
+            for number, look in enumerate(self.looks, start=1)
+            for one in look.ranked
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The history as plain values, ready for JSON."""
+        looks = [
+            row | {"systems": [{key: getattr(one, key) for key in RankedScore.__slots__} for one in look.ranked]}
+            for row, look in zip(self.rows(), self.looks, strict=True)
+        ]
+        return {"measure": self.looks[0].measure, "looks": looks}
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The history as a pandas table: a row for each look and system."""
+        return frame_of(self.system_rows())
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """The score of each system at each look with its 95 % interval, the confidence below; new axes where None."""
+        from audiosim.drawing import draw_looks
+
+        held = [{one.system: (one.low, one.score, one.high) for one in look.ranked} for look in self.looks]
+        ranked = {system: [scores.get(system) for scores in held] for system in self.systems}
+        named = len({look.source for look in self.looks}) > 1
+        labels = [_label(look, named) for look in self.looks]
+        across = "pairs judged, and confidence in the ranking"
+        return draw_looks(labels, ranked, across, self.looks[0].measure, axes)
+
+
+def history(
+    *sources: object,
+    model: str | None = None,
+    measure: str | Measure | None = None,
+    looks: int = LOOKS,
+    distribution: DifferenceDistribution = "t",
+    about: About | str | Sequence[str] = THESE,
+    judgments: object = None,
+) -> RankingHistory:
+    """Show what the ranking and its confidence were at several times: in a campaign, or in releases side by side.
+
+    sources    each a collection or its folder, whose judgments are taken in the order in which they were made; or a
+               saved result: JSON of `audiosim estimate`, a bundle of `audiosim report`, or the record.json in one
+    model      as of `estimate`, for collections
+    measure    of collections; None: that of the first saved result, or CG@5
+    looks      at each collection, evenly spaced, before the first judgment and after the last among them
+    judgments  as of `estimate`, or the URL of the database of the collections' campaigns
+    """
+    if not sources:
+        raise InputError("expected at least one collection or saved result")
+    if looks < 1:
+        raise InputError(f"the number of looks must be at least 1, got {looks}")
+    saved = [_saved(source) for source in sources]
+    measure = measure or next((one.measure for one in saved if one is not None), "CG@5")
+    what = find_measure(measure) if isinstance(measure, str) else measure
+    found: list[Look] = []
+    for source, look in zip(sources, saved, strict=True):
+        if look is not None:
+            found.append(look)
+            continue
+        found += _looks_at(source, model, what, looks, distribution, as_about(about), judgments)
+    return RankingHistory(tuple(found))
+
+
+def _saved(source: object) -> Look | None:
+    """The look that a file or a folder holds; None where it is a collection."""
+    if not isinstance(source, str | Path):
+        return None
+    path = Path(source)
+    if path.is_dir():
+        return _read(path / RECORD, path.name) if (path / RECORD).is_file() else None
+    if path.suffix == ".zip":
+        return _read_zipped(path)
+    return _read(path, path.stem)
+
+
+def _read(path: Path, name: str) -> Look:
+    return _parsed(path, path.read_bytes(), name)
+
+
+def _read_zipped(path: Path) -> Look:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            name = next((one for one in archive.namelist() if Path(one).name == RECORD), None)
+            if name is None:
+                raise InputError(f"{path}: expected a bundle of audiosim report, found no {RECORD} in it")
+            return _parsed(path, archive.read(name), path.stem)
+    except zipfile.BadZipFile:
+        raise InputError(f"{path}: this is not a zip file") from None
+
+
+def _parsed(path: Path, text: bytes, name: str) -> Look:
+    wanted = "expected a result of audiosim estimate --format json, or the record.json of a bundle"
+    try:
+        return Look.of_saved(json.loads(text), name)
+    except json.JSONDecodeError as error:
+        raise FormatError(path, error.lineno, f"{wanted}; this is not JSON: {error.msg}") from None
+    except (KeyError, TypeError, AttributeError, UnicodeDecodeError, RecursionError):
+        raise InputError(f"{path}: {wanted}") from None
+
+
+def _looks_at(
+    source: object,
+    model: str | None,
+    measure: Measure,
+    looks: int,
+    distribution: DifferenceDistribution,
+    about: About,
+    judgments: object,
+) -> list[Look]:
+    """Looks at a collection while its judgments were made."""
+    url = judgments if isinstance(judgments, str) and "://" in judgments else None
+    collection = as_collection(source, None if url else judgments)
+    moments = list(_in_campaign(url, collection, looks) if url else _in_order(collection.judgments, looks))
+    pool = build_pool(collection, measure.cutoff)
+    expected, start = expected_scores(measure, pool), make_estimator(pool, model or JOINT)
+    found = []
+    with progress("looking back") as show:
+        for time, held in moments:
+            then = replace(collection, judgments=held)
+            grades, estimator = then.grades(), after_judgments(pool, start, held)
+            order = pool.locate_judged(grades)
+            ranking = estimate_pool(expected, estimator, pool.spread(grades), distribution, order, about)
+            found.append(Look.of(ranking, collection.identifier, time))
+            show(len(found), len(moments))
+    return found
+
+
+def _in_order(judgments: Sequence[Judgment], looks: int) -> Iterator[tuple[None, tuple[Judgment, ...]]]:
+    for place in _places(len(judgments), looks):
+        yield None, tuple(judgments[:place])
+
+
+def _in_campaign(url: str, collection: Collection, looks: int) -> Iterator[tuple[str | None, tuple[Judgment, ...]]]:
+    """Time of a line of a campaign's log, and the judgments that held after it: what was taken back counts until then.
+
+    A line that changes no grade, such as a lease, is no time to look at. Judgments of the folder that the log has too
+    were exported from it: they count from when they were made.
+    """
+    records = log_in(url, collection)
+    made = {(one.event.pair, one.event.assessor, one.event.grade_on(collection.scale)) for one in records}
+    given = [one for one in collection.judgments if (one.pair, one.assessor, one.grade) not in made]
+    counting = Ledger(collection.scale, given)
+    changing = [one.number for one in records if counting.apply(one.number, one.event) is not None]
+    wanted = {place and changing[place - 1] for place in _places(len(changing), looks)}
+    ledger = Ledger(collection.scale, given)
+    if 0 in wanted:
+        yield None, ledger.judgments()
+    for record in records:
+        ledger.apply(record.number, record.event)
+        if record.number in wanted:
+            yield record.event.time, ledger.judgments()
+
+
+def _places(count: int, looks: int) -> list[int]:
+    """Numbers of judgments to look after, evenly spaced: of a single look the last."""
+    return [count] if looks == 1 else sorted({round(step * count / (looks - 1)) for step in range(looks)})
+
+
+def _ranked(rows: Sequence[Mapping[str, Any]]) -> tuple[RankedScore, ...]:
+    return tuple(
+        RankedScore(row["system"], rank, row["expectation"], row["low"], row["high"])
+        for rank, row in enumerate(rows, start=1)
+    )
+
+
+def _swapped(before: Look, after: Look) -> int:
+    """Pairs of systems of both looks whose order changed."""
+    ranks = [{one.system: one.rank for one in look.ranked} for look in (before, after)]
+    both = [system for system in ranks[0] if system in ranks[1]]
+    return sum(ranks[1][a] > ranks[1][b] for a, b in combinations(both, 2))
+
+
+def _label(look: Look, named: bool) -> str:
+    """Label of a look in a plot: source and date where there are several, judgments and confidence."""
+    sure = "" if look.confidence is None else f"{100 * look.confidence:.0f} %"
+    return "\n".join(filter(None, (look.source if named else "", f"{look.judged:,} judged", sure)))

@@ -1,0 +1,140 @@
+"""History of rankings: each look is what `estimate` says of the judgments that held then."""
+
+import json
+import shutil
+from dataclasses import replace
+from itertools import combinations
+
+import matplotlib as mpl
+import pytest
+
+import audiosim
+from audiosim.campaign import Campaign, DatabaseStore
+from audiosim.errors import InputError
+
+mpl.use("Agg")
+
+
+@pytest.fixture(scope="module")
+def collection(small_demo):
+    return audiosim.Collection.load(small_demo)
+
+
+def told(ranking):
+    return [(row["system"], row["expectation"], row["low"], row["high"]) for row in ranking.system_rows()]
+
+
+def seen(look):
+    return [(one.system, one.score, one.low, one.high) for one in look.ranked]
+
+
+def test_a_look_is_the_estimate_from_the_judgments_made_by_then(collection):
+    found = audiosim.history(collection, looks=3, model="mjud")
+    assert [look.judged for look in found.looks] == [0, 30, 60]
+    for look, count in zip(found.looks, (0, 30, 60), strict=True):
+        then = audiosim.estimate(replace(collection, judgments=collection.judgments[:count]), "mjud")
+        assert seen(look) == told(then)
+        assert look.confidence == then.confidence
+
+
+def test_swapped_pairs_are_those_whose_order_changed_since_the_look_before(collection):
+    found = audiosim.history(collection, looks=4, model="mjud")
+    rows = found.rows()
+    assert rows[0]["swapped"] is None
+    for before, after, row in zip(found.looks, found.looks[1:], rows[1:], strict=False):
+        order, then = ([one.system for one in look.ranked] for look in (before, after))
+        pairs = combinations(order, 2)
+        assert row["swapped"] == sum(then.index(a) > then.index(b) for a, b in pairs)
+
+
+def test_what_was_taken_back_counts_until_it_was(collection, tmp_path):
+    url = f"sqlite:///{tmp_path / 'campaign.db'}"
+    unjudged = replace(collection, judgments=())
+    store = DatabaseStore(url, collection.identifier)
+    campaign = Campaign(unjudged, "uniform", "CG@5", store)
+    first, second, third = collection.judgments[:3]
+    campaign.tell_all([first])
+    campaign.tell_all([second])
+    campaign.undo("simulated")
+    campaign.tell_all([third])
+    store.close()
+    found = audiosim.history(unjudged, judgments=url, model="mjud", looks=5)
+    assert [look.judged for look in found.looks] == [0, 1, 2, 1, 2]
+    assert [look.time is None for look in found.looks] == [True, False, False, False, False]
+    last = audiosim.estimate(replace(collection, judgments=(first, third)), "mjud")
+    assert seen(found.looks[-1]) == told(last)
+
+
+def test_judgments_exported_to_the_folder_count_from_when_they_were_made(small_demo, tmp_path):
+    folder = shutil.copytree(small_demo, tmp_path / "demo")  # the name that the campaign has in the database
+    found = audiosim.history(folder, judgments=f"sqlite:///{folder / 'campaign.db'}", looks=2, model="mjud")
+    assert [look.judged for look in found.looks] == [0, 60]
+
+
+def test_saved_results_and_bundles_stand_side_by_side(run, small_demo, tmp_path):
+    made = [tmp_path / name for name in ("first.json", "bundle", "bundle.zip")]
+    code, out, err = run("estimate", small_demo, "--model", "mjud", "--judgments", "none", "--format", "json")
+    assert code == 0, err
+    made[0].write_text(out, encoding="utf-8")
+    for path in made[1:]:
+        audiosim.write_report(small_demo, path, model="mjud")
+    found = audiosim.history(*made)
+    assert [look.source for look in found.looks] == ["first", "bundle", "bundle"]
+    assert [look.judged for look in found.looks] == [0, 60, 60]
+    assert seen(found.looks[1]) == seen(found.looks[2]) == told(audiosim.estimate(small_demo, "mjud"))
+    code, out, err = run("history", *made, "--format", "json", "--plot", tmp_path / "releases.svg")
+    assert code == 0, err
+    assert json.loads(out) == found.to_dict()
+    drawn = (tmp_path / "releases.svg").read_text("utf-8")
+    assert "60 judged" in drawn
+
+
+def test_systems_of_one_release_only_have_their_row_and_an_empty_cell(run, tmp_path):
+    for name, systems in (("one", "AB"), ("two", "BC")):
+        rows = [{"system": of, "expectation": 0.5, "low": 0.4, "high": 0.6} for of in systems]
+        saved = {"measure": "CG@5", "judged": 3, "pool": 9, "confidence": None, "systems": rows}
+        (tmp_path / f"{name}.json").write_text(json.dumps(saved))
+    code, out, err = run("history", tmp_path / "one.json", tmp_path / "two.json")
+    assert code == 0, err
+    table = [line.split() for line in out.splitlines()]
+    assert ["A", "1", "0.500"] in table
+    assert ["B", "2", "0.500", "1", "0.500"] in table
+    assert len(audiosim.history(tmp_path / "one.json").plot().get_xticks()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[]", "expected a result of audiosim estimate --format json, or the record.json of a bundle"),
+        ("{", "this is not JSON"),
+        ('{"measure": "CG@5"}', "expected a result of audiosim estimate"),
+    ],
+)
+def test_a_file_that_is_no_result_is_named(tmp_path, text, complaint):
+    path = tmp_path / "odd.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=complaint) as found:
+        audiosim.history(path)
+    assert str(path) in str(found.value)
+
+
+def test_other_inputs_that_are_none_are_refused(tmp_path, collection):
+    with pytest.raises(InputError, match="at least one collection or saved result"):
+        audiosim.history()
+    with pytest.raises(InputError, match="number of looks must be at least 1, got 0"):
+        audiosim.history(collection, looks=0)
+    (tmp_path / "odd.zip").write_bytes(b"no archive")
+    with pytest.raises(InputError, match="this is not a zip file"):
+        audiosim.history(tmp_path / "odd.zip")
+    saved = {"measure": "nDCG@5", "judged": 0, "pool": 9, "confidence": None}
+    saved["systems"] = [{"system": "A", "expectation": 0.5, "low": 0.4, "high": 0.6}]
+    (tmp_path / "one.json").write_text(json.dumps(saved))
+    with pytest.raises(InputError, match=r"expected one measure: one has nDCG@5, .* CG@5"):
+        audiosim.history(tmp_path / "one.json", collection, measure="CG@5", model="uniform", looks=1)
+
+
+def test_a_history_is_tabled_and_told_in_one_line(collection):
+    found = audiosim.history(collection, looks=2, model="uniform")
+    assert len(repr(found)) < 200
+    assert len(found.to_frame()) == 2 * len(collection.runs)
+    assert "<table" in found._repr_html_()
