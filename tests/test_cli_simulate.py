@@ -52,17 +52,6 @@ def test_simulate_says_how_a_campaign_went(ask, folder):
     assert found["confidence"] >= 0.9 > max(point["confidence"] for point in found["curve"][:-1])
 
 
-def test_the_old_names_of_the_stopping_rule_work_and_say_so(run, folder):
-    printed = [
-        run("simulate", folder, option, "judgments=7", "--format", "json") for option in ("--stopping-rule", "--stop")
-    ]
-    assert printed[0][:2] == printed[1][:2]
-    note = "note: --stop is deprecated and goes with audiosim 0.2: use --stopping-rule\n"
-    assert printed[1][2] == note + printed[0][2]
-    code, _, said = run("plan", folder, "--goal=soon")
-    assert (code, said.split("\n")[0]) == (1, note.replace("--stop ", "--goal ").strip())
-
-
 def test_simulate_stops_at_whichever_goal_is_met_first(ask):
     both = ("--stopping-rule", "judgments=7", "--stopping-rule", "confidence=0.999")
     assert ask("simulate", *both)["judged"] == 7

@@ -12,7 +12,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import audiosim
-from audiosim.deprecation import UNTIL
 from audiosim.errors import AudiosimError
 
 SETTINGS: dict[str, Any] = {
@@ -150,13 +149,8 @@ def common(
     """Set what all commands share."""
 
 
-# Options by the names they have up to the next version.
-FORMER = {"--rule": "--selection-rule", "--stop": "--stopping-rule", "--goal": "--stopping-rule"}
-
-
 def main() -> None:
     """Run the command; what is wrong with the input is one line on stderr and exit code 1."""
-    sys.argv[1:] = [_renamed(argument) for argument in sys.argv[1:]]
     try:
         try:
             app()
@@ -182,15 +176,6 @@ def _drop_output() -> None:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _renamed(argument: str) -> str:
-    """An argument with the name that an option has now; who uses the old one is told."""
-    option, equals, value = argument.partition("=")
-    if option not in FORMER:
-        return argument
-    sys.stderr.write(f"note: {option} is deprecated and goes with audiosim {UNTIL}: use {FORMER[option]}\n")
-    return f"{FORMER[option]}{equals}{value}"
 
 
 def _fail(message: str) -> None:

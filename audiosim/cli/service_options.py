@@ -12,11 +12,8 @@ import typer
 
 from audiosim.corpus.runs import SystemFrom
 from audiosim.corpus.same_artist import SameArtist
-from audiosim.deprecation import UNTIL
 from audiosim.errors import InputError, did_you_mean
 from audiosim.expected.ranking import DifferenceDistribution
-
-FORMER_SETTINGS = {"goal": "stopping_rule", "rule": "selection_rule"}  # by the names up to the next version
 
 
 class LogForm(StrEnum):
@@ -43,7 +40,7 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: {error}") from None
     known = {str(parameter.name): parameter for parameter in context.command.params if parameter.name != "config"}
-    settings = {_named_now(name.replace("-", "_"), path): value for name, value in said.items()}
+    settings = {name.replace("-", "_"): value for name, value in said.items()}
     for name, value in settings.items():
         if name not in known:
             expected = ", ".join(other.replace("_", "-") for other in known)
@@ -52,14 +49,6 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
             raise InputError(f"{path}: {name} must be {'one value' if isinstance(value, list) else 'a list'}")
     context.default_map = settings
     return path
-
-
-def _named_now(name: str, path: Path) -> str:
-    """The name that a setting has now; who uses the old one is told."""
-    if name in FORMER_SETTINGS:
-        new = FORMER_SETTINGS[name].replace("_", "-")
-        sys.stderr.write(f"note: {path}: {name} is deprecated and goes with audiosim {UNTIL}: use {new}\n")
-    return FORMER_SETTINGS.get(name, name)
 
 
 def kept(url: str | None, option: str) -> str | None:

@@ -88,7 +88,7 @@ EVIDENCE_POINT = ExtensionPoint(
 )
 DECODER_POINT = ExtensionPoint("audiosim.decoders", "decoder", _decoders, an_instance(Decoder, "a Decoder"))
 SELECTION_RULE_POINT = ExtensionPoint(
-    "audiosim.selection_rules", "selection rule", lambda: SELECTION_RULES, _rule_factory, "audiosim.selections"
+    "audiosim.selection_rules", "selection rule", lambda: SELECTION_RULES, _rule_factory
 )
 STOPPING_RULE_POINT = ExtensionPoint(
     "audiosim.stopping_rules",

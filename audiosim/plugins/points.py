@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar
 
-from audiosim.deprecation import UNTIL, warn_deprecated
 from audiosim.errors import InputError, did_you_mean, one_line
 
 OWN = "audiosim"
@@ -23,7 +22,6 @@ class ExtensionPoint(Generic[Thing]):
     kind    word for one of them
     own     those that come with audiosim, by name
     accept  a loaded object and its name as what it must be; an InputError says what that is
-    former  the group's name up to the next version: what is installed there is found, with a warning
     taken   names that stand for something else
     """
 
@@ -31,14 +29,11 @@ class ExtensionPoint(Generic[Thing]):
     kind: str
     own: Callable[[], Mapping[str, Thing]]
     accept: Callable[[object, str], Thing]
-    former: str | None = None
     taken: frozenset[str] = frozenset()
 
     def installed(self) -> list[EntryPoint]:
         """Entry points of the group, by name."""
-        groups = [self.group, *([self.former] if self.former else [])]
-        found = [point for group in groups for point in entry_points(group=group)]
-        return sorted(found, key=lambda point: (point.name, package_of(point)))
+        return sorted(entry_points(group=self.group), key=lambda point: (point.name, package_of(point)))
 
     def names(self) -> list[str]:
         """Names of all there are, those that come with audiosim first."""
@@ -67,8 +62,6 @@ class ExtensionPoint(Generic[Thing]):
 
     def load(self, point: EntryPoint) -> Thing:
         """The thing that an entry point stands for."""
-        if point.group == self.former:
-            warn_deprecated(f"entry-point group {self.former} of {package_of(point)}", self.group, UNTIL, 3)
         loaded = load_entry(point)
         try:
             thing = self.accept(loaded, point.name)

@@ -9,10 +9,6 @@
 A model without terms is a fixed distribution. What `audiosim train` writes has the last three filled; a joint model
 has components, {"query": [0.50, 0.06], ..., "rest": [0.56, 0.01]}, a trend, and how both vary between collections; see
 `relevance.between`.
-
-Files of format 3 are read. They had no component `retrievers` or `consensus` and another covariate of agreement: both
-are taken from the shipped joint model, as is how they vary. Files of format 4 with the former keys `standing` and
-`sizes` of trend and `between` are read too.
 """
 
 import hashlib
@@ -40,8 +36,6 @@ from audiosim.stats.layout import REST
 from audiosim.stats.ordinal import level_probabilities, thresholds_of
 
 FORMAT = 4
-BEFORE = 3  # a format that is still read
-FORMER_KEYS = (("standing", "system_agreement"), ("sizes", "standard_deviations"))
 ROUNDING = 1e-9  # of a squared correlation of 1
 MOST_FALLBACKS = 8
 MOST_BYTES = 2**26
@@ -307,24 +301,19 @@ def fallbacks(model: Model) -> tuple[Model, ...]:
 
 def _parse(path: Path) -> Model:
     fields = _read_fields(path)
-    if not isinstance(fields, dict) or fields.get("format") not in {FORMAT, BEFORE}:
+    if not isinstance(fields, dict) or fields.get("format") != FORMAT:
         found = fields.get("format") if isinstance(fields, dict) else None
         raise FormatError(
             path,
             1,
-            f"expected a model file of format {FORMAT} or {BEFORE}, found {shortened(str(found or 'none'))}",
+            f"expected a model file of format {FORMAT}, found {shortened(str(found or 'none'))}",
         )
-    before = {"between"} if fields["format"] == BEFORE else set()
-    expected = {*Model.__dataclass_fields__, "format", "checksum"} - before
+    expected = {*Model.__dataclass_fields__, "format", "checksum"}
     if set(fields) != expected:
         names = shortened(", ".join(sorted(fields))) if len(fields) > 2 * len(expected) else ", ".join(sorted(fields))
         raise FormatError(path, 1, f"expected the keys {', '.join(sorted(expected))}, found {names}")
     try:
-        model = (
-            msgspec.convert(_renewed(fields) if fields["format"] == BEFORE else _with_new_keys(fields), Model)
-            if fields["checksum"] == checksum(fields)
-            else None
-        )
+        model = msgspec.convert(fields, Model) if fields["checksum"] == checksum(fields) else None
     except (InputError, msgspec.ValidationError, OverflowError) as error:
         raise FormatError(path, 1, str(error)) from None
     except RecursionError:
@@ -353,40 +342,3 @@ def _read_fields(path: Path) -> object:
 
 def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is no number that a model may have")
-
-
-def _with_new_keys(fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a file, its trend and `between` by the names that they have now."""
-    names = dict(FORMER_KEYS)
-
-    def renamed(value: object) -> object:
-        return {names.get(key, key): renamed(part) for key, part in value.items()} if isinstance(value, dict) else value
-
-    return fields | _with_repetition({part: renamed(fields[part]) for part in ("trend", "between")})
-
-
-def _with_repetition(parts: dict[str, Any]) -> dict[str, Any]:
-    """Trend and `between` of a file from before there was a slope of repetition: its own is 0, others the shipped."""
-    trend, between = parts["trend"], parts["between"]
-    if not isinstance(trend, dict) or "repetition" in (slopes := trend.get("coefficients", {})) or len(slopes) != 3:
-        return parts
-    rows = [[*row, 0.0] for row in trend["covariance"]]
-    trend = {"coefficients": {**slopes, "repetition": 0.0}, "covariance": [*rows, [0.0] * 4]}
-    if isinstance(between, dict) and "repetition" not in between.get("trend", {"repetition": None}):
-        known = asdict(load_model("joint-fine"))["between"]["trend"]
-        between = {**between, "trend": {**between["trend"], "repetition": list(known["repetition"])}}
-    return {"trend": trend, "between": between}
-
-
-def _renewed(fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a file of the format before, with what it lacks from the shipped joint model."""
-    if fields["components"] is None:
-        return fields
-    known = load_model("joint-fine")
-    lacking = {name: (known.components or {})[name] for name in ("retrievers", "consensus")}
-    fresh = asdict(known)
-    return fields | {
-        "components": {**lacking, **fields["components"]},
-        "trend": fresh["trend"],
-        "between": fresh["between"],
-    }

@@ -1,8 +1,5 @@
 """Selection rules, which say which pair to judge next, and stopping rules, which say when enough is judged."""
 
-from typing import TYPE_CHECKING
-
-from audiosim.deprecation import old_names
 from audiosim.selection.rules import (
     SELECTION_RULES,
     SelectionRule,
@@ -25,14 +22,3 @@ __all__ = [
     "make_selection_rule",
     "parse_stopping_rule",
 ]
-
-if not TYPE_CHECKING:
-    __getattr__ = old_names(
-        __name__,
-        RULES="SELECTION_RULES",
-        Rule="SelectionRule",
-        Stop="StoppingRule",
-        default_rule="default_selection_rule",
-        make_rule="make_selection_rule",
-        parse_stop="parse_stopping_rule",
-    )

@@ -10,7 +10,6 @@ from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.model import Judgment, Pair, check_judgment
 from audiosim.corpus.pool import Pool
-from audiosim.deprecation import warn_deprecated
 from audiosim.errors import InputError
 from audiosim.expected.about import THESE, About
 from audiosim.expected.estimation import ExpectedScores, Grounds, check_ranking, expected_scores, rank
@@ -194,12 +193,6 @@ class Selection:
     def ranking(self) -> Ranking:
         """Ranking of the systems now, with a check of the model by the judgments so far; see `ModelCheck`."""
         return self.stated(self.about)
-
-    @property
-    def checked(self) -> Ranking:
-        """The ranking, by its former name."""
-        warn_deprecated("Selection.checked", "Selection.ranking")
-        return self.ranking
 
     @property
     def confidence(self) -> float | None:

@@ -27,7 +27,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from audiosim.deprecation import deprecated
 from audiosim.errors import InputError
 from audiosim.expected.about import About
 from audiosim.expected.ranking import Ranking
@@ -286,27 +285,3 @@ def caution(judged: int) -> float:
     stops but small pools and rules that believe the model unseen.
     """
     return math.sqrt(1 + CAUTION / max(judged, CHECKED))
-
-
-@deprecated("Assurance(ORDER, target)")
-def Confidence(target: float, floor: int = CHECKED) -> Assurance:  # noqa: N802, as it was called
-    """The rule `confidence=TARGET`, by its former name."""
-    return Assurance(ORDER, target, floor=floor)
-
-
-@deprecated("Assurance(EVERY_ORDER, target)")
-def EveryConfidence(target: float, floor: int = CHECKED) -> Assurance:  # noqa: N802, as it was called
-    """The rule `every=TARGET`, by its former name."""
-    return Assurance(EVERY_ORDER, target, floor=floor)
-
-
-@deprecated("Assurance(DIFFERENT, target, size)")
-def Difference(size: float, target: float, floor: int = CHECKED) -> Assurance:  # noqa: N802, as it was called
-    """The rule `difference(size=SIZE)=TARGET`, by its former name."""
-    return Assurance(DIFFERENT, target, size, floor)
-
-
-@deprecated("Assurance(USERS_SATISFIED, target, share)")
-def Users(share: float, target: float, floor: int = CHECKED) -> Assurance:  # noqa: N802, as it was called
-    """The rule `users(share=SHARE)=TARGET`, by its former name."""
-    return Assurance(USERS_SATISFIED, target, share, floor)

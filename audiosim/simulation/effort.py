@@ -15,7 +15,6 @@ from audiosim.campaign.pace import pace
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.given import as_collection, judgments_in_place_of
 from audiosim.corpus.pool import Pool, build_pool
-from audiosim.deprecation import former_argument
 from audiosim.errors import InputError
 from audiosim.expected.about import THESE, About, as_about
 from audiosim.expected.ranking import DifferenceDistribution
@@ -141,7 +140,6 @@ def _maker(model: str | RelevanceEstimator | Maker | None) -> Maker:
     return model if callable(model) else partial(built_in, model=model)
 
 
-@former_argument("goal", "stopping_rule")
 def plan(
     collection: object,
     model: str | RelevanceEstimator | Maker | None = None,

@@ -176,17 +176,3 @@ def test_a_rule_that_writes_into_an_array_of_its_own_is_caught(expected):
         InputError, match="^selection rule reused: the same judgments give other weights after others were "
     ):
         check_selection_rule(Reused, expected, np.random.default_rng(0))
-
-
-def test_the_group_s_old_name_is_found_for_one_more_version_and_warned_of(install, expected):
-    install("made-up", LONGEST, ("audiosim.selections", "longest", "made_up:Longest"))
-    message = "^entry-point group audiosim.selections of made-up is deprecated and goes with audiosim 0.2: use "
-    with pytest.warns(FutureWarning, match=f"{message}audiosim.selection_rules$"):
-        assert find_selection_rule("longest", expected).name == "longest"
-
-
-def test_the_option_s_old_name_works_for_one_more_version_and_says_so(run):
-    new = run("next", DEMO, "--selection-rule", "pooled", "-n", "2", "--format", "csv")
-    code, out, err = run("next", DEMO, "--rule=pooled", "-n", "2", "--format", "csv")
-    assert (code, out) == new[:2]
-    assert err == f"note: --rule is deprecated and goes with audiosim 0.2: use --selection-rule\n{new[2]}"

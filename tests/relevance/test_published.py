@@ -119,7 +119,7 @@ def damaged(tmp_path, **changes):
     [
         ({"thresholds": [1.0, 0.5]}, "1: the checksum does not match: the file was changed after it was written"),
         ({"source": "gone"}, "1: expected the keys .*source.*, found"),
-        ({"format": 1}, "1: expected a model file of format 4 or 3, found 1"),
+        ({"format": 1}, "1: expected a model file of format 4, found 1"),
     ],
 )
 def test_a_model_file_that_was_tampered_with_is_refused(tmp_path, changes, message):
@@ -221,33 +221,6 @@ def test_a_joint_model_survives_a_round_trip(tmp_path, more):
     assert fields["trend"]["covariance"] == list(map(list, COVARIANCE))
     assert fields["trend"]["coefficients"] == COEFFICIENTS
     assert fields["between"]["trend"]["constant"] == [0.1, 0.4]
-
-
-def test_a_joint_model_with_the_former_keys_is_read(tmp_path):
-    model = a_joint_model()
-    save_model(model, tmp_path / "joint.json")
-    text = (tmp_path / "joint.json").read_text()
-    fields = json.loads(text.replace('"system_agreement"', '"standing"').replace('"standard_deviations"', '"sizes"'))
-    assert set(fields["between"]) == {"trend", "sizes", "sources", "carried"}
-    fields["checksum"] = checksum(fields)
-    (tmp_path / "former.json").write_text(json.dumps(fields))
-    assert load_model(tmp_path / "former.json") == model
-
-
-def test_a_joint_model_from_before_repetition_counts_it_for_nothing_at_home(tmp_path):
-    model = a_joint_model()
-    save_model(model, tmp_path / "joint.json")
-    fields = json.loads((tmp_path / "joint.json").read_text())
-    for part in (fields["trend"]["coefficients"], fields["between"]["trend"]):
-        del part["repetition"]
-    fields["trend"]["covariance"] = [row[:3] for row in fields["trend"]["covariance"][:3]]
-    fields["checksum"] = checksum(fields)
-    (tmp_path / "former.json").write_text(json.dumps(fields))
-    found = load_model(tmp_path / "former.json")
-    assert found.trend.coefficients == COEFFICIENTS | {"repetition": 0.0}
-    assert np.array(found.trend.covariance)[3].tolist() == [0, 0, 0, 0]
-    shipped_slope = load_model("joint-fine").between.trend["repetition"]
-    assert found.between.trend == {**BETWEEN.trend, "repetition": shipped_slope}
 
 
 def test_the_version_tells_models_of_other_components_or_another_trend_apart():

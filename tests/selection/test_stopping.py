@@ -13,7 +13,7 @@ from audiosim.errors import InputError
 from audiosim.expected.estimation import expected_scores
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import built_in, uniform
-from audiosim.selection import Selection, StoppingRule, parse_stopping_rule, stopping
+from audiosim.selection import Selection, StoppingRule, parse_stopping_rule
 from audiosim.selection.correction import corrected_deviation
 from audiosim.selection.stopping import (
     DIFFERENT,
@@ -450,17 +450,3 @@ def test_of_correlated_gains_a_goal_goes_by_deviations_that_few_judgments_widen(
     ]
     assert Assurance(ORDER, 1.1).level(start) == pytest.approx(np.mean(wider))
     assert caution(10) == caution(50) == pytest.approx(np.sqrt(2))
-
-
-@pytest.mark.parametrize(
-    ("old", "numbers", "rule"),
-    [
-        ("Confidence", (0.9,), "confidence(floor=3)=0.9"),
-        ("EveryConfidence", (0.9,), "every(floor=3)=0.9"),
-        ("Difference", (0.02, 0.9), "difference(size=0.02,floor=3)=0.9"),
-        ("Users", (0.05, 0.9), "users(share=0.05,floor=3)=0.9"),
-    ],
-)
-def test_the_rules_by_their_former_names_are_the_same_with_a_warning(old, numbers, rule):
-    with pytest.warns(FutureWarning, match=f"{old} is deprecated"):
-        assert getattr(stopping, old)(*numbers, floor=3) == parse_stopping_rule(rule)

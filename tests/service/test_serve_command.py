@@ -122,11 +122,3 @@ def test_what_names_the_systems_may_be_said(commanded, small, tmp_path):
     options = ("--judgments", "none", "--system-from", "file")
     with commanded([tmp_path / "small"], tmp_path / "log", *options) as server, server.client() as http:
         assert http.get("/v1/collections/small").json()["systems"] == [f"file-{run.system}" for run in small.runs]
-
-
-def test_the_old_name_of_a_setting_works_and_says_so(run, folders, config):
-    path = config(collections=[str(folders[0])], goal="soon")
-    code, _, said = run("serve", "--config", path)
-    note, error = said.strip().split("\n")
-    assert note == f"note: {path}: goal is deprecated and goes with audiosim 0.2: use stopping-rule"
-    assert (code, error.split(",")[0]) == (1, "audiosim: unknown stopping rule 'soon'")
