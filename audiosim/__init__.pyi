@@ -12,6 +12,7 @@ from .corpus.model import PairedComparison as PairedComparison
 from .errors import AudiosimError as AudiosimError
 from .evaluation import evaluate as evaluate
 from .expected.estimation import estimate as estimate
+from .expected.who_judges import judges as judges
 from .file_functions import init as init
 from .file_functions import neighbours as neighbours
 from .file_functions import sample_study as sample_study
@@ -26,7 +27,6 @@ from .measures.groups import tie_break as tie_break
 from .measures.measure import parse_measure as parse_measure
 from .ranking_history import history as history
 from .relevance.published import load_model as load_model
-from .relevance.who_judges import judges as judges
 from .reliability_study import assessor_reliability as assessor_reliability
 from .reliability_study import reliability as reliability
 from .reliability_study import split_half_study as split_half_study

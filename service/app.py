@@ -49,6 +49,7 @@ from service.routes import (
     publishing,
     receiving,
     sessions,
+    setting_aside,
     sounds,
 )
 from service.routes import judging as judging_routes
@@ -122,6 +123,7 @@ def create_app(
         exports,
         imports,
         campaign_state,
+        setting_aside,
         organising,
         receiving,
         publishing,

@@ -23,6 +23,7 @@ from service.wire import (
     PriorIn,
 )
 from service.wire_arrivals import DocumentIn, DocumentOut, RunsOut
+from service.wire_judges import NamedJudgeIn
 from service.wire_judging import JudgmentIn, NextIn, NextOut, RecordOut, UndoIn
 from service.wire_organising import ImportOut
 from service.wire_state import CampaignOut, RankingOut
@@ -188,6 +189,18 @@ class Client:
     ) -> RecordOut:
         """Take back an answer: that of a number, or the assessor's last."""
         body, path = msgspec.json.encode(UndoIn(assessor, number)), path_of(collection, "undo")
+        return self._there.ask("POST", path, RecordOut, {}, body, key or new_key())
+
+    def set_aside(self, collection: str, judge: str, reason: str = "", *, key: str | None = None) -> RecordOut:
+        """Let nothing rest on what somebody said or says, until `take_back`."""
+        return self._turn(collection, "set-aside", NamedJudgeIn(judge, reason), key)
+
+    def take_back(self, collection: str, judge: str, reason: str = "", *, key: str | None = None) -> RecordOut:
+        """Let what somebody who was set aside said count again."""
+        return self._turn(collection, "take-back", NamedJudgeIn(judge, reason), key)
+
+    def _turn(self, collection: str, what: str, said: NamedJudgeIn, key: str | None) -> RecordOut:
+        path, body = path_of(collection, what), msgspec.json.encode(said)
         return self._there.ask("POST", path, RecordOut, {}, body, key or new_key())
 
     def ranking(self, collection: str, measure: str | None = None) -> RankingOut:

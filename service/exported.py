@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from audiosim.campaign import Campaign, Event, Record
-from audiosim.campaign.event import ANSWERS
+from audiosim.campaign.event import ANSWERS, ASIDE
 from audiosim.corpus.judgments import CARRIED, COLUMNS, COUNTS, DEFUSED
 from audiosim.corpus.lines import csv_line, shortest
 from audiosim.corpus.model import Judgment, Pair
@@ -25,15 +25,25 @@ def judgment_rows(campaign: Campaign) -> tuple[int, list[Row]]:
     Beside what a judgment says on the collection's scale stand the grades as they were given, the reason why not in
     `cannot`, the note, the seconds that it took and that were heard, the lease that it was given under (`leased`, and
     `until`), and all else in `details`. What is not known is left out. Judgments on which nothing rests, such as those
-    that nobody was asked for, stand at the end, and `counts` says no. `doubt` says why it is doubtful that the assessor
-    listens.
+    that nobody was asked for and those of somebody who is set aside, stand at the end, and `counts` says no. `doubt`
+    says why it is doubtful that the assessor listens.
     """
-    number, judgments = campaign.snapshot()
-    held, leases = _held(record for record in campaign.log() if record.number <= number)
+    number, judgments = campaign.snapshot(back=None)
+    records = [record for record in campaign.log() if record.number <= number]
+    held, leases = _held(records)
+    aside = names_aside(records)
     rows = [_judged(one, held.pop((one.pair, one.assessor), None), leases) for one in judgments]
     rows += [_row(record.event, leases.get(record.number)) for record in held.values()]
+    rows = [{**row, COUNTS: False} if row.get("assessor", "") in aside else row for row in rows]
+    rows.sort(key=lambda row: row.get(COUNTS) is False)
     doubts = campaign.doubts()
     return number, [_filled({**row, "doubt": doubts.get(row.get("assessor", ""))}) for row in rows]
+
+
+def names_aside(records: Iterable[Record]) -> set[str]:
+    """Those who are set aside after some lines of a log, the first ones."""
+    last = {record.event.judge: record.event.kind for record in records if record.event.kind in ASIDE}
+    return {name for name, kind in last.items() if kind == "set_aside"}
 
 
 def _held(records: Iterable[Record]) -> tuple[dict[Given, Record], dict[int, Event]]:

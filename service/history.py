@@ -83,7 +83,7 @@ class History:
         number, changes = self._log
         known = {place: moment for place, moment in sorted(self._known.copy().items()) if place <= len(changes)}
         places = self._places(len(changes))
-        complete = known.keys() >= {*places} and known.keys() >= {*_between(places, known)}
+        complete = known.keys() >= {*places} and known.keys() >= {*self._between(places, known)}
         met = next((moment for moment in known.values() if moment.reached), None)
         return Course(number, complete, tuple(known[place] for place in places if place in known), met)
 
@@ -92,13 +92,20 @@ class History:
         self._log = number, self._log[1] + more
         places = self._places(len(self._log[1]))
         if self._look(places, proceed):
-            self._look(_between(places, self._known), proceed)
+            self._look(self._between(places, self._known), proceed)
 
     def _places(self, end: int) -> list[int]:
         stride = 1
         while end // stride > self._most:
             stride *= 2
-        return sorted({*range(0, end + 1, stride), end})
+        return sorted({self._whole(place) for place in (*range(0, end + 1, stride), end)})
+
+    def _whole(self, place: int) -> int:
+        """The first place from here on at which a line of the log ends: to set somebody aside changes many pairs."""
+        changes = self._log[1]
+        while 0 < place < len(changes) and changes[place].number == changes[place - 1].number:
+            place += 1
+        return place
 
     def _look(self, places: Sequence[int], proceed: Callable[[], bool]) -> bool:
         """Look at the moments at these places; whether there was time for all."""
@@ -124,9 +131,8 @@ class History:
         panel = panel_after(self._panel, now.pool, self._log[1][:place])
         return now.anew(after_grades(now.pool, estimator, grades), grades, panel)
 
-
-def _between(places: Sequence[int], known: Mapping[int, Moment]) -> range:
-    """The places between the last moment without the goal and the first with it."""
-    first = next((place for place in places if known[place].reached), 0)
-    before = max((place for place in places if place < first), default=first)
-    return range(before + 1, first)
+    def _between(self, places: Sequence[int], known: Mapping[int, Moment]) -> list[int]:
+        """The places between the last moment without the goal and the first with it."""
+        first = next((place for place in places if known[place].reached), 0)
+        before = max((place for place in places if place < first), default=first)
+        return sorted({whole for place in range(before + 1, first) if (whole := self._whole(place)) < first})

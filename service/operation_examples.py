@@ -44,6 +44,7 @@ def examples_of(served: Served) -> dict[str, RequestExample]:
     grades = f"query\tdocument\tgrade\n{named.query}\t{named.document}\t{named.grade:g}\n"
     made["take_judge"] = RequestExample({"judge": JUDGE}, {TEXT: grades})
     made["show_import"] = RequestExample({"number": 1}, {})
+    made["show_judge_effect"] = RequestExample({"judge": ASSESSOR}, {})
     made["show_answers"] = RequestExample({"assessor": ASSESSOR}, {})
     for name in ("model_version_metadata", "model_version_ready", "infer_version"):
         made[name] = RequestExample({"version": named.model.version}, made[name].body if name in made else {})
@@ -111,6 +112,8 @@ BODIES: dict[str, Callable[[_Named], dict[str, Any]]] = {
     "pause": _reason,
     "resume": lambda _: {},
     "close": _reason,
+    "set_aside": lambda _: {"judge": ASSESSOR, "reason": "did not listen"},
+    "take_back": lambda _: {"judge": ASSESSOR},
     "invite": lambda _: {"name": ASSESSOR, "days": 30},
     "withdraw": lambda _: {"name": ASSESSOR},
     "take_document": lambda _: {"document": RECORDING, "artist": "Somebody", "genre": "jazz"},

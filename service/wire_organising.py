@@ -167,13 +167,14 @@ class LogOut(Wire):
 class AssessorsOut(Wire):
     """Position of the grades of all assessors, in one state of the campaign; null is what is not known of one.
 
-    `doubts` says of some by name why it is doubtful that they listen.
+    `doubts` says of some by name why it is doubtful that they listen; nothing rests on what those in `aside` say.
     """
 
     collection: str
     state: int
     assessors: list[Leaning]
     doubts: dict[str, str]
+    aside: list[str]
 
 
 class InvitationIn(Strict, forbid_unknown_fields=True, omit_defaults=True):

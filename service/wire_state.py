@@ -247,10 +247,3 @@ def _at_rest(campaign: Campaign) -> tuple[Progress, Selection]:
         progress, current = campaign.progress, campaign.current_state
         if progress.number == current.number:
             return progress, current.selection
-
-
-class JudgesOut(Wire):
-    """Reports on all who judge, people and machines: the rows that `audiosim judges --format json` prints."""
-
-    collection: str
-    judges: list[dict[str, Any]]

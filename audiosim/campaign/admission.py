@@ -3,8 +3,9 @@
 from dataclasses import replace
 from datetime import datetime
 
-from audiosim.campaign.event import ANSWERS, STATES, UNASKED, Event, write_time
+from audiosim.campaign.event import ANSWERS, ASIDE, STATES, UNASKED, Event, write_time
 from audiosim.campaign.ledger import Ledger
+from audiosim.campaign.store import used
 from audiosim.corpus.pool import Pool
 from audiosim.errors import ClosedError, InputError, LeaseError
 
@@ -22,6 +23,9 @@ def check_next(event: Event, ledger: Ledger, pool: Pool, now: datetime, vouched:
     """
     if event.kind in STATES:
         _check_turn(event, ledger)
+        return
+    if event.kind in ASIDE:
+        check_aside(event, ledger)
         return
     if event.kind == "learn":
         return
@@ -52,6 +56,33 @@ def marked(event: Event, ledger: Ledger, unasked: str) -> Event:
         pair = f"document {event.document} for query {event.query}"
         raise LeaseError(f"{pair} was never handed to {event.assessor or 'nobody'}: ask for pairs to judge first")
     return replace(event, details={**event.details, UNASKED: True})
+
+
+def undoing(ledger: Ledger, pool: Pool, assessor: str, number: int | None, key: str, now: datetime) -> Event:
+    """The event that takes back an answer: a new one, or the one that was sent before by this key.
+
+    number  of the answer; the assessor's last that counts where None
+    """
+    earlier = ledger.earlier(assessor, key)
+    if earlier is not None:
+        if earlier.event.kind != "undo" or number not in (None, earlier.event.refers):
+            raise InputError(f"{used(earlier.event)} for another event")
+        return earlier.event
+    number = ledger.latest(assessor) if number is None else number
+    if number is None:
+        raise InputError(f"{assessor or 'nobody'} has no answer to undo")
+    undo = Event("undo", write_time(now), assessor, key=key, refers=number)
+    check_next(undo, ledger, pool, now)
+    return undo
+
+
+def check_aside(event: Event, ledger: Ledger) -> None:
+    """An error where nobody of this name judged, or where they are set aside, or not, already."""
+    name, aside = event.judge, event.judge in ledger.aside
+    if not aside and not ledger.judged_anything(name):
+        raise InputError(f"{name} has judged nothing here: expected the name of somebody who has")
+    if aside == (event.kind == "set_aside"):
+        raise ClosedError(f"{name} is set aside already" if aside else f"{name} is not set aside")
 
 
 def _check_turn(event: Event, ledger: Ledger) -> None:

@@ -5,17 +5,17 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime, timedelta
 from typing import Any
 
-from audiosim.campaign.admission import check_next, check_open, marked
-from audiosim.campaign.event import Clock, Event, Record, judgment_event, utc_now, write_time
+from audiosim.campaign.admission import check_next, check_open, marked, undoing
+from audiosim.campaign.event import ASIDE, Clock, Event, Record, judgment_event, turn_event, utc_now, write_time
 from audiosim.campaign.identity import identify
 from audiosim.campaign.ledger import Change, Lease, Ledger
-from audiosim.campaign.lessons import Lessons
+from audiosim.campaign.lessons import Lessons, begin_count
 from audiosim.campaign.log import Log, Turn
 from audiosim.campaign.pace import Pace, pace
 from audiosim.campaign.queue import Queue
 from audiosim.campaign.settings import CampaignSettings
-from audiosim.campaign.state import CampaignState, Count, Lesson, Progress, Reach
-from audiosim.campaign.store import MemoryStore, Store, used
+from audiosim.campaign.state import CampaignState, Lesson, Progress, Reach
+from audiosim.campaign.store import MemoryStore, Store
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import build_pool
@@ -66,19 +66,13 @@ class Campaign:
         for pair in self._ledger.judged:
             self._queue.note(pair, self._ledger.assessors(pair))
         self.lessons = Lessons(store)
-        self._count = self._begin(built_in(self._pool, model), measure)
+        held = sum(len(self._ledger.assessors(pair)) for pair in self._ledger.judged if pair in self._pool.positions)
+        estimator = built_in(self._pool, model)
+        self._count = begin_count(self.lessons, self._pool, estimator, measure, settings, collection.judgments, held)
         self._log.sync(known)
         identify(store, collection, self._ledger.judged, settings.adopt)
         self._count.count(settings.patience_s, Reach.ALL)
         self._learn_now(suppress(StoreError))  # a log that cannot be written may still be read
-
-    def _begin(self, estimator: RelevanceEstimator, measure: Measure) -> Count:
-        """The count before the first line of the log, which says when the estimator learns."""
-        own, to, pool = self._collection.judgments, self._settings, self._pool
-        rest = to.batch, to.rule, to.seed, dict[Pair, float](), False, to.distribution, to.about
-        first = Selection.start(pool, measure, self.lessons.after(pool, estimator, own), own, *rest)
-        held = sum(len(self._ledger.assessors(pair)) for pair in self._ledger.judged if pair in pool.positions)
-        return Count(first, estimator, held, to.learn_later, self.lessons.learned)
 
     @property
     def current_state(self) -> CampaignState:
@@ -199,29 +193,46 @@ class Campaign:
         """
         with self._log.turn() as turn:
             while turn.goes_on():
-                turn.write(self._admitted(self._undo(assessor, number, key)))
+                undo = undoing(self._ledger, self._pool, assessor, number, key, self._clock())
+                turn.write(self._admitted([undo, *self._reopened(undo)]))
         return self._written(turn)[0]
 
     def pause(self, by: str = "", reason: str = "") -> Record:
         """Neither ask nor tell until `resume`."""
-        return self.tell(self._turned("pause", by, reason))
+        return self.tell(turn_event("pause", self._clock(), by, reason))
 
     def resume(self, by: str = "", reason: str = "") -> Record:
         """Open a paused or closed campaign again."""
-        return self.tell(self._turned("resume", by, reason))
+        return self.tell(turn_event("resume", self._clock(), by, reason))
 
     def close(self, by: str = "", reason: str = "") -> Record:
         """Neither ask nor tell any more."""
-        return self.tell(self._turned("close", by, reason))
+        return self.tell(turn_event("close", self._clock(), by, reason))
+
+    def set_aside(self, judge: str, by: str = "", reason: str = "", key: str = "") -> Record:
+        """Let nothing rest on what somebody said or says until `take_back`; it is kept, they are offered nothing."""
+        return self.tell(turn_event("set_aside", self._clock(), by, reason, key, judge=judge))
+
+    def take_back(self, judge: str, by: str = "", reason: str = "", key: str = "") -> Record:
+        """Let what somebody who was set aside said count again."""
+        return self.tell(turn_event("take_back", self._clock(), by, reason, key, judge=judge))
+
+    def aside(self) -> dict[str, Record]:
+        """Those who are set aside, with the line that said so."""
+        with self._log.state:
+            return {name: self._ledger.record(number) for name, number in self._ledger.aside.items()}
 
     def judgments(self) -> tuple[Judgment, ...]:
         """The judgments that hold, in the order in which they were made; the collection's own come first."""
         return self.snapshot()[1]
 
-    def snapshot(self) -> tuple[int, tuple[Judgment, ...]]:
-        """The number of a line of the log, and the judgments that hold after it."""
+    def snapshot(self, back: Container[str] | None = ()) -> tuple[int, tuple[Judgment, ...]]:
+        """The number of a line of the log, and the judgments that hold after it.
+
+        back  who is set aside, and whose judgments are wanted all the same; None: all of them
+        """
         with self._log.state:
-            return self._ledger.number, self._ledger.judgments()
+            return self._ledger.number, self._ledger.judgments(back)
 
     def log(self, after: int = 0) -> list[Record]:
         """The lines of the log whose number is higher than `after`."""
@@ -365,35 +376,22 @@ class Campaign:
 
     def _note(self, number: int, event: Event) -> None:
         """Take in the next line of the log."""
-        change = self._ledger.apply(number, event)
+        changes = [change for change in self._ledger.apply(number, event) if change.pair in self._pool.positions]
         if event.kind == "learn":
             self._count.note_learning(number, event.refers)
             return
-        inside = change is not None and change.pair in self._pool.positions
-        self._count.note(number, change if inside else None)
-        if change is not None and inside:
+        self._count.note(number, changes, event.kind in ASIDE)
+        for change in changes:
             self._queue.note(change.pair, self._ledger.assessors(change.pair))
 
     def _lease(self, pair: Pair, assessor: str) -> Event:
         until = (now := self._clock()) + timedelta(seconds=self._settings.lease_s)
         return Event("lease", write_time(now), assessor, *pair, until=write_time(until))
 
-    def _turned(self, kind: str, by: str, reason: str) -> Event:
-        return Event(kind, write_time(self._clock()), by, details={"reason": reason} if reason else {})
-
-    def _undo(self, assessor: str, number: int | None, key: str) -> list[Event]:
-        now = self._clock()
-        earlier = self._ledger.earlier(assessor, key)
-        if earlier is not None:
-            if earlier.event.kind != "undo" or number not in (None, earlier.event.refers):
-                raise InputError(f"{used(earlier.event)} for another event")
-            return [earlier.event]
-        number = self._ledger.latest(assessor) if number is None else number
-        if number is None:
-            raise InputError(f"{assessor or 'nobody'} has no answer to undo")
-        undo = Event("undo", write_time(now), assessor, key=key, refers=number)
-        check_next(undo, self._ledger, self._pool, now)
-        pair = self._ledger.record(number).event.pair
-        held = self._ledger.lease(pair, now)
-        free = assessor and (held is None or held.assessor == assessor)
-        return [undo, self._lease(pair, assessor)] if free else [undo]
+    def _reopened(self, undo: Event) -> list[Event]:
+        """The lease by which the pair of an answer that is taken back is its assessor's for another try."""
+        if self._log.earlier(undo) is not None or not undo.assessor:
+            return []
+        pair = self._ledger.record(undo.refers).event.pair
+        held = self._ledger.lease(pair, self._clock())
+        return [self._lease(pair, undo.assessor)] if held is None or held.assessor == undo.assessor else []

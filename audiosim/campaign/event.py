@@ -13,7 +13,8 @@ from audiosim.errors import InputError
 
 ANSWERS = ("judgment", "cannot")
 STATES = {"pause": "paused", "resume": "open", "close": "closed"}
-KINDS = (*ANSWERS, "undo", "lease", "learn", *STATES)
+ASIDE = ("set_aside", "take_back")
+KINDS = (*ANSWERS, "undo", "lease", "learn", *STATES, *ASIDE)
 
 UNASKED, RUSHED = MARKS = ("unasked", "rushed")  # what is made of an answer is among its details
 
@@ -33,7 +34,7 @@ class Event:
     kind      judgment; cannot: the assessor cannot judge the pair, `details["reason"]` says why; undo: an earlier
               answer of the same assessor no longer counts; lease: the pair is the assessor's until a time; learn:
               from here on counts what the model learned from an earlier state; pause, resume, close: of the whole
-              campaign
+              campaign; set_aside: from here on nothing rests on what `details["judge"]` says, until take_back
     time      when it happened: ISO 8601, UTC
     assessor  who did it; empty where nobody is named
     query, document  the pair; empty where the event is of no pair
@@ -68,6 +69,8 @@ class Event:
         object.__setattr__(self, "details", _checked_details(self.details))
         if self.kind == "cannot" and not str(self.details.get("reason", "")).strip():
             raise InputError("cannot judge without a reason: expected one in the details")
+        if self.kind in ASIDE and not self.judge.strip():
+            raise InputError(f"{self.kind} needs a name: expected judge in the details")
         if not (_whole(self.refers) and self.refers > 0 if self.kind in ("undo", "learn") else self.refers == 0):
             raise InputError(
                 f"{self.kind} refers to {self.refers!r}: undo and learn refer to an event's number, the rest to 0"
@@ -95,6 +98,11 @@ class Event:
     def counts(self) -> bool:
         """True if anything may rest on it: not where its assessor was never handed the pair, and it is marked so."""
         return not self.details.get(UNASKED)
+
+    @property
+    def judge(self) -> str:
+        """The person who is set aside or taken back; empty where nobody is."""
+        return str(self.details.get("judge") or "") if self.kind in ASIDE else ""
 
     @property
     def pair(self) -> Pair:
@@ -152,6 +160,11 @@ def judgment_event(judgment: Judgment, scale: Scale, now: str) -> Event:
     column = scale.name if scale.name in GRADES else "grade"
     grades = {column: check_judgment(judgment).grade}
     return Event("judgment", judgment.time or now, judgment.assessor, judgment.query, judgment.document, grades)
+
+
+def turn_event(kind: str, now: datetime, by: str, reason: str = "", key: str = "", **about: Plain) -> Event:
+    """The event that an organiser turns a campaign by, such as pause, or set_aside about a `judge`."""
+    return Event(kind, write_time(now), by, details={**about, **({"reason": reason} if reason else {})}, key=key)
 
 
 def utc_now() -> datetime:

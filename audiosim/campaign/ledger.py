@@ -1,11 +1,11 @@
 """Ledger of a campaign: the sum of the lines of its log."""
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from audiosim.campaign.event import ANSWERS, RUSHED, STATES, Event, Record, parse_time
+from audiosim.campaign.event import ANSWERS, ASIDE, RUSHED, STATES, Event, Record, parse_time
 from audiosim.campaign.listening import Listening
 from audiosim.campaign.names import name_key, normal_name
 from audiosim.corpus.grades import mean_grade
@@ -17,6 +17,8 @@ from audiosim.relevance.judges import Panel
 
 class Change(NamedTuple):
     """Change of the grade of a pair, or of who gave it: what a line of the log means for the belief.
+
+    A line that sets somebody aside means as many as there are pairs that they judged.
 
     number     of the line
     pair       of any pool
@@ -67,12 +69,14 @@ def panel_after(before: Panel, pool: Pool, changes: Iterable[Change]) -> Panel:
 class Ledger:
     """The state of a campaign: its log, line by line; nothing but `apply` changes it.
 
-    One line costs the same however long the log is. Of what an assessor answered about a pair the last answer that
-    is not undone holds; judgments that the collection came with are answers before all others.
+    One line costs the same however long the log is, but for one that sets somebody aside. Of what an assessor answered
+    about a pair the last answer that is not undone holds; judgments that the collection came with are answers before
+    all others.
 
     scale   of the collection
     number  of the last line, 0 before the first
     state   open, paused or closed
+    aside   the numbers of the events that set somebody aside and hold, by name: nothing rests on what they say
     cannot  the numbers of the events that say "cannot judge" and hold, by pair and assessor
     listening  what assessors claim to have heard
     times   when each assessor answered, in the order of the log, in seconds since 1970
@@ -83,6 +87,7 @@ class Ledger:
         self.scale = scale
         self.number = 0
         self.state = "open"
+        self.aside: dict[str, int] = {}
         self.cannot: dict[Pair, dict[str, int]] = {}
         self.times: dict[str, list[float]] = {}
         self._given = {(judgment.pair, judgment.assessor): judgment for judgment in judgments}
@@ -99,8 +104,8 @@ class Ledger:
         self._names = {name_key(judgment.assessor): judgment.assessor for judgment in reversed(judgments)}
         self._literal = {judgment.assessor for judgment in judgments}
 
-    def apply(self, number: int, event: Event) -> Change | None:
-        """Take the next line in; the change of a grade that it means, if it means one."""
+    def apply(self, number: int, event: Event) -> list[Change]:
+        """Take the next line in; the changes of grades that it means."""
         self.number = number
         self._events[number] = event
         if event.assessor not in self._literal:
@@ -108,15 +113,36 @@ class Ledger:
             self._names.setdefault(name_key(event.assessor), event.assessor)
         if event.key:
             self._keys[event.assessor, event.key] = number
+        if event.kind in ASIDE:
+            return self._turn(number, event)
+        change = None
         if event.kind in ANSWERS:
-            return self._answer(number, event)
-        if event.kind == "undo":
-            return self._undo(event)
-        if event.kind == "lease":
+            change = self._answer(number, event)
+        elif event.kind == "undo":
+            change = self._undo(event)
+        elif event.kind == "lease":
             self._lease(event)
         elif event.kind in STATES:
             self.state = STATES[event.kind]
-        return None
+        return [] if change is None else [change]
+
+    def _turn(self, number: int, event: Event) -> list[Change]:
+        """Set somebody aside, or take them back: all that they said is settled anew."""
+        if event.kind == "set_aside":
+            self.aside[event.judge] = number
+        else:
+            self.aside.pop(event.judge, None)
+        settled = [self._settle(pair, event.judge) for pair in self._pairs_of(event.judge)]
+        return [change for change in settled if change is not None]
+
+    def _pairs_of(self, assessor: str) -> Iterable[Pair]:
+        """Pairs of which somebody ever said anything, in the order in which they did."""
+        return dict.fromkeys(pair for pair, name in (*self._given, *self._answers) if name == assessor)
+
+    def _last(self, pair: Pair, assessor: str) -> int | None:
+        """Event by which somebody said last what they say of a pair; 0: the collection came with it; None: nothing."""
+        number = next(reversed(self._answers.get((pair, assessor), [])), None)
+        return 0 if number is None and (pair, assessor) in self._given else number
 
     def _answer(self, number: int, event: Event) -> Change | None:
         self._answers.setdefault((event.pair, event.assessor), []).append(number)
@@ -147,17 +173,16 @@ class Ledger:
 
     def _settle(self, pair: Pair, assessor: str) -> Change | None:
         """Make the answer that holds now the one that is known."""
-        number = next(reversed(self._answers[pair, assessor]), None)
-        if number is not None and self._events[number].kind == "cannot":
+        number = None if assessor in self.aside else self._last(pair, assessor)
+        if number and self._events[number].kind == "cannot":
             self.cannot.setdefault(pair, {})[assessor] = number
         elif assessor in self.cannot.get(pair, {}):
             del self.cannot[pair][assessor]
             if not self.cannot[pair]:
                 del self.cannot[pair]
         before = self._grade(pair, assessor, self._holding.get(pair, {}).get(assessor))
-        held = 0 if number is None and (pair, assessor) in self._given else number
-        grade = self._grade(pair, assessor, held)
-        self._hold(pair, assessor, None if grade is None else held)
+        grade = self._grade(pair, assessor, number)
+        self._hold(pair, assessor, None if grade is None else number)
         if grade == before:
             return None
         more = (grade is not None) - (before is not None)
@@ -206,6 +231,10 @@ class Ledger:
             return said
         return self._names.get(name_key(said)) or normal_name(said)
 
+    def judged_anything(self, assessor: str) -> bool:
+        """True if anybody of this very name has ever judged, here or before the campaign."""
+        return assessor in self.times or any(name == assessor for _, name in self._given)
+
     def handed(self, pair: Pair, assessor: str) -> bool:
         """True if an assessor was ever handed a pair."""
         return (pair, assessor) in self._handed
@@ -253,23 +282,31 @@ class Ledger:
         lease = self._leases.get(pair)
         return lease if lease is not None and lease.until > now else None
 
-    def in_force(self) -> Iterator[tuple[Pair, str, int]]:
+    def in_force(self, back: Container[str] | None = ()) -> Iterator[tuple[Pair, str, int]]:
         """Pair, assessor and number of every judgment that holds; 0: the collection came with it.
 
         In the order in which they were made.
+
+        back  who is set aside, and counted all the same; None: all of them
         """
+        held = [(number, pair, name) for pair, by in self._holding.items() for name, number in by.items()]
+        for name in (one for one in self.aside if back is None or one in back):
+            said = ((self._last(pair, name), pair) for pair in self._pairs_of(name))
+            held += [
+                (of, pair, name) for of, pair in said if of is not None and self._grade(pair, name, of) is not None
+            ]
+        first = {(pair, name) for number, pair, name in held if not number}
         for pair, assessor in self._given:
-            if self._holding.get(pair, {}).get(assessor) == 0:
+            if (pair, assessor) in first:
                 yield pair, assessor, 0
-        later = [(number, pair, name) for pair, by in self._holding.items() for name, number in by.items() if number]
-        for number, pair, assessor in sorted(later):
+        for number, pair, assessor in sorted(one for one in held if one[0]):
             yield pair, assessor, number
 
-    def judgments(self) -> tuple[Judgment, ...]:
-        """The judgments that hold, in the order in which they were made."""
+    def judgments(self, back: Container[str] | None = ()) -> tuple[Judgment, ...]:
+        """The judgments that hold, and those of people in `back` who are set aside, in the order of `in_force`."""
         return tuple(
             self._events[number].judgment_on(self.scale) if number else self._given[pair, assessor]
-            for pair, assessor, number in self.in_force()
+            for pair, assessor, number in self.in_force(back)
         )
 
     def grades(self) -> dict[Pair, dict[str, Mapping[str, float]]]:

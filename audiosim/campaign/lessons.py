@@ -6,7 +6,7 @@ and the program that learns. Where any of it is another, it is learned again.
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -18,13 +18,16 @@ import scipy
 from scipy import sparse
 
 import audiosim
-from audiosim.campaign.state import Lesson
+from audiosim.campaign.settings import CampaignSettings
+from audiosim.campaign.state import Count, Lesson
 from audiosim.corpus.grades import mean_grades
-from audiosim.corpus.model import Judgment
+from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool
 from audiosim.errors import StoreError
+from audiosim.measures.measure import Measure
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.relearning import Resuming, learned_from
+from audiosim.selection import Selection
 
 LEARNING = ("audiosim.relevance", "audiosim.stats")  # whose code decides what is learned
 
@@ -79,6 +82,25 @@ class Lessons:
             return
         with suppress(StoreError):
             self._notes.write_note(lesson_key(lesson), json.dumps(learned.learned))
+
+
+def begin_count(
+    lessons: Lessons,
+    pool: Pool,
+    estimator: RelevanceEstimator,
+    measure: Measure,
+    settings: CampaignSettings,
+    own: Sequence[Judgment],
+    held: int,
+) -> Count:
+    """The count before the first line of a log, which says when the estimator learns.
+
+    own   judgments that the collection came with
+    held  how many of them are of pairs of the pool
+    """
+    rest = settings.batch, settings.rule, settings.seed, dict[Pair, float](), False, settings.distribution
+    first = Selection.start(pool, measure, lessons.after(pool, estimator, own), own, *rest, settings.about)
+    return Count(first, estimator, held, settings.learn_later, lessons.learned)
 
 
 def lesson_key(lesson: Lesson) -> str:

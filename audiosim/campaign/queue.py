@@ -51,6 +51,8 @@ class Queue:
         """The pairs to offer, as `Campaign.ask` says."""
         if count < 1:
             raise InputError(f"the number of pairs to ask for must be at least 1, got {count}")
+        if assessor in ledger.aside:
+            return []
         held = {lease.pair: lease.assessor for lease in ledger.leases(now)}
         out = {pair for pair, by in ledger.cannot.items() if assessor in by or len(by) >= self._cannot_limit}
         out |= self._withheld

@@ -1,20 +1,23 @@
-"""The log of a campaign: as the judgments of a collection, and line by line."""
+"""The log of a campaign: as the judgments of a collection, and line by line; and one who judges set aside there."""
 
 import json
+from collections.abc import Collection as Names
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 
-from audiosim.campaign.event import Record
+from audiosim.campaign.admission import check_aside
+from audiosim.campaign.event import Record, turn_event, utc_now
 from audiosim.campaign.identity import Identity, check_same
 from audiosim.campaign.ledger import Ledger
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment
 
 
-def judgments_in(url: str, collection: Collection) -> tuple[Judgment, ...]:
+def judgments_in(url: str, collection: Collection, back: Names[str] = ()) -> tuple[Judgment, ...]:
     """The judgments that hold in the campaign of a collection: its own, as changed by the campaign's log.
 
-    url  of the database, which must be there and is not changed; a campaign that has not begun adds nothing
+    url   of the database, which must be there and is not changed; a campaign that has not begun adds nothing
+    back  names, in any case and form, of those who are set aside and whose judgments are wanted all the same
     """
     from audiosim.campaign.database import DatabaseStore
 
@@ -28,7 +31,27 @@ def judgments_in(url: str, collection: Collection) -> tuple[Judgment, ...]:
             check_same(Identity.load(about), Identity.of(collection), ledger.judged)
     finally:
         store.close()
-    return ledger.judgments()
+    return ledger.judgments({ledger.name(name) for name in back})
+
+
+def turn_aside(url: str, collection: Collection, kind: str, judge: str, by: str = "", reason: str = "") -> Record:
+    """Set somebody aside in the log of a collection's campaign, or take them back; a service may have it open.
+
+    kind  set_aside or take_back
+    """
+    from audiosim.campaign.database import DatabaseStore
+    from audiosim.campaign.schema import check_upgraded
+
+    check_upgraded(url)
+    with closing(DatabaseStore(url, collection.identifier)) as store:
+        ledger, written = Ledger(collection.scale, collection.judgments), None
+        while written is None:
+            for number, event in store.read(ledger.number):
+                ledger.apply(number, event)
+            event = turn_event(kind, utc_now(), by, reason, judge=ledger.name(judge))
+            check_aside(event, ledger)
+            written = store.append_all([event], ledger.number)
+    return Record(written[0], event)
 
 
 def log_in(url: str, collection: Collection) -> list[Record]:

@@ -1,15 +1,17 @@
 """State of a campaign: the selection that its log adds up to, and what its model learned from it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from threading import Lock
 from typing import NamedTuple
 
+import numpy as np
+
 from audiosim.arrays import Array
 from audiosim.campaign.ledger import Change, grades_after, panel_after
 from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.relevance.moments import is_moment
+from audiosim.relevance.moments import FIRST_LEARNING, is_moment
 from audiosim.relevance.relearning import relearned
 from audiosim.selection import Selection
 
@@ -43,8 +45,9 @@ class Lesson:
     grades: Array
 
     def learned(self) -> RelevanceEstimator:
-        """The estimator that has learned; this may take seconds."""
-        return relearned(self.estimator, self.grades)
+        """The estimator that has learned; this may take seconds. From few judgments, as somebody was set aside, not."""
+        few = np.count_nonzero(~np.isnan(self.grades)) < FIRST_LEARNING
+        return self.estimator if few else relearned(self.estimator, self.grades)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +132,16 @@ class Count:
         with self._noting:
             return self._noted, self._changes[after:]
 
-    def note(self, number: int, change: Change | None) -> None:
-        """Take in a line, and the change of a pair of the pool that it means."""
+    def note(self, number: int, changes: Iterable[Change], anew: bool = False) -> None:
+        """Take in a line, and the changes of pairs of the pool that it means.
+
+        anew  whether the model is to learn from what is left, as it learned from judgments that no longer count
+        """
         with self._noting:
-            if change is not None:
+            for change in changes:
                 self._note_change(change)
+            if anew:
+                self._moments.append(number)
             self._noted = number
 
     def note_learning(self, number: int, state: int) -> None:

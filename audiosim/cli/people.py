@@ -1,24 +1,76 @@
-"""The command that says how each person, and each machine, judges."""
+"""The command that says how each person, and each machine, judges, and that sets one of them aside."""
 
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from audiosim.campaign.names import name_key
+from audiosim.campaign.reading import judgments_in, turn_aside
 from audiosim.cli import options
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.collection_toml import read_settings
+from audiosim.corpus.folder_files import FolderFiles
+from audiosim.corpus.judgments import read_judgments
+from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import build_pool
-from audiosim.relevance.who_judges import Judges
-from audiosim.report.judges_view import judges_view
+from audiosim.expected.estimation import expected_scores
+from audiosim.expected.judge_effects import judge_effect
+from audiosim.expected.who_judges import Judges
+from audiosim.plugins import find_measure
+from audiosim.relevance.estimators import JOINT, estimator_of
+from audiosim.report.judges_view import effect_view, judges_view
+
+PersonName = Annotated[
+    str | None,
+    typer.Option(
+        "--set-aside",
+        metavar="NAME",
+        help="Show the ranking with and without what this person said; with --yes, set them aside in the log of the "
+        "campaign that --judgments names.",
+        show_default=False,
+    ),
+]
+PersonBack = Annotated[
+    str | None,
+    typer.Option("--take-back", metavar="NAME", help="The same for somebody who is set aside.", show_default=False),
+]
+MOST_LEFT_OUT = 10
 
 
 def judges(
     folder: options.CollectionFolder,
     judgments: options.JudgmentsFile = None,
+    set_aside: PersonName = None,
+    take_back: PersonBack = None,
+    reason: Annotated[str, typer.Option(help="Why, for the log.", show_default=False)] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Write to the log; otherwise the effect is only shown.")] = False,
+    leave_one_out: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="Make the ranking without each person in turn, for the N who judged most; a second or so for each.",
+            min=0,
+        ),
+    ] = MOST_LEFT_OUT,
+    measure: options.MeasureName = "CG@5",
+    about: options.AboutWords = None,
     system_from: options.NamedBy = None,
     same_artist: options.FromOwnArtist = None,
     scale: options.ScaleName = None,
     form: options.As = options.Format.table,
 ) -> None:
-    """Report how each person and each machine judges: severity, favourites, and what their judgments are worth.
+    """Report how each person and each machine judges: severity, favourites, worth, and what the ranking owes them.
 
     Severity is by how much their grades lie above those of listeners at large, a share of the scale. Noise is the
     standard deviation of the same judgment made again. Worth of a person is how many judgments of somebody of the usual
-    noise theirs stand for.
+    noise theirs stand for. A second table says how the ranking moves without each person.
+
+    --set-aside shows the ranking with and without somebody and, with --yes, sets them aside in the campaign's log:
+    nothing rests on what they said or say until --take-back. Of judgments in files, `set_aside = ["NAME"]` in
+    collection.toml does the same.
 
     A machine is held against people's judgments: its favourites in standard deviations of its own grades, its agreement
     as the correlation with people's scores of the systems, its worth as the further human judgments that it saves now.
@@ -28,7 +80,71 @@ def judges(
 
     `audiosim judges my-demo --judgments my-demo/truth.qrels --format json`
     """
+    what, subject = find_measure(measure), options.about_of(about)
     collection = options.load_collection(folder, judgments, system_from, same_artist, scale)
-    found = Judges.of(build_pool(collection), collection.judgments)
-    people, machines = ([one.to_dict() for one in some] for some in (found.people, found.machines))
-    options.print_result(form, found.to_dict(), found.flat_rows(), lambda: judges_view(people, machines))
+    pool = build_pool(collection, what.cutoff)
+    kind, name = ("take_back", take_back) if set_aside is None else ("set_aside", set_aside)
+    if name is not None:
+        if set_aside is not None and take_back is not None:
+            raise typer.BadParameter("one person at a time", param_hint="--set-aside and --take-back")
+        log = judgments if judgments and "://" in judgments else None
+        if yes and log is None:
+            raise typer.BadParameter(
+                "expected --judgments with the database of a campaign; of judgments in files collection.toml says "
+                f"who is set aside, set_aside = {json.dumps([name], ensure_ascii=False)}",
+                param_hint="--yes",
+            )
+        own = (
+            collection if log is None else options.read_collection(folder, None, system_from, same_artist, scale, False)
+        )
+        everything = _with_those_aside(own, folder, judgments, log, name)
+        name = _known_as(name, everything)
+        found = judge_effect(expected_scores(what, pool), estimator_of(pool, JOINT), everything, name, about=subject)
+        number = turn_aside(log, own, kind, name, reason=reason).number if yes and log is not None else None
+        value = found.to_dict() | {"line": number}
+        options.print_result(form, value, found.rows(), lambda: effect_view(found, _next(kind, name, log, number)))
+        return
+    if yes or reason:
+        raise typer.BadParameter("goes with --set-aside or --take-back", param_hint="--yes" if yes else "--reason")
+    reports = Judges.of(build_pool(collection), collection.judgments)
+    reports = reports.with_effects(what, pool, collection.judgments, leave_one_out, subject)
+    options.print_result(form, reports.to_dict(), reports.flat_rows(), lambda: judges_view(reports))
+
+
+def _with_those_aside(
+    own: Collection, folder: Path, judgments: str | None, log: str | None, name: str
+) -> tuple[Judgment, ...]:
+    """The judgments that hold, and those of a person who may be set aside.
+
+    own  the collection, with the judgments of its files alone where there is a campaign's log
+    """
+    if log is not None:
+        return judgments_in(log, own, back=(name,))
+    files = FolderFiles.find(folder, judgments)
+    others = set(read_settings(files.settings).set_aside) - {name} if files.settings else set()
+    if name in {one.assessor for one in own.judgments} or files.judgments is None:
+        return own.judgments
+    return tuple(one for one in read_judgments(files.judgments, own.scale)[1] if one.assessor not in others)
+
+
+def _known_as(name: str, judgments: Sequence[Judgment]) -> str:
+    """The name of somebody who judged, typed in any case and form; as it is where nobody has one like it."""
+    known = {one.assessor for one in judgments}
+    alike = [one for one in sorted(known) if name_key(one) == name_key(name)]
+    return name if name in known or not alike else alike[0]
+
+
+def _next(kind: str, name: str, log: str | None, number: int | None) -> str:
+    """A sentence on what was written, or on what is to be done."""
+    if number is not None:
+        return f"{name} {'is set aside' if kind == 'set_aside' else 'counts again'}: line {number} of the log."
+    if log is not None:
+        return f"Nothing is written yet: --yes {'sets' if kind == 'set_aside' else 'takes'} {name} " + (
+            "aside." if kind == "set_aside" else "back."
+        )
+    names = f"set_aside = {json.dumps([name], ensure_ascii=False)}"
+    return (
+        f"To set {name} aside, write {names} to collection.toml."
+        if kind == "set_aside"
+        else f"To take {name} back, remove them from set_aside in collection.toml."
+    )

@@ -196,6 +196,7 @@ class Collection:
             check_whole(runs, common_queries(runs), str(files.runs[0] if len(files.runs) == 1 else folder / "runs"))
         settings = replace(settings, scale=settings.scale if scale is None else as_scale(scale))
         scale, judged = _read_judgments(files.judgments, settings.scale, notes.append)
+        judged = settings.counting(judged, notes.append)
         comparisons = read_comparisons(files.comparisons) if files.comparisons else ()
         evidence = read_evidence(folder, settings.evidence, folder / SOUNDS)
         judges, deepest = read_judges(folder, settings.judges), depth_of(runs)

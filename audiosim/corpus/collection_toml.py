@@ -3,20 +3,20 @@
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import cast, get_args
 
 from audiosim.corpus.judge_files import JudgeSettings, MachineKind
 from audiosim.corpus.lines import every_line
-from audiosim.corpus.model import SCALES, Scale, parse_scale
+from audiosim.corpus.model import SCALES, Judgment, Scale, parse_scale
 from audiosim.corpus.runs import SystemFrom
 from audiosim.corpus.same_artist import SameArtist
 from audiosim.errors import FormatError, InputError, did_you_mean, shortened
 
 READING = ("scale", "cutoff", "not_artists", "system_from", "same_artist")
-KEYS = ("name", "task", *READING, "edition_of", "evidence", "judges", "sounds")
+KEYS = ("name", "task", *READING, "edition_of", "evidence", "judges", "set_aside", "sounds")
 DEEPEST = 1_000_000
 DEEPEST_GUESS = 10
 
@@ -27,6 +27,7 @@ class Settings:
 
     evidence  file of each piece of evidence by its name, relative to the folder
     judges    what is said of each machine that judges, by its name
+    set_aside people whose judgments in the folder's files count for nothing
     sounds    folder of the recordings, relative to the collection's, that `serve` may play from beside it
     edition_of  identifier of a collection that this one is a later or an earlier edition of, or a name they share
     """
@@ -42,6 +43,15 @@ class Settings:
     sounds: str | None = None
     evidence: Mapping[str, str] = field(default_factory=dict)
     judges: Mapping[str, JudgeSettings] = field(default_factory=dict)
+    set_aside: tuple[str, ...] = ()
+
+    def counting(self, judgments: Sequence[Judgment], say: Callable[[str], object]) -> tuple[Judgment, ...]:
+        """The judgments that count: those of nobody who is set aside, and a word on each of them."""
+        for name in self.set_aside:
+            count = sum(one.assessor == name for one in judgments)
+            left = f"{count:,} {'judgment' if count == 1 else 'judgments'} by {name} left out"
+            say(f"{left}: set_aside in collection.toml names them" if count else f"set_aside: {name} judged nothing")
+        return tuple(one for one in judgments if one.assessor not in self.set_aside)
 
 
 def read_settings(path: str | Path) -> Settings:
@@ -68,6 +78,7 @@ def read_settings(path: str | Path) -> Settings:
             sounds=_text("sounds", table.get("sounds")),
             evidence=_evidence(table.get("evidence", {})),
             judges=_judges(table.get("judges", {})),
+            set_aside=_set_aside(table.get("set_aside", [])),
         )
     except _WrongValueError as error:
         raise FormatError(path, _line_of(text, error.key), str(error)) from None
@@ -173,6 +184,12 @@ def _not_artists(value: object) -> frozenset[str]:
     if not isinstance(value, list) or not all(isinstance(artist, str) for artist in value):
         raise _WrongValueError("not_artists", f"expected a list of texts, found {value!r}")
     return frozenset(value)
+
+
+def _set_aside(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(name, str) and name for name in value):
+        raise _WrongValueError("set_aside", f"expected a list of names, found {shortened(repr(value))}")
+    return tuple(dict.fromkeys(value))
 
 
 def settings_lines(settings: Settings) -> list[str]:

@@ -1,25 +1,69 @@
 """Terminal view of all who judge."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from audiosim.report.screen import PlainTable
+from audiosim.report.screen import PlainTable, Setting
 from audiosim.report.views import rows_view
 
+if TYPE_CHECKING:
+    from audiosim.expected.judge_effects import JudgeEffect
+    from audiosim.expected.ranking import Ranking
+    from audiosim.expected.who_judges import Judges
 
-def judges_view(people: Sequence[Mapping[str, Any]], machines: Sequence[Mapping[str, Any]]) -> RenderableType:
-    """People as a table, machines as another, and under it whom machines surely favour."""
+
+def judges_view(found: "Judges") -> RenderableType:
+    """People as a table, how the ranking moves without each, machines as a table, and whom machines surely favour."""
+    people, machines = ([one.to_dict() for one in some] for some in (found.people, found.machines))
     parts: list[RenderableType] = []
     if people:
         parts.append(rows_view(people, left_out=["kind"]))
+    if found.effects:
+        parts += [Text(""), *_effects(found.effects)]
     if machines:
         parts += [Text("") for _ in people[:1]]
         parts += [Text("Machines, with 95 % intervals; worth is in further judgments of people:"), _machines(machines)]
         parts += [Text(sentence) for row in machines for sentence in row["findings"]]
     return Group(*parts)
+
+
+def _effects(effects: "Sequence[JudgeEffect]") -> Sequence[RenderableType]:
+    """Moves of the ranking without each person."""
+    having = effects[0].having
+    table = PlainTable(
+        ("without", "left"), "pairs turned", ("moves most", "left"), "by", ("best", "left"), "confidence"
+    )
+    for one in effects:
+        system, change = one.most_changed
+        best, sure = one.lacking.systems[one.lacking.order[0]], _sure(one.lacking)
+        table.add_row(one.judge, str(len(one.turned)), system, f"{-change:+.3f}", best, sure)
+    said = f"{having.measure}, on {having.about.words}: confidence {_sure(having)}; without each person in turn:"
+    return Text(said), table
+
+
+def _sure(ranking: "Ranking") -> str:
+    return "-" if ranking.confidence is None else f"{ranking.confidence:.3f}"
+
+
+def effect_view(found: "JudgeEffect", sentence: str) -> RenderableType:
+    """The systems with somebody's judgments and without; and a sentence on what to do next."""
+    interval: tuple[str, Setting] = ("95 % interval", "whole")
+    score = str(found.having.measure)
+    table = PlainTable("", ("System", "left"), score, interval, "without: rank", score, interval)
+    for row in found.rows():
+        table.add_row(
+            str(row["rank"]),
+            row["system"],
+            f"{row['score']:.3f}",
+            f"{row['low']:.3f} – {row['high']:.3f}",
+            str(row["rank_without"]),
+            f"{row['score_without']:.3f}",
+            f"{row['low_without']:.3f} – {row['high_without']:.3f}",
+        )
+    return Group(table, Text(found.sentence), Text(sentence))
 
 
 def _machines(machines: Sequence[Mapping[str, Any]]) -> RenderableType:

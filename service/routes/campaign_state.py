@@ -14,14 +14,13 @@ from fastapi.responses import StreamingResponse
 from audiosim.errors import StoreError
 from audiosim.expected.about import About
 from audiosim.expected.verdicts import Verdicts
-from audiosim.relevance.who_judges import Judges
 from service.callers import CLIENT, CallerDep
 from service.exchange import CollectionDep, ServedDep, answer, chapter, kept
 from service.limits import Shared
 from service.routes.judging import WRITES, CountQuery, written
 from service.served import ServedCollection
 from service.wire_judging import RecordOut, TurnIn
-from service.wire_state import CampaignOut, ChangeOut, JudgesOut, RankingOut
+from service.wire_state import CampaignOut, ChangeOut, RankingOut
 
 router = chapter("campaign")
 
@@ -68,13 +67,6 @@ async def show_ranking(
 def _fields(verdicts: Verdicts) -> dict[str, Any]:
     """Verdicts as they are told: they take a while to draw, and many ask."""
     return verdicts.to_dict()
-
-
-@router.get("/collections/{collection}/judges")
-def show_judges(one: CollectionDep) -> JudgesOut:
-    """Show how people and machines judge: what `audiosim judges` says."""
-    judges = Judges.of(one.campaign.selection.pool, one.campaign.judgments())
-    return JudgesOut(one.collection.identifier, judges.to_dict())
 
 
 @router.get("/collections/{collection}/campaign")

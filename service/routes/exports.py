@@ -110,12 +110,13 @@ def answer_lines(one: ServedCollection) -> Iterator[str]:
         for name in one.campaign.assessors()
         for record in one.campaign.answers(name)
     }
+    aside = one.campaign.aside()
     more = (*(question.name for question in (*one.questions.own, *STANDARD)), "reason", *MEASURED)
     columns = ("query", "document", "assessor", "time", *GRADES, COUNTS, *more)
     yield csv_line(columns)
     for event in held.values():
         row = event.row() | {name: event.details.get(name) for name in more}
-        row[COUNTS] = None if event.counts else "no"
+        row[COUNTS] = None if event.counts and event.assessor not in aside else "no"
         yield csv_line([shortest(row[name]) for name in columns])
 
 

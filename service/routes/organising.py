@@ -78,7 +78,8 @@ def show_assessors(one: CollectionDep, outlooks: OutlooksDep) -> AssessorsOut:
     """Show who grades higher or lower than the others, and who has come to grade differently than before."""
     one.campaign.refresh()
     number, found = outlooks.of(one).leanings()
-    return AssessorsOut(one.collection.identifier, number, list(found.values()), one.campaign.doubts())
+    doubts, aside = one.campaign.doubts(), list(one.campaign.aside())
+    return AssessorsOut(one.collection.identifier, number, list(found.values()), doubts, aside)
 
 
 @router.get("/collections/{collection}/progress")

@@ -25,11 +25,11 @@ def test_all_keys_are_read_and_all_are_optional(tmp_path):
 
 ERRORS = {
     "": r":1: the file is empty, expected name, task, scale, cutoff, not_artists, system_from, same_artist, "
-    r"edition_of, evidence, judges, sounds$",
+    r"edition_of, evidence, judges, set_aside, sounds$",
     'name = "x"\n\ncutof = 5\n': r":3: unknown key cutof, expected name, task, scale, cutoff, not_artists, "
-    r"system_from, same_artist, edition_of, evidence, judges, sounds; did you mean cutoff\?$",
+    r"system_from, same_artist, edition_of, evidence, judges, set_aside, sounds; did you mean cutoff\?$",
     'name = "x"\n[defaults]\na = 1\n': r":2: unknown key defaults, expected name, task, scale, cutoff, not_artists, "
-    r"system_from, same_artist, edition_of, evidence, judges, sounds$",
+    r"system_from, same_artist, edition_of, evidence, judges, set_aside, sounds$",
     'name = "x"\ncutoff = \n': r":2: not TOML: Invalid value$",
     'name = "x"\ncutoff = 1\nscale = [1,': r":3: not TOML: ",
     'name = "x"\nname = "y"\n': r":2: not TOML: Cannot overwrite a value$",

@@ -23,7 +23,7 @@ from service.tokens import TokenStore
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
-CAMPAIGNS = 20
+CAMPAIGNS = 21
 GOAL = 0.79  # soon to be met, so that what remains is simulated in a fraction of the time there is
 PATIENCE_S = 60
 AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
@@ -337,6 +337,35 @@ def test_assessors_and_what_they_cannot_judge_are_listed(browse, campaign):
     assert cells(page, "#cannot") == [[listed["query"], listed["document"], "bob", "the clip is silent"]]
 
 
+def test_somebody_is_set_aside_after_what_it_changes_was_shown_and_taken_back(browse, campaign):
+    campaign.judge("ann", 3, 90)
+    campaign.judge("<bob>", 3, 10)
+    page = shown(browse(campaign.page))
+    open_tab(page, "Assessors")
+    page.get_by_role("button", name="Set aside… <bob>").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("3 judgments. Without <bob>:")
+    effect = campaign.get("judge-effect?judge=%3Cbob%3E")
+    rows = [[str(r["rank"]), r["system"], f"{r['score']:.3f}", str(r["rank_without"])] for r in effect["systems"]]
+    assert [row[:4] for row in cells(page, "#aside-systems")] == rows
+    page.keyboard.press("Escape")
+    assert campaign.get("campaign")["judged"] == 6
+    page.get_by_role("button", name="Set aside… <bob>").click()
+    dialog.get_by_label("Reason").fill("did not listen")
+    dialog.get_by_role("button", name="Set aside").click()
+    back = page.get_by_role("button", name="Take back… <bob>")
+    back.wait_for()
+    assert campaign.get("campaign")["judged"] == 3
+    assert campaign.get("assessors")["aside"] == ["<bob>"]
+    open_tab(page, "Log")
+    expect(page.locator("#log")).to_contain_text("set aside <bob>: “did not listen”")
+    open_tab(page, "Assessors")
+    back.click()
+    dialog.get_by_role("button", name="Take back").click()
+    page.get_by_role("button", name="Set aside… <bob>").wait_for()
+    assert campaign.get("campaign")["judged"] == 6
+
+
 def test_the_plan_is_what_the_service_tells_for_so_many_listeners(browse, campaign):
     campaign.judge("ann", 6)
     page = shown(browse(campaign.page, reduced_motion="reduce"))
@@ -433,6 +462,11 @@ def test_nothing_is_wrong_for_those_who_see_or_hear_it_otherwise(browse, campaig
         open_tab(page, name)
         assert (name, audit(page, [look])) == (name, [])
     page.click("#close")
+    assert audit(page, LOOKS[1:3]) == []
+    page.keyboard.press("Escape")
+    open_tab(page, "Assessors")
+    page.get_by_role("button", name="Set aside… ann").click()
+    page.locator("#aside-frame").wait_for()
     assert audit(page, LOOKS[1:3]) == []
 
 

@@ -35,7 +35,9 @@ NAMES = st.sampled_from(["ann", "Ann", "\uff21nn", "=bob", "'-eve", ""])
 GRADES = st.sampled_from([0.0, 1.0, 2.0])
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["ask", "judge", "judge", "judge", "cannot", "undo", "undo earlier", "import"]),
+        st.sampled_from(
+            ["ask", "judge", "judge", "judge", "cannot", "undo", "undo earlier", "import", "set aside", "take back"]
+        ),
         NAMES,
         st.integers(0, 11),
         GRADES,
@@ -70,6 +72,10 @@ def play(campaign, collection, steps, pairs=None):
                 campaign.tell(Event("cannot", time, name, *pair, details={"reason": "@silent"}))
             elif kind == "import":
                 campaign.tell_all([Judgment(*pair, grade, name)])
+            elif kind == "set aside":
+                campaign.set_aside(name, reason="=why")
+            elif kind == "take back":
+                campaign.take_back(name)
             else:
                 answers = campaign.answers(name)
                 campaign.undo(name, answers[0].number if answers and kind == "undo earlier" else None)
@@ -137,12 +143,12 @@ def test_a_backup_restored_is_the_campaign(collection, steps):
         with closing(DatabaseStore(here, "any")) as store:
             campaign = Campaign(collection, "uniform", "CG@4", store, CampaignSettings(unasked="mark"))
             play(campaign, collection, steps)
-            rows, judgments = json.dumps(campaign.log_rows()), campaign.snapshot()
+            rows, judgments = json.dumps(campaign.log_rows()), (campaign.snapshot(), campaign.aside())
         back_up(here, Path(folder) / "monday.jsonl")
         restore(Path(folder) / "monday.jsonl", there)
         with closing(DatabaseStore(there, "any")) as store:
             again = Campaign(collection, "uniform", "CG@4", store, CampaignSettings(unasked="mark"))
-            assert (json.dumps(again.log_rows()), again.snapshot()) == (rows, judgments)
+            assert (json.dumps(again.log_rows()), (again.snapshot(), again.aside())) == (rows, judgments)
 
 
 def test_rows_of_assessors_who_may_not_listen_say_so():

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 OLDER = {"1": "2b9b3e3^", "2": "851eabc", "3": "a0e486c", "4": "52a665f"}  # the last commit of each layout
+BEFORE_SETTING_ASIDE = "52086b1"  # the last commit whose log has no line that sets anybody aside
 COMMAND = [sys.executable, "-c", "from audiosim.cli import main; main()"]
 COARSE = "/v1/collections/coarse"
 
@@ -32,7 +33,11 @@ COARSE = "/v1/collections/coarse"
 @pytest.fixture(scope="session", params=sorted(OLDER))
 def older(request, made_once):
     """A layout, and the folder of the last program that had it."""
-    commit = OLDER[request.param]
+    return request.param, program_of(OLDER[request.param], f"layout-{request.param}", made_once)
+
+
+def program_of(commit, name, made_once):
+    """The folder of the program as it was at a commit."""
     found = subprocess.run(["git", "cat-file", "-e", f"{commit}^{{commit}}"], cwd=ROOT, capture_output=True)
     if found.returncode:
         pytest.skip(f"needs the history of the repository: commit {commit} is not in this clone")
@@ -41,7 +46,7 @@ def older(request, made_once):
         text = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True, capture_output=True).stdout
         subprocess.run(["tar", "-x", "-C", folder], input=text, check=True)
 
-    return request.param, made_once(f"layout-{request.param}", make)
+    return made_once(name, make)
 
 
 @pytest.fixture
@@ -130,3 +135,28 @@ def test_beside_a_newer_server_an_older_one_does_not_start_and_changes_nothing(
         assert re.search("has layout|in version 3 of its tables", done.stderr.splitlines()[-1])
         assert judge(new, pairs[1], "k1").json()["number"] == 2
     assert (layout_of_database(url), keys(url)) == (LATEST, ["k0", "k1"])
+
+
+def test_a_server_from_before_people_could_be_set_aside_refuses_the_line_rather_than_misread_it(
+    made_once, programmed, commanded, plain, coarse, database, tmp_path, wait_until
+):
+    program = program_of(BEFORE_SETTING_ASIDE, "before-setting-aside", made_once)
+    pairs = build_pool(coarse).pairs
+    command = [*COMMAND, "serve", plain, "--port", "0", "--db", database, "--model", "uniform"]
+    with (
+        programmed(command, tmp_path / "old", program, PYTHONPATH=str(program)) as old,
+        commanded([plain], tmp_path / "new", "--db", database, "--model", "uniform") as server,
+        server.client() as new,
+    ):
+        assert judge(old, pairs[0], "k0").status_code == 201
+        body, key = {"judge": "ANN", "reason": "did not listen"}, {"Idempotency-Key": "a"}
+        assert new.post(f"{COARSE}/set-aside", json=body, headers=key).status_code == 201
+        assert new.post(f"{COARSE}/set-aside", json=body, headers=key).status_code == 200
+        wait_until(lambda: old.get("/health/ready").status_code == 503)
+        refused = judge(old, pairs[1], "k1")
+        assert refused.status_code == 503
+        assert "line 2 cannot be read by audiosim" in refused.json()["detail"]
+        assert "unknown kind of event 'set_aside'" in refused.json()["detail"]
+        assert judge(new, pairs[1], "k1").json()["number"] == 3
+        assert new.get(f"{COARSE}/campaign").json()["judged"] == 0
+    assert verify(database)[0].events == 3

@@ -11,6 +11,8 @@ const SAID = {
   pause: because("paused the campaign"),
   resume: because("resumed the campaign"),
   close: because("closed the campaign"),
+  set_aside: ({ details }) => ["set aside ", named(details.judge), ...quoted(details.reason)],
+  take_back: ({ details }) => ["took back ", named(details.judge), ...quoted(details.reason)],
   learn: () => ["the model learned from the judgments so far"],
 };
 const PAIR = new Set(["judgment", "cannot"]);

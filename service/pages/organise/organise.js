@@ -4,6 +4,7 @@ import { get, session, takeInvitation, wait } from "../api.js";
 import { openEntrance } from "../entrance.js";
 import { accept } from "../invitation.js";
 import { announce, byId, switchThemes } from "../page.js";
+import { asideDialog } from "./aside.js";
 import { controls, showStatus } from "./control.js";
 import { courseChart, courseOf } from "./course.js";
 import { fileImports } from "./imports.js";
@@ -33,6 +34,7 @@ const drawCourse = courseChart();
 const drawScores = scoresChart();
 const showLog = eventLog(`${PATH}/log`);
 const showImports = fileImports(PATH);
+const turnAside = asideDialog(PATH, () => refresh());
 
 function badge(id, [said, kind]) {
   byId(id).textContent = said;
@@ -79,7 +81,7 @@ const refresh = rounds(async () => {
   showFigures(campaign, ranking);
   showNow(known);
   showRanking(ranking);
-  showAssessors(campaign, leanings);
+  showAssessors(campaign, leanings, turnAside);
   showCannot(campaign);
   byId("campaign").hidden = false;
   showCourse();

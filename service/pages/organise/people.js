@@ -4,13 +4,14 @@ import { get, newKey, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { apart, count, day, duration, named, signed, whole } from "../text.js";
 
-export function showAssessors(campaign, leanings) {
+/** Show all who judge; `turn` opens the dialog that sets one of them aside, or takes them back. */
+export function showAssessors(campaign, leanings, turn) {
   const names = Object.keys(campaign.assessors);
   const lying = new Map(leanings.assessors.map((one) => [one.assessor, one]));
   byId("assessors-frame").hidden = byId("assessors-about").hidden = !names.length;
   const drifts = (name) => Number(lying.get(name)?.low > 0 || lying.get(name)?.high < 0);
   names.sort((one, other) => drifts(other) - drifts(one) || (lying.get(other)?.judgments ?? 0) - (lying.get(one)?.judgments ?? 0));
-  byId("assessors", HTMLTableElement).tBodies[0].replaceChildren(...names.map((name) => assessorRow(name, campaign.assessors[name], lying.get(name))));
+  byId("assessors", HTMLTableElement).tBodies[0].replaceChildren(...names.map((name) => assessorRow(name, campaign.assessors[name], lying.get(name), leanings.aside.includes(name), turn)));
   const all = campaign.totals.assessors > names.length ? ` Showing ${whole(names.length)} of ${count(campaign.totals.assessors, "assessor")}.` : "";
   byId("agreement").textContent = names.length ? `${agreement(campaign)}${all}` : "Nobody has judged yet.";
 }
@@ -24,19 +25,24 @@ function agreement({ agreement: { pairs, scales }, twice }) {
   return `${count(pairs, "pair has", "pairs have")} been judged by two or more: Krippendorff's alpha is ${alpha} on the ${name} scale (1: full agreement; 0: chance).${waiting}`;
 }
 
-function assessorRow(name, pace, lying) {
+function assessorRow(name, pace, lying, aside, turn) {
   const number = (said) => element("td", { class: "number" }, said);
   return element(
     "tr",
     {},
-    element("th", { scope: "row", title: apart(name) }, element("bdi", {}, name || "unnamed")),
+    element("th", { scope: "row", title: apart(name) }, element("bdi", {}, name || "unnamed"), ...(aside ? [element("span", { class: "muted" }, " (set aside)")] : [])),
     number(whole(lying?.judgments ?? 0)),
     number(pace.per_hour === null ? "–" : whole(Math.round(pace.per_hour))),
     number(pace.median_s === null ? "–" : duration(pace.median_s)),
     number(lying?.shared ? `${signed(lying.to_others)} (${whole(lying.shared)})` : "–"),
     number(lying ? signed(lying.to_model) : "–"),
     element("td", {}, drift(lying)),
+    element("td", {}, ...(name ? [asideButton(name, aside, turn)] : [])),
   );
+}
+
+function asideButton(name, aside, turn) {
+  return element("button", { type: "button", class: "plain", on: { click: () => turn(name, aside) } }, aside ? "Take back…" : "Set aside…", element("bdi", { class: "hidden-visually" }, ` ${name}`));
 }
 
 function drift(lying) {

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from audiosim.corpus.pool import build_pool
+from audiosim.expected.who_judges import reports_on_machines, reports_on_people
 from audiosim.relevance.machine_evidence import usual_slopes
 from audiosim.relevance.machine_reports import favours_of
-from audiosim.relevance.who_judges import reports_on_machines, reports_on_people
 
 TEAMS = tuple("ABCDEFGHIJ")
 

@@ -11,7 +11,11 @@ from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
+from audiosim.expected.about import THESE, About, as_about
+from audiosim.expected.estimation import expected_scores
+from audiosim.expected.judge_effects import JudgeEffect, judge_effects
 from audiosim.features.machines import machine_grades
+from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import JOINT, estimator_of
 from audiosim.relevance.evidence_kind import EvidenceKind
@@ -35,10 +39,12 @@ class Judges:
 
     people    in the order of their first judgments
     machines  in the order of the collection
+    effects   of some of the people on the ranking, each alone left out; those who judged most first
     """
 
     people: tuple[JudgeReport, ...]
     machines: tuple[MachineReport, ...]
+    effects: tuple[JudgeEffect, ...] = ()
 
     @classmethod
     def of(cls, pool: Pool, judgments: Sequence[Judgment]) -> "Judges":
@@ -47,6 +53,17 @@ class Judges:
         if not found.people and not found.machines:
             raise InputError(f"nobody has judged a pair of {pool.collection}, and no machine has")
         return found
+
+    def with_effects(
+        self, measure: Measure, pool: Pool, judgments: Sequence[Judgment], count: int, about: About = THESE
+    ) -> "Judges":
+        """The same with the effects on a ranking of so many people at most, those who judged most."""
+        most = sorted((one for one in self.people if len(self.people) > 1), key=lambda one: -one.judgments)[:count]
+        names = [one.judge for one in most if one.judgments]
+        if not names:
+            return self
+        expected, estimator = expected_scores(measure, pool), estimator_of(pool, JOINT)
+        return replace(self, effects=tuple(judge_effects(expected, estimator, judgments, names, about=about)))
 
     def __repr__(self) -> str:
         return f"{len(self.people)} people and {len(self.machines)} machines who judge"
@@ -57,11 +74,13 @@ class Judges:
 
     def to_dict(self) -> list[dict[str, Any]]:
         """The reports as plain values, ready for JSON."""
-        return [*(one.to_dict() for one in self.people), *(one.to_dict() for one in self.machines)]
+        effects = {one.judge: one.summary() for one in self.effects}
+        people = (one.to_dict() | ({"without": effects.get(one.judge)} if effects else {}) for one in self.people)
+        return [*people, *(one.to_dict() for one in self.machines)]
 
     def flat_rows(self) -> list[dict[str, Any]]:
         """The reports with equal columns, without lists."""
-        rows = self.to_dict()
+        rows = [{**row, **(row.pop("without", None) or {})} for row in self.to_dict()]
         columns = dict.fromkeys(key for row in rows for key, value in row.items() if not isinstance(value, list))
         return [{key: row.get(key) for key in columns} for row in rows]
 
@@ -79,14 +98,25 @@ class Judges:
         return draw_intervals([name for name, _ in known], low, middle, high, "severity, as a share of the scale", axes)
 
 
-def judges(collection: object, *, judgments: object = None) -> Judges:
+def judges(
+    collection: object,
+    *,
+    judgments: object = None,
+    measure: str | Measure = "CG@5",
+    about: About | str | Sequence[str] = THESE,
+    leave_one_out: int = 0,
+) -> Judges:
     """Report how people and machines judge a collection: severity, favourites, and what their judgments are worth.
 
-    collection  or its folder, or runs in memory
-    judgments   in memory, or a file; None: the collection's own
+    collection     or its folder, or runs in memory
+    judgments      in memory, or a file; None: the collection's own
+    leave_one_out  people without each of whom the ranking is made anew: so many at most, those who judged most
+    measure, about  of that ranking, as for `audiosim.estimate`
     """
-    found = as_collection(collection, judgments)
-    return Judges.of(build_pool(found), found.judgments)
+    found, measure = as_collection(collection, judgments), as_measure(measure)
+    reports = Judges.of(build_pool(found), found.judgments)
+    pool = build_pool(found, measure.cutoff)
+    return reports.with_effects(measure, pool, found.judgments, leave_one_out, as_about(about))
 
 
 def reports_on_people(pool: Pool, judgments: Sequence[Judgment]) -> list[JudgeReport]:

@@ -1,0 +1,158 @@
+"""Effect of each person who judges on a ranking: how it stands with their judgments, and how without."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.corpus.grades import mean_grades
+from audiosim.corpus.model import Judgment
+from audiosim.errors import InputError
+from audiosim.expected.about import THESE, About
+from audiosim.expected.estimation import ExpectedScores, estimate_pool
+from audiosim.expected.ranking import DifferenceDistribution, Ranking
+from audiosim.relevance.estimators import RelevanceEstimator
+from audiosim.relevance.relearning import after_judgments
+
+MOST_EFFECTS = 30  # people that are left out one by one, those who judged most: each costs learning anew
+
+
+@dataclass(frozen=True, eq=False)
+class JudgeEffect:
+    """Effect of one person's judgments on a ranking.
+
+    judge      name
+    judgments  of theirs that are of pairs of the pool
+    having     the ranking with all that they said
+    lacking    the ranking without, everything learned anew from what the others said
+    """
+
+    judge: str
+    judgments: int
+    having: Ranking
+    lacking: Ranking
+
+    @property
+    def changes(self) -> Array:
+        """(s,) by how much each system's score is higher with their judgments than without."""
+        return self.having.scores.mean - self.lacking.scores.mean
+
+    @property
+    def turned(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of systems that change places: the better one with their judgments first."""
+        names, before = self.having.systems, self.having.scores.mean
+        after = self.lacking.scores.mean
+        pairs = zip(*self.having.pairs, strict=True)
+        return tuple((names[a], names[b]) for a, b in pairs if before[a] > before[b] and after[a] < after[b])
+
+    @property
+    def most_changed(self) -> tuple[str, float]:
+        """The system whose score changes most, and by how much it is higher with their judgments."""
+        place = int(np.argmax(np.abs(self.changes)))
+        return self.having.systems[place], float(self.changes[place])
+
+    @property
+    def sentence(self) -> str:
+        """The effect in one sentence."""
+        system, change = self.most_changed
+        count = len(self.turned)
+        turned = f"{count} {'pair of systems changes' if count == 1 else 'pairs of systems change'} places"
+        best = [ranking.systems[ranking.order[0]] for ranking in (self.having, self.lacking)]
+        first = f"{best[1]} is best in place of {best[0]}" if best[0] != best[1] else f"{best[0]} stays best"
+        both = self.having.confidence, self.lacking.confidence
+        sure = " -> ".join("-" if one is None else f"{one:.3f}" for one in both)
+        return (
+            f"Without {self.judge}: {turned if count else 'no two systems change places'}, {first}; "
+            f"{system} moves most, by {-change:+.3f}; confidence on {self.having.about.words} {sure}."
+        )
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per system, best first as it stands with them: rank and score with them and without."""
+        rank = np.argsort(self.lacking.order)
+        (low, high), (low_without, high_without) = self.having.interval(), self.lacking.interval()
+        return [
+            {
+                "system": self.having.systems[place],
+                "rank": number,
+                "score": float(self.having.scores.mean[place]),
+                "low": float(low[place]),
+                "high": float(high[place]),
+                "rank_without": int(rank[place]) + 1,
+                "score_without": float(self.lacking.scores.mean[place]),
+                "low_without": float(low_without[place]),
+                "high_without": float(high_without[place]),
+            }
+            for number, place in enumerate(self.having.order.tolist(), start=1)
+        ]
+
+    def summary(self) -> dict[str, Any]:
+        """Moves of the ranking without them, as plain values."""
+        system, change = self.most_changed
+        return {
+            "turned": len(self.turned),
+            "best_without": self.lacking.systems[self.lacking.order[0]],
+            "moved_most": system,
+            "moved_by": -change,
+            "confidence_without": self.lacking.confidence,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The effect as plain values, ready for JSON."""
+        return {
+            "judge": self.judge,
+            "judgments": self.judgments,
+            "about": self.having.about.to_dict(),
+            "measure": str(self.having.measure),
+            "confidence": self.having.confidence,
+            **self.summary(),
+            "pairs_turned": [list(pair) for pair in self.turned],
+            "sentence": self.sentence,
+            "systems": self.rows(),
+        }
+
+
+def judge_effect(
+    expected: ExpectedScores,
+    estimator: RelevanceEstimator,
+    judgments: Sequence[Judgment],
+    judge: str,
+    distribution: DifferenceDistribution = "t",
+    about: About = THESE,
+) -> JudgeEffect:
+    """Effect of one person's judgments on the ranking.
+
+    estimator  for the pool, before it learned from any judgment
+    judgments  theirs among them
+    """
+    return judge_effects(expected, estimator, judgments, [judge], distribution, about)[0]
+
+
+def judge_effects(
+    expected: ExpectedScores,
+    estimator: RelevanceEstimator,
+    judgments: Sequence[Judgment],
+    judges: Sequence[str],
+    distribution: DifferenceDistribution = "t",
+    about: About = THESE,
+) -> list[JudgeEffect]:
+    """Effects of some people, each alone left out; the arguments are those of `judge_effect`."""
+    pool = expected.pool
+    inside = [one for one in judgments if one.pair in pool.positions]
+    counts = {name: sum(one.assessor == name for one in inside) for name in judges}
+    missing = next((name for name in judges if not counts[name]), None)
+    if missing is not None:
+        raise InputError(f"{missing!r} has judged no pair of {pool.collection}: expected the name of somebody who has")
+
+    def ranked(some: Sequence[Judgment]) -> Ranking:
+        grades = mean_grades(some)
+        learned = after_judgments(pool, estimator, some)
+        order = pool.locate_judged(grades)
+        return estimate_pool(expected, learned, pool.spread(grades), distribution, order, about)
+
+    having = ranked(inside)
+    return [
+        JudgeEffect(name, counts[name], having, ranked([one for one in inside if one.assessor != name]))
+        for name in judges
+    ]

@@ -1,0 +1,73 @@
+// Setting somebody who judges aside, and taking them back: what it changes is shown first.
+
+import { get, newKey, post } from "../api.js";
+import { announce, byId, element } from "../page.js";
+import { apart, count, longName, named, score } from "../text.js";
+
+const DONE = { "set-aside": "set aside", "take-back": "taken back" };
+let chosen = { name: "", what: "set-aside", key: "" };
+
+/** Wire the dialog; `done` is called after each turn. */
+export function asideDialog(path, done) {
+  const dialog = byId("aside", HTMLDialogElement);
+  byId("aside-no").addEventListener("click", () => dialog.close());
+  byId("aside-form").addEventListener("submit", async (event) => {
+    event.preventDefault(); // the dialog stays until the service has it
+    const { name, what, key } = chosen;
+    byId("aside-trouble").hidden = true;
+    try {
+      await post(`${path}/${what}`, { judge: name, reason: byId("aside-reason", HTMLTextAreaElement).value.trim() }, { key });
+    } catch (error) {
+      showTrouble(error);
+      return;
+    }
+    dialog.close();
+    byId("aside-form", HTMLFormElement).reset();
+    announce(`${apart(name)} is ${DONE[what]}`);
+    byId("assessors-frame").focus();
+    done();
+  });
+  return async (name, aside) => {
+    chosen = { name, what: aside ? "take-back" : "set-aside", key: newKey() };
+    byId("aside-trouble").hidden = true;
+    byId("aside-title").replaceChildren(aside ? "Take back " : "Set aside ", named(name), "?");
+    byId("aside-yes").textContent = aside ? "Take back" : "Set aside";
+    byId("aside-about").textContent = aside
+      ? "What they said counts again, and they are offered pairs."
+      : "Nothing rests on what they said or say any more, and they are offered no pairs. All of it is kept, and you can take them back.";
+    byId("aside-effect").textContent = "Working out what it changes…";
+    byId("aside-frame").hidden = true;
+    dialog.showModal();
+    try {
+      const effect = await get(`${path}/judge-effect?judge=${encodeURIComponent(name)}`, { patienceMs: 60_000 });
+      if (chosen.name === name && dialog.open) showEffect(effect);
+    } catch (error) {
+      byId("aside-effect").textContent = "";
+      showTrouble(error);
+    }
+  };
+}
+
+function showTrouble(error) {
+  byId("aside-trouble").textContent = `${error.message}.`;
+  byId("aside-trouble").hidden = false;
+}
+
+function showEffect({ sentence, judgments, systems }) {
+  byId("aside-effect").textContent = `${count(judgments, "judgment")}. ${sentence}`;
+  const number = (said) => element("td", { class: "number" }, said);
+  byId("aside-systems", HTMLTableElement).tBodies[0].replaceChildren(
+    ...systems.map((one) =>
+      element(
+        "tr",
+        {},
+        number(String(one.rank)),
+        element("th", { scope: "row" }, longName(one.system)),
+        number(score(one.score)),
+        number(String(one.rank_without)),
+        number(score(one.score_without)),
+      ),
+    ),
+  );
+  byId("aside-frame").hidden = false;
+}

@@ -1,0 +1,91 @@
+"""Those who judge: how they do, what the ranking owes them, and setting one of them aside."""
+
+from typing import Annotated, Any
+
+from fastapi import Body, Query, Response
+from fastapi.concurrency import run_in_threadpool
+
+from audiosim.corpus.model import Judgment
+from audiosim.expected.about import About
+from audiosim.expected.judge_effects import judge_effect
+from audiosim.expected.who_judges import Judges
+from service.callers import CallerDep
+from service.exchange import CollectionDep, answer, chapter, kept
+from service.limits import Shared
+from service.routes.campaign_state import AboutQuery
+from service.routes.judging import WRITES, KeyHeader, written
+from service.served import ServedCollection
+from service.wire_judges import JudgeEffectOut, JudgesOut, NamedJudgeIn
+from service.wire_judging import RecordOut
+
+router = chapter("campaign")
+
+JudgeQuery = Annotated[str, Query(min_length=1, max_length=1000, description="name of somebody who judged")]
+EffectsDep = Annotated[Shared, kept("rankings")]
+
+
+@router.get("/collections/{collection}/judges")
+def show_judges(one: CollectionDep) -> JudgesOut:
+    """Show how people and machines judge: what `audiosim judges` says; and who is set aside."""
+    judges = Judges.of(one.campaign.selection.pool, one.campaign.judgments())
+    aside = {name: RecordOut.from_domain(record) for name, record in one.campaign.aside().items()}
+    return JudgesOut(one.collection.identifier, judges.to_dict(), aside)
+
+
+@router.get("/collections/{collection}/judge-effect", response_model=JudgeEffectOut)
+async def show_judge_effect(
+    one: CollectionDep, effects: EffectsDep, judge: JudgeQuery, about: AboutQuery = None
+) -> Response:
+    """Show how the ranking stands with somebody's judgments and without: look at it before you set them aside.
+
+    Of somebody who is set aside it is what taking them back would do. It takes a second or two.
+    """
+    subject = None if about is None else About.parse(about)
+    name = await run_in_threadpool(_named, one, judge)
+    number, judgments = one.campaign.snapshot(back=(name,))
+    aside = name in one.campaign.aside()
+    found = await effects.do((one, "effect", name, subject), lambda: _effect(one, judgments, name, subject))
+    return answer({"collection": one.collection.identifier, "state": number, "aside": aside} | found)
+
+
+def _named(one: ServedCollection, said: str) -> str:
+    """The name that an organiser means; another server may have taken in their judgments."""
+    one.campaign.refresh()
+    return one.campaign.known_as(said)
+
+
+def _effect(one: ServedCollection, judgments: tuple[Judgment, ...], name: str, about: About | None) -> dict[str, Any]:
+    selection = one.campaign.selection
+    estimator = one.predictor().estimator.unlearned()
+    return judge_effect(
+        selection.expected, estimator, judgments, name, selection.distribution, about or selection.about
+    ).to_dict()
+
+
+@router.post("/collections/{collection}/set-aside", **WRITES)
+def set_aside(
+    caller: CallerDep,
+    response: Response,
+    one: CollectionDep,
+    said: Annotated[NamedJudgeIn, Body()],
+    key: KeyHeader = "",
+) -> RecordOut:
+    """Set somebody who judges aside: nothing rests on what they said or say; it is kept, and they can be taken back.
+
+    They are offered no more pairs; what they still send is kept, too. See `judge-effect` for what it changes.
+    """
+    name = _named(one, said.judge)
+    return written(one.campaign.set_aside(name, caller.name, said.reason, key), response)
+
+
+@router.post("/collections/{collection}/take-back", **WRITES)
+def take_back(
+    caller: CallerDep,
+    response: Response,
+    one: CollectionDep,
+    said: Annotated[NamedJudgeIn, Body()],
+    key: KeyHeader = "",
+) -> RecordOut:
+    """Take somebody back who was set aside: what they said counts again."""
+    name = _named(one, said.judge)
+    return written(one.campaign.take_back(name, caller.name, said.reason, key), response)

@@ -1,0 +1,66 @@
+"""The wire types of those who judge: reports on them, and setting one of them aside."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from service.exchange import Strict, Wire
+from service.wire_judging import Name, RecordOut, Text
+from service.wire_state import AboutOut
+
+
+class JudgesOut(Wire):
+    """Reports on all who judge, people and machines: the rows that `audiosim judges --format json` prints.
+
+    `aside`: people who are set aside, by name, with the line of the log that says so; the rows leave them out.
+    """
+
+    collection: str
+    judges: list[dict[str, Any]]
+    aside: dict[str, RecordOut]
+
+
+class NamedJudgeIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+    """Name of somebody who judged, and the reason why they are set aside or taken back."""
+
+    judge: Annotated[Name, Meta(min_length=1)]
+    reason: Text = ""
+
+
+class MovedOut(Wire):
+    """Rank and score of a system, with its 95 % interval, with somebody's judgments and without."""
+
+    system: str
+    rank: int
+    score: float
+    low: float
+    high: float
+    rank_without: int
+    score_without: float
+    low_without: float
+    high_without: float
+
+
+class JudgeEffectOut(Wire):
+    """Effect of somebody's judgments on the ranking; what is `without` them is learned anew from what the others said.
+
+    `aside`: whether they are set aside now. `pairs_turned` change places, `turned` of them; the score of `moved_most`
+    is higher by `moved_by` without them.
+    """
+
+    collection: str
+    state: int
+    judge: str
+    aside: bool
+    judgments: int
+    about: AboutOut
+    measure: str
+    confidence: float | None
+    turned: int
+    best_without: str
+    moved_most: str
+    moved_by: float
+    confidence_without: float | None
+    pairs_turned: list[tuple[str, str]]
+    sentence: str
+    systems: list[MovedOut]

@@ -1,0 +1,79 @@
+"""Effect of leaving one person out: the ranking made anew from what the others said."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audiosim import judges
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import FINE, Judgment, Pair, Run
+from audiosim.corpus.pool import build_pool
+from audiosim.errors import InputError
+from audiosim.expected.estimation import estimate, expected_scores
+from audiosim.expected.judge_effects import judge_effect
+from audiosim.expected.who_judges import Judges
+from audiosim.measures.measure import parse_measure
+from audiosim.relevance.estimators import JOINT, estimator_of
+
+CG = parse_measure("CG@3")
+
+
+@pytest.fixture(scope="module")
+def partial():
+    """Two systems with documents of their own; ann and bob find them alike, cid gives all to B."""
+    queries = [f"q{number}" for number in range(8)]
+    runs = tuple(Run(s, {q: tuple(f"{s}{q}{rank}" for rank in range(3)) for q in queries}) for s in "AB")
+    said = [
+        Judgment(
+            *Pair(q, f"{s}{q}{rank}"), {"cid": 100.0 if s == "B" else 0.0}.get(name, 55.0 if s == "A" else 50.0), name
+        )
+        for q in queries
+        for s in "AB"
+        for rank in range(3)
+        for name in ("ann", "bob", "cid")
+    ]
+    return Collection("two", "two", FINE, 3, runs, judgments=tuple(said))
+
+
+def effect(collection, name, **more):
+    pool = build_pool(collection, CG.cutoff)
+    return judge_effect(expected_scores(CG, pool), estimator_of(pool, JOINT), collection.judgments, name, **more)
+
+
+def test_without_the_one_who_differs_the_systems_change_places(partial):
+    found = effect(partial, "cid")
+    assert found.judgments == 48
+    # All is judged, so that scores are plain means: of A (55 + 55 + 0) / 3, of B (50 + 50 + 100) / 3, as shares.
+    np.testing.assert_allclose(found.having.scores.mean, [110 / 300, 200 / 300], rtol=1e-12)
+    np.testing.assert_allclose(found.lacking.scores.mean, [0.55, 0.50], rtol=1e-12)
+    assert found.turned == (("B", "A"),)
+    assert found.most_changed == ("A", pytest.approx(110 / 300 - 0.55))
+    assert [(row["system"], row["rank"], row["rank_without"]) for row in found.rows()] == [("B", 1, 2), ("A", 2, 1)]
+    assert found.sentence.startswith("Without cid: 1 pair of systems changes places, A is best in place of B;")
+
+
+def test_it_is_the_ranking_of_the_others_judgments(partial):
+    some = replace(partial, judgments=partial.judgments[::2])
+    found = effect(some, "ann")
+    others = tuple(one for one in some.judgments if one.assessor != "ann")
+    for ranking, said in ((found.having, some.judgments), (found.lacking, others)):
+        expected = estimate(replace(some, judgments=said), measure=CG)
+        np.testing.assert_array_equal(ranking.scores.mean, expected.scores.mean)
+        np.testing.assert_array_equal(ranking.scores.covariance, expected.scores.covariance)
+
+
+def test_somebody_who_judged_nothing_has_no_effect_to_show(partial):
+    with pytest.raises(InputError, match="^'eve' has judged no pair of two: expected the name of somebody who has$"):
+        effect(partial, "eve")
+
+
+def test_reports_say_how_the_ranking_moves_without_those_who_judged_most(partial):
+    some = replace(partial, judgments=partial.judgments[:-6])
+    found = judges(some, measure=CG, leave_one_out=2)
+    rows = {row["judge"]: row["without"] for row in found.to_dict()}
+    assert [name for name, row in rows.items() if row is None] == ["cid"]
+    assert rows["ann"]["turned"] == 0
+    assert set(rows["ann"]) == {"turned", "best_without", "moved_most", "moved_by", "confidence_without"}
+    assert found.flat_rows()[0]["best_without"] == "B"
+    assert "without" not in Judges.of(build_pool(some), some.judgments).to_dict()[0]

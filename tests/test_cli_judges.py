@@ -1,0 +1,99 @@
+"""`audiosim judges`: reports on people, the ranking without each, and setting one of them aside."""
+
+import json
+from contextlib import closing
+
+import pytest
+from typer.testing import CliRunner
+
+from audiosim.campaign import DatabaseStore, judgments_in
+from audiosim.campaign.event import Event
+from audiosim.cli import app
+from audiosim.corpus.collection import Collection
+
+FOLDER = {
+    "runs.trec": "".join(
+        f"{q} Q0 {s}{q}{r} {r} {9 - r} {s}\n" for s in "AB" for q in ("q1", "q2", "q3") for r in (1, 2)
+    ),
+    "judgments.csv": "query,document,grade,assessor\n"
+    + "".join(
+        f"{q},{s}{q}{r},{grade},{name}\n"
+        for q in ("q1", "q2", "q3")
+        for s in "AB"
+        for r in (1, 2)
+        for name, grade in (("ann", 60 if s == "A" else 40), ("bob", 0 if s == "A" else 100))
+    ),
+    "collection.toml": 'scale = "fine"\ncutoff = 2\n',
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two systems of which ann prefers A and bob, by more, B."""
+    made = tmp_path / "two"
+    made.mkdir()
+    for name, text in FOLDER.items():
+        (made / name).write_text(text, encoding="utf-8")
+    return made
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["judges", *map(str, arguments), "--measure", "CG@2", "--format", "json"])
+
+
+def test_the_effect_is_shown_and_nothing_written_until_it_is_asked_for(folder, tmp_path):
+    url = f"sqlite:///{tmp_path / 'campaign.db'}"
+    with closing(DatabaseStore(url, "two")) as store:
+        store.append(Event("pause", "2026-11-22T12:00:00Z", "me"))
+    shown = json.loads(run(folder, "--judgments", url, "--set-aside", "Bob").stdout)
+    assert (shown["judge"], shown["line"], shown["turned"], shown["best_without"]) == ("bob", None, 1, "A")
+    assert [(row["system"], row["score"], row["score_without"]) for row in shown["systems"]] == [
+        ("B", pytest.approx(0.7), pytest.approx(0.4)),
+        ("A", pytest.approx(0.3), pytest.approx(0.6)),
+    ]
+    done = json.loads(run(folder, "--judgments", url, "--set-aside", "Bob", "--reason", "why", "--yes").stdout)
+    assert done == {**shown, "line": 2}
+    assert {one.assessor for one in judgments_in(url, Collection.load(folder))} == {"ann"}
+    back = json.loads(run(folder, "--judgments", url, "--take-back", "bob", "--yes").stdout)
+    assert back == {**shown, "line": 3}
+    assert {one.assessor for one in judgments_in(url, Collection.load(folder))} == {"ann", "bob"}
+
+
+def test_in_files_collection_toml_sets_aside(folder):
+    shown = run(folder, "--set-aside", "bob")
+    assert json.loads(shown.stdout)["best_without"] == "A"
+    with (folder / "collection.toml").open("a", encoding="utf-8") as file:
+        file.write('set_aside = ["bob"]\n')
+    found = Collection.load(folder)
+    assert {one.assessor for one in found.judgments} == {"ann"}
+    assert "12 judgments by bob left out: set_aside in collection.toml names them" in found.guesses
+    assert json.loads(run(folder, "--take-back", "bob").stdout)["systems"] == json.loads(shown.stdout)["systems"]
+    assert [row["judge"] for row in json.loads(run(folder).stdout)] == ["ann"]
+
+
+def test_the_table_has_a_line_for_the_ranking_without_each(folder):
+    rows = {row["judge"]: row["without"] for row in json.loads(run(folder).stdout)}
+    assert (rows["ann"]["turned"], rows["bob"]["turned"], rows["bob"]["best_without"]) == (0, 1, "A")
+    told = CliRunner().invoke(app, ["judges", str(folder), "--measure", "CG@2"]).stdout
+    assert "CG@2, on these queries: confidence 1.000; without each person in turn:" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--set-aside", "ann", "--yes"], "expected --judgments with the database of a campaign"),
+        (["--set-aside", "ann", "--take-back", "bob"], "one person at a time"),
+        (["--yes"], "goes with --set-aside or --take-back"),
+    ],
+)
+def test_options_that_do_not_go_together_are_wrong_usage(folder, arguments, complaint):
+    done = run(folder, *arguments)
+    assert done.exit_code == 2
+    assert complaint in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_a_set_aside_that_is_no_list_of_names_is_refused(folder):
+    (folder / "collection.toml").write_text('set_aside = "bob"\n', encoding="utf-8")
+    done = run(folder)
+    assert done.exit_code == 1
+    assert "collection.toml:1: set_aside: expected a list of names, found 'bob'" in f"{done.stderr}{done.exception}"
