@@ -15,7 +15,7 @@ from audiosim.campaign.event import utc_now
 from audiosim.errors import InputError
 from service.callers import GENERAL, NOBODY, OPEN, Caller, DeniedError
 from service.sign_in import Person, SignIn
-from service.tokens import Token, TokenStore, digest_of
+from service.tokens import READER, Token, TokenStore, digest_of
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 ANY_HOST = "*"
@@ -128,7 +128,11 @@ class Access:
     @property
     def deserted(self) -> bool:
         """True if a token is needed and there is none that is good: nobody gets in."""
-        return self.locked and not self._sign_in and not any(token.valid(self._now()) for token in self._known)
+        return (
+            self.locked
+            and not self._sign_in
+            and not any(token.role != READER and token.valid(self._now()) for token in self._known)
+        )
 
     @property
     def tokens(self) -> TokenStore | None:
@@ -138,7 +142,7 @@ class Access:
     def reload(self) -> None:
         """Read the tokens anew; requests that come in the meantime go by what was known."""
         self._read = self._clock()
-        self._known = [] if self._store is None else self._store.tokens()
+        self._known = [] if self._store is None else [*self._store.tokens(), *self._store.links()]
         self.locked = self.locked or bool(self._known) or (self._store is not None and self._store.was_used())
 
     @property

@@ -20,7 +20,7 @@ class DeniedError(HTTPException):
 class Caller:
     """Caller of a request.
 
-    role        in tokens.ROLES
+    role        in tokens.ROLES, or tokens.READER
     name        of the token's holder; empty where there are no tokens: then everybody may do everything
     collection  the only one that they may ask about; empty: all
     """
@@ -64,6 +64,7 @@ def _for(*scopes: str) -> Any:
 PUBLIC = _for(NOBODY.role)
 CLIENT, ASSESSOR = _for("client", "organiser"), _for("assessor", "organiser")
 ANYONE = _for("assessor", "client", "organiser")
+RESULTS_READER = _for("reader", "client", "organiser")  # of a link, which opens nothing else
 CLIENT_OF_ANY, ASSESSOR_OF_ANY = _for("client", "organiser", GENERAL), _for("assessor", "organiser", GENERAL)
 
 

@@ -22,6 +22,7 @@ TAGS = [
     {"name": "judging", "description": "Pairs to judge, and what assessors say of them."},
     {"name": "campaign", "description": "How far judging is, what the systems' ranking is; pause, resume, close."},
     {"name": "organising", "description": "Assessors, invitations, the log, and files of judgments."},
+    {"name": "results", "description": "Results to look at, read-only, and the links that show them."},
     {"name": "arrivals", "description": "Recordings and runs that come while judging goes on."},
     {"name": "sound", "description": "What can be heard, and its waveform."},
     {"name": "session", "description": "A token in a cookie, for pages."},

@@ -116,6 +116,8 @@ BODIES: dict[str, Callable[[_Named], dict[str, Any]]] = {
     "take_back": lambda _: {"judge": ASSESSOR},
     "invite": lambda _: {"name": ASSESSOR, "days": 30},
     "withdraw": lambda _: {"name": ASSESSOR},
+    "share_results": lambda _: {"name": "steering group", "days": 30},
+    "revoke_link": lambda _: {"name": "steering group"},
     "take_document": lambda _: {"document": RECORDING, "artist": "Somebody", "genre": "jazz"},
     "open_session": lambda _: {"token": "audiosim_..."},
 }

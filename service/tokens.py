@@ -16,10 +16,11 @@ from sqlalchemy import exc
 from audiosim.campaign.engine import open_engine, open_existing, reporting
 from audiosim.campaign.event import Clock, parse_time, utc_now, write_time
 from audiosim.campaign.schema import layout_in, prepare_tables
-from audiosim.campaign.tables import TABLES, TOKENS, TOKENS_HISTORY
+from audiosim.campaign.tables import BESIDE, RESULT_LINKS, TABLES, TOKENS, TOKENS_HISTORY
 from audiosim.errors import InputError
 
 ROLES = ("assessor", "organiser", "client")
+READER = "reader"  # of one collection's results, by a link that an organiser made
 TIMEOUT_S = 10.0
 PREFIX = "audiosim_"  # so that what looks for secrets in files knows one
 RANDOM_BYTES = 32
@@ -32,7 +33,7 @@ class Token:
     """Holder of a token, and what it is for.
 
     name        of the holder; an assessor judges under it
-    role        in ROLES
+    role        in ROLES, or READER of a link
     collection  the only one that it is for; empty: all
     created     when; ISO 8601, UTC
     expires     when it ends; empty: never
@@ -49,7 +50,7 @@ class Token:
     def __post_init__(self) -> None:
         if not self.name.strip() or not self.name.isprintable() or len(self.name) > NAME_LIMIT:
             raise InputError(f"a token needs a name of 1 to {NAME_LIMIT} printable characters, got {self.name!r:.80}")
-        if self.role not in ROLES:
+        if self.role not in (*ROLES, READER):
             raise InputError(f"unknown role {self.role!r}, expected {', '.join(ROLES)}")
 
     def valid(self, now: datetime) -> bool:
@@ -82,27 +83,73 @@ class TokenStore:
                 prepare_tables(self._engine)
             if not reading:  # of layouts 1 and 2 they were no part
                 TABLES.create_all(self._engine, [TOKENS, TOKENS_HISTORY])
-            self._there = sql.inspect(self._engine).has_table(TOKENS.name)
+            self._there, self._linked = map(sql.inspect(self._engine).has_table, (TOKENS.name, RESULT_LINKS.name))
 
     def create(self, name: str, role: str, collection: str = "", days: float | None = None) -> str:
         """A new token, which nothing can show again.
 
         days  how long it is good for; for ever where None
         """
+        if role not in ROLES:
+            raise InputError(f"unknown role {role!r}, expected {', '.join(ROLES)}")
+        token, secret = self._made(name, role, collection, days)
+        try:
+            with reporting(self._engine), self._engine.begin() as connection:
+                connection.execute(sql.insert(TOKENS), [asdict(token)])
+                self._note(connection, "create", name)
+        except exc.IntegrityError:
+            raise InputError(f"there is a token of {name} already; revoke it first, or take another name") from None
+        return secret
+
+    def share(self, name: str, collection: str, days: float | None = None) -> str:
+        """Token of a new link to the results of one collection, which shows them and opens nothing else.
+
+        name  of the link, such as whom it is for
+        days  as of `create`
+        """
+        link, secret = self._made(name, READER, collection, days)
+        row = {column.name: getattr(link, column.name) for column in RESULT_LINKS.columns}
+        try:
+            with reporting(self._engine):
+                BESIDE.create_all(self._engine)
+                self._linked = True
+                with self._engine.begin() as connection:
+                    connection.execute(sql.insert(RESULT_LINKS), [row])
+        except exc.IntegrityError:
+            raise InputError(f"there is a link for {name} already; revoke it first, or take another name") from None
+        return secret
+
+    def unshare(self, name: str, collection: str) -> None:
+        """End a link now."""
+        held = (RESULT_LINKS.c.name == name) & (RESULT_LINKS.c.collection == collection)
+        gone = 0
+        if self._has_links():
+            with reporting(self._engine), self._engine.begin() as connection:
+                gone = connection.execute(sql.delete(RESULT_LINKS).where(held)).rowcount
+        if not gone:
+            raise InputError(f"there is no link for {name!r} to the results of {collection}")
+
+    def links(self) -> list[Token]:
+        """All links to results, by name; those too that have ended."""
+        if not self._has_links():
+            return []
+        with reporting(self._engine), self._engine.connect() as connection:
+            rows = connection.execute(sql.select(*RESULT_LINKS.c).order_by(RESULT_LINKS.c.name)).all()
+        return [Token(role=READER, **row._mapping) for row in rows]
+
+    def _has_links(self) -> bool:
+        """True if anybody ever made a link: another server may have, since this one looked."""
+        with reporting(self._engine):
+            self._linked = self._linked or sql.inspect(self._engine).has_table(RESULT_LINKS.name)
+        return self._linked
+
+    def _made(self, name: str, role: str, collection: str, days: float | None) -> tuple[Token, str]:
         now = self._clock()
         if days is not None and not 0 < days <= LONGEST_DAYS:
             raise InputError(f"a token may last for up to {LONGEST_DAYS} days, got {days:g}")
         expires = "" if days is None else write_time(now + timedelta(days=days))
         secret = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
-        token = Token(name, role, collection, write_time(now), expires, digest_of(secret))
-        row = asdict(token)
-        try:
-            with reporting(self._engine), self._engine.begin() as connection:
-                connection.execute(sql.insert(TOKENS), [row])
-                self._note(connection, "create", name)
-        except exc.IntegrityError:
-            raise InputError(f"there is a token of {name} already; revoke it first, or take another name") from None
-        return secret
+        return Token(name, role, collection, write_time(now), expires, digest_of(secret)), secret
 
     def revoke(self, name: str) -> None:
         """End a token now."""

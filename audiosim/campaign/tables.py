@@ -78,6 +78,17 @@ TOKENS_HISTORY = sql.Table(
     sql.Column("kind", sql.Text, nullable=False),  # create, revoke
     sql.Column("name", sql.Text, nullable=False),
 )
+# Made where somebody first needs it, outside the layouts: programs that do not know it lose nothing.
+BESIDE = sql.MetaData()
+RESULT_LINKS = sql.Table(
+    "audiosim_result_links",
+    BESIDE,
+    sql.Column("name", sql.Text, primary_key=True),
+    sql.Column("collection", sql.Text, primary_key=True),
+    sql.Column("created", sql.Text, nullable=False),
+    sql.Column("expires", sql.Text, nullable=False),
+    sql.Column("digest", sql.Text, nullable=False, unique=True),
+)
 IMPORTS = sql.Table(
     "audiosim_imports",
     TABLES,

@@ -56,7 +56,7 @@ async def show_ranking(
 
     def rank() -> dict[str, Any]:
         number, verdicts = one.verdicts(measure, subject)
-        return {"collection": one.collection.identifier, "state": number} | _fields(verdicts)
+        return {"collection": one.collection.identifier, "state": number} | verdict_fields(verdicts)
 
     if wanted == one.campaign.selection.measure:
         return answer(await run_in_threadpool(rank))
@@ -64,7 +64,7 @@ async def show_ranking(
 
 
 @lru_cache(maxsize=KEPT)
-def _fields(verdicts: Verdicts) -> dict[str, Any]:
+def verdict_fields(verdicts: Verdicts) -> dict[str, Any]:
     """Verdicts as they are told: they take a while to draw, and many ask."""
     return verdicts.to_dict()
 

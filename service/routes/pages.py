@@ -117,6 +117,12 @@ def organise(collection: str, served: ServedDep) -> Response:
     return _page("organise", collection, collection in served.collections)
 
 
+@router.api_route("/results/{collection}", methods=["GET", "HEAD"])
+def results(collection: str, served: ServedDep) -> Response:
+    """The page on which those who have its link see the results; it asks for them with the link's token."""
+    return _page("results", collection, collection in served.collections)
+
+
 def _page(name: str, collection: str, known: bool) -> Response:
     return _sent(name, collection) if known else _sent("missing", collection, 404)
 

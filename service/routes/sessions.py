@@ -5,8 +5,9 @@ from typing import Annotated
 from fastapi import Body, Request, Response
 
 from service.access import COOKIE, Access, address_of, presented
-from service.callers import NOBODY, OPEN, PUBLIC, Caller
+from service.callers import NOBODY, OPEN, PUBLIC, Caller, DeniedError
 from service.exchange import chapter, kept
+from service.tokens import READER
 from service.wire_judging import SessionIn, SessionOut
 
 router = chapter("session", dependencies=[PUBLIC])
@@ -22,10 +23,11 @@ async def open_session(
     """Keep a token in a cookie that only this service gets."""
     await access.prepare(asked.token)
     caller = access.identify(asked.token, address_of(request))
+    answer = _session(caller, response)
     if caller is not OPEN:
         secure = request.url.scheme == "https"
         response.set_cookie(COOKIE, asked.token, max_age=KEPT_S, httponly=True, samesite="strict", secure=secure)
-    return _session(caller, response)
+    return answer
 
 
 @router.get("/session")
@@ -43,6 +45,8 @@ async def close_session(response: Response) -> SessionOut:
 
 
 def _session(caller: Caller, response: Response) -> SessionOut:
+    if caller.role == READER:
+        raise DeniedError(403, "this token is part of a link to results, which opens nothing else")
     response.headers["Cache-Control"] = "no-store"
     name, role = (None, None) if caller is NOBODY else (caller.name, caller.role)
     return SessionOut(name, role, caller.collection, open=caller is OPEN)

@@ -15,7 +15,10 @@ DEMO = shipped.folder("fixtures") / "demo"
 BEFORE = {"undo_answer": ["add_judgment"], "show_import": ["import_judgments"]}
 AFTER = {"close": ["resume"], "unload_repository_model": ["load_repository_model"]}
 STREAM = "follow_changes"
-REFUSED = {"withdraw": "'ann' is not invited to judge demo"}  # where no tokens are needed, no invitation holds one
+REFUSED = {  # where no tokens are needed, no invitation or link holds one
+    "withdraw": "'ann' is not invited to judge demo",
+    "revoke_link": "this service has no tokens, so no link can be revoked",
+}
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import { fileImports } from "./imports.js";
 import { follow } from "./live.js";
 import { eventLog } from "./log.js";
 import { SURE, showNow } from "./now.js";
+import { resultLinks } from "./links.js";
 import { invitations, showAssessors, showCannot } from "./people.js";
 import { planning } from "./plan.js";
 import { showProgress } from "./progress.js";
@@ -221,6 +222,7 @@ function start(caller) {
   byId("leave").hidden = caller.open;
   controls(PATH, refresh);
   invitations(`${PATH}/invitations`);
+  resultLinks(`${PATH}/links`);
   planning(PATH);
   nameIt().catch(showTrouble);
   follow(`${PATH}/events`, {

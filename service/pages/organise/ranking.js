@@ -15,6 +15,12 @@ const LEAST = 5;
 const APART_PX = 6; // between two numbers of the axis
 
 export function showRanking(ranking) {
+  const sure = showSystems(ranking);
+  showPairs(ranking.systems.map((one) => one.system), ranking.pairs, sure);
+}
+
+/** The table of the systems; answers how sure the order of every two is, by their names. */
+export function showSystems(ranking) {
   const { systems } = ranking;
   const sure = new Map(ranking.pairs.map((pair) => [`${pair.a}\n${pair.b}`, pair.confidence]));
   const range = widened(systems);
@@ -27,7 +33,7 @@ export function showRanking(ranking) {
   fold(rows);
   showSettled(systems);
   drawAxis(range);
-  showPairs(systems.map((one) => one.system), ranking.pairs, sure);
+  return sure;
 }
 
 function widened(systems) {

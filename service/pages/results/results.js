@@ -1,0 +1,63 @@
+// The page of results for those who have its link: read-only, kept up to date; its token opens this and nothing else.
+
+import { get } from "../api.js";
+import { showSystems } from "../organise/ranking.js";
+import { announce, byId, switchThemes } from "../page.js";
+import { apart, percent, target, whole, withNames } from "../text.js";
+
+const EVERY_MS = 10_000;
+const STATUS = { open: ["Judging is open", "good"], paused: ["Judging is paused", "warn"], closed: ["Judging is closed", ""] };
+const PATH = `/v1/collections/${encodeURIComponent(document.body.dataset.collection ?? "")}/results`;
+// It stays in the address: whoever reloads the page, or keeps it, still has the link.
+const token = new URLSearchParams(location.hash.slice(1)).get("token") ?? undefined;
+let shown = null;
+
+function show(found) {
+  const [said, kind] = STATUS[found.status];
+  Object.assign(byId("status"), { textContent: said, className: `badge ${kind}`, hidden: false });
+  byId("title").textContent = found.name;
+  document.title = `${apart(found.name)}: results`;
+  const names = found.systems.map((one) => one.system);
+  byId("judged").textContent = found.judged ? `Ranking after ${whole(found.judged)} of ${whole(found.pool)} judgments` : "Predicted ranking: nothing is judged yet";
+  byId("verdict").replaceChildren(...withNames(found.sentence, names, 24));
+  byId("verdict-about").textContent = about(found);
+  byId("fit").textContent = found.judged ? found.fit_sentence : "";
+  byId("fit").hidden = !byId("fit").textContent;
+  byId("fit").classList.toggle("warn", found.fit === "FAIL");
+  byId("fit").classList.toggle("good", found.fit === "PASS");
+  byId("results").hidden = false;
+  showSystems(found);
+  if (shown !== null) announce(`${whole(found.judged)} pairs judged`);
+  shown = found.state;
+}
+
+function about({ confidence, words, stopping_rule: goal, reached, status }) {
+  const sure = confidence === null ? "There is nothing to order." : `Confidence in the ranking: ${percent(confidence)}, about ${words}.`;
+  const wanted = target(goal);
+  const met = reached ? "the goal is met" : "the goal is not met yet";
+  const aim = wanted === null ? `${met} (${goal})` : `${met} (${percent(wanted, 0)})`;
+  const left = status === "closed" ? "" : "; the results change while people judge";
+  return `${sure} ${aim[0].toUpperCase()}${aim.slice(1)}${left}.`;
+}
+
+async function refresh() {
+  try {
+    const found = await get(PATH, { token });
+    byId("trouble").hidden = true;
+    if (found.state !== shown) show(found);
+    byId("updated").textContent = `Up to date at ${new Date().toLocaleTimeString("en-GB", { timeStyle: "short" })}.`;
+  } catch (error) {
+    const refused = [401, 403].includes(error.status);
+    byId("trouble").textContent = refused ? "This link shows no results: it has ended, was revoked, or is incomplete. Ask the organiser for a new one." : `${error.message}. Trying again.`;
+    byId("trouble").hidden = false;
+    if (refused) {
+      byId("results").hidden = true;
+      return;
+    }
+  }
+  setTimeout(refresh, EVERY_MS);
+}
+
+addEventListener("hashchange", () => location.reload());
+switchThemes(byId("theme"));
+refresh();

@@ -1,0 +1,75 @@
+"""Results to look at, without judging or organising: what they are now, and the links that show them."""
+
+from typing import Annotated
+from urllib.parse import quote, urlencode
+
+from fastapi import Body, Response
+from fastapi.concurrency import run_in_threadpool
+
+from audiosim.campaign.event import utc_now
+from audiosim.errors import InputError
+from service.callers import RESULTS_READER
+from service.exchange import CollectionDep, chapter
+from service.routes.campaign_state import verdict_fields
+from service.routes.sessions import AccessDep
+from service.tokens import TokenStore
+from service.wire_results import LinkedOut, LinkIn, LinkOut, LinksOut, ResultsOut, RevocationIn
+
+router = chapter("results")
+
+
+@router.get("/collections/{collection}/results", dependencies=[RESULTS_READER])
+async def show_results(response: Response, one: CollectionDep) -> ResultsOut:
+    """Show the ranking and where judging stands: all that a link to the results opens."""
+
+    def show() -> ResultsOut:
+        number, verdicts = one.verdicts(None, None)
+        return ResultsOut.from_domain(one, number, verdict_fields(verdicts))
+
+    response.headers["Cache-Control"] = "no-store"
+    return await run_in_threadpool(show)
+
+
+@router.get("/collections/{collection}/links")
+def show_links(access: AccessDep, one: CollectionDep) -> LinksOut:
+    """List the links to the results of this collection, without their tokens."""
+    return _all_links(access.tokens, one.collection.identifier)
+
+
+@router.post("/collections/{collection}/links", status_code=201)
+def share_results(
+    access: AccessDep, response: Response, one: CollectionDep, asked: Annotated[LinkIn, Body()]
+) -> LinkOut:
+    """Make a link to the live results of this collection, read-only.
+
+    Where there are tokens it holds one, which opens that page and nothing else, until it ends or is revoked.
+    """
+    collection, tokens = one.collection.identifier, access.tokens
+    response.headers["Cache-Control"] = "no-store"
+    if tokens is None:
+        return LinkOut(asked.name, _page(collection), None)
+    secret = tokens.share(asked.name, collection, asked.days)
+    access.reload()
+    made = next(link for link in tokens.links() if (link.name, link.collection) == (asked.name, collection))
+    return LinkOut(asked.name, f"{_page(collection)}#{urlencode({'token': secret})}", made.expires or None)
+
+
+@router.post("/collections/{collection}/links/revoke")
+def revoke_link(access: AccessDep, one: CollectionDep, asked: Annotated[RevocationIn, Body()]) -> LinksOut:
+    """Revoke a link to the results: whoever has it sees them no more."""
+    collection, tokens = one.collection.identifier, access.tokens
+    if tokens is None:
+        raise InputError("this service has no tokens, so no link can be revoked")
+    tokens.unshare(asked.name, collection)
+    access.reload()
+    return _all_links(tokens, collection)
+
+
+def _all_links(tokens: TokenStore | None, collection: str) -> LinksOut:
+    held = [] if tokens is None else [link for link in tokens.links() if link.collection == collection]
+    return LinksOut(tokens is not None, [LinkedOut.from_domain(link, not link.valid(utc_now())) for link in held])
+
+
+def _page(collection: str) -> str:
+    """The page of results; what follows its mark # is never sent to a server, so that no log has the token."""
+    return f"/results/{quote(collection, safe='')}"

@@ -1,0 +1,70 @@
+"""The page of results in a real Chromium: what its link shows, and what ends it."""
+
+from pathlib import Path
+
+import pytest
+
+from service.tokens import TokenStore
+
+expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
+
+AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
+STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+ROWS = "table => [...table.tBodies[0].rows].map(row => [row.cells[1].textContent, row.cells[2].textContent])"
+
+
+@pytest.fixture
+def locked(demo, commanded, tmp_path):
+    """A server with tokens, and the organiser's."""
+    database = f"sqlite:///{tmp_path / 'locked.db'}"
+    store = TokenStore(database)
+    secret = store.create("olga", "organiser")
+    store.close()
+    with commanded([demo], tmp_path / "log", "--listen", 0, "--db", database) as running:
+        yield running, secret
+
+
+def opened(chromium, watch, url):
+    context = chromium.new_context(base_url=url, locale="en-GB")
+    context.set_default_timeout(60_000)
+    page = context.new_page()
+    watch.watch(page, url)
+    return page
+
+
+def test_an_organiser_makes_a_link_that_shows_the_results_until_it_is_revoked(locked, chromium, watch):
+    running, secret = locked
+    page = opened(chromium, watch, running.url)
+    page.goto("/organise/demo")
+    page.get_by_label("Token").fill(secret)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("tab", name="Share").click()
+    page.get_by_label("For whom").fill("board")
+    page.get_by_role("button", name="Make a link").click()
+    page.wait_for_selector("#shared-link:not([hidden])")
+    link = page.input_value("#shared")
+    assert link.startswith(f"{running.url}/results/demo#token=audiosim_")
+
+    reader = opened(chromium, watch, running.url)
+    reader.goto(link)
+    reader.wait_for_selector("#results:not([hidden])")
+    with running.client() as http:
+        found = http.get("/v1/collections/demo/ranking", headers={"Authorization": f"Bearer {secret}"}).json()
+    rows = reader.eval_on_selector("#ranking", ROWS)
+    assert rows == [[one["system"], f"{one['expectation']:.3f}"] for one in found["systems"]]
+    assert reader.evaluate("fetch('/v1/collections/demo/campaign').then(one => one.status)") == 401
+    watch.expected.append("status of 401")
+    reader.evaluate(AXE.read_text(encoding="utf-8"))
+    for width in (1280, 360):
+        reader.set_viewport_size({"width": width, "height": 740})
+        assert reader.evaluate("document.documentElement.scrollWidth") == width
+        wrong = reader.evaluate("standards => axe.run(document, {runOnly: standards})", STANDARDS)["violations"]
+        assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in wrong] == []
+
+    page.get_by_role("button", name="Revoke board").click()
+    page.wait_for_selector("#links-frame", state="hidden")
+    reader.reload()
+    expect(reader.locator("#trouble")).to_contain_text("This link shows no results: it has ended, was revoked")
+    assert not reader.is_visible("#results")
+    for one in (page, reader):
+        one.context.close()
