@@ -13,8 +13,6 @@ from .errors import AudiosimError as AudiosimError
 from .evaluation import evaluate as evaluate
 from .expected.estimation import estimate as estimate
 from .expected.who_judges import judges as judges
-from .file_functions import init as init
-from .file_functions import neighbours as neighbours
 from .file_functions import sample_study as sample_study
 from .file_functions import write_report as write_report
 from .functions import compare as compare
@@ -34,6 +32,9 @@ from .reproduce import reproduced_numbers as reproduced_numbers
 from .selection import Selection as Selection
 from .simulation.effort import plan as plan
 from .simulation.worth import worth as worth
+from .sound_functions import embed as embed
+from .sound_functions import init as init
+from .sound_functions import neighbours as neighbours
 from .stats.fit_trials import fit_trials as fit_trials
 from .stats.regression import OrdinalRegression as OrdinalRegression
 from .training.train import train as train

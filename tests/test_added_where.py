@@ -25,7 +25,7 @@ def trees():
 
 
 def test_every_file_of_the_table_is_there():
-    assert len(ADDED) == 8
+    assert len(ADDED) == 9
     for files in ADDED.values():
         named = re.findall(r"`([^`]+)`", files)
         assert 1 <= len(named) <= 3
@@ -39,6 +39,7 @@ def test_every_file_of_the_table_is_there():
         ("measure", "audiosim.measures", "ADR"),
         ("feature", "audiosim.features", "cART"),
         ("kind of evidence", "audiosim.evidence", "sound"),
+        ("description of sound", "audiosim.embeddings", "tonal"),
         ("selection rule", "audiosim.selection_rules", "pooled"),
         ("stopping rule", "audiosim.stopping_rules", "success"),
     ],

@@ -167,7 +167,7 @@ def describe_file(recording: Recording, parameters: Parameters, read: Read = STA
         return Failure(recording.path, recording.note)
     place = recording.path
     try:
-        with _opened(place) as path:
+        with opened_sound(place) as path:
             place = str(path)
             recorded, notes = _heard(read, path, parameters)
             return _described(recording, recorded, notes)
@@ -177,7 +177,8 @@ def describe_file(recording: Recording, parameters: Parameters, read: Read = STA
         return Failure(recording.path, "does not fit into memory, expected a shorter recording")
 
 
-def _opened(place: str) -> AbstractContextManager[Path]:
+def opened_sound(place: str) -> AbstractContextManager[Path]:
+    """Path of a sound file; of one at a URL, that of a copy which is there for as long as it is open."""
     return local_copy(place) if is_url(place) else nullcontext(Path(place))
 
 

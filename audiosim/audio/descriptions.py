@@ -11,10 +11,10 @@ from typing import Protocol
 import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
-from audiosim.audio.index import AudioIndex, Neighbour
+from audiosim.audio.index import Neighbour
 from audiosim.audio.parameters import MFCC
 from audiosim.audio.search import HUGE, SAMPLE, SHORTLIST, TOGETHER, drawn_references
-from audiosim.corpus.evidence_files import Evidence, read_vectors
+from audiosim.audio.searched import Searched
 from audiosim.corpus.sound_vectors import GAUSSIANS, LEVELLED
 from audiosim.errors import InputError, did_you_mean
 from audiosim.stats.gaussian import Singles
@@ -23,7 +23,7 @@ from audiosim.stats.proximity import mutual_proximity
 
 
 class Description(Protocol):
-    """A kind of description of the n recordings of an index.
+    """A kind of description of the n recordings that are searched, and after them of those asked about.
 
     name   of it
     known  (n,) which of them have one
@@ -42,33 +42,33 @@ class Description(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ByGaussians:
-    """Jensen-Shannon divergence of the Gaussians of an index.
+    """Jensen-Shannon divergence of the Gaussians of indexes.
 
     constant  dimension of which all recordings are taken to have the same mean; None: of none
     """
 
-    index: AudioIndex
+    searched: Searched
     known: Booleans
     name: str = GAUSSIANS
     constant: int | None = None
 
     @classmethod
-    def levelled(cls, index: AudioIndex) -> "ByGaussians":
+    def levelled(cls, searched: Searched) -> "ByGaussians":
         """The divergence as if all recordings were equally loud.
 
         Gain adds a constant to the levels in dB of all bands, and so to the first cepstral coefficient of all frames:
         it moves the mean of that and nothing else, as floors are relative to the loudest.
         """
-        if (first := f"{MFCC} 0") not in (names := index.parameters.dimensions):
+        if (first := f"{MFCC} 0") not in (names := searched.parameters.dimensions):
             raise InputError(f"{LEVELLED} needs the first coefficient of MFCC, found frames from {names[0]} on")
-        return cls(index, ~index.silent, LEVELLED, names.index(first))
+        return cls(searched, ~searched.silent, LEVELLED, names.index(first))
 
     def divergence(self, rows: Integers, columns: Integers) -> Array:
-        d, many = self.index.parameters.dimension, len(self.index) >= HUGE or None
+        d, many = self.searched.parameters.dimension, len(self.searched) >= HUGE or None
         return jensen_shannon_divergence(self._table(rows), self._table(columns), d, many)
 
     def _table(self, places: Integers) -> Singles:
-        table = np.array(self.index.rows[places])
+        table = self.searched.rows(places)
         if self.constant is not None:
             table[:, self.constant] = 0
         return table
@@ -86,13 +86,14 @@ class ByVectors:
     known: Booleans
 
     @classmethod
-    def of(cls, index: AudioIndex, piece: Evidence) -> "ByVectors":
-        """The vectors of a piece of evidence, for the recordings of an index."""
-        places = {str(key): place for place, key in enumerate(piece.keys)}
-        rows = np.array([places.get(name, -1) for name in index.ids], dtype=np.int64)
-        scaled = piece.values / np.abs(piece.values).max(axis=1, keepdims=True)  # squares neither over- nor underflow
-        vectors = np.where(rows[:, None] >= 0, (scaled / np.linalg.norm(scaled, axis=1, keepdims=True))[rows], 0.0)
-        return cls(piece.name, vectors, rows >= 0)
+    def of(cls, searched: Searched, name: str) -> "ByVectors":
+        """The vectors of a name beside the indexes, and those of what is asked about."""
+        vectors = searched.vectors(name)
+        largest = np.abs(vectors).max(axis=1, keepdims=True)
+        known = largest[:, 0] > 0
+        np.divide(vectors, largest, out=vectors, where=known[:, None])  # squares neither over- nor underflow
+        np.divide(vectors, np.linalg.norm(vectors, axis=1, keepdims=True), out=vectors, where=known[:, None])
+        return cls(name, vectors, known)
 
     def divergence(self, rows: Integers, columns: Integers) -> Array:
         found: Array = np.maximum(0.0, 1 - self.vectors[rows] @ self.vectors[columns].T)
@@ -100,29 +101,33 @@ class ByVectors:
         return found
 
 
-def descriptions_of(index: AudioIndex, names: Sequence[str] | None = None) -> tuple[Description, ...]:
-    """Descriptions of the recordings of an index by name; all that it has where None.
+def descriptions_of(searched: Searched, names: Iterable[str] | None = None) -> tuple[Description, ...]:
+    """Descriptions of recordings by name; all that there are where None.
 
-    names  `gaussians`; `levelled`, which are the same at one loudness; or those of vectors beside the index
+    names  `gaussians`; `levelled`, which are the same at one loudness; or those of vectors beside the indexes
     """
-    pieces = {piece.name: piece for piece in (read_vectors(index.folder) if index.folder else ())}
-    known = [GAUSSIANS, LEVELLED, *pieces]
-    for name in names or ():
+    known = [GAUSSIANS, LEVELLED, *searched.pieces]
+    chosen = [GAUSSIANS, *searched.common] if names is None else list(dict.fromkeys(names))
+    for name in chosen:
         if name not in known:
             expected = f"one of {', '.join(known)}{did_you_mean(name, known)}"
             raise InputError(f"the index has no description {name!r}, expected {expected}")
-    chosen = [GAUSSIANS, *pieces] if names is None else dict.fromkeys(names)
-    return tuple(_description(index, name, pieces) for name in chosen)
+        if name in searched.pieces and name not in searched.common:
+            raise InputError(
+                f"nothing tells the {name} of the sounds to query by: it is not an installed embedding that made those "
+                f"of the index"
+            )
+    return tuple(_description(searched, name) for name in chosen)
 
 
-def _description(index: AudioIndex, name: str, pieces: Mapping[str, Evidence]) -> Description:
+def _description(searched: Searched, name: str) -> Description:
     if name == LEVELLED:
-        return ByGaussians.levelled(index)
-    return ByGaussians(index, ~index.silent) if name == GAUSSIANS else ByVectors.of(index, pieces[name])
+        return ByGaussians.levelled(searched)
+    return ByGaussians(searched, ~searched.silent) if name == GAUSSIANS else ByVectors.of(searched, name)
 
 
 def neighbours_by(
-    index: AudioIndex,
+    searched: Searched,
     descriptions: Sequence[Description],
     ids: Iterable[str] | None,
     k: int,
@@ -131,35 +136,53 @@ def neighbours_by(
 ) -> dict[str, tuple[Neighbour, ...]]:
     """The k recordings nearest to each of some by several descriptions; see `AudioIndex.neighbours` for the rest.
 
+    ids      of recordings that are searched, all where None; those of the sounds asked about where there are any
     weights  of the descriptions, above 0; equal where None
 
     `proximity` of a neighbour is the weighted mean of its mutual proximities, `divergence` that of the first
     description that both have. Silent recordings are nobody's neighbours. Among more than 1,000 recordings those are
     ranked that are among the 100, or 4 k, nearest by one of the descriptions.
     """
-    wanted, weight = index.positions(ids), np.ones(len(descriptions)) if weights is None else np.asarray(weights)
-    shares = [_Shares(one, ~index.silent) for one in descriptions]
-    size = max(SHORTLIST, 4 * k) if len(index) > SAMPLE else len(index)
+    if k < 1:
+        raise InputError(f"k must be at least 1, got {k}")
+    weight = np.ones(len(descriptions)) if weights is None else np.asarray(weights, dtype=np.float64)
+    wanted, names = searched.wanted(ids)
+    count = len(searched)
+    shares = [_Shares(one, ~searched.silent[:count]) for one in descriptions]
+    size = max(SHORTLIST, 4 * k) if count > SAMPLE else count
     found: dict[str, tuple[Neighbour, ...]] = {}
     for start in range(0, len(wanted), TOGETHER):
         block = wanted[start : start + TOGETHER]
-        possible = [_possible(index, shares, int(query), size, artists) for query in block]
+        possible = [_possible(searched, shares, int(query), size, artists) for query in block]
         for one in shares:
             one.expect(np.unique(np.concatenate([block, *possible])))
-        for query, places in zip(block.tolist(), possible, strict=True):
-            found[index.ids[query]] = tuple(_ranked(index, shares, weight, query, places))[:k]
+        for number, (query, places) in enumerate(zip(block.tolist(), possible, strict=True), start):
+            found[names[number]] = tuple(_ranked(searched, shares, weight, query, places))[:k]
     return found
+
+
+def proximities_by(
+    searched: Searched, descriptions: Sequence[Description], recording: str, others: Sequence[str]
+) -> Array:
+    """(d, m) mutual proximities of a recording and some others by each description; NaN where either has none."""
+    places, _ = searched.wanted((recording, *others))
+    found = []
+    for description in descriptions:
+        one = _Shares(description, ~searched.silent[: len(searched)])
+        one.expect(np.unique(places))
+        found.append(one.to(int(places[0]), places[1:])[1])
+    return np.array(found)
 
 
 class _Shares:
     """Mutual proximities by one description, among references drawn once from the recordings that have it.
 
-    heard  (n,) which recordings are not silent
+    heard  (n,) which recordings that are searched are not silent
     """
 
     def __init__(self, description: Description, heard: Booleans) -> None:
         self.description = description
-        self.open = description.known & heard
+        self.open = description.known[: len(heard)] & heard
         chosen = np.flatnonzero(self.open)
         self.references = chosen[drawn_references(len(chosen))]
         self._places = np.empty(0, np.int64)
@@ -196,7 +219,7 @@ class _Shares:
 
 
 def _possible(
-    index: AudioIndex,
+    searched: Searched,
     shares: Sequence[_Shares],
     query: int,
     size: int,
@@ -204,16 +227,15 @@ def _possible(
 ) -> Integers:
     """Places of the recordings that may be among the neighbours of one: not itself, and not by its artist."""
     places = np.unique(np.concatenate([one.nearest(query, size) for one in shares]))
-    artist = artists.get(index.ids[query]) if artists else None
-    allowed = [
-        place != query and not (artist and artists and artists.get(index.ids[place]) == artist) for place in places
-    ]
+    ids = searched.ids
+    artist = artists.get(ids[query]) if artists and query < len(ids) else None
+    allowed = [place != query and not (artist and artists and artists.get(ids[place]) == artist) for place in places]
     kept: Integers = places[np.array(allowed, dtype=bool)]
     return kept
 
 
 def _ranked(
-    index: AudioIndex, shares: Sequence[_Shares], weights: Array, query: int, places: Integers
+    searched: Searched, shares: Sequence[_Shares], weights: Array, query: int, places: Integers
 ) -> Iterator[Neighbour]:
     """The recordings at some places, nearest to a query first; equals by the first divergence, then by place."""
     found = [one.to(query, places) for one in shares]
@@ -225,4 +247,4 @@ def _ranked(
     for one, _ in found:
         divergence = np.where(np.isnan(divergence), one, divergence)
     for place in np.lexsort((places, divergence, -mean)):
-        yield Neighbour(index.ids[places[place]], float(divergence[place]), float(mean[place]))
+        yield Neighbour(searched.ids[places[place]], float(divergence[place]), float(mean[place]))

@@ -2,7 +2,7 @@
 
 import os
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from audiosim.audio.describe import Failure
+from audiosim.audio.descriptions import descriptions_of, neighbours_by
+from audiosim.audio.embedded import embed_index
+from audiosim.audio.embedding import Embedding
 from audiosim.audio.index import AudioIndex, extract, nearest_run
 from audiosim.audio.index_store import Recording
 from audiosim.audio.parameters import Parameters
+from audiosim.audio.searched import Searched
 from audiosim.audio.sources import LeftOut, SoundSource, find_sounds
 from audiosim.audio.tags import Tags, read_tags
 from audiosim.corpus.collection import Collection
@@ -21,7 +25,7 @@ from audiosim.corpus.collection_files import prepare_folder
 from audiosim.corpus.collection_toml import Settings, settings_lines
 from audiosim.corpus.lines import write_texts
 from audiosim.corpus.metadata_tables import document_lines, query_lines
-from audiosim.corpus.model import FINE, Document
+from audiosim.corpus.model import FINE, Document, Run
 from audiosim.corpus.runs import run_lines
 from audiosim.errors import InputError
 from audiosim.extras import need
@@ -108,6 +112,7 @@ def collect(
     seed: int = 0,
     n_jobs: int | None = None,
     progress: Callable[[int, int, int], object] | None = None,
+    embeddings: Sequence[Embedding] = (),
 ) -> MusicFolder:
     """Make a collection of the sound below a folder.
 
@@ -116,6 +121,7 @@ def collect(
     queries  largest number of recordings to draw as queries: from as many artists as possible, genres in turn
     seed     of that sample
     n_jobs   worker processes, see `extract`
+    embeddings  describe the recordings beside their Gaussians; vectors that the index has already count, too
 
     Writes documents.tsv (document, artist, genre, path, album, title, seconds), queries.tsv, collection.toml,
     sounds.index and the run of one system, which retrieves what sounds nearest by other artists. Identifiers are the
@@ -133,11 +139,12 @@ def collect(
     index = extract(sounds, n_jobs, into=prepared / INDEX, progress=progress, prune=True)
     if not len(index):
         raise InputError(f"{folder}: no sound file in it could be described")
+    failed = [one for each in embeddings for one in embed_index(prepared / INDEX, each, n_jobs, progress=progress)]
     documents = tuple(_document(recording, prepared) for recording in index.recordings)
     twins = find_twins(index)
     drawn = draw_queries(documents, {*_silent(index), *(pair.other for pair in twins)}, queries, seed)
     artists = {document.identifier: document.artist for document in documents}
-    run = nearest_run(index, SYSTEM, {name: name for name in drawn}, CUTOFF, artists)
+    run = _nearest_run(index, drawn, artists)
     by_name = {document.identifier: document for document in documents}
     name = Path(folder).resolve().name
     # In a small folder others by other artists are few: a cutoff that no run reaches would be called a mistake.
@@ -145,7 +152,16 @@ def collect(
     made = Collection(name, name, FINE, cutoff, (run,), by_name, {query: query for query in drawn})
     _write(prepared, made, os.path.relpath(folder, prepared))
     unknown = {column: sum(getattr(one, column) is None for one in documents) for column in ("artist", "genre")}
-    return MusicFolder(prepared, documents, index.failed, unknown, twins, drawn)
+    return MusicFolder(prepared, documents, (*index.failed, *failed), unknown, twins, drawn)
+
+
+def _nearest_run(index: AudioIndex, queries: Sequence[str], artists: Mapping[str, str | None]) -> Run:
+    """The baseline system, by all descriptions that the index has."""
+    searched = Searched((index,))
+    if not searched.pieces:
+        return nearest_run(index, SYSTEM, {name: name for name in queries}, CUTOFF, artists)
+    near = neighbours_by(searched, descriptions_of(searched), queries, CUTOFF, artists)
+    return Run(SYSTEM, {query: tuple(one.identifier for one in found) for query, found in near.items()})
 
 
 def _only_ours(runs: Path) -> bool:

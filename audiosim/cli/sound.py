@@ -58,6 +58,16 @@ def extract(
             show_default=False,
         ),
     ] = None,
+    embeddings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            metavar="NAME",
+            help="Also describe each recording by a vector: tonal, of librosa's chroma, tonnetz and contrast, or an "
+            "installed embedding; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     prune: Annotated[
         bool, typer.Option("--prune", help="First remove recordings whose file is gone; URLs stay.")
     ] = False,
@@ -87,17 +97,21 @@ def extract(
 
     With librosa's chroma: `audiosim extract my-demo/sounds -o chroma.index --frames mfcc,chroma`
 
-    With the embeddings of a network as a second description: `--vectors clap.npy`, the identifiers in clap.ids.
+    With harmony as a second description: `audiosim extract my-demo/sounds -o sounds.index --with tonal`
+
+    With the embeddings of a network, made elsewhere: `--vectors clap.npy`, the identifiers in clap.ids.
 
     On a cluster: `audiosim extract s3://bucket/music -o sounds.index --scheduler tcp://10.0.0.1:8786`
     """
     from audiosim.audio.index import extract as extract_sounds
     from audiosim.corpus.collection import SOUNDS
     from audiosim.corpus.sound_vectors import keep_vectors
-    from audiosim.plugins import find_frames, installed_frames, other_decoders
+    from audiosim.plugins import find_embedding, find_frames, installed_frames, other_decoders
     from audiosim.relevance.evidence_effects import prepare_closeness
+    from audiosim.sound_functions import embed
 
     need("sound", "describing sound")
+    chosen = [find_embedding(name).name for name in embeddings or ()]
     start = time.monotonic()
     with progress("extracting") as show:
         found = extract_sounds(
@@ -110,15 +124,16 @@ def extract(
             prune=prune,
             decoders=other_decoders(),
         )
+    lost = embed(index, chosen, jobs=jobs, scheduler=scheduler) if chosen and found.ids else ()
     kept = keep_vectors(index, vectors, found.ids) if vectors else ()
     if index.name == SOUNDS:
         prepare_closeness(index.parent)
-    _name_failed(found.failed)
+    _name_failed([*found.failed, *lost])
     for piece in kept:
         lacking = sum(name not in set(map(str, piece.keys)) for name in found.ids)
         if lacking:
             sys.stderr.write(f"audiosim: {piece.source}: {lacking} of {len(found.ids)} recordings have no vector\n")
-    failed = [{"path": _encodable(failure.path), "error": failure.error} for failure in found.failed]
+    failed = [{"path": _encodable(failure.path), "error": failure.error} for failure in (*found.failed, *lost)]
     result = {"done": len(found.ids), "failed": failed, "seconds": round(time.monotonic() - start, 3)}
     print_result(form, result, failed, lambda: extraction_view(result, index))
     if not found.ids:
@@ -172,8 +187,16 @@ def neighbours(
         typer.Option(
             metavar="NAMES",
             help="Descriptions that count, joined by commas: gaussians, or levelled, which leaves out how loud "
-            "recordings are, and the names of vectors beside the index; by the mean of their mutual proximities. Not "
-            "given: gaussians and all vectors.",
+            "recordings are, and the names of vectors beside the index; by the mean of their mutual proximities, "
+            "weighted as in gaussians=3,clap=1. Not given: gaussians and all vectors.",
+            show_default=False,
+        ),
+    ] = None,
+    judged: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="COLLECTION",
+            help="Learn the weights of the descriptions from the judgments of a collection.",
             show_default=False,
         ),
     ] = None,
@@ -206,15 +229,14 @@ def neighbours(
 
     In shards: `audiosim neighbours shards/*.index -o nearest.trec`
     """
-    from audiosim.file_functions import neighbours as find_neighbours
+    from audiosim.sound_functions import neighbours as find_neighbours
 
     if like and (queries or not_same_artist):
         raise typer.BadParameter("--queries and --not-same-artist are about recordings of the index, not --like")
-    names = None if by is None else [name.strip() for name in by.split(",")]
     kind: Divergence = "kl" if divergence is DivergenceName.kl else "js"
     found = find_neighbours(
-        indexes, count, system, like, queries, not_same_artist, output, by=names, divergence=kind,
-        mutual_proximity=mutual_proximity, scheduler=scheduler,
+        indexes, count, system, like, queries, not_same_artist, output, by=_weighted(by),
+        judged=judged, divergence=kind, mutual_proximity=mutual_proximity, scheduler=scheduler,
     )  # fmt: skip
     _name_failed(found.failed)
     if output is None and form is Format.table and not like:
@@ -222,6 +244,19 @@ def neighbours(
     elif output is None:
         rows = found.rows()
         print_result(form, rows, rows, lambda: rows_view(rows))
+
+
+def _weighted(by: str | None) -> dict[str, float] | None:
+    """Descriptions with their weights, as written in `--by`; 1 where none is."""
+    if by is None:
+        return None
+    found = {}
+    for name, _, weight in (part.partition("=") for part in by.split(",")):
+        try:
+            found[name.strip()] = float(weight or 1)
+        except ValueError:
+            raise typer.BadParameter(f"expected a number as the weight of {name.strip()}, got {weight}") from None
+    return found
 
 
 def _name_failed(failed: "Iterable[Failure]") -> None:
@@ -242,6 +277,15 @@ def init(
     jobs: Annotated[
         int | None, typer.Option("-j", "--jobs", help="Worker processes; one per core if not given.", min=1)
     ] = None,
+    embeddings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            metavar="NAME",
+            help="Also describe each recording by a vector, as `audiosim extract --with` does; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     form: As = Format.table,
 ) -> None:
     """Turn a music folder into a collection: read its tags, index its sound, and draw a first sample of queries.
@@ -253,9 +297,9 @@ def init(
 
     Example: `audiosim init my-demo/sounds -o campaign/`
     """
-    from audiosim.file_functions import init as init_collection
+    from audiosim.sound_functions import init as init_collection
 
-    made = init_collection(folder, collection, queries=queries, seed=seed, jobs=jobs)
+    made = init_collection(folder, collection, queries=queries, seed=seed, jobs=jobs, by=embeddings or ())
     _name_failed(made.failed)
     result = made.to_dict()
     result["failed"] = [{"path": _encodable(failure.path), "error": failure.error} for failure in made.failed]

@@ -1,18 +1,30 @@
 """Vectors that describe the recordings of an index beside its Gaussians: in its folder, vectors/NAME.npz for each kind.
 
-Each is a piece of evidence, as in the folder `evidence/` of a collection, and says that it is of sound.
+Each is a piece of evidence, as in the folder `evidence/` of a collection, and says that it is of sound. Where audiosim
+made the vectors, with an embedding of that name, the file says of which files, so that it knows those that changed.
 """
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 
+import numpy as np
+
+from audiosim.arrays import Integers
+from audiosim.corpus.array_files import read_npz
 from audiosim.corpus.evidence_files import VECTORS, Evidence, packed, read_pieces
 from audiosim.corpus.lines import write_texts
 from audiosim.errors import InputError
 
 GAUSSIANS = "gaussians"  # name of the description that every recording of an index has
 LEVELLED = "levelled"  # of the same without how loud recordings are
+FILES = "files"  # array in a file of vectors: size in bytes and time of change of the file of each recording
+
+
+def vectors_path(index: Path, name: str) -> Path:
+    """File of the vectors of a name beside an index."""
+    return index / VECTORS / f"{name}.npz"
 
 
 def keep_vectors(index: Path, paths: Iterable[Path], recordings: Collection[str]) -> tuple[Evidence, ...]:
@@ -31,8 +43,31 @@ def keep_vectors(index: Path, paths: Iterable[Path], recordings: Collection[str]
                 f"{piece.source}: the index knows none of its {len(piece.keys)} recordings, such as {piece.keys[0]}"
             )
     (index / VECTORS).mkdir(exist_ok=True)
-    write_texts({index / VECTORS / f"{piece.name}.npz": packed(piece) for piece in pieces})
+    write_texts({vectors_path(index, piece.name): packed(piece) for piece in pieces})
     return pieces
+
+
+def keep_embedded(index: Path, piece: Evidence, files: Integers) -> None:
+    """Keep vectors that an embedding of their name has made, in place of those that are there.
+
+    files  (k, 2) size in bytes and time of change of the file of each recording
+    """
+    (index / VECTORS).mkdir(exist_ok=True)
+    packed_files = BytesIO(packed(replace(piece, of_sound=True)))
+    with np.load(packed_files) as arrays:
+        every = {**arrays, FILES: files}
+    file = BytesIO()
+    np.savez(file, allow_pickle=False, **every)
+    write_texts({vectors_path(index, piece.name): file.getvalue()})
+
+
+def embedded_files(index: Path, name: str) -> Integers | None:
+    """(k, 2) sizes and times of change of the files that vectors were made of; None where others made them."""
+    path = vectors_path(index, name)
+    if not path.exists():
+        return None
+    arrays, _ = read_npz(path, {FILES})
+    return arrays[FILES].astype(np.int64).reshape(-1, 2) if FILES in arrays else None
 
 
 def _vectors(piece: Evidence) -> Evidence:

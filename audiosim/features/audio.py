@@ -14,6 +14,7 @@ import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import UNKNOWN, Pool
+from audiosim.features.angles import angles_of
 from audiosim.features.feature import Feature, once_per_pool
 from audiosim.features.neighbourhood import Neighbourhood
 from audiosim.features.systems import ratio_or_nan
@@ -76,6 +77,18 @@ def neighbourhood_of(pool: Pool) -> Neighbourhood | None:
 @once_per_pool
 def query_proximity(pool: Pool) -> Array:
     """qSIM: how close the document is to the query, as a rank within the index, in [0, 1].
+
+    The mean over the descriptions that both have: Gaussians of an index (`gaussian_proximity`), and vectors of sound.
+    NaN where they have none.
+    """
+    vectors = [angles_of(pool, piece).to_query(pool) for piece in pool.evidence if piece.of_sound]
+    found = np.stack([gaussian_proximity(pool), *vectors])
+    return ratio_or_nan(np.nansum(found, axis=0), (~np.isnan(found)).sum(axis=0).astype(float))
+
+
+@once_per_pool
+def gaussian_proximity(pool: Pool) -> Array:
+    """Closeness of the document to the query by the Gaussians of an index, as a rank within it, in [0, 1].
 
     The mutual proximity of both by the Jensen-Shannon divergence of their Gaussians, see `Neighbourhood`. 1: each is
     the other's nearest, or they are the same; 0: nothing is farther from both. NaN where the document or the query has

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from audiosim.arrays import Array, Booleans, Integers
+from audiosim.arrays import Array, Booleans
 from audiosim.corpus.evidence_files import Evidence
-from audiosim.corpus.pool import UNKNOWN, Pool
-from audiosim.features.audio import query_proximity, sounds_of
+from audiosim.corpus.pool import Pool
+from audiosim.features.angles import angles_of
+from audiosim.features.audio import gaussian_proximity, sounds_of
 from audiosim.features.feature import once_per_pool
-from audiosim.features.neighbourhood import REFERENCES, SHAPE, references_among
+from audiosim.features.neighbourhood import REFERENCES
 from audiosim.features.systems import ratio_or_nan
-from audiosim.stats.proximity import mutual_proximity
 
 SOUND_EVIDENCE = "sound"
 ALIKE = 1e-9  # standard deviation of what is the same everywhere
@@ -71,7 +71,7 @@ def standard_column(pool: Pool, name: str, values: Array) -> Column | None:
 
 def _sound(pool: Pool) -> Array:
     sounds = sounds_of(pool)
-    return _nearness(query_proximity(pool), 1 if sounds is None else min(REFERENCES, sounds.settled))
+    return _nearness(gaussian_proximity(pool), 1 if sounds is None else min(REFERENCES, sounds.settled))
 
 
 def _nearness(proximity: Array, references: int) -> Array:
@@ -105,62 +105,3 @@ def normal_scores(numbers: Array, counted: Booleans) -> Array:
     below = (np.searchsorted(others, numbers, "left") + np.searchsorted(others, numbers, "right")) / 2
     share = np.clip(below, 0.5, len(others) - 0.5) / len(others)
     return np.where(np.isnan(numbers), np.nan, ndtri(share))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Angles:
-    """The documents of a pool among all that a piece of evidence has vectors of.
-
-    vectors     (k, d) of length 1
-    references  (r,) places: all, or REFERENCES of them drawn once
-    document    (n,) place of each pair's document, UNKNOWN where it has no vector
-    query       (q,) place of each query's own document, UNKNOWN where it has none
-    """
-
-    vectors: Array
-    references: Integers
-    document: Integers
-    query: Integers
-
-    def proximity(self, one: int, others: Integers) -> Array:
-        """(m,) mutual proximity, by the angle between vectors, of a place and others; see `stats.proximity`."""
-        chosen = self.vectors[others]
-        distances, far = 1 - chosen @ self.vectors[one], self.vectors[self.references]
-        counted = (self.references != others[:, None]) & (self.references != one)
-        near = mutual_proximity(distances, 1 - far @ self.vectors[one], 1 - chosen @ far.T, counted)
-        near[others == one] = 1.0
-        return near
-
-    def to_query(self, pool: Pool) -> Array:
-        """(n,) proximity of each pair's document to its query; NaN where either has no vector."""
-        found = np.full(len(pool.pairs), np.nan)
-        for code in np.flatnonzero(self.query != UNKNOWN):
-            rows = np.flatnonzero((pool.query == code) & (self.document != UNKNOWN))
-            if len(rows):
-                found[rows] = self.proximity(int(self.query[code]), self.document[rows])
-        return found
-
-    def likeness(self, rows: Integers) -> Array:
-        """(m, m) how alike the documents of some pairs are, as `features.audio.closeness` has it of sounds."""
-        near = np.eye(len(rows))
-        some = np.flatnonzero(self.document[rows] != UNKNOWN)
-        if len(some) > 1:
-            places = self.document[rows[some]]
-            found = np.array([self.proximity(int(place), places) for place in places])
-            near[np.ix_(some, some)] = np.nan_to_num((found + found.T) / 2) ** SHAPE
-            near[some, some] = 1.0
-        return near
-
-
-def angles_of(pool: Pool, piece: Evidence) -> Angles:
-    """Vectors of a piece of evidence, and the vector of each document."""
-    places = {key: place for place, key in enumerate(piece.keys)}
-    vectors = piece.values / np.abs(piece.values).max(
-        axis=1, keepdims=True
-    )  # squares of these neither over- nor underflow
-    return Angles(
-        vectors / np.linalg.norm(vectors, axis=1, keepdims=True),
-        references_among(len(piece.keys)),
-        np.array([places.get(pair.document, UNKNOWN) for pair in pool.pairs], dtype=np.int64),
-        np.array([places.get(document, UNKNOWN) for document in pool.query_documents], dtype=np.int64),
-    )

@@ -1,4 +1,7 @@
 from .decoder_contract import check_decoder as check_decoder
+from .embedding_contract import check_embedding as check_embedding
+from .embedding_contract import find_embedding as find_embedding
+from .embedding_contract import known_embeddings as known_embeddings
 from .estimator_contract import check_estimator as check_estimator
 from .evidence_contract import check_evidence_kind as check_evidence_kind
 from .feature_contract import check_feature as check_feature

@@ -22,6 +22,7 @@ from audiosim.errors import AudiosimError, InputError
 from audiosim.expected.estimation import ExpectedScores, expected_scores
 from audiosim.measures.measure import parse_measure
 from audiosim.plugins.decoder_contract import check_decoder
+from audiosim.plugins.embedding_contract import EMBEDDING_POINT, check_embedding
 from audiosim.plugins.estimator_contract import check_estimator
 from audiosim.plugins.evidence_contract import check_evidence_kind
 from audiosim.plugins.feature_contract import check_feature
@@ -76,6 +77,7 @@ CHECKS: tuple[tuple[ExtensionPoint[Any], Check], ...] = (
     (EVIDENCE_POINT, lambda kind, _, rng: check_evidence_kind(kind, demo_pool(), larger_pool())),
     (DECODER_POINT, lambda decoder, text, rng: check_decoder(decoder, Path(text) if text else None, rng)),
     (DESCRIPTOR_POINT, lambda descriptor, _, rng: check_descriptor(descriptor)),
+    (EMBEDDING_POINT, lambda embedding, _, rng: check_embedding(embedding, rng)),
     (SELECTION_RULE_POINT, lambda factory, _, rng: check_selection_rule(factory, demo_scores(), rng)),
     (
         STOPPING_RULE_POINT,

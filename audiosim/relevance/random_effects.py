@@ -20,8 +20,8 @@ from scipy import sparse
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.evidence_files import Evidence
 from audiosim.corpus.pool import UNKNOWN, Pool
+from audiosim.features.angles import angles_of
 from audiosim.features.audio import keep_closeness, likeness
-from audiosim.features.evidence import angles_of
 from audiosim.relevance.consensus import bands
 from audiosim.stats.block_kernels import Cosines, SameCode
 from audiosim.stats.layout import Kernels, Layout

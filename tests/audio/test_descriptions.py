@@ -7,10 +7,11 @@ import soundfile
 from audiosim.audio.descriptions import descriptions_of, neighbours_by
 from audiosim.audio.index import AudioIndex, extract
 from audiosim.audio.parameters import PLAIN, Parameters
+from audiosim.audio.searched import Searched
 from audiosim.corpus.evidence_files import Evidence, read_vectors
 from audiosim.corpus.sound_vectors import keep_vectors
 from audiosim.errors import InputError
-from audiosim.file_functions import neighbours
+from audiosim.sound_functions import neighbours
 from audiosim.stats.gaussian import Gaussian
 from audiosim.stats.jensen_shannon import jensen_shannon_divergence
 
@@ -45,14 +46,14 @@ def proximity_in_full(divergences):
 
 
 def test_neighbours_go_by_the_mean_of_the_proximities_of_both_descriptions(folder):
-    index = AudioIndex.load(folder)
+    index, searched = AudioIndex.load(folder), Searched.load([folder])
     by_sound = proximity_in_full(jensen_shannon_divergence(index.rows, None, index.parameters.dimension))
     vectors = np.load(folder.parent / "net.npy")
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     by_vector = np.full((N, N), np.nan)
     by_vector[: N - WITHOUT, : N - WITHOUT] = proximity_in_full(1 - unit @ unit.T)
     expected = np.nanmean([by_sound, by_vector], axis=0)
-    found = neighbours_by(index, descriptions_of(index), None, 5)
+    found = neighbours_by(searched, descriptions_of(searched), None, 5)
     for place in range(N):
         close = np.delete(expected[place], place)
         np.testing.assert_allclose([one.proximity for one in found[f"r{place}"]], np.sort(close)[::-1][:5], atol=1e-12)
@@ -61,29 +62,29 @@ def test_neighbours_go_by_the_mean_of_the_proximities_of_both_descriptions(folde
 
 
 def test_a_description_alone_can_be_asked_for(folder):
-    index = AudioIndex.load(folder)
-    by_sound = neighbours_by(index, descriptions_of(index, ["gaussians"]), ["r0"], 5)["r0"]
+    index, searched = AudioIndex.load(folder), Searched.load([folder])
+    by_sound = neighbours_by(searched, descriptions_of(searched, ["gaussians"]), ["r0"], 5)["r0"]
     assert [one.identifier for one in by_sound] == [one.identifier for one in index.neighbours(["r0"], 5)["r0"]]
-    (net,) = descriptions_of(index, ["net"])
+    (net,) = descriptions_of(searched, ["net"])
     assert net.divergence(np.array([0]), np.array([0, 1])).tolist()[0][0] == 0
-    near = neighbours_by(index, [net], ["r0", f"r{N - 1}"], N)
+    near = neighbours_by(searched, [net], ["r0", f"r{N - 1}"], N)
     assert {one.identifier for one in near["r0"]} == {f"r{place}" for place in range(1, N - WITHOUT)}
     assert near[f"r{N - 1}"] == (), "without a vector nothing is near"
     with pytest.raises(InputError, match=r"no description 'nut', expected one of gaussians, levelled, net"):
-        descriptions_of(index, ["nut"])
+        descriptions_of(searched, ["nut"])
 
 
 def test_a_weight_of_almost_nothing_leaves_the_other_description(folder):
-    index = AudioIndex.load(folder)
-    both = neighbours_by(index, descriptions_of(index), ["r3"], 5, weights=[1.0, 1e-9])["r3"]
-    alone = neighbours_by(index, descriptions_of(index, ["gaussians"]), ["r3"], 5)["r3"]
+    searched = Searched.load([folder])
+    both = neighbours_by(searched, descriptions_of(searched), ["r3"], 5, weights=[1.0, 1e-9])["r3"]
+    alone = neighbours_by(searched, descriptions_of(searched, ["gaussians"]), ["r3"], 5)["r3"]
     np.testing.assert_allclose([one.proximity for one in both], [one.proximity for one in alone], atol=1e-8)
 
 
 def test_recordings_by_the_artist_are_left_out(folder):
-    index = AudioIndex.load(folder)
+    searched = Searched.load([folder])
     artists = {"r0": "A", **{f"r{place}": "A" for place in range(20)}}
-    near = neighbours_by(index, descriptions_of(index), ["r0", "r39"], N, artists)
+    near = neighbours_by(searched, descriptions_of(searched), ["r0", "r39"], N, artists)
     assert {int(one.identifier[1:]) for one in near["r0"]} == set(range(20, N))
     assert len(near["r39"]) == N - 1
 
@@ -97,7 +98,7 @@ def test_the_command_takes_all_that_the_index_has(folder, run):
     assert alone != out
     code, _, err = run("neighbours", folder, "--by", "net", "--divergence", "kl")
     assert code == 1
-    assert "several descriptions are compared in one index" in err
+    assert "several descriptions are compared in this process, by Jensen-Shannon" in err
 
 
 def test_vectors_that_fit_no_recording_are_refused(folder, tmp_path):
@@ -115,15 +116,15 @@ def test_how_loud_a_recording_is_does_not_matter_where_it_is_levelled(tmp_path, 
     for name, samples in (("soft", 0.1 * music(5)), ("loud", music(5)), ("other", music(5, seed=1))):
         soundfile.write(tmp_path / f"{name}.wav", samples, 22_050, subtype="FLOAT")
     extract(tmp_path, into=tmp_path / "index")
-    index = AudioIndex.load(tmp_path / "index")
+    index, searched = AudioIndex.load(tmp_path / "index"), Searched.load([tmp_path / "index"])
     soft, loud, other = index.positions(["soft", "loud", "other"])
-    plain, levelled = descriptions_of(index, ["gaussians", "levelled"])
+    plain, levelled = descriptions_of(searched, ["gaussians", "levelled"])
     assert plain.divergence(np.array([soft]), np.array([loud]))[0, 0] > 0.1
     assert levelled.divergence(np.array([soft]), np.array([loud]))[0, 0] < 1e-5
     assert levelled.divergence(np.array([soft]), np.array([other]))[0, 0] > 0.1
     without = extract(tmp_path, parameters=Parameters(first=False))
     with pytest.raises(InputError, match="levelled needs the first coefficient of MFCC, found frames from mfcc 1 on"):
-        descriptions_of(without, ["levelled"])
+        descriptions_of(Searched((without,)), ["levelled"])
 
 
 def test_vectors_of_an_index_are_evidence_of_sound(folder):

@@ -103,7 +103,7 @@ def test_proximity_is_what_a_double_loop_counts_however_much_is_held_at_a_time(s
     assert 0 < np.isnan(expected).sum() < len(expected)
     monkeypatch.setattr(neighbourhood, "_MEMORIES", OrderedDict())
     monkeypatch.setattr(audio, "neighbourhood_of", audio.neighbourhood_of.__wrapped__)
-    np.testing.assert_allclose(audio.query_proximity.__wrapped__(sounding), expected, rtol=1e-12)
+    np.testing.assert_allclose(audio.gaussian_proximity.__wrapped__(sounding), expected, rtol=1e-12)
 
 
 def test_of_a_large_index_proximity_refers_to_some_recordings_drawn_once(tmp_path, monkeypatch):

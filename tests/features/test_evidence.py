@@ -10,7 +10,9 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.evidence_files import Evidence
 from audiosim.corpus.model import FINE, Pair, Run
 from audiosim.corpus.pool import build_pool
-from audiosim.features.evidence import angles_of, user_columns
+from audiosim.features.angles import angles_of
+from audiosim.features.audio import query_proximity
+from audiosim.features.evidence import user_columns
 
 DOCUMENTS = [f"d{number}" for number in range(12)]
 
@@ -96,3 +98,17 @@ def test_pairs_that_no_system_retrieved_change_no_column(collection):
         before, after = column(known), column(known, *more)
         np.testing.assert_allclose(after.values[: len(before.values)], before.values, atol=1e-12)
         assert after.known.all()
+
+
+def test_closeness_to_the_query_is_the_mean_over_vectors_of_sound(collection):
+    rng = np.random.default_rng(4)
+    pieces = [
+        Evidence("clap", "document", tuple(DOCUMENTS), rng.normal(size=(12, 3)), of_sound=True),
+        Evidence("mert", "document", tuple(DOCUMENTS[:6]), rng.normal(size=(6, 5)), of_sound=True),
+        Evidence("lyrics", "document", tuple(DOCUMENTS), rng.normal(size=(12, 3))),
+    ]
+    pool = build_pool(replace(collection, evidence=tuple(pieces)))
+    each = [angles_of(pool, piece).to_query(pool) for piece in pieces[:2]]
+    both = ~np.isnan(each[1])
+    assert 0 < both.sum() < len(both)
+    np.testing.assert_allclose(query_proximity(pool), np.where(both, np.nansum(each, axis=0) / 2, each[0]))

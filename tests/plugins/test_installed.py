@@ -132,7 +132,8 @@ def test_where_nothing_is_installed_the_check_says_so(check):
         0,
         [
             "no other package has installed anything: "
-            "estimator, measure, feature, kind of evidence, decoder, descriptor, selection rule, stopping rule, peer"
+            "estimator, measure, feature, kind of evidence, decoder, descriptor, embedding, "
+            "selection rule, stopping rule, peer"
         ],
     )
 

@@ -14,8 +14,10 @@ from pathlib import Path
 import httpx
 import numpy as np
 import pytest
+import soundfile
 
 from audiosim.audio.index import AudioIndex
+from audiosim.corpus.evidence_files import read_vectors
 from audiosim.features import registry
 from audiosim.plugins import load_evidence_kinds
 from audiosim.relevance import evidence_registry
@@ -213,6 +215,23 @@ def test_the_decoder_of_another_package_opens_its_files_in_workers_too(command, 
 
 
 @pytest.mark.slow
+def test_the_embedding_of_another_package_is_a_second_description(command, tmp_path):
+    rng, time = np.random.default_rng(0), np.arange(22_050 * 5) / 22_050
+    (tmp_path / "sounds").mkdir()
+    for beats_per_s in (2, 3, 5):
+        pulse = np.exp(-20 * (time * beats_per_s % 1)) * rng.standard_normal(len(time))
+        soundfile.write(tmp_path / f"sounds/{beats_per_s}.wav", 0.2 * pulse, 22_050)
+    written = ["extract", tmp_path / "sounds", "-o", tmp_path / "index", "--with", "rhythm", "--format", "json"]
+    assert parsed(command("audiosim", *written))["failed"] == []
+    (piece,) = read_vectors(tmp_path / "index")
+    assert piece.name == "rhythm"
+    # Onsets of two a second recur after half a second, the fifth lag; of five a second after .2 s.
+    of = dict(zip(piece.keys, piece.values, strict=True))
+    assert np.argmax(of["2"][:9]) == 4
+    assert np.argmax(of["5"][:3]) == 1
+
+
+@pytest.mark.slow
 def test_the_selection_rule_and_the_stopping_rule_of_another_package_are_followed(here):
     options = ["--judgments", TRUTH, "--selection-rule", "even", "--stopping-rule", "winner=0.8", "--format", "json"]
     found = parsed(here("simulate", DEMO, *options))
@@ -238,6 +257,7 @@ def test_all_are_checked_by_one_command(command):
         "feature fTOP of audiosim-sample keeps its contract",
         "kind of evidence shelf of audiosim-sample keeps its contract",
         "decoder au of audiosim-sample keeps its contract",
+        "embedding rhythm of audiosim-sample keeps its contract",
         "selection rule even of audiosim-sample keeps its contract",
         "stopping rule winner of audiosim-sample keeps its contract",
         "peer firsts of audiosim-sample keeps its contract",
@@ -248,7 +268,7 @@ def test_all_are_checked_by_one_command(command):
 def test_a_name_that_cannot_be_checked_is_one_line(command):
     code, out, err = command("audiosim.plugins", "nobody")
     assert (code, out) == (1, "")
-    others = "sample, HIT, fTOP, shelf, au, even, winner, firsts"
+    others = "sample, HIT, fTOP, shelf, au, rhythm, even, winner, firsts"
     assert err == f"audiosim: nothing is called 'nobody'; other packages have installed {others}\n"
 
 

@@ -1,0 +1,190 @@
+"""The recordings of an index -> vectors beside it, by an embedding: what changed is read again, a kill costs little."""
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audiosim.arrays import Array
+from audiosim.audio import decode
+from audiosim.audio.decode import Reader
+from audiosim.audio.decoder import Decoder
+from audiosim.audio.describe import LIMIT_S, LIMIT_S_PER_BYTE, Failure, opened_sound
+from audiosim.audio.embedding import Embedding
+from audiosim.audio.index import AudioIndex, ShowProgress
+from audiosim.audio.index_store import Recording
+from audiosim.audio.remote import is_url
+from audiosim.cluster import dask_cluster, workers
+from audiosim.corpus.evidence_files import Evidence, read_pieces
+from audiosim.corpus.sound_vectors import embedded_files, keep_embedded, vectors_path
+from audiosim.errors import InputError, SoundError, one_line
+from audiosim.extras import need
+
+SAVED, SAVED_SHARE = 200, 0.05  # vectors, and share of those there already, after which a file is written anew
+
+
+class Embedded(NamedTuple):
+    """A recording and its vector, in single precision."""
+
+    recording: Recording
+    vector: NDArray[np.float32]
+
+
+def embed_index(
+    folder: str | Path,
+    embedding: Embedding,
+    n_jobs: int | None = None,
+    *,
+    decoders: Sequence[Decoder] = (),
+    progress: ShowProgress | None = None,
+    scheduler: str | None = None,
+) -> tuple[Failure, ...]:
+    """Keep a vector for each recording of an index that is heard; the result says which have none, and why.
+
+    folder     of the index
+    n_jobs     worker processes, as for `extract`; each loads the function for itself
+    decoders   of kinds of file that audiosim does not open itself
+    progress   called with the numbers of recordings done (those known already too), failed, and in all
+    scheduler  address of a Dask cluster that does the work instead
+
+    A recording is described anew where its file is not that of its vector. What is done survives an interruption, but
+    for the last 200 vectors or twentieth.
+    """
+    need("sound", "describing sound")
+    index = AudioIndex.load(folder)
+    heard = [recording for recording in index.recordings if not recording.silent]
+    kept = _kept(Path(folder), embedding.name, heard)
+    todo = [recording for recording in heard if recording.identifier not in kept]
+    failed: list[Failure] = []
+    new, report = 0, progress or _unwatched
+    report(len(kept), 0, len(heard))
+    with closing(embed_all(todo, embedding, n_jobs, decoders=decoders, scheduler=scheduler)) as outcomes:
+        for outcome in outcomes:
+            if isinstance(outcome, Failure):
+                failed.append(outcome)
+            else:
+                kept[outcome.recording.identifier], new = outcome, new + 1
+                if new > max(SAVED, SAVED_SHARE * len(kept)):
+                    _keep(Path(folder), embedding.name, kept.values())
+                    new = 0
+            report(len(kept), len(failed), len(heard))
+    _keep(Path(folder), embedding.name, kept.values())
+    return tuple(failed)
+
+
+def _kept(folder: Path, name: str, recordings: Iterable[Recording]) -> dict[str, Embedded]:
+    """Vectors that are there of files as they are now."""
+    files = embedded_files(folder, name)
+    if files is None:
+        return {}
+    (piece,) = read_pieces(vectors_path(folder, name))
+    places = {str(key): place for place, key in enumerate(piece.keys)}
+    return {
+        one.identifier: Embedded(one, piece.values[place].astype(np.float32))
+        for one in recordings
+        if (place := places.get(one.identifier)) is not None and tuple(files[place]) == (one.size_bytes, one.mtime_ns)
+    }
+
+
+def _keep(folder: Path, name: str, kept: Iterable[Embedded]) -> None:
+    every = list(kept)
+    if not every:
+        return
+    vectors = np.array([one.vector for one in every], dtype=np.float64)
+    files = np.array([(one.recording.size_bytes, one.recording.mtime_ns) for one in every], dtype=np.int64)
+    names = tuple(one.recording.identifier for one in every)
+    keep_embedded(folder, Evidence(name, "document", names, vectors), files)
+
+
+def embed_all(
+    recordings: Sequence[Recording],
+    embedding: Embedding,
+    n_jobs: int | None = None,
+    *,
+    decoders: Sequence[Decoder] = (),
+    scheduler: str | None = None,
+) -> Generator[Embedded | Failure, None, None]:
+    """The vector of each recording, or why it has none, in their order; see `describe.describe_all`."""
+    read = Reader(rate_hz=embedding.rate_hz, decoders=tuple(decoders))
+    if not recordings:
+        return
+    if n_jobs is None and scheduler is None:
+        yield from (embed_file(one, embedding, read) for one in recordings)
+        return
+    import joblib
+
+    portable = replace(embedding, function=joblib.wrap_non_picklable_objects(embedding.function))
+    work = partial(embed_file, embedding=portable, read=read)
+    if scheduler is not None:
+        elsewhere = partial(_elsewhere, work, str(Path.cwd()))
+        yield from dask_cluster.spread_on_cluster(elsewhere, recordings, scheduler, _limit_s, _lost)
+        return
+    count = joblib.effective_n_jobs(n_jobs)
+    yield from workers.spread_on_workers(work, recordings, count, _limit_s, _lost, partial(_prepare, portable))
+
+
+def embed_file(recording: Recording, embedding: Embedding, read: Reader) -> Embedded | Failure:
+    """The vector of one file, or why there is none."""
+    place = recording.path
+    try:
+        with opened_sound(place) as path:
+            place = str(path)
+            signal = read(path)
+            vector = embedding.vector(signal.samples)
+    except (SoundError, InputError) as error:
+        return Failure(recording.path, str(error).removeprefix(f"{place}: "))
+    except Exception as error:  # it is another's code, so it may raise anything
+        return Failure(recording.path, f"embedding {embedding.name} fails: {one_line(error)}")
+    if not vector.any():
+        return Failure(recording.path, f"embedding {embedding.name} gives a vector of length 0")
+    return Embedded(recording, vector.astype(np.float32))
+
+
+def vectors_of(sounds: AudioIndex, embedding: Embedding, decoders: Sequence[Decoder] = ()) -> Array:
+    """(n, d) vectors of recordings, zeros where there is none.
+
+    sounds  described just now, such as a clip to search by
+    """
+    found = list(embed_all(list(sounds.recordings), embedding, decoders=decoders))
+    known = [one.vector for one in found if isinstance(one, Embedded)]
+    nothing = np.zeros(len(known[0]) if known else 1)
+    return np.array([one.vector if isinstance(one, Embedded) else nothing for one in found], dtype=np.float64)
+
+
+def _prepare(embedding: Embedding) -> None:
+    """Load what a function loads when it is first called."""
+    decode.load_libraries()
+    time = np.arange(embedding.rate_hz, dtype=np.float32) / embedding.rate_hz
+    try:
+        embedding.vector(np.sin(np.float32(1e4) * time * time).astype(np.float32))
+    except Exception:  # what is wrong with it each file will say
+        return
+
+
+def _elsewhere(
+    work: Callable[[Recording], Embedded | Failure], folder: str, recording: Recording
+) -> Embedded | Failure:
+    """Embed a file whose path is relative to a folder, which need not be the worker's current one."""
+    if is_url(recording.path):
+        return work(recording)
+    outcome = work(replace(recording, path=str(Path(folder, recording.path))))
+    if isinstance(outcome, Failure):
+        return Failure(recording.path, outcome.error)
+    return Embedded(recording, outcome.vector)
+
+
+def _limit_s(recording: Recording) -> float:
+    return LIMIT_S + LIMIT_S_PER_BYTE * recording.size_bytes
+
+
+def _lost(recording: Recording, why: str) -> Failure:
+    return Failure(recording.path, f"describing it {why}")
+
+
+def _unwatched(done: int, failed: int, total: int) -> None:
+    """Nobody watches."""

@@ -1,0 +1,68 @@
+"""Embeddings: a vector for each recording, by a network or by any function of samples."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.audio.decode import RATE_HZ
+from audiosim.audio.gathering import Samples
+from audiosim.corpus.evidence_files import PIECE_NAME, RESERVED
+from audiosim.corpus.sound_vectors import GAUSSIANS, LEVELLED
+from audiosim.errors import InputError
+
+Embed = Callable[..., Array]  # called with y=samples, sr=rate_hz, gives (d,), or (d, frames)
+MOST_NUMBERS = 4096  # in a vector
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """A description of recordings by vectors that are compared by their angle.
+
+    name      of it: letters, digits, - and _, beginning with a letter
+    function  y=(n,) float32, sr=rate in Hz -> (d,); or (d, frames), of which the mean over the frames is taken
+    rate_hz   of the samples that the function gets
+
+    Entry-point group `audiosim.embeddings`; contract: `audiosim.plugins.check_embedding`.
+    """
+
+    name: str
+    function: Embed = field(repr=False)
+    rate_hz: int = RATE_HZ
+
+    def __post_init__(self) -> None:
+        if not PIECE_NAME.fullmatch(self.name) or self.name in (*RESERVED, GAUSSIANS, LEVELLED):
+            taken = ", ".join((*RESERVED, GAUSSIANS, LEVELLED))
+            raise InputError(
+                f"an embedding must have a name of letters, digits, - and _ that begins with a letter and is none of "
+                f"{taken}, got {self.name!r}"
+            )
+        if type(self.rate_hz) is not int or self.rate_hz < 1:
+            raise InputError(f"embedding {self.name} must have a rate of at least 1 Hz, got {self.rate_hz!r}")
+
+    @classmethod
+    def of(cls, function: Embed, name: str | None = None) -> Self:
+        """A function of sound at 22,050 Hz as an embedding.
+
+        name  None: that of the function
+        """
+        return cls(name or str(getattr(function, "__name__", "")), function)
+
+    def vector(self, samples: Samples) -> Array:
+        """(d,) vector of some sound; an InputError where the function gives none.
+
+        samples  (n,) float32, at the embedding's rate
+        """
+        found = np.asarray(self.function(y=samples, sr=self.rate_hz), dtype=np.float64)
+        if found.ndim == 2:
+            found = found.mean(axis=1)
+        if found.ndim != 1 or not 1 <= len(found) <= MOST_NUMBERS:
+            raise InputError(
+                f"embedding {self.name} must give (d,) or (d, frames) numbers, d up to {MOST_NUMBERS:,}, "
+                f"got {found.shape}"
+            )
+        if not np.isfinite(found).all():
+            raise InputError(f"embedding {self.name} gives numbers that are not finite")
+        return found

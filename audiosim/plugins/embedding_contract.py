@@ -1,0 +1,89 @@
+"""Embeddings of sound that packages install, and the contract that they keep."""
+
+import numpy as np
+
+from audiosim.audio.embedding import Embedding
+from audiosim.audio.gathering import Samples
+from audiosim.audio.tonal import EMBEDDINGS
+from audiosim.corpus.evidence_files import RESERVED
+from audiosim.corpus.sound_vectors import GAUSSIANS, LEVELLED
+from audiosim.errors import InputError, one_line
+from audiosim.plugins.points import ExtensionPoint
+
+SECONDS = (3, 30)  # of the sounds that one is checked with
+SAME = 1e-5  # angle, as 1 - cosine, within which two vectors of the same sound must be
+
+
+def _accepted(loaded: object, name: str) -> Embedding:
+    if isinstance(loaded, Embedding):
+        return loaded
+    if not callable(loaded):
+        raise InputError("a function of y and sr, or an Embedding")
+    return Embedding.of(loaded, name)
+
+
+EMBEDDING_POINT: ExtensionPoint[Embedding] = ExtensionPoint(
+    "audiosim.embeddings", "embedding", lambda: EMBEDDINGS, _accepted, taken=frozenset((*RESERVED, GAUSSIANS, LEVELLED))
+)
+
+
+def find_embedding(name: str) -> Embedding:
+    """The embedding that `--with` names: one of audiosim's, or an installed one."""
+    return EMBEDDING_POINT.find(name)
+
+
+def known_embeddings() -> list[str]:
+    """Names of all embeddings that are installed, audiosim's first."""
+    return EMBEDDING_POINT.names()
+
+
+def check_embedding(embedding: Embedding, rng: np.random.Generator) -> None:
+    """See that an embedding keeps its contract; an InputError says what it does wrong.
+
+    Of any sound at its rate, short or long, it gives as many finite numbers, the same angle as often as it is asked,
+    and another angle for another sound; it leaves the samples as they are.
+    """
+    sizes, angles = [], []
+    for seconds in SECONDS:
+        samples = _sweep(seconds, embedding.rate_hz, rng)
+        first, second = (_vector(embedding, samples, f"{seconds} s of sound") for _ in range(2))
+        sizes.append(len(first))
+        angles.append(first)
+        if len(second) != len(first) or _angle_between(first, second) > SAME:
+            raise InputError(f"embedding {embedding.name} gives another vector the second time")
+    if len(set(sizes)) > 1:
+        raise InputError(
+            f"embedding {embedding.name} gives {sizes[0]} numbers of {SECONDS[0]} s and {sizes[1]} of {SECONDS[1]} s, "
+            f"expected as many of any sound"
+        )
+    if _angle_between(*angles) < np.finfo(float).eps:
+        raise InputError(f"embedding {embedding.name} gives the same of two different sounds")
+
+
+def _sweep(seconds: int, rate_hz: int, rng: np.random.Generator) -> Samples:
+    """A tone that rises over noise, other ones each time."""
+    time = np.arange(seconds * rate_hz) / rate_hz
+    pitch = rng.uniform(100, 400)
+    tone = np.sin(2 * np.pi * pitch * time * (1 + time / seconds))
+    return (0.3 * tone + 0.05 * rng.standard_normal(len(time))).astype(np.float32)
+
+
+def _vector(embedding: Embedding, samples: Samples, what: str) -> np.ndarray:
+    before = samples.copy()
+    try:
+        found = embedding.vector(samples)
+    except InputError:
+        raise
+    except Exception as error:  # it is another's code, so it may raise anything
+        raise InputError(f"embedding {embedding.name} fails on {what}: {one_line(error)}") from error
+    if not found.any():
+        raise InputError(f"embedding {embedding.name} gives a vector of length 0 of {what}")
+    if not np.array_equal(samples, before):
+        raise InputError(f"embedding {embedding.name} changes the samples")
+    return found
+
+
+def _angle_between(one: np.ndarray, other: np.ndarray) -> float:
+    if len(one) != len(other):
+        return 1.0
+    return float(1 - one @ other / (np.linalg.norm(one) * np.linalg.norm(other)))
