@@ -3,9 +3,9 @@
     python benchmarks/embeddings.py [FOLDER] [--with tonal]... [--seed 0]
 
 FOLDER has sound files and a documents.tsv with genres; a neighbour is right where it is of the query's genre. `--with`
-names an installed embedding. Weights are learned from the genres of half of the queries and used on the other half, and the
-other way round. Printed are the share of right ones among the nearest 1, 5 and 10, mean average precision, and the
-skewness of how often a recording is among ten, with bootstrap intervals over queries.
+names an installed embedding. Weights are learned from the genres of half of the queries and used on the other half,
+and the other way round. Printed are the share of right ones among the nearest 1, 5 and 10, mean average precision, and
+the skewness of how often a recording is among ten, with bootstrap intervals over queries.
 """
 
 import argparse
