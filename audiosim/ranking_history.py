@@ -285,7 +285,7 @@ def _in_campaign(url: str, collection: Collection, looks: int) -> Iterator[tuple
     made = {(one.event.pair, one.event.assessor, one.event.grade_on(collection.scale)) for one in records}
     given = [one for one in collection.judgments if (one.pair, one.assessor, one.grade) not in made]
     counting = Ledger(collection.scale, given)
-    changing = [one.number for one in records if counting.apply(one.number, one.event) is not None]
+    changing = [one.number for one in records if counting.apply(one.number, one.event)]
     wanted = {place and changing[place - 1] for place in _places(len(changing), looks)}
     ledger = Ledger(collection.scale, given)
     if 0 in wanted:

@@ -138,3 +138,16 @@ def test_a_history_is_tabled_and_told_in_one_line(collection):
     assert len(repr(found)) < 200
     assert len(found.to_frame()) == 2 * len(collection.runs)
     assert "<table" in found._repr_html_()
+
+
+def test_who_was_set_aside_counts_until_they_were(collection, tmp_path):
+    url = f"sqlite:///{tmp_path / 'campaign.db'}"
+    unjudged, (first, second, third) = replace(collection, judgments=()), collection.judgments[:3]
+    store = DatabaseStore(url, collection.identifier)
+    campaign = Campaign(unjudged, "uniform", "CG@5", store)
+    campaign.tell_all([replace(first, assessor="ann"), replace(second, assessor="bob"), replace(third, assessor="bob")])
+    campaign.pause()
+    campaign.set_aside("bob")
+    store.close()
+    found = audiosim.history(unjudged, judgments=url, looks=20, model="uniform")
+    assert [look.judged for look in found.looks] == [0, 1, 2, 3, 1]
