@@ -23,6 +23,7 @@ from audiosim.stats.threads import stay_on_one_thread
 from service.access import Access
 from service.arriving import Receiver
 from service.campaigns import Judging
+from service.cards import Cards
 from service.connections import Connection
 from service.document import SERVERS, TAGS, describe
 from service.exchange import ModelRoute, WireRoute
@@ -33,6 +34,7 @@ from service.logs import Form, request_log, start_logging
 from service.memory import keep_freed_memory
 from service.metrics import Metrics
 from service.observed import Observed
+from service.opened import KEEP_OPEN, CollectionSource
 from service.outlook import Outlooks
 from service.problems import answer_problems
 from service.routes import (
@@ -55,8 +57,8 @@ from service.routes import (
 )
 from service.routes import judging as judging_routes
 from service.routes.campaign_state import Followers
-from service.served import Served
 from service.shares import Shares
+from service.shelf import Served
 from service.starting import Starting
 
 LOG = logging.getLogger("service")
@@ -68,20 +70,23 @@ SWITCH_S = 0.001  # a thread computes until another gets its turn: whoever answe
 
 
 def create_app(
-    collections: Sequence[Collection],
+    collections: Sequence[Collection | CollectionSource],
     model: str | Mapping[str, str] | None = None,
     limits: Limits | None = None,
     judging: Judging | None = None,
     folders: Mapping[str, str | Path] | None = None,
     access: Access | None = None,
+    keep_open: int = KEEP_OPEN,
 ) -> FastAPI:
     """The service of some collections, each under its identifier, ready to answer.
 
+    collections  as loaded, or the sources that they are loaded from
     model    what predicts them, as in `--model`: one for all, or by identifier; joint where not given
     limits   how much it takes at a time
     judging  how their campaigns go; in memory if not given
     folders  where their sound files are, by identifier
     access   who may ask; everybody, from this machine alone, if not given
+    keep_open  as many collections at a time; of more, each is opened when it is first asked for
     """
     models = {one.identifier: model for one in collections} if isinstance(model, str) else model or {}
     app = FastAPI(
@@ -96,11 +101,12 @@ def create_app(
         servers=SERVERS,
         lifespan=_kept,
     )
-    served = app.state.served = Served(collections, models, judging, folders)
+    served = app.state.served = Served(collections, models, judging, folders, keep_open)
     app.state.access = Access() if access is None else access
     app.state.imports = ImportStore(None if judging is None else judging.database)
     app.state.outlooks = Outlooks()
-    app.state.keeper = Keeper(served, app.state.access, app.state.imports, app.state.outlooks)
+    cards = app.state.cards = Cards(served.collections)
+    app.state.keeper = Keeper(served, app.state.access, app.state.imports, app.state.outlooks, cards)
     app.state.receiver = Receiver(served)
     app.state.followers = Followers()
     app.state.shares = Shares()
@@ -109,7 +115,7 @@ def create_app(
     app.state.entrance = Entrance(app.state.access, limits)
     gate = app.state.gate = Gate(limits.at_work, limits.waiting)
     metrics = app.state.metrics = Metrics(
-        gate, lambda: {name: one.campaign.current_state for name, one in served.collections.items()}
+        gate, lambda: {name: one.campaign.current_state for name, one in served.collections.open.items()}
     )
     app.state.finished = [metrics.finished]
     app.add_middleware(Observed, app.state.finished, metrics.in_flight)
@@ -220,12 +226,14 @@ def run_server(
 
 def _greetings(app: FastAPI, listening: socket.socket) -> Iterator[tuple[int, str]]:
     """Lines for whoever starts a service: where it is, what was read how, what to think of; each with its level."""
-    served, access, root = app.state.served.collections, app.state.access, near(listening)
-    yield logging.INFO, f"serving {', '.join(served)} at {address(listening)}; Ctrl-C stops"
+    collections, access, root = app.state.served.collections, app.state.access, near(listening)
+    names, there = collections.names, collections.open
+    shown = ", ".join(names) if collections.fit else f"{len(names)} collections"
+    yield logging.INFO, f"serving {shown} at {address(listening)}; Ctrl-C stops"
     yield logging.INFO, f"start page: {root}/"
-    for name in map(quote, served):
+    for name in map(quote, names if collections.fit else ["COLLECTION"]):
         yield logging.INFO, f"assessors judge at {root}/judge/{name}; organisers follow at {root}/organise/{name}"
-    for one in served.values():
+    for one in there.values():
         for reading in one.collection.readings:
             yield logging.WARNING if reading.doubtful else logging.INFO, f"read: {reading.line}"
         for guess in one.collection.guesses:
@@ -238,12 +246,13 @@ def _greetings(app: FastAPI, listening: socket.socket) -> Iterator[tuple[int, st
     if not access.locked:
         open_to_all = "there are no tokens: everybody on this machine may do everything; audiosim token makes one"
         yield logging.WARNING, open_to_all
-    if any(one.judging.database is None for one in served.values()):
+    judging = app.state.served.judging
+    if judging.database is None:
         yield logging.WARNING, "there is no database: judgments are lost when the service stops; --db names one"
-    for path in {one.judging.database_file for one in served.values()} - {None}:
+    if (path := judging.database_file) is not None:
         copied = f"audiosim backup --db sqlite:///{path} -o FILE copies them while it serves, cp may miss the last ones"
         yield logging.INFO, f"judgments are kept in {path}: {copied}"
-    for name, one in served.items():
+    for name, one in there.items():
         if one.coverage:
             yield logging.WARNING, f"{name}: {one.coverage}"
 

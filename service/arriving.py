@@ -39,7 +39,8 @@ from audiosim.corpus.model import Document, Run, retrieved_by
 from audiosim.errors import AudiosimError, FormatError, InputError
 from audiosim.plugins.frame_descriptors import installed_frames
 from service.keeping_arrivals import judge_kept, runs_kept, sound_kept
-from service.served import Served, ServedCollection
+from service.served import ServedCollection
+from service.shelf import Served
 from service.sound_files import LIMITS
 from service.supervised import Loop
 
@@ -106,7 +107,6 @@ class Receiver:
         self._describers: dict[Path, Standby[Recording, Described | Failure]] = {}
         self._following = Loop("following the folders", self._follow)
         self._warm = False
-        self._stamps = {name: _stamp(one) for name, one in served.collections.items()}
 
     def start(self) -> None:
         """Make ready to describe recordings, and follow what comes to the folders by other ways."""
@@ -130,8 +130,7 @@ class Receiver:
         An InputError where it says something else than is known, or cannot be described.
         """
         _check_document(document)
-        with self._turn:
-            one = self._served.collection(name)
+        with self._turn, self._served.collections.held(name) as one:
             check_distinct("document", [document.identifier], _known_documents(one.collection))
             known = one.collection.documents.get(document.identifier)
             check_agrees(known, document)
@@ -164,8 +163,7 @@ class Receiver:
         replace  whether a run may take the place of one that answers many more queries
         partial  whether a run may answer less than 90 % of the queries
         """
-        with self._turn:
-            one = self._served.collection(name)
+        with self._turn, self._served.collections.held(name) as one:
             runs = _read_text(text, one.collection, system, replace, partial)
             teams = {run.system: team for run in runs} if team else {}
             for word in (team or "-", *(run.system for run in runs)):
@@ -185,8 +183,7 @@ class Receiver:
 
         text  of a table with a header: query, document, and grade or score
         """
-        with self._turn:
-            one = self._served.collection(name)
+        with self._turn, self._served.collections.held(name) as one:
             came = _read_grades(text, judge)
             joined = one.collection.with_arrivals(Arrivals(judges=(came,)))
             check_met(joined.runs, joined.documents, (), (), (replace(came, maker=""),))
@@ -238,15 +235,15 @@ class Receiver:
             keep_document(one.folder, document)
         if not one.retrieves(document.identifier):
             one.take_in(came)
-            self._stamps[name] = _stamp(one)
+            one.stamp = _stamp(one)
             return one
         fresh = one.joined_by(came)
         self._swap(name, fresh)
         return fresh
 
     def _swap(self, name: str, fresh: ServedCollection) -> None:
-        self._served.collections[name] = fresh
-        self._stamps[name] = _stamp(fresh)
+        fresh.stamp = _stamp(fresh)
+        self._served.collections.put(name, fresh)
 
     def reasons(self) -> Iterator[str]:
         """The reasons why what comes is not taken in."""
@@ -255,12 +252,14 @@ class Receiver:
     def _follow(self) -> float:
         if not self._warm:
             self._warm = True
-            for one in list(self._served.collections.values()):
+            for one in self._served.collections.open.values():
                 if one.collection.sounds is not None:
                     with self._turn, suppress(AudiosimError):  # whoever sends a recording is told
                         self._describer(one.collection.sounds).start()
-        for name in list(self._served.collections):
-            if _stamp(self._served.collection(name)) != self._stamps[name]:
+        there = self._served.collections.open
+        self._following.forget_all_but(there)
+        for name, one in there.items():
+            if _stamp(one) != one.stamp:
                 with self._following.attempt(name):
                     self._look(name)
         return POLL_S
@@ -270,23 +269,23 @@ class Receiver:
 
         What is wrong there is complained of once; what keeps this service from taking it in is tried again.
         """
-        with self._turn:
-            one = self._served.collection(name)
+        with self._turn, self._served.collections.held(name) as one:
             stamp = _stamp(one)
-            if one.folder is None or stamp == self._stamps[name]:
+            if one.folder is None or stamp == one.stamp:
                 return
             known = inspect(one.collection).problems
             try:
                 came = Arrivals.of(one.folder)
-                self._swap(name, one.joined_by(one.collection.with_arrivals(came, anew=True)))
+                fresh = one.joined_by(one.collection.with_arrivals(came, anew=True))
+                self._swap(name, fresh)
             except InputError as error:
-                self._stamps[name] = stamp
+                one.stamp = stamp
                 LOG.warning("%s: what came to its folder cannot be taken in: %s", name, error)
                 return
-            for problem in inspect(self._served.collection(name).collection).problems:
+            for problem in inspect(fresh.collection).problems:
                 if problem not in known:
                     LOG.warning("%s: %s", name, problem)
-            self._stamps[name] = stamp
+            fresh.stamp = stamp
             LOG.info(
                 "%s: took in what came to its folder, or was taken back: %d runs and %d documents are there now",
                 name,

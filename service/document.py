@@ -12,7 +12,7 @@ from service.access import COOKIE
 from service.callers import GENERAL, NOBODY, scopes_of
 from service.exchange import COMPONENTS, Wire
 from service.operation_examples import RequestExample, examples_of, simplest_first
-from service.served import Served
+from service.shelf import Served
 
 TAGS = [
     {"name": "predictions", "description": "Relevance of pairs that nobody judged, or of rows of features."},
@@ -75,7 +75,7 @@ def _kinds(kind: type[Wire]) -> list[type[Wire]]:
 
 
 def _name_what_is_served(operation: dict[str, Any], served: Served) -> None:
-    known = {"collection": list(served.collections), "model": [one.name for one in simplest_first(served)]}
+    known = {"collection": served.collections.names, "model": [one.name for one in simplest_first(served)]}
     for parameter in operation.get("parameters", []):
         if parameter["in"] == "path" and parameter["name"] in known:
             parameter["schema"]["enum"] = known[parameter["name"]]

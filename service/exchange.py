@@ -10,6 +10,7 @@ from typing import Annotated, Any, Self, TypeVar, get_type_hints
 
 import msgspec
 from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
 from fastapi.routing import APIRoute
 from msgspec import Struct
 from pydantic_core import CoreSchema, core_schema
@@ -18,7 +19,8 @@ from audiosim.errors import repeated
 from audiosim.relevance.published import Model
 from service.callers import scopes_of
 from service.limits import LARGE_BYTES
-from service.served import DEEPEST_CUTOFF, Served, ServedCollection
+from service.served import DEEPEST_CUTOFF, ServedCollection
+from service.shelf import Served
 
 MOST_VALUES = 500_000
 MOST_STRICT_BYTES = 64 * 2**10
@@ -125,7 +127,8 @@ ServedDep = Annotated[Served, kept("served")]
 
 async def named_collection(served: ServedDep, collection: str) -> ServedCollection:
     """The collection that the address names."""
-    return served.collection(collection)
+    one = served.collections.at_hand(collection)
+    return await run_in_threadpool(served.collection, collection) if one is None else one
 
 
 async def named_model(served: ServedDep, model: str) -> Model:

@@ -152,6 +152,14 @@ class ImportStore:
         with reporting(self._engine), self._engine.connect() as connection:
             return [Import(**row._mapping) for row in connection.execute(chosen.limit(SHOWN))]
 
+    def waiting(self) -> list[str]:
+        """Collections for which files wait, or are being written."""
+        if not self._is_there():
+            return []
+        chosen = sql.select(IMPORTS.c.collection).where(_open).distinct()
+        with reporting(self._engine), self._engine.connect() as connection:
+            return [str(name) for (name,) in connection.execute(chosen)]
+
     def take(self, collection: str) -> tuple[Import, bytes] | None:
         """The first file that nobody works on, and what it holds; from now on it is this process's. None for none."""
         if not self._is_there():

@@ -3,6 +3,7 @@
 Who asks then finds all of it done, and waits for no database.
 """
 
+import gc
 import logging
 import pickle
 import time
@@ -14,11 +15,13 @@ from audiosim.errors import RewoundError, StoreError
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.relearning import Relearning
 from service.access import Access
+from service.cards import Cards
 from service.import_store import ImportStore
 from service.importing import import_next
 from service.memory import give_back_freed_memory
 from service.outlook import Outlooks
-from service.served import Served, ServedCollection
+from service.served import ServedCollection
+from service.shelf import Served
 from service.supervised import Loop
 from service.teaching import Learner
 
@@ -29,6 +32,7 @@ LONGEST_REST_S = 2.0
 LOOK_S = 5.0  # between two looks for files that another service has left
 IDLE_S = 1.0  # without a line written, until the write-ahead log is folded in
 PROBE_S = 5.0  # between two times that it is found out whether the logs can be written
+TIDY = 10  # collections that were closed, until their memory is given back
 FOLD_S = 5.0  # between two times that this is begun under a load that never ends
 
 
@@ -38,8 +42,9 @@ class Keeper:
     Nothing that guards depends on a log: tokens are read by themselves.
     """
 
-    def __init__(self, served: Served, access: Access, imports: ImportStore, outlooks: Outlooks) -> None:
-        self._served, self._access, self._imports, self._outlooks = served, access, imports, outlooks
+    def __init__(self, served: Served, access: Access, imports: ImportStore, outlooks: Outlooks, cards: Cards) -> None:
+        self._collections, self._access, self._imports, self._outlooks = served.collections, access, imports, outlooks
+        self._cards, self._tidied = cards, 0
         self._learner: Learner | None = None
         self._probe = 0.0  # when it is next found out whether the logs can be written
         self._following = Loop("following the logs", self._follow, longest_rest_s=LONGEST_REST_S)
@@ -48,6 +53,7 @@ class Keeper:
         self._importing = Loop("importing", self._import, imports.came)
         self._recalling = Loop("recalling the courses", self._recall)
         self._estimating = Loop("estimating what the goals take", self._estimate)
+        self._looking = Loop("looking at the collections", self._look)
         self._loops = (
             self._following,
             self._reading,
@@ -55,6 +61,7 @@ class Keeper:
             self._importing,
             self._recalling,
             self._estimating,
+            self._looking,
         )
 
     def start(self) -> None:
@@ -71,7 +78,7 @@ class Keeper:
 
     def rescue(self) -> None:
         """Keep what a database holds whose file is gone; the process is the last that has it."""
-        for one in self._served.collections.values():
+        for one in self._collections.open.values():
             kept = one.store.rescue() if isinstance(one.store, DatabaseStore) else None
             if kept is not None:
                 LOG.warning("the database file is gone; what it held is in %s: rename it before the next start", kept)
@@ -79,15 +86,17 @@ class Keeper:
 
     def reasons(self) -> Iterator[str]:
         """The reasons why not all may be asked."""
-        for name, one in self._served.collections.items():
+        for name, one in self._collections.open.items():
             if one.campaign.trouble:
                 yield f"{name}: {one.campaign.trouble}"
         for loop in self._loops:
             yield from loop.reasons()
 
     def _follow(self) -> float:
-        began = time.monotonic()
-        for name, one in list(self._served.collections.items()):
+        began, there = time.monotonic(), self._collections.open
+        for loop in (self._following, self._teaching, self._recalling, self._estimating):
+            loop.forget_all_but(there)  # of closed ones nothing fails any more
+        for name, one in there.items():
             with self._following.attempt(name), suppress(StoreError):  # `trouble` says so
                 one.campaign.sync()
                 if isinstance(one.store, DatabaseStore):
@@ -99,9 +108,9 @@ class Keeper:
 
     def _probe_writing(self) -> None:
         """Find out whether judgments could be written, before somebody's cannot."""
-        for name, one in list(self._served.collections.items()):
+        for name, one in self._collections.open.items():
             if isinstance(one.store, DatabaseStore):
-                with self._following.attempt(f"{name}: writing"):
+                with self._following.attempt(name, "writing"):
                     one.store.check_writable()
 
     def _read_tokens(self) -> float:
@@ -110,31 +119,46 @@ class Keeper:
         return POLL_S
 
     def _import(self) -> float:
-        busy = False
-        for name, one in list(self._served.collections.items()):
-            with self._importing.attempt(name):
-                busy |= import_next(one, self._imports, self._importing.stopping.wait)
+        busy, waiting = False, self._imports.waiting()
+        self._importing.forget_all_but(waiting)
+        for name in waiting:
+            if name in self._collections.names:
+                with self._importing.attempt(name), self._collections.held(name) as one:
+                    busy |= import_next(one, self._imports, self._importing.stopping.wait)
         return 0.0 if busy else LOOK_S
 
     def _recall(self) -> float:
-        for name, outlook in self._outlooks.current(self._served.collections):
+        for name, outlook in self._outlooks.current(self._collections.open):
             with self._recalling.attempt(name):
                 outlook.go_on(lambda: not self._recalling.stopping.is_set())
         return POLL_S
 
     def _estimate(self) -> float:
         began = time.monotonic()
-        for name, outlook in self._outlooks.current(self._served.collections):
+        for name, outlook in self._outlooks.current(self._collections.open):
             for what, estimate in (("remaining", outlook.remaining), ("plan", outlook.plan)):
-                with self._estimating.attempt(f"{name}: {what}"):
+                with self._estimating.attempt(name, what):
                     estimate.go_on(lambda: not self._estimating.stopping.is_set())
         return max(POLL_S, time.monotonic() - began)  # nobody waits for it, and whoever judges does not either
 
     def _teach(self) -> float:
-        for name, one in list(self._served.collections.items()):
+        for name, one in self._collections.open.items():
             with self._teaching.attempt(name):
-                self._teach_one(name, one)
+                if one.campaign.lesson() is not None:
+                    with self._collections.held(name) as kept:
+                        self._teach_one(name, kept)
         return POLL_S
+
+    def _look(self) -> float:
+        """Look at a collection that was never open, with a rest as long as that took; clear up after closed ones."""
+        began = time.monotonic()
+        more = self._cards.look_at_next()
+        if self._collections.closed >= self._tidied + (TIDY if more else 1):
+            self._tidied = self._collections.closed
+            self._collections.let_go()
+            gc.collect()  # an open collection is a ring of objects
+            give_back_freed_memory()
+        return time.monotonic() - began if more else LOOK_S
 
     def _teach_one(self, name: str, one: ServedCollection) -> None:
         lesson = one.campaign.lesson()

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from audiosim.corpus.collection import Collection
 from audiosim.relevance.published import Model
-from service.served import Served
+from service.shelf import Served
 
 ASSESSOR, SYSTEM, RECORDING, JUDGE = "ann", "my-system", "my-recording", "my-machine"
 FEATURES = 1000  # more than a model has: one without any comes last
@@ -55,9 +55,9 @@ def examples_of(served: Served) -> dict[str, RequestExample]:
 
 def _names(served: Served) -> _Named | None:
     """A collection, a model, a pair whose document can be heard where there is one, and a grade."""
-    if not served.collections or not served.models:
+    if not served.models:
         return None
-    first = next(iter(served.collections.values()))
+    first = served.collection(served.collections.names[0])
     collection = first.collection
     pairs = [(query, name) for run in collection.runs[:1] for query, found in run.rankings.items() for name in found]
     heard = next((pair for pair in pairs if pair[1] in first.sounds), None)

@@ -10,11 +10,12 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.campaign import Campaign, Record, Store
+from audiosim.corpus.arrivals import Stamp, arrivals_stamp
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool, build_pool
-from audiosim.errors import InputError, repeated
+from audiosim.errors import InputError
 from audiosim.expected.about import About
 from audiosim.expected.estimation import ExpectedScores, expected_scores
 from audiosim.expected.separation import verdicts_of_pool, with_next
@@ -25,7 +26,7 @@ from audiosim.relevance.any_pair import Known
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator
 from audiosim.relevance.judges import Panel
-from audiosim.relevance.published import Model, load_model, model_names
+from audiosim.relevance.published import model_names
 from audiosim.relevance.relearning import after_grades, following, hearing
 from audiosim.selection import Selection
 from service.campaigns import Judging
@@ -162,6 +163,7 @@ class ServedCollection:
         known: Iterable[Record] = (),
     ) -> None:
         self.collection, self.judging, self._known = collection, judging, Known(collection)
+        self.stamp: Stamp = () if folder is None else arrivals_stamp(folder)  # of the folder when it was last looked at
         self.sounds = Sounds(collection, folder, judging.sounds)
         self.folder = folder
         self.questions = Questions(collection.scale, judging.questions)
@@ -185,7 +187,9 @@ class ServedCollection:
 
     def reloaded(self) -> "ServedCollection":
         """The same collection and log, with the collection's model file as it is now."""
-        return ServedCollection(self.collection, self.model, self.judging, self.folder, self.store)
+        fresh = ServedCollection(self.collection, self.model, self.judging, self.folder, self.store)
+        fresh.stamp = self.stamp
+        return fresh
 
     def joined_by(self, collection: Collection) -> "ServedCollection":
         """The same campaign about the collection with more runs, or others; what was judged stays in its log."""
@@ -298,98 +302,3 @@ def _published(name: str) -> str:
     if name not in known and name not in model_names():
         raise NotServedError(f"unknown model {name!r}, expected one of {', '.join(known)}")
     return name
-
-
-class Served:
-    """All that a service serves.
-
-    collections  by identifier
-    known        models by name: the published ones, and those of the collections' model files
-    unloaded     names of models that are not answered for
-    """
-
-    def __init__(
-        self,
-        collections: Sequence[Collection],
-        models: Mapping[str, str],
-        judging: Judging | None = None,
-        folders: Mapping[str, str | Path] | None = None,
-    ) -> None:
-        """Open all of it.
-
-        models   as in `--model`, by identifier; joint for the others
-        judging  how the campaigns go; in memory where None
-        folders  where the sound files are, by identifier
-        """
-        names = [collection.identifier for collection in collections]
-        _check_names(names, models)
-        judging, folders = judging or Judging(), folders or {}
-        self.collections = {
-            c.identifier: ServedCollection(c, models.get(c.identifier), judging, folders.get(c.identifier))
-            for c in collections
-        }
-        self._files = {name: file for name, file in models.items() if file.endswith(".json")}
-        self._shipped = {name: load_model(name) for name in model_names()}
-        self._own = {name: load_model(file) for name, file in self._files.items()}
-        self.known = self._models_by_name()
-        self.unloaded: frozenset[str] = frozenset()
-
-    def _models_by_name(self) -> dict[str, Model]:
-        return self._shipped | {model.name: model for model in self._own.values()}
-
-    @property
-    def models(self) -> dict[str, Model]:
-        """The models that are answered for, by name."""
-        return {name: model for name, model in self.known.items() if name not in self.unloaded}
-
-    def reload(self, name: str) -> ServedCollection:
-        """Serve a collection by its model file as it is now; where that is wrong, all stays as it was."""
-        self.collection(name)
-        self._serve_anew([name])
-        return self.collections[name]
-
-    def _serve_anew(self, names: Sequence[str]) -> None:
-        own = {name: load_model(self._files[name]) for name in names if name in self._files}
-        fresh = {name: self.collections[name].reloaded() for name in names}
-        self._own |= own
-        self.known = self._models_by_name()
-        self.collections |= fresh
-
-    def load(self, model: str) -> None:
-        """Read a model's file anew, for all collections that it predicts; where it is wrong, all stays as it was."""
-        self._check_known(model)
-        self._serve_anew([name for name, own in self._own.items() if own.name == model])
-        self._check_known(model)  # its file may be another model's now
-        self.unloaded -= {model}
-
-    def unload(self, model: str) -> None:
-        """Answer for a model no longer; collections that it predicts go on."""
-        self._check_known(model)
-        self.unloaded |= {model}
-
-    def _check_known(self, model: str) -> None:
-        if model not in self.known:
-            raise NotServedError(f"unknown model {model!r}, expected one of {', '.join(self.known)}")
-
-    def collection(self, name: str) -> ServedCollection:
-        """The collection of a name."""
-        if name not in self.collections:
-            raise NotServedError(f"unknown collection {name!r}, expected one of {', '.join(self.collections)}")
-        return self.collections[name]
-
-    def model(self, name: str) -> Model:
-        """The model of a name, with its scale."""
-        self._check_known(name)
-        if name in self.unloaded:
-            raise NotServedError(f"model {name} is not loaded")
-        return self.known[name]
-
-
-def _check_names(names: Sequence[str], models: Mapping[str, str]) -> None:
-    if not names:
-        raise InputError("there is no collection to serve")
-    if (twice := repeated(names)) is not None:
-        raise InputError(f"two collections are called {twice}; a collection is served under its folder's name")
-    for name in models:
-        if name not in names:
-            raise InputError(f"a model is given for collection {name!r}, which is not among {', '.join(names)}")

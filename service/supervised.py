@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 
 from audiosim.errors import AudiosimError, one_line
@@ -32,7 +32,7 @@ class Loop:
     ) -> None:
         self.name, self._work, self._longest_rest_s = name, work, longest_rest_s
         self.stopping, self._wake = threading.Event(), wake or threading.Event()
-        self._failing: dict[str, str] = {}
+        self._failing: dict[tuple[str, ...], str] = {}
         self._thread = threading.Thread(target=self._go_round, name=name, daemon=True)
         self._started = False
 
@@ -49,25 +49,33 @@ class Loop:
     def reasons(self) -> Iterator[str]:
         """Reasons why it does not do its work, a line each; none where all works."""
         for task, problem in list(self._failing.items()):
-            yield ": ".join(filter(None, (self.name, task, problem)))
+            yield ": ".join((self.name, *task, problem))
         if self._started and not self._thread.is_alive() and not self.stopping.is_set():
             yield f"{self.name}: its thread has ended; restart the service"
 
     @contextmanager
-    def attempt(self, task: str = "") -> Iterator[None]:
-        """One task of a round, whose failure keeps the others of the round from nothing."""
+    def attempt(self, *task: str) -> Iterator[None]:
+        """One task of a round, whose failure keeps the others of the round from nothing.
+
+        task  what it is about, then what it does, where that takes words
+        """
         try:
             yield
         except Exception as error:
             self._fail(task, error)
         else:
             if self._failing.pop(task, None) is not None:
-                LOG.warning("%s works again", ": ".join(filter(None, (self.name, task))))
+                LOG.warning("%s works again", ": ".join((self.name, *task)))
 
-    def _fail(self, task: str, error: Exception) -> None:
+    def forget_all_but(self, about: Container[str]) -> None:
+        """Forget failures about anything else: nobody does these tasks any more."""
+        for task in [one for one in self._failing if one and one[0] not in about]:
+            self._failing.pop(task, None)
+
+    def _fail(self, task: tuple[str, ...], error: Exception) -> None:
         ours = isinstance(error, AudiosimError)
         if task not in self._failing:
-            where = ": ".join(filter(None, (self.name, task)))
+            where = ": ".join((self.name, *task))
             LOG.error("%s: %s", where, error if ours else one_line(error), exc_info=None if ours else error)
         self._failing[task] = str(error) if ours else one_line(error)
 

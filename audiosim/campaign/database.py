@@ -155,6 +155,18 @@ class DatabaseStore:
             self._file.check()
             check_writable(self._engine, self._file.path)
 
+    def check_file(self) -> None:
+        """An error where its file was moved, removed or replaced."""
+        self._file.check()
+
+    def lines(self) -> dict[str, int]:
+        """The number of the last line of each log of this database, by collection."""
+        if not self._layout:
+            return {}
+        with reporting(self._engine), self._engine.connect() as connection:
+            rows = connection.execute(sql.select(CAMPAIGNS.c.collection, CAMPAIGNS.c.last))
+            return {str(name): int(last) for name, last in rows}
+
     def rescue(self) -> Path | None:
         """Keep what was written where the file is gone, as long as this process still has it open; where it is kept."""
         with reporting(self._engine):
@@ -190,8 +202,9 @@ class DatabaseStore:
             connection.execute(sql.insert(LESSONS).values(key=key, time=write_time(utc_now()), learned=text))
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Let go of the database; whoever asks again opens it again."""
         self._engine.dispose()
+        self._engine.clear_compiled_cache()
 
     @contextmanager
     def _writing(self) -> Iterator[sql.Connection]:

@@ -7,7 +7,7 @@ from typing import Protocol
 from audiosim.campaign.event import Event
 from audiosim.errors import InputError
 
-MOST_NOTES = 100  # beside all logs of a database
+MOST_NOTES = 1000  # beside all logs of a database
 
 
 class Store(Protocol):

@@ -304,6 +304,14 @@ Adopt = Annotated[
         envvar="AUDIOSIM_ADOPT",
     ),
 ]
+KeepOpen = Annotated[
+    int,
+    _option(
+        "KEEP_OPEN",
+        "Collections open at a time. Of more, each is opened when it is first asked for, and the least used is closed.",
+        min=1,
+    ),
+]
 Seed = Annotated[int, _option("SEED", "Seed of everything random.", min=0)]
 Log = Annotated[LogForm, _option("LOG", "One line per request, on stderr.")]
 Collector = Annotated[

@@ -3,6 +3,7 @@
 import webbrowser
 from collections.abc import Callable, Sequence
 from datetime import date
+from functools import partial as bound
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -124,6 +125,7 @@ def serve(
     sounds: settings.SoundFolders = None,
     upload_limit: settings.UploadLimit = 2.0,
     adopt: settings.Adopt = False,
+    keep_open: settings.KeepOpen = 32,
     log: settings.Log = settings.LogForm.text,
     collector: settings.Collector = None,
     open_page: settings.OpenPage = False,
@@ -148,6 +150,7 @@ def serve(
     from service.app import create_app, run_server
     from service.campaigns import WAIT_S, Judging
     from service.limits import Limits
+    from service.opened import CollectionSource
     from service.questions import read_questions
     from service.wire_judging import JudgmentIn
 
@@ -179,15 +182,15 @@ def serve(
 
     def make() -> "FastAPI":
         access = _access(host, allowed_host or (), [url for url in dict.fromkeys((tokens, db)) if url], sign_in)
-        loaded = [
-            Collection.load(
+
+        def load(folder: Path) -> Collection:
+            return Collection.load(
                 folder, judgments, scale=scale, system_from=system_from, same_artist=same_artist, partial=partial
             )
-            for folder in collections
-        ]
-        folders = {one.identifier: folder for one, folder in zip(loaded, collections, strict=True)}
+
+        sources = [CollectionSource.of_folder(folder, bound(load, folder)) for folder in collections]
         limits = Limits(sender_bytes=int(upload_limit * 1e9))
-        return create_app(loaded, model, limits, judging, folders, access)
+        return create_app(sources, model, limits, judging, access=access, keep_open=keep_open)
 
     run_server(make, host, port, log.value, proxies, webbrowser.open if open_page else None, collector)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -101,28 +101,31 @@ class Followers:
         self.count = 0
         self.stopping: Callable[[], bool] = lambda: False
 
-    async def follow(self, find: Callable[[], ServedCollection], last: int | None) -> AsyncIterator[bytes]:
+    async def follow(
+        self, kept: AbstractContextManager[object], find: Callable[[], ServedCollection], last: int | None
+    ) -> AsyncIterator[bytes]:
         """Server-sent events: where the campaign stands, at once and after each change, with its number as the id.
 
+        kept  keeps the collection open
         find  gives the collection as it is served now: runs may come to it
         last  number that the client has seen already
         """
         clock = asyncio.get_running_loop().time
         self.count += 1
-        one = find()
+        one, spoken = None, clock()
         try:
-            spoken = clock()
-            while not self.stopping():
-                served = find()
-                change = await run_in_threadpool(_change, served, last if served is one else None)
-                one = served
-                if change is not None:
-                    last, spoken = change.state, clock()
-                    yield b"id: %d\nevent: change\ndata: %s\n\n" % (last, msgspec.json.encode(change))
-                elif clock() - spoken > HEARTBEAT_S:
-                    spoken = clock()
-                    yield b": still here\n\n"
-                await asyncio.sleep(POLL_S)
+            with kept:
+                while not self.stopping():
+                    served = await run_in_threadpool(find)
+                    change = await run_in_threadpool(_change, served, last if one in (None, served) else None)
+                    one = served
+                    if change is not None:
+                        last, spoken = change.state, clock()
+                        yield b"id: %d\nevent: change\ndata: %s\n\n" % (last, msgspec.json.encode(change))
+                    elif clock() - spoken > HEARTBEAT_S:
+                        spoken = clock()
+                        yield b": still here\n\n"
+                    await asyncio.sleep(POLL_S)
         finally:
             self.count -= 1
 
@@ -153,7 +156,7 @@ async def follow_changes(
     name = one.collection.identifier
     last = int(seen) if seen.isdecimal() and len(seen) < 18 else None
     return StreamingResponse(
-        followers.follow(lambda: served.collection(name), last),
+        followers.follow(served.collections.pinned(name), lambda: served.collection(name), last),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store"},
     )

@@ -3,11 +3,16 @@
 The routes of a collection may have to make its pool first: they are plain functions, run in the thread pool.
 """
 
+from typing import Annotated
+
 from service.callers import ANYONE, CLIENT_OF_ANY
-from service.exchange import CollectionDep, CutoffQuery, ModelDep, ModelQuery, ServedDep, chapter
+from service.cards import Cards
+from service.exchange import CollectionDep, CutoffQuery, ModelDep, ModelQuery, ServedDep, chapter, kept
 from service.wire import CollectionOut, ModelOut, ScaleOut
 
 router = chapter("catalogue")
+
+CardsDep = Annotated[Cards, kept("cards")]
 
 
 @router.get("/models", dependencies=[CLIENT_OF_ANY])
@@ -23,15 +28,18 @@ async def show_model(model: ModelDep) -> ModelOut:
 
 
 @router.get("/collections", dependencies=[ANYONE])
-def list_collections(served: ServedDep) -> list[CollectionOut]:
-    """Every collection, each with its own cutoff and model; the levels of their scales are at /v1/scales."""
-    return [CollectionOut.from_domain(one, one.predictor(), levels=False) for one in served.collections.values()]
+def list_collections(cards: CardsDep) -> list[CollectionOut]:
+    """Every collection, each with its own cutoff and model; the levels of their scales are at /v1/scales.
+
+    Of many, those that were never open yet are opened for it. One that cannot be opened is left out; the log says why.
+    """
+    return [card.said for card in cards.all()]
 
 
 @router.get("/scales", dependencies=[ANYONE])
-def list_scales(served: ServedDep) -> list[ScaleOut]:
+def list_scales(cards: CardsDep) -> list[ScaleOut]:
     """Every scale that assessors grade on, with its levels, once."""
-    scales = {one.collection.scale for one in served.collections.values()}
+    scales = {card.scale for card in cards.all()}
     return [
         ScaleOut(scale.name, list(scale.levels)) for scale in sorted(scales, key=lambda one: (one.name, one.levels))
     ]

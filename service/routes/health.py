@@ -43,6 +43,6 @@ async def metrics(found: Annotated[Metrics, kept("metrics")]) -> Response:
 
 
 @router.api_route("/openapi.json", methods=["GET", "HEAD"], dependencies=[PUBLIC], include_in_schema=False)
-async def openapi(request: Request) -> JSONResponse:
+def openapi(request: Request) -> JSONResponse:
     """Describe all that is here, for programs."""
     return JSONResponse(request.app.openapi())

@@ -108,13 +108,13 @@ async def docs() -> Response:
 @router.api_route("/judge/{collection}", methods=["GET", "HEAD"])
 def judge(collection: str, served: ServedDep) -> Response:
     """The page on which an assessor judges."""
-    return _page("judge", collection, collection in served.collections)
+    return _page("judge", collection, collection in served.collections.names)
 
 
 @router.api_route("/organise/{collection}", methods=["GET", "HEAD"])
 def organise(collection: str, served: ServedDep) -> Response:
     """The page on which an organiser follows a campaign."""
-    return _page("organise", collection, collection in served.collections)
+    return _page("organise", collection, collection in served.collections.names)
 
 
 @router.api_route("/results/{collection}", methods=["GET", "HEAD"])

@@ -8,10 +8,11 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import HTTPException, Query, Request, Response
 from fastapi.responses import FileResponse
 
-from audiosim.errors import SoundError
+from audiosim.errors import InputError, SoundError
 from service.callers import ASSESSOR_OF_ANY, Caller, CallerDep
 from service.exchange import ServedDep, chapter
-from service.served import NotServedError, Served
+from service.served import NotServedError
+from service.shelf import Served
 from service.sound_files import peaks
 from service.wire_judging import PeaksOut
 
@@ -31,7 +32,10 @@ TYPES = {
 CACHED = {"Cache-Control": "private, max-age=3600"}
 DECODERS = CapacityLimiter(1)
 CollectionQuery = Annotated[
-    str | None, Query(max_length=1000, description="whose document; the first collection that has it, if not given")
+    str | None,
+    Query(
+        max_length=1000, description="whose document; the first collection that has it, if not given; of many, needed"
+    ),
 ]
 AUDIO = {"content": {"audio/*": {"schema": {"type": "string", "format": "binary"}}}}
 
@@ -89,7 +93,11 @@ def _path(caller: Caller, served: Served, document: str, collection: str | None)
     """The sound file of a document, of those collections that the caller may hear."""
     own = caller.collection
     wanted = [name for name in (own, collection) if name]
-    for name, one in served.collections.items():
-        if all(name == other for other in wanted) and (path := one.sounds.path(document)) is not None:
-            return path
+    if not wanted and not served.collections.fit:
+        raise InputError("this service has many collections: say which one, ?collection=NAME")
+    for name in served.collections.names:
+        if all(name == other for other in wanted):
+            path = served.collection(name).sounds.path(document)
+            if path is not None:
+                return path
     raise NotServedError(f"there is no sound of document {document!r:.200}")

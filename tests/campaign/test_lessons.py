@@ -13,16 +13,17 @@ import pytest
 import sqlalchemy as sql
 
 from audiosim import Collection
-from audiosim.campaign import Campaign, DatabaseStore, MemoryStore
+from audiosim.campaign import Campaign, DatabaseStore, MemoryStore, database
+from audiosim.campaign import store as memory_store
 from audiosim.campaign.lessons import lesson_key
 from audiosim.campaign.state import Lesson
-from audiosim.campaign.store import MOST_NOTES
 from audiosim.campaign.tables import LESSONS
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import build_pool
 from audiosim.relevance.estimators import built_in
 from audiosim.relevance.joint import JointEstimator
 
+FEW_NOTES = 20
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
 
 
@@ -147,13 +148,15 @@ def test_a_note_that_cannot_be_read_or_written_is_done_without(collection, tmp_p
 
 
 @pytest.mark.parametrize("kind", ["memory", "database"])
-def test_notes_of_long_ago_go(kind, tmp_path):
+def test_notes_of_long_ago_go(kind, tmp_path, monkeypatch):
+    for module in (memory_store, database):
+        monkeypatch.setattr(module, "MOST_NOTES", FEW_NOTES)
     store = MemoryStore() if kind == "memory" else DatabaseStore(f"sqlite:///{tmp_path / 'notes.db'}", "demo")
-    for number in range(MOST_NOTES + 5):
+    for number in range(FEW_NOTES + 5):
         store.write_note(f"key {number}", json.dumps(number))
-    store.write_note("key 104", "again")
-    kept = [number for number in range(MOST_NOTES + 5) if store.note(f"key {number}") is not None]
-    assert len(kept) == MOST_NOTES
-    assert store.note(f"key {MOST_NOTES + 4}") == "again"
+    store.write_note("key 24", "again")
+    kept = [number for number in range(FEW_NOTES + 5) if store.note(f"key {number}") is not None]
+    assert len(kept) == FEW_NOTES
+    assert store.note(f"key {FEW_NOTES + 4}") == "again"
     if kind == "database":
         store.close()

@@ -24,7 +24,7 @@ from service.arriving import Receiver
 from service.campaigns import Judging
 from service.client import Client
 from service.predicted import STATUSES
-from service.served import Served
+from service.shelf import Served
 
 NAMES = [f"d{number}" for number in range(9)]
 QUERIES = ("d0", "d1")

@@ -10,7 +10,7 @@ from audiosim.audio.mfcc import Parameters
 from audiosim.corpus.pool import build_pool
 from audiosim.stats.gaussian import Gaussian
 from service.encoding import encode
-from service.served import Served
+from service.shelf import Served
 
 
 def answer(collection):

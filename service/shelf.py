@@ -1,0 +1,118 @@
+"""All that a service serves: collections, of which some are open, and models."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from audiosim.campaign import Store
+from audiosim.corpus.collection import Collection
+from audiosim.errors import InputError, repeated
+from audiosim.relevance.published import Model, load_model, model_names
+from service.campaigns import Judging
+from service.opened import KEEP_OPEN, CollectionSource, OpenCollections
+from service.served import NotServedError, ServedCollection
+
+
+class Served:
+    """All that a service serves.
+
+    collections  by name, as many open as there is room for
+    judging      how their campaigns go
+    known        models by name: the published ones, and those of the collections' model files
+    unloaded     names of models that are not answered for
+    """
+
+    def __init__(
+        self,
+        collections: Sequence[Collection | CollectionSource],
+        models: Mapping[str, str],
+        judging: Judging | None = None,
+        folders: Mapping[str, str | Path] | None = None,
+        keep_open: int = KEEP_OPEN,
+    ) -> None:
+        """Open all of it; of more collections than may be open at a time the first alone.
+
+        models   as in `--model`, by identifier; joint for the others
+        judging  how the campaigns go; in memory where None
+        folders  where the sound files are, by identifier
+        keep_open  as many collections at a time
+        """
+        names = [collection.identifier for collection in collections]
+        _check_names(names, models)
+        judging, folders = judging or Judging(), folders or {}
+
+        def made(source: CollectionSource, collection: Collection, store: Store | None) -> ServedCollection:
+            return ServedCollection(collection, models.get(source.identifier), judging, source.folder, store)
+
+        sources = [
+            CollectionSource.of(one, folders.get(one.identifier)) if isinstance(one, Collection) else one
+            for one in collections
+        ]
+        self.judging = judging
+        self.collections = OpenCollections(sources, made, keep_open)
+        load = lru_cache(maxsize=None)(load_model)  # many collections may have one model
+        self._files = {name: file for name, file in models.items() if file.endswith(".json")}
+        self._shipped = {name: load(name) for name in model_names()}
+        self._own = {name: load(file) for name, file in self._files.items()}
+        self.known = self._models_by_name()
+        self.unloaded: frozenset[str] = frozenset()
+        self.collections.open_now()
+
+    def _models_by_name(self) -> dict[str, Model]:
+        return self._shipped | {model.name: model for model in self._own.values()}
+
+    @property
+    def models(self) -> dict[str, Model]:
+        """The models that are answered for, by name."""
+        return {name: model for name, model in self.known.items() if name not in self.unloaded}
+
+    def reload(self, name: str) -> ServedCollection:
+        """Serve a collection by its model file as it is now; where that is wrong, all stays as it was."""
+        with self.collections.held(name):
+            self._serve_anew([name])
+            return self.collection(name)
+
+    def _serve_anew(self, names: Sequence[str]) -> None:
+        own = {name: load_model(self._files[name]) for name in names if name in self._files}
+        fresh = {name: one.reloaded() for name, one in self.collections.open.items() if name in names}
+        self._own |= own
+        self.known = self._models_by_name()
+        for name, one in fresh.items():
+            self.collections.put(name, one)
+
+    def load(self, model: str) -> None:
+        """Read a model's file anew, for all collections that it predicts; where it is wrong, all stays as it was."""
+        self._check_known(model)
+        self._serve_anew([name for name, own in self._own.items() if own.name == model])
+        self._check_known(model)  # its file may be another model's now
+        self.unloaded -= {model}
+
+    def unload(self, model: str) -> None:
+        """Answer for a model no longer; collections that it predicts go on."""
+        self._check_known(model)
+        self.unloaded |= {model}
+
+    def _check_known(self, model: str) -> None:
+        if model not in self.known:
+            raise NotServedError(f"unknown model {model!r}, expected one of {', '.join(self.known)}")
+
+    def collection(self, name: str) -> ServedCollection:
+        """The collection of a name, opened if it is not."""
+        return self.collections.get(name)
+
+    def model(self, name: str) -> Model:
+        """The model of a name, with its scale."""
+        self._check_known(name)
+        if name in self.unloaded:
+            raise NotServedError(f"model {name} is not loaded")
+        return self.known[name]
+
+
+def _check_names(names: Sequence[str], models: Mapping[str, str]) -> None:
+    if not names:
+        raise InputError("there is no collection to serve")
+    if (twice := repeated(names)) is not None:
+        raise InputError(f"two collections are called {twice}; a collection is served under its folder's name")
+    for name in models:
+        if name not in names:
+            raise InputError(f"a model is given for collection {name!r}, which is not among {', '.join(names)}")
