@@ -120,7 +120,7 @@ def organise(collection: str, served: ServedDep) -> Response:
 @router.api_route("/results/{collection}", methods=["GET", "HEAD"])
 def results(collection: str, served: ServedDep) -> Response:
     """The page on which those who have its link see the results; it asks for them with the link's token."""
-    return _page("results", collection, collection in served.collections)
+    return _page("results", collection, collection in served.collections.names)
 
 
 def _page(name: str, collection: str, known: bool) -> Response:
