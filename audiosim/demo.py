@@ -9,7 +9,8 @@ from typing import Any
 
 from audiosim import shipped
 from audiosim.arrays import Array
-from audiosim.audio.index import AudioIndex, extract, nearest_run
+from audiosim.audio.baseline import nearest_run
+from audiosim.audio.index import AudioIndex, extract
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.judgments import write_judgments_csv

@@ -78,12 +78,41 @@ def check_rows(folder: Path, rows: Singles, places: Integers, name: str) -> None
 
     name  of the file that the rows are of
     """
-    damaged = damaged_rows(rows, read_checks(folder, len(rows)), places.tolist())
+    _refuse_damaged(folder, name, damaged_rows(rows, read_checks(folder, len(rows)), places.tolist()))
+
+
+def _refuse_damaged(folder: Path, name: str, damaged: Sequence[int]) -> None:
     if damaged:
         many = f"{len(damaged)} rows are damaged, the first" if len(damaged) > 1 else "the row is damaged: it"
         raise FormatError(
             folder / name, damaged[0] + 1, f"{many} is not what was written; audiosim extract mends the index"
         )
+
+
+class RowsOnDisk:
+    """The rows of an index, each checked against its checksum when it is first read; see `RowTable`.
+
+    folder  of the index
+    rows    of all its entries, a memory map
+    places  of the entries that hold: others may be damaged
+    name    of the file that they are of
+    """
+
+    def __init__(self, folder: Path, rows: Singles, places: Integers, name: str) -> None:
+        self._folder, self._rows, self._name = folder, rows, name
+        self._checks = read_checks(folder, len(rows))
+        self._checked = np.ones(len(rows), dtype=np.bool_)
+        self._checked[places] = False
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, places: Integers | slice, /) -> Singles:
+        every = np.arange(len(self._rows))[places] if isinstance(places, slice) else np.asarray(places)
+        new = np.unique(every[~self._checked[every]])
+        _refuse_damaged(self._folder, self._name, damaged_rows(self._rows, self._checks, new.tolist()))
+        self._checked[new] = True
+        return self._rows[places]
 
 
 def check_lines(path: Path, text: bytes, entries: Entries, places: Integers) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers, Precision
 from audiosim.audio import index_store, packing
-from audiosim.audio.checksums import check_rows
+from audiosim.audio.checksums import RowsOnDisk, check_rows
 from audiosim.audio.decode import STANDARD_READER, Reader
 from audiosim.audio.decoder import Decoder
 from audiosim.audio.describe import Described, Failure, Outcomes, Read, describe_all, listed, pack_row
@@ -19,12 +19,11 @@ from audiosim.audio.parameters import STANDARD_FRAMES, Descriptor, Parameters
 from audiosim.audio.remote import is_url
 from audiosim.audio.search import Divergence, Queries, Ranked, search
 from audiosim.audio.sources import SoundSource, find_sounds
-from audiosim.corpus.model import Run
 from audiosim.errors import InputError, repeated
 from audiosim.extras import need
 from audiosim.properties import cached_property
 from audiosim.stats import kullback_leibler
-from audiosim.stats.gaussian import Gaussian, Singles, from_rows, from_triangles, to_rows, width
+from audiosim.stats.gaussian import Gaussian, RowTable, Singles, from_rows, from_triangles, to_rows, width
 from audiosim.stats.kullback_leibler import Packed, Reals, pack
 from audiosim.stats.nearest import SearchField
 
@@ -108,17 +107,24 @@ class AudioIndex:
     @cached_property
     def rows(self) -> Singles:
         """(n, width) the rows of the recordings; where some were replaced on disk, a copy."""
-        table = self._checked_table
+        table = self.table
+        if self.folder is not None and self.places is not None:
+            check_rows(self.folder, table, self.places, index_store.ROWS)
         if self.places is None or np.array_equal(self.places, np.arange(len(table))):
             return table
         return table[self.places]
 
+    def rows_at(self, positions: Integers) -> Singles:
+        """(m, width) copy of some rows; on disk, these alone are read and checked."""
+        if self.places is None:
+            return np.array(self.table[positions])
+        return np.array(self._rows_on_disk[self.places[positions]])
+
     @cached_property
-    def _checked_table(self) -> Singles:
-        """Table of rows; on disk, those in use were checked against their checksums."""
-        if self.folder is not None and self.places is not None:
-            check_rows(self.folder, self.table, self.places, index_store.ROWS)
-        return self.table
+    def _rows_on_disk(self) -> RowTable:
+        if self.folder is None or self.places is None:
+            return self.table
+        return RowsOnDisk(self.folder, self.table, self.places, index_store.ROWS)
 
     @property
     def means(self) -> Array:
@@ -216,7 +222,7 @@ class AudioIndex:
     def _packed(self) -> Packed:
         """Of a large index on disk all entries, those that no longer hold too; else the recordings."""
         if self.folder is not None and self._is_large:
-            return packing.packed_on_disk(self.folder, self._checked_table, self.parameters.dimension)
+            return packing.packed_on_disk(self.folder, self._rows_on_disk, self.parameters.dimension)
         return pack(self.rows, self.parameters.dimension)
 
     @cached_property
@@ -282,24 +288,6 @@ def _rows(described: Iterable[Array], parameters: Parameters) -> Singles:
     d = parameters.dimension
     rows = np.array([*described], dtype=float).reshape(-1, width(d) - 1)
     return to_rows(rows[:, :d], from_triangles(rows[:, d:], d))
-
-
-def nearest_run(
-    index: AudioIndex,
-    system: str,
-    queries: Mapping[str, str],
-    k: int,
-    artists: Mapping[str, str | None] | None = None,
-    *,
-    divergence: Divergence = "js",
-    proximity: bool = True,
-) -> Run:
-    """The baseline system that retrieves for each query the recordings nearest to its own; see `neighbours`.
-
-    queries  query -> the recording that it is
-    """
-    nearest = index.neighbours(dict.fromkeys(queries.values()), k, artists, divergence=divergence, proximity=proximity)
-    return Run(system, {query: tuple(near.identifier for near in nearest[own]) for query, own in queries.items()})
 
 
 def extract(

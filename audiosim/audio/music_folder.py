@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from audiosim.audio.baseline import nearest_run
 from audiosim.audio.describe import Failure
 from audiosim.audio.descriptions import descriptions_of, neighbours_by
 from audiosim.audio.embedded import embed_index
 from audiosim.audio.embedding import Embedding
-from audiosim.audio.index import AudioIndex, extract, nearest_run
+from audiosim.audio.index import AudioIndex, extract
 from audiosim.audio.index_store import Recording
 from audiosim.audio.parameters import Parameters
 from audiosim.audio.searched import Searched

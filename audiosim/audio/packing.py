@@ -18,7 +18,7 @@ from zlib import crc32
 
 import numpy as np
 
-from audiosim.stats.gaussian import Singles
+from audiosim.stats.gaussian import RowTable, Singles
 from audiosim.stats.kullback_leibler import PACKED, Packed, Whitener, packed_sides
 from audiosim.stats.threads import spread_on_threads
 
@@ -32,7 +32,7 @@ WRITTEN = 32 * PACKED  # entries packed between writes
 SUM_BYTES = 16
 
 
-def packed_on_disk(folder: Path, rows: Singles, dimension: int) -> Packed:
+def packed_on_disk(folder: Path, rows: RowTable, dimension: int) -> Packed:
     """Packed entries of an index, as a memory map; missing ones are computed and written first.
 
     If the folder is read-only, they are packed in memory.
@@ -48,7 +48,7 @@ def packed_on_disk(folder: Path, rows: Singles, dimension: int) -> Packed:
     return Packed(rows, whitener, np.memmap(folder / SIDES, "<f4", mode="r", shape=shape))
 
 
-def _whitener(folder: Path, rows: Singles, dimension: int) -> Whitener:
+def _whitener(folder: Path, rows: RowTable, dimension: int) -> Whitener:
     """Whitener of the folder; if none can be read, a new one, and the file starts again."""
     try:
         known = json.loads((folder / WHITENER).read_text(encoding="utf-8"))
@@ -71,12 +71,12 @@ def _crc(known: object) -> int:
     return crc32(json.dumps(known).encode())
 
 
-def _made_whitener(rows: Singles, dimension: int) -> Whitener:
+def _made_whitener(rows: RowTable, dimension: int) -> Whitener:
     held = np.asarray(rows[:: max(1, len(rows) // SAMPLE)])
     return Whitener.of(held[held[:, dimension] > 0], dimension)
 
 
-def _complete(folder: Path, rows: Singles, whitener: Whitener) -> None:
+def _complete(folder: Path, rows: RowTable, whitener: Whitener) -> None:
     """Write the sides that the file does not have yet, or no longer whole; one process does, others wait for it."""
     row_bytes = 4 * _columns(len(whitener.shift))
     if _good_parts(folder, row_bytes)[1] >= len(rows):

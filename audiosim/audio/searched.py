@@ -86,12 +86,12 @@ class Searched:
     def rows(self, places: Integers) -> Singles:
         """(m, width) Gaussians of some places, as a copy."""
         if len(self._all) == 1:
-            return np.array(self._all[0].rows[places])
+            return self._all[0].rows_at(places)
         found = np.empty((len(places), self.shards[0].table.shape[1]), np.float32)
         for shard, start, end in self._spans:
             inside = (places >= start) & (places < end)
             if inside.any():
-                found[inside] = shard.rows[places[inside] - start]
+                found[inside] = shard.rows_at(places[inside] - start)
         return found
 
     def vectors(self, name: str) -> Array:

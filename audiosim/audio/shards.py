@@ -155,7 +155,7 @@ def gather(shards: Iterable[str | Path], identifiers: Iterable[str] | None) -> A
 
 def _chosen(index: AudioIndex, names: Sequence[str]) -> AudioIndex:
     places = index.positions(names)
-    return AudioIndex(tuple(index.recordings[place] for place in places), index.rows[places], index.parameters)
+    return AudioIndex(tuple(index.recordings[place] for place in places), index.rows_at(places), index.parameters)
 
 
 def _opened(folder: str) -> AudioIndex:
@@ -188,7 +188,7 @@ def _some_open(task: tuple[str, Any]) -> Found:
     folder, numbers = task
     index = _opened(folder)
     places = np.flatnonzero(~index.silent)[numbers]
-    return Found(tuple(index.ids[place] for place in places), np.asarray(index.rows[places]))
+    return Found(tuple(index.ids[place] for place in places), index.rows_at(places))
 
 
 def _together(parts: Sequence[Found]) -> Found:
@@ -209,7 +209,7 @@ def _shortlists(task: tuple[str, AudioIndex, int, Mapping[str, str | None] | Non
             one for one in found if one.identifier != name and not (artist and known.get(one.identifier) == artist)
         ][:size]
         names = tuple(one.identifier for one in kept)
-        rows = np.asarray(index.rows[index.positions(names)])
+        rows = index.rows_at(index.positions(names))
         result.append(Shortlist(names, rows, np.array([one.divergence for one in kept])))
     return result
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,14 @@ from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 
 Singles = NDArray[np.float32]
+
+
+class RowTable(Protocol):
+    """(n, width) rows of Gaussians, in memory or read from elsewhere as they are asked for."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, places: Integers | slice, /) -> Singles: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from audiosim.arrays import Array, Booleans, Integers, Precision
 from audiosim.errors import InputError
-from audiosim.stats.gaussian import Singles, from_rows, triangles, upper_triangle
+from audiosim.stats.gaussian import RowTable, Singles, from_rows, triangles, upper_triangle
 from audiosim.stats.threads import spread_on_threads
 
 Reals = NDArray[np.float32 | np.float64]
@@ -64,7 +64,7 @@ class Packed:
     A_i . B_j = (tr(P_i S_j) + (m_j - m_i)'P_i (m_j - m_i) - d) / 2  and  A_i . B_i = 0.
     """
 
-    rows: Singles
+    rows: RowTable
     whitener: Whitener
     sides: Singles
     precise: Array | None = None

@@ -13,12 +13,13 @@ import soundfile
 
 from audiosim.audio import packing, search
 from audiosim.audio import search as search_module
+from audiosim.audio.baseline import nearest_run
 from audiosim.audio.describe import Failure
-from audiosim.audio.index import AudioIndex, Neighbour, extract, nearest_run
+from audiosim.audio.index import AudioIndex, Neighbour, extract
 from audiosim.audio.index_store import Appender, Recording
 from audiosim.audio.parameters import Parameters
 from audiosim.corpus.model import Run
-from audiosim.errors import InputError
+from audiosim.errors import FormatError, InputError
 from audiosim.stats.gaussian import Gaussian
 
 LINE = Parameters(coefficients=1)
@@ -484,6 +485,30 @@ def test_the_packed_file_grows_with_the_index_and_is_made_again_where_it_is_bad(
     (folder / packing.WHITENER).write_text(text.replace("1", "2", 1))
     alike(AudioIndex.load(folder), grown)
     assert (folder / packing.WHITENER).read_text() == text
+
+
+def test_of_a_large_index_the_rows_that_a_search_reads_are_checked_and_no_others(monkeypatch, tmp_path):
+    monkeypatch.setattr(packing, "LARGE", 10)
+    monkeypatch.setattr(search_module, "SAMPLE", 20)  # references, and the recordings all of which are ranked
+    monkeypatch.setattr(search_module, "SHORTLIST", 8)
+    whole = drawn(200)
+    whole.save(tmp_path / "index")
+    expected = AudioIndex.load(tmp_path / "index").neighbours(["r0"], 2)  # packs the index, which reads every row
+    rows = tmp_path / "index" / "gaussians.f32"
+    intact, row_bytes = rows.read_bytes(), 4 * whole.rows.shape[1]
+    refused = []
+    for place in range(200):
+        damaged = bytearray(intact)
+        damaged[place * row_bytes + 2] ^= 1
+        rows.write_bytes(bytes(damaged))
+        try:
+            assert AudioIndex.load(tmp_path / "index").neighbours(["r0"], 2) == expected
+        except FormatError as error:
+            assert f"gaussians.f32:{place + 1}: the row is damaged" in str(error)  # noqa: PT017 - it need not be raised
+            refused.append(place)
+    named = {f"r{place}" for place in refused}
+    assert {"r0", *(one.identifier for one in expected["r0"])} <= named
+    assert len(refused) <= 1 + 8 + 20 + 2  # the query, its shortlist and what ties with it, the references
 
 
 @pytest.mark.slow
