@@ -53,7 +53,8 @@ class Asking:
     def __call__(self, what: str, method: str, path: str, body: object = None) -> Any:
         start = time.perf_counter()
         sent = body if body is None or isinstance(body, str) else json.dumps(body)
-        self._connection.request(method, path, sent)
+        kind = "text/plain" if isinstance(body, str) else "application/json"
+        self._connection.request(method, path, sent, {"content-type": kind})
         answer = self._connection.getresponse()
         said = answer.read()
         TIMES[what].append(time.perf_counter() - start)

@@ -20,6 +20,7 @@ from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.selection.stopping_definition import StoppingRule
 from audiosim.selection.stopping_rules import as_stopping_rule
 from service.questions import Question
+from service.teaching import Errands
 
 LISTEN_S = 5.0
 WAIT_S = 2.0  # for others who write, and for an answer of the database
@@ -36,6 +37,7 @@ class Judging:
     settings  the rest
     sounds    folders, beside the collections' own, whose files may be heard
     listen_s  how long each clip is to be heard; as the campaign has it where None
+    errands   what is counted in processes of its own
     """
 
     database: str | None = None
@@ -45,6 +47,7 @@ class Judging:
     settings: CampaignSettings = field(default_factory=lambda: CampaignSettings(patience_s=WAIT_S))
     sounds: tuple[Path, ...] = ()
     listen_s: float | None = None
+    errands: Errands = field(default_factory=Errands, compare=False)
 
     @property
     def database_file(self) -> Path | None:
@@ -99,6 +102,7 @@ class Judging:
             clock=self.clock_of(store),
             withheld=withheld,
             known=known,
+            count_long=self.errands.count,
         )
         self.stopping_rule.level(campaign.selection)  # a goal that is refused is so now, not at the first request
         return campaign

@@ -23,7 +23,7 @@ from service.outlook import Outlooks
 from service.served import ServedCollection
 from service.shelf import Served
 from service.supervised import Loop
-from service.teaching import Learner
+from service.teaching import Errand
 
 LOG = logging.getLogger("service")
 POLL_S = 0.25
@@ -44,8 +44,8 @@ class Keeper:
 
     def __init__(self, served: Served, access: Access, imports: ImportStore, outlooks: Outlooks, cards: Cards) -> None:
         self._collections, self._access, self._imports, self._outlooks = served.collections, access, imports, outlooks
-        self._cards, self._tidied = cards, 0
-        self._learner: Learner | None = None
+        self._cards, self._tidied, self._errands = cards, 0, served.judging.errands
+        self._learner: Errand[RelevanceEstimator] | None = None
         self._probe = 0.0  # when it is next found out whether the logs can be written
         self._following = Loop("following the logs", self._follow, longest_rest_s=LONGEST_REST_S)
         self._reading = Loop("reading the tokens", self._read_tokens, longest_rest_s=LONGEST_REST_S)
@@ -66,6 +66,7 @@ class Keeper:
 
     def start(self) -> None:
         """Begin."""
+        self._errands.start()
         for loop in self._loops:
             loop.start()
 
@@ -73,8 +74,9 @@ class Keeper:
         """End, and what is being learned too; it is learned again where the log is next opened."""
         for loop in self._loops:
             loop.stop()
-        if self._learner is not None:
-            self._learner.stop()
+        self._errands.stop()
+        if (learner := self._learner) is not None:
+            learner.stop()
 
     def rescue(self) -> None:
         """Keep what a database holds whose file is gone; the process is the last that has it."""
@@ -180,8 +182,11 @@ class Keeper:
         if not isinstance(lesson.estimator, Relearning):
             return lesson.learned()
         try:
-            self._learner = Learner(lesson)
-            return self._learner.learned()
+            self._learner = Errand(lesson.learned)
+            try:
+                return self._learner.result()
+            finally:
+                self._learner = None  # and all that was sent
         except (TypeError, AttributeError, ValueError, pickle.PickleError) as error:
             LOG.warning("%s: the model learns within the service, not in a process of its own: %s", name, error)
             return lesson.learned()

@@ -1,31 +1,37 @@
 """Learning in a process of its own: what takes seconds of a processor holds up nobody who judges.
 
-Run as a module it reads a `Lesson` and writes the estimator that has learned; both come from the service itself.
+Run as a module it reads a method of a value, such as `Lesson.learned`, and writes the result; the service wrote the one
+and reads the other.
 
 Arrays go beside the pickle, in parts (pickle protocol 5), and what the service sent and gets back is not sent back: a
 joint model has 45 MB of them, and to pickle them would stop all threads for a fifth of a second.
 """
 
+import io
+import logging
 import os
 import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any, BinaryIO, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from audiosim.campaign import Lesson
+from audiosim.campaign import Counted, Stretch
 from audiosim.errors import ServiceError
-from audiosim.relevance.estimators import RelevanceEstimator
+from audiosim.relevance.relearning import Relearning
 
+LOG = logging.getLogger("service")
+WORTHWHILE = 200  # changes of grades, to count which takes longer than to start a process
 NICENESS = 5  # who judges goes first
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 GRACE_S = 5.0
 PART_BYTES = 2**20
 
 Memory = bytearray | memoryview
+Found = TypeVar("Found")
 
 
 class Parcel(NamedTuple):
@@ -44,15 +50,39 @@ class Parcel(NamedTuple):
         target.flush()
 
 
-def wrap(value: object, known: Sequence[Memory] = ()) -> Parcel:
+def wrap(value: object, known: Sequence[Memory] = (), shared: Sequence[object] = ()) -> Parcel:
     """A value to be sent.
 
-    known  arrays that the other side has: not copies of them, these very places in memory
+    known   arrays that the other side has: not copies of them, these very places in memory
+    shared  objects that the other side has, in this order
     """
     places = {_place(part): number for number, part in enumerate(known)}
     arrays: list[memoryview] = []
-    text = pickle.dumps(value, protocol=5, buffer_callback=lambda buffer: arrays.append(buffer.raw()))
-    return Parcel(text, arrays, [places.get(_place(array)) for array in arrays])
+    text = io.BytesIO()
+    _Packing(text, shared, lambda buffer: arrays.append(buffer.raw())).dump(value)
+    return Parcel(text.getvalue(), arrays, [places.get(_place(array)) for array in arrays])
+
+
+class _Packing(pickle.Pickler):
+    """Pickling that names objects which the other side has by their numbers."""
+
+    def __init__(self, text: io.BytesIO, shared: Sequence[object], keep: Callable[[pickle.PickleBuffer], None]) -> None:
+        super().__init__(text, protocol=5, buffer_callback=keep)
+        self._numbers = {id(one): number for number, one in enumerate(shared)}
+
+    def persistent_id(self, one: object) -> int | None:
+        return self._numbers.get(id(one))
+
+
+class _Unpacking(pickle.Unpickler):
+    """The reverse."""
+
+    def __init__(self, text: bytes, shared: Sequence[object], arrays: Sequence[Memory]) -> None:
+        super().__init__(io.BytesIO(text), buffers=arrays)
+        self._shared = shared
+
+    def persistent_load(self, number: int) -> object:
+        return self._shared[number]
 
 
 def _place(part: Memory) -> tuple[int, int]:
@@ -61,8 +91,8 @@ def _place(part: Memory) -> tuple[int, int]:
     return seen.ctypes.data, seen.nbytes
 
 
-def receive(source: BinaryIO, known: Sequence[Memory] = ()) -> tuple[Any, list[Memory]]:
-    """A value that was sent, and its arrays; those that both sides have it shares with `known`."""
+def receive(source: BinaryIO, known: Sequence[Memory] = (), shared: Sequence[object] = ()) -> tuple[Any, list[Memory]]:
+    """A value that was sent, and its arrays; what both sides have is that of `known` and `shared`."""
     text, sizes, places = pickle.load(source)  # noqa: S301 - written by our own process
     arrays: list[Memory] = []
     for size, place in zip(sizes, places, strict=True):
@@ -70,15 +100,19 @@ def receive(source: BinaryIO, known: Sequence[Memory] = ()) -> tuple[Any, list[M
         if place is None and source.readinto(array) != size:  # type: ignore[attr-defined]
             raise EOFError("an array was cut off")
         arrays.append(array)
-    return pickle.loads(text, buffers=arrays), arrays  # noqa: S301 - likewise
+    return _Unpacking(text, shared, arrays).load(), arrays
 
 
-class Learner:
-    """A process that learns one lesson."""
+class Errand(Generic[Found]):
+    """Work that is done in a process of its own."""
 
-    def __init__(self, lesson: Lesson) -> None:
-        """Begin to learn."""
-        self.lesson, self._packed = lesson, wrap(lesson)
+    def __init__(self, work: Callable[[], Found], shared: Sequence[object] = ()) -> None:
+        """Begin.
+
+        work    a method of a value that can be pickled
+        shared  parts of that value that its result refers to, not as copies but as these very objects
+        """
+        self._shared, self._packed = shared, wrap((work, tuple(shared)))
         self._process = subprocess.Popen(  # noqa: S603 - this very module
             [sys.executable, "-m", __name__],
             stdin=subprocess.PIPE,
@@ -86,22 +120,63 @@ class Learner:
             env=_environment(os.environ),
         )
 
-    def learned(self) -> RelevanceEstimator:
-        """The estimator that has learned, once that is done."""
+    def result(self) -> Found:
+        """The result, once there is one."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
             with self._process.stdin as target, self._process.stdout as source:
                 self._packed.write(target)  # type: ignore[arg-type]
-                learned: RelevanceEstimator = receive(source, self._packed.arrays)[0]  # type: ignore[arg-type]
+                found: Found = receive(source, self._packed.arrays, self._shared)[0]  # type: ignore[arg-type]
         except (OSError, EOFError, pickle.UnpicklingError):
             raise ServiceError(f"the process that learns ended with status {self._process.wait()}") from None
         self._process.wait()
-        return learned
+        return found
 
     def stop(self) -> None:
-        """End it, whatever it has learned."""
+        """End it, whatever it has found."""
         self._process.kill()
+
+
+class Errands:
+    """Counts of campaigns that take long, in processes of their own while the service answers requests.
+
+    Before that nobody is held up by what is counted here, and a process would have to start first.
+    """
+
+    def __init__(self) -> None:
+        self._serving = self._ended = False
+        self._under_way: set[Errand[Any]] = set()
+
+    def start(self) -> None:
+        """From here on requests are answered."""
+        self._serving, self._ended = True, False
+
+    def stop(self) -> None:
+        """End all that is under way."""
+        self._ended = True
+        for one in list(self._under_way):
+            one.stop()
+
+    def count(self, stretch: Stretch) -> Counted:
+        """Selection at the end of a stretch of a log."""
+        if not self._serving or len(stretch.changes) < WORTHWHILE or not isinstance(stretch.base, Relearning):
+            return stretch.counted()
+        try:
+            errand = Errand(stretch.counted, (stretch.first.pool, stretch.first.expected))
+        except (TypeError, AttributeError, ValueError, pickle.PickleError) as error:
+            LOG.warning("a model is counted within the service, not in a process of its own: %s", error)
+            return stretch.counted()
+        self._under_way.add(errand)
+        try:
+            return errand.result()
+        except ServiceError as error:
+            if self._ended:
+                raise
+            LOG.warning("%s; it is done within the service", error)
+            return stretch.counted()
+        finally:
+            self._under_way.discard(errand)
 
 
 def _environment(known: Mapping[str, str]) -> dict[str, str]:
@@ -112,9 +187,9 @@ def _environment(known: Mapping[str, str]) -> dict[str, str]:
 
 def _learn(source: BinaryIO, target: BinaryIO) -> None:
     os.nice(NICENESS)
-    lesson, arrays = receive(source)
+    (work, shared), arrays = receive(source)
     threading.Thread(target=_end_with_service, args=[source.fileno()], daemon=True).start()
-    wrap(lesson.learned(), arrays).write(target)
+    wrap(work(), arrays, shared).write(target)
 
 
 def _end_with_service(source: int) -> None:

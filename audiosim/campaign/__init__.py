@@ -8,8 +8,9 @@ from audiosim.campaign.ledger import Change, Lease, Ledger
 from audiosim.campaign.pace import Pace
 from audiosim.campaign.reading import judgments_in
 from audiosim.campaign.settings import CampaignSettings
-from audiosim.campaign.state import CampaignState, Lesson, Progress
+from audiosim.campaign.state import CampaignState, Progress
 from audiosim.campaign.store import MemoryStore, Store
+from audiosim.campaign.stretch import Counted, Lesson, Stretch
 from audiosim.users.listeners import Agreement, ScaleAgreement, TwoAssessors
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ __all__ = [
     "CampaignSettings",
     "CampaignState",
     "Change",
+    "Counted",
     "DatabaseStore",
     "Event",
     "Lease",
@@ -32,6 +34,7 @@ __all__ = [
     "Record",
     "ScaleAgreement",
     "Store",
+    "Stretch",
     "TwoAssessors",
     "judgments_in",
 ]

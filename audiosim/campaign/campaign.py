@@ -14,8 +14,9 @@ from audiosim.campaign.log import Log, Turn
 from audiosim.campaign.pace import Pace, pace
 from audiosim.campaign.queue import Queue
 from audiosim.campaign.settings import CampaignSettings
-from audiosim.campaign.state import CampaignState, Lesson, Progress, Reach
+from audiosim.campaign.state import CampaignState, Progress, Reach
 from audiosim.campaign.store import MemoryStore, Store
+from audiosim.campaign.stretch import Counter, Lesson, Stretch
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import build_pool
@@ -47,6 +48,7 @@ class Campaign:
         clock: Clock = utc_now,
         withheld: Container[Pair] = (),
         known: Iterable[Record] = (),
+        count_long: Counter = Stretch.counted,
     ) -> None:
         """Open the campaign on a log, in memory where none is given, and replay what it holds.
 
@@ -55,6 +57,7 @@ class Campaign:
         clock           gives the time, with its zone
         withheld        pairs that nobody is to judge, such as those that cannot be heard
         known           first lines of the log, which another campaign on this very store has read
+        count_long      counts what takes long, such as in another process
         """
         settings, measure = settings or CampaignSettings(), as_measure(measure)
         self._collection, self._settings, self._clock = collection, settings, clock
@@ -68,7 +71,8 @@ class Campaign:
         self.lessons = Lessons(store)
         held = sum(len(self._ledger.assessors(pair)) for pair in self._ledger.judged if pair in self._pool.positions)
         estimator = built_in(self._pool, model)
-        self._count = begin_count(self.lessons, self._pool, estimator, measure, settings, collection.judgments, held)
+        own = collection.judgments
+        self._count = begin_count(self.lessons, self._pool, estimator, measure, settings, own, held, count_long)
         self._log.sync(known)
         identify(store, collection, self._ledger.judged, settings.adopt)
         self._count.count(settings.patience_s, Reach.ALL)
@@ -245,10 +249,7 @@ class Campaign:
             return self._ledger.record(number)
 
     def changes(self, after: int = 0) -> tuple[int, list[Change]]:
-        """The number of the last line of the log, and the changes of the pool's grades until then.
-
-        after  so many of them, the first ones, are left out
-        """
+        """Number of the last line of the log, and changes of the pool's grades until then without the first `after`."""
         return self._count.changes(after)
 
     def assessors_of(self, pair: Pair) -> frozenset[str]:

@@ -19,7 +19,8 @@ from scipy import sparse
 
 import audiosim
 from audiosim.campaign.settings import CampaignSettings
-from audiosim.campaign.state import Count, Lesson
+from audiosim.campaign.state import Count
+from audiosim.campaign.stretch import Counter, Lesson, Stretch
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool
@@ -92,15 +93,17 @@ def begin_count(
     settings: CampaignSettings,
     own: Sequence[Judgment],
     held: int,
+    count_long: Counter = Stretch.counted,
 ) -> Count:
     """The count before the first line of a log, which says when the estimator learns.
 
     own   judgments that the collection came with
     held  how many of them are of pairs of the pool
+    count_long  counts what takes long
     """
     rest = settings.batch, settings.rule, settings.seed, dict[Pair, float](), False, settings.distribution
     first = Selection.start(pool, measure, lessons.after(pool, estimator, own), own, *rest, settings.about)
-    return Count(first, estimator, held, settings.learn_later, lessons.learned)
+    return Count(first, estimator, held, lessons, settings.learn_later, count_long)
 
 
 def lesson_key(lesson: Lesson) -> str:

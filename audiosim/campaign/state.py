@@ -1,18 +1,15 @@
 """State of a campaign: the selection that its log adds up to, and what its model learned from it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-import numpy as np
-
-from audiosim.arrays import Array
-from audiosim.campaign.ledger import Change, grades_after, panel_after
+from audiosim.campaign.ledger import Change, grades_after
+from audiosim.campaign.stretch import Counter, Learning, Lesson, Stretch
 from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.relevance.moments import FIRST_LEARNING, is_moment
-from audiosim.relevance.relearning import relearned
+from audiosim.relevance.moments import is_moment
 from audiosim.selection import Selection
 
 AT_ONCE = 100  # so many changes behind, starting the selection anew is faster than telling it
@@ -29,25 +26,6 @@ class CampaignState(NamedTuple):
     number: int
     selection: Selection
     judgments: int
-
-
-@dataclass(frozen=True, eq=False)
-class Lesson:
-    """Material that a campaign's model is to learn from: the grades as they were after a line of the log.
-
-    number     of that line
-    estimator  as it is before it learns from any judgment of the log
-    grades     (n,) of the pool's pairs, NaN where unjudged
-    """
-
-    number: int
-    estimator: RelevanceEstimator
-    grades: Array
-
-    def learned(self) -> RelevanceEstimator:
-        """The estimator that has learned; this may take seconds. From few judgments, as somebody was set aside, not."""
-        few = np.count_nonzero(~np.isnan(self.grades)) < FIRST_LEARNING
-        return self.estimator if few else relearned(self.estimator, self.grades)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +60,16 @@ class Reach(Enum):
     ALL = 2
 
 
-class _Learning(NamedTuple):
-    """Mark that from here on counts what was learned from the state after a line."""
+class Notes(Protocol):
+    """Lessons learned before, and a place for those that are learned now."""
 
-    place: int  # in the changes
-    number: int
-    state: int
+    def recall(self, lesson: Lesson) -> RelevanceEstimator | None:
+        """The estimator that has learned; None where that is not known."""
+        ...
+
+    def keep(self, lesson: Lesson, learned: RelevanceEstimator) -> None:
+        """Note what was learned."""
+        ...
 
 
 class Count:
@@ -102,24 +84,26 @@ class Count:
         first: Selection,
         estimator: RelevanceEstimator,
         judgments: int,
+        notes: Notes,
         ready: bool = False,
-        learn: Callable[[Lesson], RelevanceEstimator] = Lesson.learned,
+        count_long: Counter = Stretch.counted,
     ) -> None:
         """Begin before the first line.
 
         first      the selection then, which learns nothing by itself
         estimator  as it is before it learns from any judgment
         judgments  that the collection came with, of pairs of the pool
+        notes      of lessons
         ready      whether a state has its weights before anybody sees it, as many ask at once
-        learn      learns a lesson, which may be known already
+        count_long counts a stretch that takes long
         """
-        self._learn = learn
+        self._notes, self._count_long = notes, count_long
         self._first, self._base, self._ready = first, estimator, ready
         self._long = False  # whether what is being counted takes long
         self._noted = 0  # the last line
         self._changes: list[Change] = []  # of pairs in the pool
         self._judgments = [judgments]  # that hold, before the first change and after each
-        self._learnings: list[_Learning] = []
+        self._learnings: list[Learning] = []
         self._moments: list[int] = []  # lines at which there was something to learn
         self._judged = first.judged
         self._counted, self._learned = 0, 0  # changes and learnings that the selection knows
@@ -147,7 +131,7 @@ class Count:
     def note_learning(self, number: int, state: int) -> None:
         """Take in a line that says from which state the model has learned."""
         with self._noting:
-            self._learnings.append(_Learning(len(self._changes), number, state))
+            self._learnings.append(Learning(len(self._changes), number, state))
             self._noted = number
 
     def _note_change(self, change: Change) -> None:
@@ -204,7 +188,7 @@ class Count:
             return self.current_state.number < self._learnings[self._learned].number - 1
         return self.current_state.number != self._noted
 
-    def _ends(self, one: _Learning, reach: Reach) -> bool:
+    def _ends(self, one: Learning, reach: Reach) -> bool:
         return reach is Reach.JUDGMENTS or (reach is Reach.AT_HAND and not self.knows(one.state))
 
     def _go_on(self, reach: Reach) -> None:
@@ -215,40 +199,35 @@ class Count:
         if stop is not None:
             noted, end = stop.number - 1, stop.place
             learnings = learnings[: learnings.index(stop)]
-        selection, place, known = self.current_state.selection, self._counted, self._learned
-        self._long = end - place > AT_ONCE or known < len(learnings)
+        begun: Selection | None = self.current_state.selection
+        place, past = self._counted, self._learned
+        self._long = end - place > AT_ONCE or past < len(learnings)
         if end - place > AT_ONCE:
             # After a whole batch only the grades count, not how they came.
-            place = end - end % selection.batch
-            known = sum(one.place <= place for one in learnings)
-            selection = self._start_after(place, learnings[known - 1].state if known else 0)
-        while place < end or known < len(learnings):
-            if known < len(learnings) and learnings[known].place == place:
-                selection, known = selection.taught(self._estimator(learnings[known].state)), known + 1
-            else:
-                change = self._changes[place]
-                said = change.assessor, change.own
-                selection = selection.judge(self._first.pool.positions[change.pair], change.grade, said)
-                place += 1
-        if self._ready:
-            _ = selection.weights
-            if self._long:
-                _ = selection.ranking  # the ranking that is asked for
-        self._counted, self._learned = place, known
-        self.current_state = CampaignState(noted, selection, self._judgments[place])
+            begun, place = None, end - end % self._first.batch
+            past = sum(one.place <= place for one in learnings)
+        selection = self._counted_to(end, learnings, begun, place, past)
+        self._counted, self._learned = end, len(learnings)
+        self.current_state = CampaignState(noted, selection, self._judgments[end])
         for state in sorted(self._estimators)[1:-KEPT]:
             del self._estimators[state]
 
-    def _start_after(self, place: int, state: int) -> Selection:
-        changes = self._changes[:place]
-        panel = panel_after(self._first.panel, self._first.pool, changes)
-        return self._first.anew(self._estimator(state), grades_after(self._first.graded, changes), panel)
-
-    def _estimator(self, state: int) -> RelevanceEstimator:
-        """The estimator that has learned from a state: at hand, or now."""
-        if state not in self._estimators:
-            self._estimators[state] = self._learn(self.lesson_of(state))
-        return self._estimators[state]
+    def _counted_to(
+        self, end: int, learnings: list[Learning], begun: Selection | None, place: int, past: int
+    ) -> Selection:
+        """Selection after so many changes and these learnings; the rest is as of `Stretch`."""
+        changes, known = self._changes[:end], dict(self._estimators)
+        stretch = Stretch(
+            self._first, self._base, known, begun, changes, learnings, place, past, self._ready, self._long
+        )
+        for state in stretch.missing:
+            if (found := self._notes.recall(stretch.lesson(state))) is not None:
+                known[state] = found
+        selection, learned = self._count_long(stretch) if self._long else stretch.counted()
+        for state, estimator in learned.items():
+            self._notes.keep(stretch.lesson(state), estimator)
+        self._estimators |= known | learned
+        return selection
 
     def lesson_of(self, state: int) -> Lesson:
         """Lesson of the state after a line."""

@@ -16,7 +16,7 @@ from audiosim import Collection
 from audiosim.campaign import Campaign, DatabaseStore, MemoryStore, database
 from audiosim.campaign import store as memory_store
 from audiosim.campaign.lessons import lesson_key
-from audiosim.campaign.state import Lesson
+from audiosim.campaign.stretch import Lesson
 from audiosim.campaign.tables import LESSONS
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import build_pool

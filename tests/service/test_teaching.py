@@ -4,17 +4,24 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import tracemalloc
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from audiosim.campaign import Lesson
+from audiosim import Collection
+from audiosim.campaign import Campaign, CampaignSettings, Lesson, MemoryStore
+from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import ServiceError
 from audiosim.plugins import make_estimator
-from service.teaching import Learner, _environment, receive, wrap
+from service.teaching import WORTHWHILE, Errand, Errands, _environment, receive, wrap
+
+DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
 
 
 @pytest.fixture
@@ -26,7 +33,7 @@ def lesson(small):
 @pytest.mark.slow
 def test_what_a_process_of_its_own_learns_is_what_is_learned_here_to_the_last_bit(lesson):
     nothing = np.full(len(lesson.grades), np.nan)
-    there, here = (learned.predict(nothing) for learned in (Learner(lesson).learned(), lesson.learned()))
+    there, here = (learned.predict(nothing) for learned in (Errand(lesson.learned).result(), lesson.learned()))
     assert not np.array_equal(here.prior.variance, lesson.estimator.predict(nothing).prior.variance)
     for name in ("mean", "variance", "shared"):
         assert np.array_equal(getattr(there.prior, name), getattr(here.prior, name))
@@ -60,18 +67,18 @@ def test_a_lesson_is_packed_without_a_copy_of_its_arrays(lesson):
 
 
 def test_a_process_that_is_ended_while_it_learns_is_said(lesson):
-    learner = Learner(lesson)
-    learner._process.send_signal(signal.SIGKILL)
+    errand = Errand(lesson.learned)
+    errand._process.send_signal(signal.SIGKILL)
     time.sleep(0.05)
     with pytest.raises(ServiceError, match="^the process that learns ended with status -9$"):
-        learner.learned()
+        errand.result()
 
 
 @pytest.mark.parametrize("share", [0.5, 1.0])
 def test_a_process_whose_service_was_killed_ends_without_a_word(lesson, share, tmp_path):
     sent = tmp_path / "sent"
     with sent.open("wb") as target:
-        wrap(lesson).write(target)
+        wrap((lesson.learned, ())).write(target)
     text = sent.read_bytes()
     command = [sys.executable, "-m", "service.teaching"]
     with subprocess.Popen(
@@ -82,3 +89,62 @@ def test_a_process_whose_service_was_killed_ends_without_a_word(lesson, share, t
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 1
+
+
+@pytest.fixture
+def stretch():
+    """The log of a campaign on the demo that two people judged by turns, from its beginning."""
+    collection, store, stretches = Collection.load(DEMO), MemoryStore(), []
+    campaign = Campaign(collection, "joint", store=store, settings=CampaignSettings(learn_later=True))
+    rng = np.random.default_rng(1)
+    for place, pair in enumerate(campaign.selection.pool.pairs[: WORTHWHILE + 3]):
+        campaign.tell(Judgment(*pair, float(rng.integers(101)), ("ann", "ben")[place % 2]))
+    settings = CampaignSettings(learn_later=True)
+    Campaign(
+        collection, "joint", "CG@5", store, settings, count_long=lambda one: stretches.append(one) or one.counted()
+    )
+    return replace(stretches[0], ready=True)
+
+
+@pytest.mark.slow
+def test_a_stretch_that_another_process_counts_comes_to_what_it_does_here_to_the_last_bit(stretch):
+    errands = Errands()
+    errands.start()
+    there, here = errands.count(stretch).selection, stretch.counted().selection
+    assert there.judged == WORTHWHILE + 3
+    assert there.pool is stretch.first.pool
+    assert there.expected is stretch.first.expected
+    assert np.array_equal(there.weights, here.weights)
+    for of in (lambda one: one.ranking.scores, lambda one: one.ranking.at_large.scores):
+        assert np.array_equal(of(there).mean, of(here).mean)
+        assert np.array_equal(of(there).covariance, of(here).covariance)
+
+
+def test_before_the_service_serves_and_where_it_is_quick_a_stretch_is_counted_here(stretch, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")  # another process could not even begin
+    errands = Errands()
+    assert errands.count(stretch).selection.judged == WORTHWHILE + 3
+    errands.start()
+    short = replace(stretch, changes=stretch.changes[:100], learnings=(), place=100)
+    assert errands.count(short).selection.judged == 100
+
+
+@pytest.mark.slow
+def test_a_stretch_whose_process_is_ended_is_counted_here_and_not_where_the_service_ends(stretch, caplog):
+    def end_the_process(errands, how):
+        while not errands._under_way:
+            time.sleep(0.01)
+        how(*errands._under_way)
+
+    errands = Errands()
+    errands.start()
+    thread = threading.Thread(target=end_the_process, args=(errands, lambda one: one._process.kill()))
+    thread.start()
+    assert errands.count(stretch).selection.judged == WORTHWHILE + 3
+    thread.join()
+    assert "the process that learns ended with status -9; it is done within the service" in caplog.text
+    thread = threading.Thread(target=end_the_process, args=(errands, lambda one: errands.stop()))
+    thread.start()
+    with pytest.raises(ServiceError, match="^the process that learns ended with status -9$"):
+        errands.count(stretch)
+    thread.join()

@@ -1,0 +1,116 @@
+"""Stretch of a campaign's log, and what it comes to: values, so that a stretch may be counted in another process."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.campaign.ledger import Change, grades_after, panel_after
+from audiosim.relevance.estimators import RelevanceEstimator
+from audiosim.relevance.moments import FIRST_LEARNING
+from audiosim.relevance.relearning import relearned
+from audiosim.selection import Selection
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """Material that a campaign's model is to learn from: the grades as they were after a line of the log.
+
+    number     of that line
+    estimator  as it is before it learns from any judgment of the log
+    grades     (n,) of the pool's pairs, NaN where unjudged
+    """
+
+    number: int
+    estimator: RelevanceEstimator
+    grades: Array
+
+    def learned(self) -> RelevanceEstimator:
+        """The estimator that has learned; this may take seconds. From few judgments, as somebody was set aside, not."""
+        few = np.count_nonzero(~np.isnan(self.grades)) < FIRST_LEARNING
+        return self.estimator if few else relearned(self.estimator, self.grades)
+
+
+class Learning(NamedTuple):
+    """Mark that from here on counts what was learned from the state after a line."""
+
+    place: int  # in the changes
+    number: int
+    state: int
+
+
+class Counted(NamedTuple):
+    """Selection at the end of a stretch, and the estimators that had to be learned on the way, by their lines."""
+
+    selection: Selection
+    learned: dict[int, RelevanceEstimator]
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Stretch of a log that is to be counted.
+
+    first      the selection before the log
+    base       the estimator before it learns from any judgment of the log
+    known      estimators that have learned, by the line until which
+    begun      the selection at the beginning; None: it is begun anew there, as after a whole batch
+    changes    of grades, all from the start of the log to the end of the stretch
+    learnings  likewise
+    place      so many changes come before the stretch
+    past       so many learnings come before it
+    ready      whether the selection is to have its weights, as many will ask it at once
+    stated     whether it is to have its ranking, which is asked for next
+    """
+
+    first: Selection
+    base: RelevanceEstimator
+    known: Mapping[int, RelevanceEstimator]
+    begun: Selection | None
+    changes: Sequence[Change]
+    learnings: Sequence[Learning]
+    place: int
+    past: int
+    ready: bool
+    stated: bool
+
+    @property
+    def missing(self) -> list[int]:
+        """Lines until which an estimator has to learn that is not known."""
+        before = [one.state for one in self.learnings[: self.past][-1:]] if self.begun is None else []
+        return sorted({*before, *(one.state for one in self.learnings[self.past :])} - self.known.keys())
+
+    def counted(self) -> Counted:
+        """Selection at the end; this may take seconds."""
+        learned = {state: self.lesson(state).learned() for state in self.missing}
+        known, place, past = {**self.known, **learned}, self.place, self.past
+        selection = self._start(known) if self.begun is None else self.begun
+        while place < len(self.changes) or past < len(self.learnings):
+            if past < len(self.learnings) and self.learnings[past].place == place:
+                selection, past = selection.taught(known[self.learnings[past].state]), past + 1
+            else:
+                change = self.changes[place]
+                said = change.assessor, change.own
+                selection = selection.judge(self.first.pool.positions[change.pair], change.grade, said)
+                place += 1
+        if self.ready:
+            _ = selection.weights
+            if self.stated:
+                _ = selection.ranking.at_large
+        return Counted(selection, learned)
+
+    def _start(self, known: Mapping[int, RelevanceEstimator]) -> Selection:
+        state = self.learnings[self.past - 1].state if self.past else 0
+        changes = self.changes[: self.place]
+        panel = panel_after(self.first.panel, self.first.pool, changes)
+        return self.first.anew(known[state], grades_after(self.first.graded, changes), panel)
+
+    def lesson(self, state: int) -> Lesson:
+        """Lesson of the state after a line."""
+        until = (change for change in self.changes if change.number <= state)
+        grades = grades_after(self.first.graded, until)
+        return Lesson(state, self.base, self.first.pool.spread(grades))
+
+
+Counter = Callable[[Stretch], Counted]
