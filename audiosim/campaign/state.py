@@ -60,7 +60,7 @@ class Reach(Enum):
     ALL = 2
 
 
-class Notes(Protocol):
+class LessonNotes(Protocol):
     """Lessons learned before, and a place for those that are learned now."""
 
     def recall(self, lesson: Lesson) -> RelevanceEstimator | None:
@@ -84,7 +84,7 @@ class Count:
         first: Selection,
         estimator: RelevanceEstimator,
         judgments: int,
-        notes: Notes,
+        notes: LessonNotes,
         ready: bool = False,
         count_long: Counter = Stretch.counted,
     ) -> None:
