@@ -20,6 +20,28 @@ class JudgesOut(Wire):
     aside: dict[str, RecordOut]
 
 
+class DisagreementOut(Wire):
+    """Pair on which people differ: `grades` by name, and how much each is `beyond` what their others let expect.
+
+    `spread` is 1 where they differ as people do here; `chance` is the probability that these differ as much.
+    """
+
+    query: str
+    document: str
+    grades: dict[str, float]
+    beyond: dict[str, float]
+    spread: float
+    chance: float
+
+
+class DisagreementsOut(Wire):
+    """Pairs that several people judged, those first on which they differ most."""
+
+    collection: str
+    state: int
+    pairs: list[DisagreementOut]
+
+
 class NamedJudgeIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     """Name of somebody who judged, and the reason why they are set aside or taken back."""
 

@@ -78,6 +78,20 @@ def test_the_table_has_a_line_for_the_ranking_without_each(folder):
     assert "CG@2, on these queries: confidence 1.000; without each person in turn:" in told
 
 
+def test_the_pairs_on_which_people_differ_most_are_listed(folder):
+    lines = (folder / "judgments.csv").read_text(encoding="utf-8").splitlines()
+    agreed = [line for line in lines if ",bob" not in line]
+    agreed += [line.replace(",ann", ",bob") for line in agreed[1:]]
+    agreed[1] = "q1,Aq11,0,ann"
+    (folder / "judgments.csv").write_text("\n".join(agreed) + "\n", encoding="utf-8")
+    rows = json.loads(run(folder, "--disagreements", 3).stdout)
+    assert len(rows) == 3
+    assert (rows[0]["query"], rows[0]["document"], rows[0]["grades"]) == ("q1", "Aq11", {"ann": 0, "bob": 60})
+    assert rows[0]["chance"] < rows[1]["chance"]
+    told = CliRunner().invoke(app, ["judges", str(folder), "--disagreements", "1"]).stdout
+    assert "ann 0, bob 60" in told
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

@@ -18,10 +18,10 @@ from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import build_pool
 from audiosim.expected.estimation import expected_scores
 from audiosim.expected.judge_effects import judge_effect
-from audiosim.expected.who_judges import Judges
+from audiosim.expected.who_judges import Judges, most_disputed
 from audiosim.plugins import find_measure
 from audiosim.relevance.estimators import JOINT, estimator_of
-from audiosim.report.judges_view import effect_view, judges_view
+from audiosim.report.judges_view import disagreements_view, effect_view, judges_view, spelled_grades
 
 PersonName = Annotated[
     str | None,
@@ -55,6 +55,15 @@ def judges(
             min=0,
         ),
     ] = MOST_LEFT_OUT,
+    disagreements: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="List the N pairs on which people differ most instead, beyond how each of them judges elsewhere.",
+            min=1,
+            show_default=False,
+        ),
+    ] = None,
     measure: options.MeasureName = "CG@5",
     about: options.AboutWords = None,
     system_from: options.NamedBy = None,
@@ -65,8 +74,9 @@ def judges(
     """Report how each person and each machine judges: severity, favourites, worth, and what the ranking owes them.
 
     Severity is by how much their grades lie above those of listeners at large, a share of the scale. Noise is the
-    standard deviation of the same judgment made again. Worth of a person is how many judgments of somebody of the usual
-    noise theirs stand for. A second table says how the ranking moves without each person.
+    standard deviation of the same judgment made again. Drift is by how much their last grade lies above what their
+    first would have been. Worth of a person is how many judgments of somebody of the usual noise theirs stand for. A
+    second table says how the ranking moves without each person.
 
     --set-aside shows the ranking with and without somebody and, with --yes, sets them aside in the campaign's log:
     nothing rests on what they said or say until --take-back. Of judgments in files, `set_aside = ["NAME"]` in
@@ -106,6 +116,12 @@ def judges(
         return
     if yes or reason:
         raise typer.BadParameter("goes with --set-aside or --take-back", param_hint="--yes" if yes else "--reason")
+    if disagreements is not None:
+        disputed = most_disputed(build_pool(collection), collection.judgments, disagreements)
+        rows = [one.to_dict(collection.scale.maximum) for one in disputed]
+        flat = [{**row, "grades": spelled_grades(row), "beyond": spelled_grades(row, "beyond")} for row in rows]
+        options.print_result(form, rows, flat, lambda: disagreements_view(rows))
+        return
     reports = Judges.of(build_pool(collection), collection.judgments)
     reports = reports.with_effects(what, pool, collection.judgments, leave_one_out, subject)
     options.print_result(form, reports.to_dict(), reports.flat_rows(), lambda: judges_view(reports))

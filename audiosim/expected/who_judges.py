@@ -17,6 +17,7 @@ from audiosim.expected.judge_effects import JudgeEffect, judge_effects
 from audiosim.features.machines import machine_grades
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.belief import Belief
+from audiosim.relevance.disagreements import Disagreement
 from audiosim.relevance.estimators import JOINT, estimator_of
 from audiosim.relevance.evidence_kind import EvidenceKind
 from audiosim.relevance.evidence_registry import EVIDENCE_KINDS
@@ -123,6 +124,12 @@ def reports_on_people(pool: Pool, judgments: Sequence[Judgment]) -> list[JudgeRe
     """Reports on the people who judged; none where nobody did, or where grades are not learned jointly."""
     panel, estimator = Panel.of(pool, judgments), estimator_of(pool, JOINT)
     return estimator.judge_reports(panel) if panel.judges and isinstance(estimator, JointEstimator) else []
+
+
+def most_disputed(pool: Pool, judgments: Sequence[Judgment], count: int) -> list[Disagreement]:
+    """Pairs on which people differ most, so many at most; none by one person, or where grades are not joint."""
+    panel, estimator = Panel.of(pool, judgments), estimator_of(pool, JOINT)
+    return estimator.disagreements(panel, count) if panel.several and isinstance(estimator, JointEstimator) else []
 
 
 def reports_on_machines(pool: Pool, judgments: Sequence[Judgment]) -> list[MachineReport]:

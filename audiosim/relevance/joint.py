@@ -29,6 +29,7 @@ from audiosim.features.registry import FEATURES
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.comparison_deviations import learn_comparison_deviations, usual_comparison_deviations
 from audiosim.relevance.comparison_model import Compared, ComparedGains, ComparisonModel
+from audiosim.relevance.disagreements import Disagreement, disagreements
 from audiosim.relevance.evidence_effects import EvidenceEffects
 from audiosim.relevance.evidence_kind import EvidenceKind
 from audiosim.relevance.joint_prior import Prior, Uncertainty, components_of
@@ -42,6 +43,7 @@ from audiosim.relevance.judge_deviations import (
     true_of_pairs,
 )
 from audiosim.relevance.judge_reports import MOST, JudgeReport, judge_reports
+from audiosim.relevance.judged_rows import JudgedRows, most_telling
 from audiosim.relevance.judges import Panel, PanelModel, People, with_judges
 from audiosim.relevance.kinship import Kinship, kinship_of
 from audiosim.relevance.level_use import Levels
@@ -270,16 +272,23 @@ class JointEstimator:
         other._start = other._start.using(other._start.use.as_in(learned._start.use))
         return other
 
+    def judged_rows(self, panel: Panel) -> JudgedRows:
+        """Judgments of a panel with their covariance, its components learned from them."""
+        model, parts = self.panel_model(panel), self._parts_of_pairs()
+        unit = float(np.sqrt(np.mean(model.layout.scale**2)))
+        rows = with_judges(self._with_trend(), parts, panel)
+        deviations = {**model.likeliest, COVARIATES: 1.0}
+        return JudgedRows(rows, deviations, panel, panel.gain - self._held.mean[panel.place], unit, parts)
+
     def judge_reports(self, panel: Panel) -> list[JudgeReport]:
         """Reports on those who judged, by the first judgments of a panel; see `judge_reports.MOST`."""
-        seen = panel.first(MOST)
-        model, parts = self.panel_model(seen), self._parts_of_pairs()
-        unit = float(np.sqrt(np.mean(model.layout.scale**2)))
-        rows = with_judges(self._with_trend(), parts, seen)
-        off = seen.gain - self._held.mean[seen.place]
-        deviations = {**model.likeliest, COVARIATES: 1.0}
         with one_thread():
-            return judge_reports(rows, deviations, seen, off, unit, parts, self._pool.systems)
+            return judge_reports(self.judged_rows(panel.first(MOST)), self._pool.systems)
+
+    def disagreements(self, panel: Panel, count: int | None = None) -> list[Disagreement]:
+        """Pairs on which people differ most, by at most MOST judgments; see `disagreements`."""
+        with one_thread():
+            return disagreements(self.judged_rows(most_telling(panel, MOST)), self._pool.pairs, count)
 
     def _parts_of_pairs(self) -> Array:
         """(n, s) how much each pair is of what each system retrieved."""

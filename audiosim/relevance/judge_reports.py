@@ -1,19 +1,20 @@
 """Reports on people who judge: how severe each of them is, whom they favour, how noisy they are; by what all said."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.relevance.judge_noise import judge_noise
-from audiosim.relevance.judges import SEVERITY, TASTE, Panel
-from audiosim.stats.block_covariances import BlockCovariances, BlockInverse
-from audiosim.stats.layout import REST, Layout
+from audiosim.relevance.judged_rows import JudgedRows
+from audiosim.relevance.judges import SEVERITY, TASTE
+from audiosim.stats.block_covariances import BlockInverse
+from audiosim.stats.layout import REST
 
 MOST = 3000  # judgments that are looked at, the first ones
 REACH = 1.959964  # standard errors of a 95 % interval
+FEWEST_FOR_DRIFT = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class JudgeReport:
     noise      standard deviation of the same judgment made again, as a share of the scale, with an interval
     favours    the system that they grade differently most surely, beyond their severity; None where there is one system
     taste      by how much they grade it higher than listeners at large do, as a share of the scale, with an interval
+    drift      by how much their last judgment is above what their first would have been of the same pair, as a share of
+               the scale, with an interval; None of fewer than FEWEST_FOR_DRIFT judgments
     worth      judgments of somebody of the common noise that theirs are worth
     """
 
@@ -35,60 +38,56 @@ class JudgeReport:
     noise: tuple[float, float, float]
     favours: str | None
     taste: tuple[float, float, float]
+    drift: tuple[float, float, float] | None
     worth: float
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values, ready for JSON."""
         found: dict[str, Any] = {"judge": self.judge, "kind": "person", "judgments": self.judgments}
-        for name in ("severity", "noise", "taste"):
-            values = getattr(self, name)
+        for name in ("severity", "noise", "taste", "drift"):
+            values = getattr(self, name) or (None, None, None)
             found |= {name: values[0], f"{name}_low": values[1], f"{name}_high": values[2]}
             if name == "noise":
                 found["favours"] = self.favours
         return found | {"worth": self.worth}
 
 
-def judge_reports(
-    rows: Layout,
-    deviations: Mapping[str, float],
-    panel: Panel,
-    off: Array,
-    unit: float,
-    parts: Array,
-    systems: Sequence[str],
-) -> list[JudgeReport]:
+def judge_reports(judged: JudgedRows, systems: Sequence[str]) -> list[JudgeReport]:
     """Reports on the people of a panel, in the order of their first judgments.
 
-    rows        layout of their judgments, the trend among its effects
-    deviations  by name, of all components of that
-    off         (J,) judgments less the mean of each before any was made
-    unit        deviation of a pair, as a share of the scale: that of which noise is a multiple
-    parts       (n, s) how much each pair is of what each system retrieved
-
     Severity and taste are the conditional means of their effects, noise is that of `judge_noise`, with 95 % intervals.
+    Drift d is that of grades y + t d, t being the progress of each person's judgments: by generalised least squares
+
+        d = t' C^-1 y / t' C^-1 t,   variance 1 / t' C^-1 t
     """
-    noise = judge_noise(rows, deviations, panel, off)
-    rows = replace(rows, times=noise.times[panel.judge])
-    inverse = BlockCovariances.of(rows).inverse(np.array([deviations[name] ** 2 for name in rows.names]))
-    solved = inverse.solve(off[:, None])[:, 0]
-    person = np.eye(len(panel.judges))[panel.judge]
+    panel, parts, deviations = judged.panel, judged.parts, judged.deviations
+    inverse, solved, noise, person = judged.inverse, judged.solved, judged.noise, judged.person
     severity, unsure = _effects(inverse, solved, person, deviations[SEVERITY])
+    progress = judged.progress
+    information = np.einsum("jq,jq->q", progress, inverse.solve(progress))
     found = []
     for code, name in enumerate(panel.judges):
         theirs = parts[panel.place] * person[:, [code]]
         taste, doubt = _effects(inverse, solved, theirs, deviations[TASTE])
         most = int(np.argmax(np.abs(taste) / doubt)) if len(systems) > 1 else 0
-        common, times = deviations[REST] * unit, float(noise.times[code])
+        common, times = deviations[REST] * judged.unit, float(noise.times[code])
         off_by = float(np.exp(REACH * noise.errors[code]))
+        count = int(panel.counts[code])
+        drift = None
+        if count >= FEWEST_FOR_DRIFT:
+            drift = _interval(
+                float(progress[:, code] @ solved) / information[code], 1 / float(np.sqrt(information[code]))
+            )
         found.append(
             JudgeReport(
                 name,
-                int(panel.counts[code]),
+                count,
                 _interval(severity[code], unsure[code]),
                 (common * times, common * times / off_by, common * times * off_by),
                 systems[most] if len(systems) > 1 else None,
                 _interval(taste[most], doubt[most]),
-                int(panel.counts[code]) / times**2,
+                drift,
+                count / times**2,
             )
         )
     return found

@@ -7,7 +7,6 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from audiosim.report.screen import PlainTable, Setting
-from audiosim.report.views import rows_view
 
 if TYPE_CHECKING:
     from audiosim.expected.judge_effects import JudgeEffect
@@ -20,7 +19,7 @@ def judges_view(found: "Judges") -> RenderableType:
     people, machines = ([one.to_dict() for one in some] for some in (found.people, found.machines))
     parts: list[RenderableType] = []
     if people:
-        parts.append(rows_view(people, left_out=["kind"]))
+        parts += [Text("People, with 95 % intervals, as shares of the scale:"), _people(people)]
     if found.effects:
         parts += [Text(""), *_effects(found.effects)]
     if machines:
@@ -64,6 +63,43 @@ def effect_view(found: "JudgeEffect", sentence: str) -> RenderableType:
             f"{row['low_without']:.3f} – {row['high_without']:.3f}",
         )
     return Group(table, Text(found.sentence), Text(sentence))
+
+
+def _people(people: Sequence[Mapping[str, Any]]) -> RenderableType:
+    table = PlainTable(("judge", "left"), "judged", "severity", "noise", ("favours", "left"), "by", "drift", "worth")
+    for row in people:
+        table.add_row(
+            row["judge"],
+            f"{row['judgments']:,}",
+            _spelled(row, "severity", "+.2f"),
+            _spelled(row, "noise", ".2f"),
+            row["favours"] or "",
+            _spelled(row, "taste", "+.2f") if row["favours"] else "",
+            "few" if row["drift"] is None else _spelled(row, "drift", "+.2f"),
+            f"{row['worth']:,.0f}",
+        )
+    return table
+
+
+def disagreements_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """Pairs on which people differ most, and what each of them said."""
+    if not rows:
+        return Text("No pair was judged by two people.")
+    table = PlainTable(("query", "left"), ("document", "left"), ("grades", "left"), "spread", "chance")
+    for row in rows:
+        table.add_row(
+            row["query"], row["document"], spelled_grades(row), f"{row['spread']:.1f}", f"{row['chance']:.2g}"
+        )
+    said = (
+        "Spread is 1 where people differ as they do here, each person's severity, taste and noise allowed for; "
+        "chance is the probability of at least as much."
+    )
+    return Group(table, Text(said))
+
+
+def spelled_grades(row: Mapping[str, Any], key: str = "grades") -> str:
+    """Grades by name in one line."""
+    return ", ".join(f"{name} {grade:.3g}" for name, grade in row[key].items())
 
 
 def _machines(machines: Sequence[Mapping[str, Any]]) -> RenderableType:

@@ -145,6 +145,14 @@ class BlockInverse:
             parts.append(((root**2).sum(axis=1) - (mixed**2).sum(axis=2)).ravel())
         return self.covariances.returned(np.concatenate([np.empty(0), *parts])[:, None])[:, 0]
 
+    def within(self) -> Iterator[tuple[Integers, Array]]:
+        """Places (m,) of the values of each block, and C^-1 (m, m) among them."""
+        for group, root in zip(self.covariances.groups, self.roots, strict=True):
+            mixed = np.swapaxes(root, 1, 2) @ group.of(self.half)
+            inverse = np.swapaxes(root, 1, 2) @ root - mixed @ np.swapaxes(mixed, 1, 2)
+            places = self.covariances.order[group.rows].reshape(len(root), -1)
+            yield from zip(places, inverse, strict=True)
+
     def traces(self) -> Array:
         found = np.zeros(self.covariances.count)
         for group, root in zip(self.covariances.groups, self.roots, strict=True):

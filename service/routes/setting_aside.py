@@ -1,5 +1,6 @@
 """Those who judge: how they do, what the ranking owes them, and setting one of them aside."""
 
+from functools import lru_cache
 from typing import Annotated, Any
 
 from fastapi import Body, Query, Response
@@ -9,16 +10,21 @@ from audiosim.corpus.model import Judgment
 from audiosim.expected.about import About
 from audiosim.expected.judge_effects import judge_effect
 from audiosim.expected.who_judges import Judges
+from audiosim.relevance.joint import JointEstimator
+from audiosim.selection import Selection
 from service.callers import CallerDep
 from service.exchange import CollectionDep, answer, chapter, kept
 from service.limits import Shared
 from service.routes.campaign_state import AboutQuery
-from service.routes.judging import WRITES, KeyHeader, written
+from service.routes.judging import MOST_SHOWN, WRITES, CountQuery, KeyHeader, written
 from service.served import ServedCollection
-from service.wire_judges import JudgeEffectOut, JudgesOut, NamedJudgeIn
+from service.wire_judges import DisagreementsOut, JudgeEffectOut, JudgesOut, NamedJudgeIn
 from service.wire_judging import RecordOut
 
 router = chapter("campaign")
+
+SHOWN = 20
+KEPT = 4
 
 JudgeQuery = Annotated[str, Query(min_length=1, max_length=1000, description="name of somebody who judged")]
 EffectsDep = Annotated[Shared, kept("rankings")]
@@ -30,6 +36,27 @@ def show_judges(one: CollectionDep) -> JudgesOut:
     judges = Judges.of(one.campaign.selection.pool, one.campaign.judgments())
     aside = {name: RecordOut.from_domain(record) for name, record in one.campaign.aside().items()}
     return JudgesOut(one.collection.identifier, judges.to_dict(), aside)
+
+
+@router.get("/collections/{collection}/disagreements", response_model=DisagreementsOut)
+async def show_disagreements(one: CollectionDep, effects: EffectsDep, count: CountQuery = SHOWN) -> Response:
+    """Show the pairs on which people differ most, beyond how each of them judges elsewhere: what to talk over.
+
+    What `audiosim judges --disagreements` says.
+    """
+    number, selection, _ = one.campaign.current_state
+    found = await effects.do((one, "disputed", number), lambda: _disputed(selection))
+    return answer({"collection": one.collection.identifier, "state": number, "pairs": found[:count]})
+
+
+@lru_cache(maxsize=KEPT)
+def _disputed(selection: Selection) -> list[dict[str, Any]]:
+    """Disagreements in a state, as plain values; they take a second, and a page asks again and again."""
+    pool, panel = selection.pool, selection.panel
+    estimator = selection.estimator
+    if not panel.several or not isinstance(estimator, JointEstimator):
+        return []
+    return [one.to_dict(pool.scale.maximum) for one in estimator.disagreements(panel, MOST_SHOWN)]
 
 
 @router.get("/collections/{collection}/judge-effect", response_model=JudgeEffectOut)

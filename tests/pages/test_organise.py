@@ -366,6 +366,28 @@ def test_somebody_is_set_aside_after_what_it_changes_was_shown_and_taken_back(br
     assert campaign.get("campaign")["judged"] == 6
 
 
+def test_pairs_on_which_assessors_differ_are_listed_where_the_model_tells_people_from_each_other(
+    demo, commanded, anywhere, tmp_path
+):
+    with commanded([demo], tmp_path / "log", "--unasked", "count") as running, running.client() as client:
+        told = Campaign(client, "demo")
+        (pair,) = told.next("ann").json()["pairs"]
+        for name, grade in (("ann", 0), ("<bob>", 100)):
+            body = {"query": pair["query"], "document": pair["document"], "assessor": name, "fine": grade}
+            answer = client.post(f"{told.path}/judgments", json=body)
+            assert answer.status_code in (201, 403), answer.text
+        page = anywhere(running.url)
+        page.goto(told.page)
+        open_tab(shown(page), "Assessors")
+        page.locator("#disputed-frame").wait_for()
+        (row,) = cells(page, "#disputed")
+        (listed,) = told.get("disagreements")["pairs"]
+        grades = ", ".join(f"{name} {grade:g}" for name, grade in listed["grades"].items())
+        assert row[:4] == [listed["query"], listed["document"], grades, f"{listed['spread']:.1f}"]
+        assert listed["grades"] == {"ann": 0, "<bob>": 100}
+        page.close()
+
+
 def test_the_plan_is_what_the_service_tells_for_so_many_listeners(browse, campaign):
     campaign.judge("ann", 6)
     page = shown(browse(campaign.page, reduced_motion="reduce"))

@@ -7,15 +7,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from scipy.optimize import minimize
 
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
+from audiosim.relevance.disagreements import disagreements
 from audiosim.relevance.joint_prior import Uncertainty as Held
 from audiosim.relevance.judge_deviations import COVARIATES, prior_deviations, usual_deviations
 from audiosim.relevance.judge_noise import VARIES, judge_noise
 from audiosim.relevance.judge_reports import judge_reports
+from audiosim.relevance.judged_rows import JudgedRows, most_telling
 from audiosim.relevance.judges import (
     JUDGE_QUERY,
     NO_JUDGES,
@@ -234,7 +237,8 @@ def test_a_severe_and_a_careless_person_are_told_from_the_others(pool, model):
     said = model.mean[place] + np.array([-0.2, 0, 0, 0])[judge] + noise * rng.standard_normal(len(place))
     panel = Panel(("severe", "ann", "bob", "careless"), place, judge, said)
     rows = with_judges(model.layout, model.parts, panel)
-    found = judge_reports(rows, DEVIATIONS | PEOPLE, panel, said - model.mean[place], 0.3, model.parts, pool.systems)
+    judged = JudgedRows(rows, DEVIATIONS | PEOPLE, panel, said - model.mean[place], 0.3, model.parts)
+    found = judge_reports(judged, pool.systems)
     reports = {one.judge: one for one in found}
     assert reports["severe"].severity[2] < min(one.severity[0] for name, one in reports.items() if name != "severe")
     assert reports["careless"].noise[1] > max(one.noise[2] for name, one in reports.items() if name != "careless")
@@ -248,6 +252,84 @@ def test_a_severe_and_a_careless_person_are_told_from_the_others(pool, model):
     systems = [pool.systems.index(one.favours) for one in found]
     tastes = PEOPLE[TASTE] ** 2 * (model.parts[place].T * solved) @ np.eye(people)[judge]
     np.testing.assert_allclose([one.taste[0] for one in found], tastes[systems, range(people)], rtol=1e-6)
+    # Drift by generalised least squares, one person at a time.
+    for code, one in enumerate(found):
+        course = np.where(judge == code, np.tile(np.linspace(-0.5, 0.5, n), people), 0)
+        told = course @ np.linalg.solve(full, course)
+        reach = 1.959964 / np.sqrt(told)
+        expected = course @ solved / told + np.array([0, -reach, reach])
+        np.testing.assert_allclose(one.drift, expected, rtol=1e-6, atol=1e-9)
+
+
+def test_somebody_whose_grades_rise_as_they_go_on_is_found_and_of_few_judgments_nothing_is_said(pool, model):
+    rng = np.random.default_rng(11)
+    n, people = len(pool.pairs), 3
+    place = np.concatenate([rng.permutation(n), rng.permutation(n), rng.permutation(n)[:5]])
+    judge = np.repeat(np.arange(people), [n, n, 5])
+    rising = np.concatenate([np.linspace(0, 0.3, n), np.zeros(n + 5)])
+    said = model.mean[place] + rising + 0.05 * rng.standard_normal(len(place))
+    panel = Panel(("rising", "steady", "new"), place, judge, said)
+    rows = with_judges(model.layout, model.parts, panel)
+    judged = JudgedRows(rows, DEVIATIONS | PEOPLE, panel, said - model.mean[place], 0.3, model.parts)
+    rising_one, steady, new = judge_reports(judged, pool.systems)
+    assert rising_one.drift[1] < 0.3 < rising_one.drift[2]
+    assert rising_one.drift[1] > 0
+    assert steady.drift[1] < 0 < steady.drift[2]
+    assert new.drift is None
+    assert new.to_dict()["drift_low"] is None
+
+
+def test_pairs_on_which_people_differ_most_are_those_of_the_distribution_written_out(pool, model, panel):
+    rows = with_judges(model.layout, model.parts, panel)
+    off = panel.gain - model.mean[panel.place]
+    judged = JudgedRows(rows, DEVIATIONS | PEOPLE, panel, off, 0.3, model.parts)
+    found = disagreements(judged, pool.pairs)
+    n, noise = len(pool.pairs), PEOPLE[REST] * judged.noise.times
+    flat = replace(model, covariance=np.zeros((1, 1)))
+    seen = n * (1 + panel.judge) + panel.place
+    full = written_out(pool, flat, panel, 3, noise)[1][np.ix_(seen, seen)]
+    expected = {}
+    for place in range(n):
+        own, others = panel.place == place, panel.place != place
+        k = int(own.sum())
+        if k < 2:
+            continue
+        gain = np.linalg.solve(full[np.ix_(others, others)], full[np.ix_(others, own)]).T
+        left = off[own] - gain @ off[others]
+        covariance = full[np.ix_(own, own)] - gain @ full[np.ix_(others, own)]
+        # The differences from the first person's grade: any others give the same.
+        contrasts = np.hstack([-np.ones((k - 1, 1)), np.eye(k - 1)])
+        differences = contrasts @ left
+        square = differences @ np.linalg.solve(contrasts @ covariance @ contrasts.T, differences)
+        said = dict(zip([panel.judges[one] for one in panel.judge[own]], left, strict=True))
+        expected[pool.pairs[place]] = (said, np.sqrt(square / (k - 1)), stats.chi2.sf(square, k - 1))
+    assert {one.pair for one in found} == set(expected)
+    for one in found:
+        said, spread, chance = expected[one.pair]
+        assert one.beyond == pytest.approx(said, rel=1e-6)
+        assert (one.spread, one.chance) == pytest.approx((spread, chance), rel=1e-6)
+    assert [one.chance for one in found] == sorted(one.chance for one in found)
+
+
+def test_a_severe_persons_grades_are_no_disagreement_and_one_slip_is(pool, model):
+    rng = np.random.default_rng(12)
+    n = len(pool.pairs)
+    place, judge = np.tile(np.arange(n), 2), np.repeat([0, 1], n)
+    said = model.mean[place] - 0.3 * judge + 0.02 * rng.standard_normal(2 * n)
+    said[n + 4] += 0.3  # the only pair on which both say the same
+    panel = Panel(("ann", "severe"), place, judge, said)
+    rows = with_judges(model.layout, model.parts, panel)
+    judged = JudgedRows(rows, DEVIATIONS | PEOPLE, panel, said - model.mean[place], 0.3, model.parts)
+    first = disagreements(judged, pool.pairs, 1)[0]
+    assert first.pair == pool.pairs[4]
+
+
+def test_of_too_many_judgments_those_on_shared_pairs_count(panel):
+    kept = most_telling(panel, 8)
+    several = np.flatnonzero(np.bincount(panel.place)[panel.place] > 1)
+    np.testing.assert_array_equal(kept.place, panel.place[several[-8:]])
+    everything = most_telling(panel, 10_000)
+    np.testing.assert_array_equal(everything.gain, panel.gain)
 
 
 def test_noise_of_each_person_is_where_its_likelihood_times_the_prior_is_largest(pool, model):

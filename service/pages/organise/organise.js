@@ -12,7 +12,7 @@ import { follow } from "./live.js";
 import { eventLog } from "./log.js";
 import { SURE, showNow } from "./now.js";
 import { resultLinks } from "./links.js";
-import { invitations, showAssessors, showCannot } from "./people.js";
+import { invitations, showAssessors, showCannot, showDisputed } from "./people.js";
 import { planning } from "./plan.js";
 import { showProgress } from "./progress.js";
 import { showRanking } from "./ranking.js";
@@ -91,6 +91,7 @@ const refresh = rounds(async () => {
 
 /** What only one tab shows is asked for while that is open. */
 const OF_TABS = {
+  assessors: async () => showDisputed(await get(`${PATH}/disagreements`, { patienceMs: 60_000 })),
   progress: async () => showProgress(await get(`${PATH}/progress`)),
   log: async () => {
     await showLog();

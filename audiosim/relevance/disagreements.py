@@ -1,0 +1,78 @@
+"""Pairs on which people differ more than the model expects of them: to be talked over, or judged once more.
+
+Of the judgments y of a pair, r are these less what all judgments of other pairs let expect of the same people, with
+covariance V: severity, taste and how each of them hears the query are taken out as far as they are known.
+
+    r = P_SS^-1 (P y)_S,   V = P_SS^-1,   P = C^-1,   S the judgments of the pair
+
+With L the differences among k of them, (L r)' (L V L')^-1 L r has the chi-squared distribution with k - 1 degrees of
+freedom where people differ as they do elsewhere; its root over that of k - 1 is the standardised spread.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import chdtrc
+
+from audiosim.arrays import Array
+from audiosim.corpus.model import Pair
+from audiosim.relevance.judged_rows import JudgedRows
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Difference of people on one pair.
+
+    pair    of query and document
+    grades  as a share of the scale, by name
+    beyond  by how much each grade is above what that person's other judgments let expect, likewise
+    spread  standardised: 1 where they differ as people do here
+    chance  probability that people who differ as they do elsewhere differ at least as much on a pair
+    """
+
+    pair: Pair
+    grades: dict[str, float]
+    beyond: dict[str, float]
+    spread: float
+    chance: float
+
+    def to_dict(self, highest: float = 1.0) -> dict[str, Any]:
+        """The same as plain values; grades and `beyond` on the scale.
+
+        highest  grade of the scale
+        """
+        on_scale = [{name: round(highest * of[name], 9) for name in of} for of in (self.grades, self.beyond)]
+        said = {"grades": on_scale[0], "beyond": on_scale[1]}
+        return {**self.pair._asdict(), **said, "spread": self.spread, "chance": self.chance}
+
+
+def disagreements(judged: JudgedRows, pairs: tuple[Pair, ...], count: int | None = None) -> list[Disagreement]:
+    """Pairs that several people judged, those first on which they differ most.
+
+    pairs  of the pool
+    count  how many at most; all where None
+    """
+    panel, found = judged.panel, []
+    for rows, inverse in judged.inverse.within():
+        places = panel.place[rows]
+        for place in np.unique(places[np.bincount(places)[places] > 1]).tolist():
+            some = np.flatnonzero(places == place)
+            covariance = np.asarray(np.linalg.inv(inverse[np.ix_(some, some)]), np.float64)
+            off = covariance @ judged.solved[rows[some]]
+            names = [panel.judges[code] for code in panel.judge[rows[some]].tolist()]
+            spread, chance = standardised_spread(off, covariance)
+            grades = dict(zip(names, panel.gain[rows[some]].tolist(), strict=True))
+            beyond = dict(zip(names, off.tolist(), strict=True))
+            found.append(Disagreement(pairs[place], grades, beyond, spread, chance))
+    found.sort(key=lambda one: (one.chance, -one.spread, one.pair))
+    return found[:count]
+
+
+def standardised_spread(off: Array, covariance: Array) -> tuple[float, float]:
+    """Spread of k values over what their covariance (k, k) lets expect, and the chance of as much."""
+    k = len(off)
+    contrasts = np.linalg.svd(np.ones((1, k)))[2][1:]
+    differences = contrasts @ off
+    square = float(differences @ np.linalg.solve(contrasts @ covariance @ contrasts.T, differences))
+    return float(np.sqrt(square / (k - 1))), float(chdtrc(k - 1, square))

@@ -1,0 +1,79 @@
+"""Judgments of a panel with the covariance that the model gives them: reports on people and pairs are read off it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from audiosim.arrays import Array, Integers
+from audiosim.properties import cached_property
+from audiosim.relevance.judge_noise import JudgeNoise, judge_noise
+from audiosim.relevance.judges import Panel
+from audiosim.stats.block_covariances import BlockCovariances, BlockInverse
+from audiosim.stats.layout import Layout
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRows:
+    """Judgments of a panel, what was expected of them, and their covariance C.
+
+    rows        layout of the J judgments, the trend among its effects
+    deviations  by name, of all components of that
+    panel       who judged
+    off         (J,) y, judgments less the mean of each before any was made
+    unit        deviation of a pair, as a share of the scale: that of which noise is a multiple
+    parts       (n, s) how much each pair is of what each system retrieved
+    """
+
+    rows: Layout
+    deviations: Mapping[str, float]
+    panel: Panel
+    off: Array
+    unit: float
+    parts: Array
+
+    @cached_property
+    def noise(self) -> JudgeNoise:
+        """Noise of each person."""
+        return judge_noise(self.rows, self.deviations, self.panel, self.off)
+
+    @cached_property
+    def inverse(self) -> BlockInverse:
+        """C^-1, everybody with the noise of their own."""
+        rows = replace(self.rows, times=self.noise.times[self.panel.judge])
+        return BlockCovariances.of(rows).inverse(np.array([self.deviations[name] ** 2 for name in rows.names]))
+
+    @cached_property
+    def solved(self) -> Array:
+        """(J,) C^-1 y."""
+        return self.inverse.solve(self.off[:, None])[:, 0]
+
+    @property
+    def person(self) -> Array:
+        """(J, p) whose judgment each is."""
+        return np.eye(len(self.panel.judges))[self.panel.judge]
+
+    @property
+    def progress(self) -> Array:
+        """(J, p) place of each judgment among those of the same person, from -1/2 for the first to 1/2 for the last.
+
+        0 for other people's, and for a single judgment.
+        """
+        found = np.zeros((len(self.off), len(self.panel.judges)))
+        for code in range(len(self.panel.judges)):
+            own = np.flatnonzero(self.panel.judge == code)
+            if len(own) > 1:
+                found[own, code] = np.arange(len(own)) / (len(own) - 1) - 0.5
+        return found
+
+
+def most_telling(panel: Panel, most: int) -> Panel:
+    """So many judgments of a panel at most: the latest of pairs that several people judged, then the first of others.
+
+    In the order in which they were made.
+    """
+    shared = np.bincount(panel.place)[panel.place] > 1 if len(panel.place) else np.empty(0, dtype=np.bool_)
+    several: Integers = np.flatnonzero(shared)[-most:]
+    rest = np.flatnonzero(~shared)[: most - len(several)]
+    kept = np.sort(np.concatenate([several, rest]))
+    return Panel(panel.judges, panel.place[kept], panel.judge[kept], panel.gain[kept])
