@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,12 +10,14 @@ import numpy as np
 import typer
 
 from audiosim.cli import options
+from audiosim.cluster.turns import Workers
 from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError
-from audiosim.evaluation import SYSTEM_TESTS, agreement_rows
+from audiosim.evaluation import SYSTEM_TESTS, Evaluation, agreement_rows
 from audiosim.evaluation import evaluate as evaluate_systems
 from audiosim.expected.about import OF_THIS_KIND
 from audiosim.measures.judged import Unjudged, judged_runs
+from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure
 from audiosim.reliability_study import assessor_reliability, split_half_study
 from audiosim.reliability_study import reliability as study_reliability
@@ -70,6 +73,8 @@ def evaluate(
     same_artist: options.FromOwnArtist = None,
     system_from: options.NamedBy = None,
     partial: options.Partial = False,
+    jobs: options.Jobs = None,
+    scheduler: options.Scheduler = None,
     form: options.As = options.Format.table,
 ) -> None:
     """Score systems whose documents are all judged: mean scores, satisfied users, tests of all pairs.
@@ -85,30 +90,45 @@ def evaluate(
 
     `audiosim evaluate my-demo --judgments my-demo/truth.qrels --fits`
     """
+    options.check_scheduler(scheduler, jobs)
     collection = _judged(
         options.load_collection(folder, judgments, system_from, same_artist, scale, partial), measures, complete
     )
     if fits:
         _print_fits(collection, measures, unjudged, seed, form)
         return
-    found = {
-        measure: evaluate_systems(
-            collection,
-            find_measure(measure),
-            unjudged=unjudged,
-            test=test,
-            rng=np.random.default_rng(seed),
-            resamples=resamples,
-            users=users,
-        )
-        for measure in measures
-    }
+    work = _Evaluations(collection, tuple(map(find_measure, measures)), unjudged, test, seed, resamples, users)
+    found = dict(zip(measures, Workers(jobs or 1, scheduler).each(work, len(measures)), strict=True))
     rows = [{"measure": measure} | _flat(row) for measure, one in found.items() for row in one.system_rows()]
     value = {measure: one.to_dict() for measure, one in found.items()}
     for row in agreement_rows(found):
         value[row["a"]].setdefault("agreement", []).append({"with": row["b"]} | _agreement(row))
         value[row["b"]].setdefault("agreement", []).append({"with": row["a"]} | _agreement(row))
     options.print_result(form, value, rows, lambda: evaluation_view(found))
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluations:
+    """Evaluates by the measure of a number."""
+
+    collection: Collection
+    measures: tuple[Measure, ...]
+    unjudged: Unjudged
+    test: str
+    seed: int
+    resamples: int
+    users: int | None
+
+    def __call__(self, number: int) -> Evaluation:
+        return evaluate_systems(
+            self.collection,
+            self.measures[number],
+            unjudged=self.unjudged,
+            test=self.test,
+            rng=np.random.default_rng(self.seed),
+            resamples=self.resamples,
+            users=self.users,
+        )
 
 
 def _agreement(row: Mapping[str, Any]) -> dict[str, float]:

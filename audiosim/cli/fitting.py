@@ -8,7 +8,18 @@ from typing import Annotated
 
 import typer
 
-from audiosim.cli.options import As, Format, JudgmentsFile, NamedBy, Partial, print_result, say_read
+from audiosim.cli.options import (
+    As,
+    Format,
+    Jobs,
+    JudgmentsFile,
+    NamedBy,
+    Partial,
+    Scheduler,
+    check_scheduler,
+    print_result,
+    say_read,
+)
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.lines import write_text
 from audiosim.corpus.runs import SystemFrom
@@ -84,6 +95,8 @@ def train(
     judgments: JudgmentsFile = None,
     system_from: NamedBy = None,
     partial: Partial = False,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
     form: As = Format.table,
 ) -> None:
     """Fit a model to the judgments of one or more collections, and validate it on held-out queries.
@@ -93,6 +106,7 @@ def train(
 
     Example: `audiosim train my-demo --judgments my-demo/truth.qrels --features output --folds 6 -o mine.json`
     """
+    check_scheduler(scheduler, jobs)
     if report is not None:
         need("plots", "--report")
     if output.suffix != ".json":
@@ -103,7 +117,7 @@ def train(
     plan = Plan(terms, name or output.stem, folds, eliminate, own_judgment, fallback, date, shares, seed, joint)
     collections = _open_judged(folders, judgments, scale, system_from, partial)
     with progress("validating") as show:
-        trained = train_model(collections, plan, _say, show)
+        trained = train_model(collections, plan, _say, show, jobs or 1, scheduler)
     if report is not None:
         from audiosim.report.rendering import written_on
         from audiosim.report.training_page import training_page

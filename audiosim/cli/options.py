@@ -166,7 +166,23 @@ Resamples = Annotated[
     typer.Option(help="Number of resamples of the bootstrap and the permutation test.", min=1, max=MOST_DRAWS),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random, including how ties are broken.", min=0)]
+Jobs = Annotated[int | None, typer.Option("-j", "--jobs", help="Worker processes. Default: one.", min=1)]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Do the work on a Dask cluster, such as tcp://10.0.0.1:8786, in place of processes here. Needs "
+        "audiosim\\[scale].",
+    ),
+]
 As = Annotated[Format, typer.Option("--format", help="Output format: table for people, json or csv for programs.")]
+
+
+def check_scheduler(scheduler: str | None, jobs: int | None) -> None:
+    """A number of processes means nothing to a cluster, which has its own."""
+    if scheduler is not None and jobs is not None:
+        raise InputError("--scheduler and --jobs cannot be combined: a cluster has as many workers as were started")
 
 
 def about_of(words: list[str] | None, otherwise: About = THESE) -> About:

@@ -1,6 +1,7 @@
 """The command that predicts what it takes to meet a stopping rule."""
 
 import time
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -13,6 +14,16 @@ from audiosim.report.views import effort_view
 from audiosim.simulation.effort import SIMULATED_CAMPAIGNS
 from audiosim.simulation.effort import plan as plan_effort
 from audiosim.stats.threads import one_thread
+
+
+@dataclass(frozen=True, slots=True)
+class _Until:
+    """True before a moment, in seconds of the clock that other processes and machines have too."""
+
+    end: float
+
+    def __call__(self) -> bool:
+        return time.time() < self.end
 
 
 def plan(
@@ -32,6 +43,8 @@ def plan(
         int, typer.Option(help="Number of campaigns to simulate, with grades drawn from the predictions.", min=1)
     ] = SIMULATED_CAMPAIGNS,
     time_limit: Annotated[float, typer.Option(help="Start no simulation after this many seconds.", min=1)] = 120,
+    jobs: options.Jobs = None,
+    scheduler: options.Scheduler = None,
     distribution: options.DistributionName = "t",
     about: options.AboutWords = None,
     judgments: options.JudgmentsFile = None,
@@ -49,10 +62,12 @@ def plan(
     more queries, a deeper cutoff or second opinions would tell apart.
 
     Example: `audiosim plan my-demo --stopping-rule confidence=0.95 --listeners 6 --judgments none`
+
+    On a cluster: `audiosim plan my-demo --campaigns 100 --scheduler tcp://10.0.0.1:8786`
     """
     what, subject = find_measure(measure), options.about_of(about)
     collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial)
-    end = time.monotonic() + time_limit
+    options.check_scheduler(scheduler, jobs)
     with one_thread():
         found = plan_effort(
             collection,
@@ -66,6 +81,8 @@ def plan(
             distribution=distribution,
             about=subject,
             rng=np.random.default_rng(seed),
-            proceed=lambda: time.monotonic() < end,
+            proceed=_Until(time.time() + time_limit),
+            jobs=jobs or 1,
+            scheduler=scheduler,
         )
     options.print_result(form, found.to_dict(), list(found.unsettled), lambda: effort_view(found))

@@ -123,12 +123,6 @@ def check_repeated(repeats: int | None, options: Mapping[str, str | None], model
         raise InputError("--learn and --model cannot be combined: each part is played with the model learned for it")
 
 
-def check_scheduler(scheduler: str | None, jobs: int | None) -> None:
-    """A number of processes means nothing to a cluster, which has its own."""
-    if scheduler is not None and jobs is not None:
-        raise InputError("--scheduler and --jobs cannot be combined: a cluster has as many workers as were started")
-
-
 def check_peers(peers: str | None, keep: Path | None, others: Mapping[str, object]) -> None:
     """Options that --peers gives a meaning, or takes it from, are not ignored."""
     if peers is None and keep is not None:

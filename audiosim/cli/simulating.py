@@ -102,7 +102,7 @@ def simulate(
     repeating.check_repeated(
         repeats, {"--learn": learn, "--held-out": held_out, "--at": at, "--scheduler": scheduler}, model
     )
-    repeating.check_scheduler(scheduler, jobs)
+    options.check_scheduler(scheduler, jobs)
     repeating.check_report(report, repeats, at)
     others = None if peers is None else find_peers(peers)
     stopping_rules, learner = _stopping_rules(target, stop), None if learn is None else repeating.learner(learn)

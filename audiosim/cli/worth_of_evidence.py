@@ -32,6 +32,8 @@ def worth(
     system_from: options.NamedBy = None,
     scale: options.ScaleName = None,
     partial: options.Partial = False,
+    jobs: options.Jobs = None,
+    scheduler: options.Scheduler = None,
     form: options.As = options.Format.table,
 ) -> None:
     """Measure what each piece of evidence is worth: genre, artist, sound, and the files in `evidence/`.
@@ -43,6 +45,7 @@ def worth(
 
     Example: `audiosim worth my-demo --judgments my-demo/truth.qrels --judged 0,0.1 --no-replays`
     """
+    options.check_scheduler(scheduler, jobs)
     shares = parse_shares(judged)
     collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial)
     with progress("leaving out") as show:
@@ -54,6 +57,8 @@ def worth(
             target=target if replays else None,
             rng=np.random.default_rng(seed),
             show=show,
+            jobs=jobs or 1,
+            scheduler=scheduler,
         )
     value = found.to_dict()
     options.print_result(form, value, value["evidence"], lambda: rows_view(value["evidence"]))

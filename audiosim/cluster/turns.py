@@ -46,6 +46,21 @@ def each_in_turn(
 
 
 @dataclass(frozen=True, slots=True)
+class Workers:
+    """Processes of this machine, or the Dask cluster at an address, that work is spread over; see `each_in_turn`."""
+
+    jobs: int = 1
+    scheduler: str | None = None
+
+    def each(self, work: Callable[[int], Result], count: int) -> Iterator[Result]:
+        """The result for each number below a count, in their order."""
+        return each_in_turn(work, count, self.jobs, lambda done, of: None, self.scheduler)
+
+
+HERE = Workers()
+
+
+@dataclass(frozen=True, slots=True)
 class _OneThread(Generic[Result]):
     """Work with its matrix products on one thread: sums taken in another order differ in the last digit."""
 

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.campaign.pace import pace
+from audiosim.cluster.turns import HERE, Workers
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.given import as_collection, judgments_in_place_of
 from audiosim.corpus.pool import Pool, build_pool
@@ -37,6 +38,11 @@ SECONDS = 30.0  # a judgment takes where no pace is known: two clips of 30 s, ha
 SETTLED = 0.95
 POWERED = 1.96 + 0.84  # standard errors that a paired test at 5 % needs for a power of 80 %
 MANY = 10_000
+
+
+def always() -> bool:
+    """True: there is time for another judgment."""
+    return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,8 +159,10 @@ def plan(
     distribution: DifferenceDistribution = "t",
     about: About | str | Sequence[str] = THESE,
     rng: np.random.Generator | None = None,
-    proceed: Callable[[], bool] = lambda: True,
+    proceed: Callable[[], bool] = always,
     judgments: object = None,
+    jobs: int = 1,
+    scheduler: str | None = None,
 ) -> Effort:
     """Predict the effort that a stopping rule will take, from the judgments there are, few or none.
 
@@ -169,6 +177,8 @@ def plan(
     rng        of all draws; seeded with 0 where None
     proceed    asked before each judgment whether there is time for it
     judgments  as of `estimate`
+    jobs       processes that play; with more than one `proceed` must pickle
+    scheduler  address of a Dask cluster that plays instead; see `each_in_turn`
 
     It is the model's own opinion: where the belief is wrong, so is this. In the campaigns that are played on it learns
     nothing anew from grades that it drew itself; that its predictions are off by more than they vary is in `interval`.
@@ -185,7 +195,7 @@ def plan(
     rng = np.random.default_rng(0) if rng is None else rng
     return effort_from(
         collection, selection, stop, campaigns=campaigns, seconds=seconds, listeners=listeners, deeper=deeper, rng=rng,
-        proceed=proceed,
+        proceed=proceed, workers=Workers(jobs, scheduler),
     )  # fmt: skip
 
 
@@ -199,7 +209,8 @@ def effort_from(
     listeners: int,
     deeper: Maker | None,
     rng: np.random.Generator,
-    proceed: Callable[[], bool] = lambda: True,
+    proceed: Callable[[], bool] = always,
+    workers: Workers = HERE,
 ) -> Effort:
     """Predict the effort that a stopping rule will take a judging loop from where it is; the rest is as of `plan`.
 
@@ -212,18 +223,18 @@ def effort_from(
     if not 0 < seconds < math.inf:
         raise InputError(f"the seconds that a judgment takes must be above 0, got {seconds:g}")
     pool, measure, selection = selection.pool, selection.measure, selection.in_thought
+    drawn = tuple(drawn_grades(selection.belief, rng) for _ in range(campaigns))
     counts, confidences, worlds = [], [], []
     cut, unmet = None, 0
-    for _ in range(campaigns):
-        grades = drawn_grades(selection.belief, rng)
+    plays = workers.each(_Campaigns(selection, drawn, stop, proceed), campaigns)
+    for grades, ended in zip(drawn, plays, strict=False):  # the first that is not finished is the last
         worlds.append(scores_of(collection, pool, measure, grades))
-        end, count, finished = played(selection, grades, stop, proceed)
-        if not finished:
-            cut = count
+        if not ended.finished:
+            cut = ended.judged
             break
-        counts.append(count)
-        unmet += not stop.reached(end)
-        confidences.append(_confidences(end))
+        counts.append(ended.judged)
+        unmet += not ended.reached
+        confidences.append(ended.confidences)
     unsettled = _unsettled(pool.systems, confidences, worlds)
     further = None if deeper is None else _deeper(collection, measure, deeper, len(worlds), rng)
     otherwise, off = alternatives(collection, selection, worlds, further), off_of(selection, stop)
@@ -232,6 +243,29 @@ def effort_from(
         str(stop), selection.judged, tuple(counts), cut, seconds, listeners, unsettled, otherwise, off, unmet,
         selection.about,
     )  # fmt: skip
+
+
+class _Ended(NamedTuple):
+    """Campaign that was played: its judgments, whether it ended or time was up, and what it reached."""
+
+    judged: int
+    finished: bool
+    reached: bool
+    confidences: Array
+
+
+@dataclass(frozen=True, slots=True)
+class _Campaigns:
+    """Plays the campaign of a number, whose pairs turn out to have the grades of that number."""
+
+    selection: Selection
+    grades: tuple[Array, ...]
+    stop: StoppingRule
+    proceed: Callable[[], bool]
+
+    def __call__(self, number: int) -> _Ended:
+        end, count, finished = played(self.selection, self.grades[number], self.stop, self.proceed)
+        return _Ended(count, finished, self.stop.reached(end), _confidences(end))
 
 
 def _deeper(

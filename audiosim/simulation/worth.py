@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from audiosim.arrays import Array, Integers
+from audiosim.cluster.turns import each_in_turn
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.given import as_collection
 from audiosim.corpus.pool import Pool, build_pool
@@ -105,6 +106,31 @@ class _Scores(NamedTuple):
     query: Integers
 
 
+class _Left(NamedTuple):
+    """What is left without a piece: the scores for each share judged, and the judgments that replays needed."""
+
+    scores: tuple[_Scores, ...]
+    reached: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _WithoutEach:
+    """Predicts and replays without the piece of a number; with all of them where its name is None."""
+
+    cases: tuple[_Case, ...]
+    names: tuple[str | None, ...]
+    shares: tuple[float, ...]
+    seeds: tuple[int, ...]
+    measure: Measure
+    target: float | None
+
+    def __call__(self, number: int) -> _Left:
+        name = self.names[number]
+        scores = tuple(_scores(self.cases, name, share, self.seeds) for share in self.shares)
+        reached = None if self.target is None else _reached(self.cases, name, self.measure, self.target)
+        return _Left(scores, reached)
+
+
 def worth(
     collection: str | Collection,
     *,
@@ -113,7 +139,9 @@ def worth(
     splits: int = 2,
     target: float | None = 0.95,
     rng: np.random.Generator | None = None,
-    show: Callable[[int, int], object] = lambda done, of: None,
+    show: Callable[[int, int], None] = lambda done, of: None,
+    jobs: int = 1,
+    scheduler: str | None = None,
 ) -> EvidenceWorth:
     """Worth of each piece of evidence of a judged collection to the default model.
 
@@ -122,7 +150,9 @@ def worth(
     splits   how often they are drawn; of a collection that the model was learned on, how many halves of its queries are
              predicted by models learned on the other half
     target   confidence at which replays stop; None: none is played, nor where a pair of the pool is not judged
-    show     called with the pieces done and all there are
+    show     called with the pieces done, all evidence together being one, and how many there are
+    jobs       processes that leave one piece out each
+    scheduler  address of a Dask cluster that does it instead; see `each_in_turn`
 
     Sound is the index; genre and artist are those of documents.tsv; others are the user's own.
     """
@@ -134,18 +164,17 @@ def worth(
     cases = list(_cases(collection, home, splits, rng))
     names = _pieces(cases[0].collection)
     seeds = [int(seed) for seed in rng.integers(2**32, size=splits)]
-    whole = {share: _scores(cases, None, share, seeds) for share in shares}
     played = target is not None and all(_complete(case.collection, measure) for case in cases)
-    reached = _reached(cases, None, measure, target) if played and target else 0.0
+    goal = target if played else None
+    without = _WithoutEach(tuple(cases), (None, *names), tuple(shares), tuple(seeds), measure, goal)
+    whole, *less = each_in_turn(without, len(without.names), jobs, show, scheduler)
     found = []
-    for done, name in enumerate(names):
-        show(done, len(names))
-        saved = _reached(cases, name, measure, target) - reached if played and target else None
+    for name, left in zip(names, less, strict=True):
         known = float(np.mean([_known(case.collection, name) for case in cases]))
-        for share in shares:
-            lost = _differences(whole[share], _scores(cases, name, share, seeds))
-            found.append(PieceWorth(name, known, share, *lost, saved))
-    errors = {share: float(np.sqrt(scores.square.mean())) for share, scores in whole.items()}
+        saved = None if left.reached is None or whole.reached is None else left.reached - whole.reached
+        for share, all_of, some in zip(shares, whole.scores, left.scores, strict=True):
+            found.append(PieceWorth(name, known, share, *_differences(all_of, some), saved))
+    errors = {share: float(np.sqrt(scores.square.mean())) for share, scores in zip(shares, whole.scores, strict=True)}
     return EvidenceWorth(tuple(found), errors, home, target if played else None)
 
 

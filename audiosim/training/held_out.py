@@ -8,6 +8,7 @@ from itertools import count
 import numpy as np
 
 from audiosim.arrays import Array, Booleans
+from audiosim.cluster.turns import HERE, Workers
 from audiosim.errors import InputError
 from audiosim.features.registry import FEATURES
 from audiosim.features.table import factors
@@ -64,18 +65,19 @@ class ModelValidation:
 
 
 def validate_model(
-    fitted: FittedModel, plan: Plan, progress: Callable[[int, int], None], notes: Notes
+    fitted: FittedModel, plan: Plan, progress: Callable[[int, int], None], notes: Notes, workers: Workers = HERE
 ) -> ModelValidation:
     """Scores of a fitted model in sample, and of models of its terms on the rows that each was not fitted to.
 
     progress  is told how many fits are done, and of how many
     notes     are told what the scores mean
+    workers   fit joint models
     """
     sample = fitted.sample
     seen = forecast(fitted.found, sample.features)
     historical = constant_forecast(sample.shares, sample)
     scores = _scores("in sample", seen, historical, fitted.judged.examples, sample, plan)
-    held, unseen, intervals = _validate(fitted.judged, sample, plan, progress, notes)
+    held, unseen, intervals = _validate(fitted.judged, sample, plan, progress, notes, workers)
     return ModelValidation((*scores, *held), seen if unseen is None else unseen, intervals)
 
 
@@ -103,7 +105,7 @@ def _scores(
 
 
 def _validate(
-    judged: Judged, sample: Sample, plan: Plan, progress: Callable[[int, int], None], notes: Notes
+    judged: Judged, sample: Sample, plan: Plan, progress: Callable[[int, int], None], notes: Notes, workers: Workers
 ) -> tuple[list[PredictionScore], Forecast | None, tuple[IntervalCoverage, ...]]:
     """The scores on held-out rows, by query and by collection, what was predicted of them by query, and intervals."""
     known = judged.examples.with_known(sample.terms)
@@ -123,13 +125,22 @@ def _validate(
             both = predicted.model, predicted.historical
             scores += _scores(view.label, *both, judged.examples, predicted.sample, plan, predicted.matched)
             first = first or predicted.model
-    joint, intervals = _validate_joint(judged, sample, plan, ways, advance, notes) if plan.joint and ways else ([], ())
+    joint: list[PredictionScore] = []
+    intervals: tuple[IntervalCoverage, ...] = ()
+    if plan.joint and ways:
+        joint, intervals = _validate_joint(judged, sample, plan, ways, advance, notes, workers)
     labels = list(dict.fromkeys(row.sample for row in [*joint, *scores]))
     return sorted([*joint, *scores], key=lambda row: labels.index(row.sample)), first, intervals
 
 
 def _validate_joint(
-    judged: Judged, sample: Sample, plan: Plan, ways: Sequence[Way], advance: Callable[[], None], notes: Notes
+    judged: Judged,
+    sample: Sample,
+    plan: Plan,
+    ways: Sequence[Way],
+    advance: Callable[[], None],
+    notes: Notes,
+    workers: Workers,
 ) -> tuple[list[PredictionScore], tuple[IntervalCoverage, ...]]:
     """The scores of the joint model on the same rows, and on those left where some are judged; and its intervals."""
     shares, learn = tuple(filter(None, plan.judged)) or (JUDGED,), partial(_learned, judged, sample, plan)
@@ -137,11 +148,11 @@ def _validate_joint(
     scores: list[PredictionScore] = []
     for way in ways:
         views = [View(way.label, known), *_views(judged.examples, shares, plan.seed, way.label)]
-        scores += joint_scores(judged, way, views, learn, sample.levels, advance)
+        scores += joint_scores(judged, way, views, learn, sample.levels, advance, workers)
     spelled = ", ".join(f"{100 * share:g} %" for share in shares)
     notes.add(f"{spelled} of each judged: {JOINT_SEES.format(seed=plan.seed, prior=PRIOR)}")
     try:
-        return scores, joint_intervals(judged, learn, plan.seed, advance)
+        return scores, joint_intervals(judged, learn, plan.seed, advance, workers)
     except InputError as error:  # half of the judgments may be too few
         notes.add(f"no intervals, which are of halves of the queries: {error}")
         return scores, ()

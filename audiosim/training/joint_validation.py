@@ -1,6 +1,7 @@
 """Quality of a joint model on held-out queries: of single grades, and of the means of many."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ from scipy import sparse
 from scipy.special import ndtri
 
 from audiosim.arrays import Array, Booleans, Integers
+from audiosim.cluster.turns import HERE, Workers
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.relevance.belief import Belief
@@ -47,7 +49,13 @@ class IntervalCoverage(NamedTuple):
 
 
 def joint_scores(
-    judged: Judged, way: Way, views: Sequence[View], learn: Learn, levels: Array, advance: Callable[[], None]
+    judged: Judged,
+    way: Way,
+    views: Sequence[View],
+    learn: Learn,
+    levels: Array,
+    advance: Callable[[], None],
+    workers: Workers = HERE,
 ) -> list[PredictionScore]:
     """The scores of a joint model on held-out rows, where all that is judged is what a view has drawn of them.
 
@@ -55,46 +63,39 @@ def joint_scores(
     learn   what gives a model that learned from some of the rows, (n,) which
     levels  (l,) that the model has, rising; rows of others are left out
     advance  is called after each fold
+    workers  learn and predict, each a fold
 
     One for each view; where some rows are drawn another of the model's ordinal part alone.
     """
-    examples, within = judged.examples, judged.examples.having_level(levels)
     said: list[list[_Said]] = [[] for _ in views]
-    for code in range(len(way.names)):
-        held = np.asarray(way.fold == code)
-        estimators = _estimators(judged, learn(~held))
-        for parts, view in zip(said, views, strict=True):
-            seen = np.zeros(len(held), dtype=np.bool_) if view.drawn is None else held & view.drawn
-            parts += [
-                _Said(rows.examples, found.probabilities[rows.pairs], found.marginals[rows.pairs])
-                for rows, found in _predictions(judged, estimators, seen, held & view.rows & within)
-            ]
+    folds = _FoldPredictions(judged, way, tuple(views), learn, judged.examples.having_level(levels))
+    for found in workers.each(folds, len(way.names)):
+        for parts, more in zip(said, found, strict=True):
+            parts += more
         advance()
-    return [one for view, parts in zip(views, said, strict=True) for one in _scores(examples, levels, view, parts)]
+    return [
+        one for view, parts in zip(views, said, strict=True) for one in _scores(judged.examples, levels, view, parts)
+    ]
 
 
 def joint_intervals(
-    judged: Judged, learn: Learn, seed: int, advance: Callable[[], None]
+    judged: Judged, learn: Learn, seed: int, advance: Callable[[], None], workers: Workers = HERE
 ) -> tuple[IntervalCoverage, ...]:
     """Number of 95 % intervals that hold the true mean, learned on half of the queries and checked on the other half.
 
     learn  as of `joint_scores`
     seed   of the halvings and of the judged pairs; see `halves`
     advance  is called after each half
+    workers  learn and predict, each a half
 
     Means are over judged pairs, of which the grades are known: those of a query, and those that a system retrieved.
     Intervals are  E +- z sqrt(Var);  those of sums all judged do not count.
     """
     inside: dict[tuple[float, str], list[Booleans]] = {}
-    for halving, half in enumerate(halves(judged.examples.group, seed)):
-        for held in (half, ~half):
-            estimators = _estimators(judged, learn(~held))
-            for share in (0.0, JUDGED):
-                lot = held & draw(judged.examples.group, share, seed + halving)
-                for rows, prediction in _predictions(judged, estimators, lot, held):
-                    for what, hold in _held_by(judged, rows, prediction):
-                        inside.setdefault((share, what), []).append(hold)
-            advance()
+    for found in workers.each(_HalfIntervals(judged, learn, seed), 2 * HALVINGS):
+        for key, hold in found:
+            inside.setdefault(key, []).append(hold)
+        advance()
     held_by = {key: np.concatenate(hold) for key, hold in inside.items()}
     return tuple(
         IntervalCoverage(what, share, NOMINAL, float(hold.mean()), len(hold))
@@ -117,6 +118,54 @@ class _Said(NamedTuple):
     rows: Integers
     model: Array
     prior: Array
+
+
+@dataclass(frozen=True, slots=True)
+class _FoldPredictions:
+    """Learns from all but the fold of a number, and predicts its rows in each view.
+
+    within  (n,) the rows whose level the model has
+    """
+
+    judged: Judged
+    way: Way
+    views: tuple[View, ...]
+    learn: Learn
+    within: Booleans
+
+    def __call__(self, number: int) -> list[list[_Said]]:
+        held = np.asarray(self.way.fold == number)
+        estimators, found = _estimators(self.judged, self.learn(~held)), []
+        for view in self.views:
+            seen = np.zeros(len(held), dtype=np.bool_) if view.drawn is None else held & view.drawn
+            predicted = _predictions(self.judged, estimators, seen, held & view.rows & self.within)
+            found.append(
+                [
+                    _Said(rows.examples, one.probabilities[rows.pairs], one.marginals[rows.pairs])
+                    for rows, one in predicted
+                ]
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _HalfIntervals:
+    """Learns from one half of the queries, of the halving of a number, and checks intervals on the other."""
+
+    judged: Judged
+    learn: Learn
+    seed: int
+
+    def __call__(self, number: int) -> list[tuple[tuple[float, str], Booleans]]:
+        judged, (halving, second) = self.judged, divmod(number, 2)
+        half = list(halves(judged.examples.group, self.seed))[halving]
+        held = ~half if second else half
+        estimators, found = _estimators(judged, self.learn(~held)), []
+        for share in (0.0, JUDGED):
+            lot = held & draw(judged.examples.group, share, self.seed + halving)
+            for rows, prediction in _predictions(judged, estimators, lot, held):
+                found += [((share, what), hold) for what, hold in _held_by(judged, rows, prediction)]
+        return found
 
 
 def _scores(examples: Examples, levels: Array, view: View, said: Sequence[_Said]) -> Iterator[PredictionScore]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from audiosim.cluster.turns import Workers
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.given import as_collection
 from audiosim.training.describing import describe_model
@@ -18,6 +19,8 @@ def train(
     plan: str | Plan = "output",
     say: Callable[[str], None] = lambda _: None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
+    jobs: int = 1,
+    scheduler: str | None = None,
 ) -> Training:
     """Fit a model to the judgments of some collections, pooled, and validate it.
 
@@ -25,10 +28,12 @@ def train(
     plan         or only a list of features, such as "output", "joint" or "fSYS,fGEN,fSYS:fGEN"
     say          is told what is left out, and why
     progress     is told how many fits of the validation are done, and of how many
+    jobs         processes that fit joint models to validate by
+    scheduler    address of a Dask cluster that does it instead; see `each_in_turn`
     """
     several = [collections] if isinstance(collections, str | Path | Collection) else collections
     plan = plan_of(plan) if isinstance(plan, str) else plan
     notes = Notes(say)
     fitted = fit_model([as_collection(one) for one in several], plan, notes)
-    validated = validate_model(fitted, plan, progress, notes)
+    validated = validate_model(fitted, plan, progress, notes, Workers(jobs, scheduler))
     return describe_model(fitted, validated, plan, notes)

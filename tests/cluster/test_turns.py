@@ -21,6 +21,8 @@ from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
 from audiosim.simulation import Design, Trial, draw_parts, follow, synthetic_collection
 
+DEMO = Path(audiosim.__file__).parents[1] / "fixtures" / "demo"
+
 cluster = [
     pytest.mark.slow,
     pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="distributed is not installed"),
@@ -78,12 +80,34 @@ def test_a_cluster_finds_what_one_process_finds_though_a_worker_is_killed_half_w
 
 
 @on_cluster
-def test_the_command_prints_the_same_wherever_campaigns_are_played(dask_here, collection, tmp_path, run):
-    collection.save(tmp_path / "made")
-    command = ("simulate", tmp_path / "made", "--repeat", 3, "--at", "0,9", "--format", "json")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("simulate", "--repeat", 3, "--at", "0,9"),
+        ("plan", "--judgments", "none", "--campaigns", 3, "--stopping-rule", "judgments=9"),
+        ("worth", "--judged", "0,0.2", "--no-replays"),
+        ("train", "--features", "joint", "--folds", 2, "--name", "mine", "--date", "2020-01-01"),  # of the demo
+        ("evaluate", "--measure", "CG@3", "--measure", "nDCG@3", "--test", "bootstrap", "--resamples", 99),
+    ],
+    ids=lambda command: command[0],
+)
+def test_the_command_prints_the_same_wherever_its_work_is_done(dask_here, collection, tmp_path, run, command):
+    name, *options = command
+    folder, written = tmp_path / "made", tmp_path / "model.json"
+    if name == "train":
+        folder, options = DEMO, [*options, "--judgments", DEMO / "truth.qrels", "-o", written]
+    else:
+        collection.save(folder)
+    command = (name, folder, *options, "--format", "json")
     alone = run(*command, "--jobs", 1)
     assert alone[0] == 0
+    model = written.read_bytes() if name == "train" else None
     assert run(*command, "--scheduler", dask_here.address) == alone
+    assert run(*command, "--jobs", 2) == alone
+    assert model is None or written.read_bytes() == model
+    code, _, said = run(*command, "--jobs", 2, "--scheduler", dask_here.address)
+    assert code == 1
+    assert "--scheduler and --jobs cannot be combined" in said
 
 
 @on_cluster
