@@ -29,9 +29,9 @@ from audiosim.simulation.replay import replay
 from audiosim.training.folds import draw
 from audiosim.training.plan import Plan, parse_terms
 from audiosim.training.train import train
+from audiosim.training.validation import LEAST
 
 BOOTSTRAPS = 2000
-LEAST = 1e-9  # probability of a level that none is taken to fall below
 BATCH = 20
 ALWAYS = ("output", "judgments")  # what no collection lacks
 

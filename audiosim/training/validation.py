@@ -10,6 +10,7 @@ from audiosim.stats.ordinal import expectation, level_probabilities, variance
 from audiosim.stats.ordinal_fit import OrdinalFit, fit_ordinal
 from audiosim.training.examples import Sample
 
+LEAST = 1e-9  # probability that no level is taken to fall below
 CURVE = tuple(round(0.05 * step, 2) for step in range(1, 20))
 GROUPS = 10  # of rows of about the same expectation, for the picture of calibration
 
@@ -32,7 +33,7 @@ class PredictionScore(NamedTuple):
     sample             which rows, and whether their judgments were used
     rmse               root of the mean squared difference of grade and expectation
     mean_variance      the mean squared difference that the predictions promise
-    log_score          mean of -log P(true level), in nats
+    log_score          mean of -log P(true level), in nats; no probability counts as less than LEAST
     coverage_50 to 95  share of true levels within predictive sets, see `coverage`
     calibration_slope  see `calibration_slope`; None for a predictor that says the same of every row
     """
@@ -82,7 +83,7 @@ def score_predictions(predictor: str, where: str, predicted: Forecast, sample: S
         rows=len(sample.level),
         rmse=float(np.sqrt(np.mean(missed**2))),
         mean_variance=float(variance(probabilities, sample.levels_truth).mean()),
-        log_score=float(-np.log(true).mean()),
+        log_score=float(-np.log(np.maximum(LEAST, true)).mean()),
         coverage_50=coverage(probabilities, sample.level, 0.5),
         coverage_80=coverage(probabilities, sample.level, 0.8),
         coverage_95=coverage(probabilities, sample.level, 0.95),
@@ -104,7 +105,8 @@ def coverage(probabilities: Array, level: Integers, nominal: float) -> float:
     true = probabilities[np.arange(len(level)), level][:, None]
     tied = np.isclose(probabilities, true, rtol=1e-12, atol=0)
     before = np.sum(probabilities, axis=1, where=(probabilities > true) & ~tied)
-    return float(np.clip((nominal - before) / np.sum(probabilities, axis=1, where=tied), 0, 1).mean())
+    alike = np.maximum(LEAST, np.sum(probabilities, axis=1, where=tied))  # of a level that is ruled out 0
+    return float(np.clip((nominal - before) / alike, 0, 1).mean())
 
 
 def coverage_curve(probabilities: Array, level: Integers) -> list[tuple[float, float]]:

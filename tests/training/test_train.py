@@ -206,6 +206,17 @@ def test_scores_agree_with_loops_over_the_rows(trained, drawn):
     assert found.calibration_slope is None
 
 
+def test_a_level_that_was_ruled_out_counts_a_billionth_and_is_never_covered(drawn):
+    sample = make_examples(judged_pools([drawn]), TERMS).known(TERMS)
+    found = score_predictions("any", "here", constant_forecast(np.array([0.0, 0.6, 0.4]), sample), sample)
+    grades = [grade / 2 for grade in drawn.grades().values()]
+    logs = [-math.log({0: 1e-9, 0.5: 0.6, 1: 0.4}[g]) for g in grades]
+    assert found.log_score == pytest.approx(sum(logs) / len(logs), rel=1e-12)
+    # Sets of 95 % hold the level of .6, and .35 of the .4.
+    inside = [{0: 0.0, 0.5: 1.0, 1: 0.35 / 0.4}[g] for g in grades]
+    assert found.coverage_95 == pytest.approx(sum(inside) / len(inside), rel=1e-12)
+
+
 def test_a_predictor_twice_too_bold_has_slope_one_half(drawn):
     sample = make_examples(judged_pools([drawn]), TERMS).known(TERMS)
     bold = constant_forecast(sample.shares, sample)._replace(predictor=sample.features @ COEFFICIENTS)
