@@ -165,8 +165,8 @@ def worth(
     names = _pieces(cases[0].collection)
     seeds = [int(seed) for seed in rng.integers(2**32, size=splits)]
     played = target is not None and all(_complete(case.collection, measure) for case in cases)
-    goal = target if played else None
-    without = _WithoutEach(tuple(cases), (None, *names), tuple(shares), tuple(seeds), measure, goal)
+    replayed_to = target if played else None
+    without = _WithoutEach(tuple(cases), (None, *names), tuple(shares), tuple(seeds), measure, replayed_to)
     whole, *less = each_in_turn(without, len(without.names), jobs, show, scheduler)
     found = []
     for name, left in zip(names, less, strict=True):
