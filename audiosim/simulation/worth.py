@@ -107,7 +107,7 @@ class _Scores(NamedTuple):
 
 
 class _Left(NamedTuple):
-    """What is left without a piece: the scores for each share judged, and the judgments that replays needed."""
+    """Results without a piece: the scores for each share judged, and the judgments that replays needed."""
 
     scores: tuple[_Scores, ...]
     reached: float | None
