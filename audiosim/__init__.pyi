@@ -20,6 +20,7 @@ from .functions import next_pairs as next_pairs
 from .functions import predict as predict
 from .functions import satisfaction as satisfaction
 from .functions import simulate as simulate
+from .hovering import hover as hover
 from .measures.groups import adr_of_groups as adr_of_groups
 from .measures.groups import tie_break as tie_break
 from .measures.measure import parse_measure as parse_measure

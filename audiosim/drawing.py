@@ -11,6 +11,15 @@ from numpy.typing import ArrayLike
 
 from audiosim.extras import need
 from audiosim.showing import shortened_to
+from audiosim.vega_layers import (
+    bar_layers,
+    curve_layers,
+    interval_layers,
+    keep_layers,
+    look_layers,
+    point_layers,
+    triangle_layers,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,6 +105,7 @@ def draw_intervals(
         axes.hlines(places, np.clip(ends[3], *edges), np.clip(ends[4], *edges), color=SOFT, linewidth=1)
     axes.hlines(places, np.clip(ends[0], *edges), np.clip(ends[2], *edges), color=ACCENT, linewidth=2)
     axes.plot(ends[1], places, "o", color=ACCENT, markersize=5)
+    keep_layers(axes, interval_layers(labels, low, middle, high, across))
     return _rows(axes, labels, across)
 
 
@@ -120,6 +130,7 @@ def draw_bars(
     if shown is not None:
         axes.bar_label(bars, shown, padding=4, fontsize=9)
         axes.margins(x=0.15)
+    keep_layers(axes, bar_layers(labels, values, across))
     return _rows(axes, labels, across)
 
 
@@ -137,6 +148,7 @@ def draw_curves(lines: Sequence[Line], across: str, up: str, axes: "Axes | None"
             axes.fill_between(np.asarray(line.x), np.asarray(line.low), np.asarray(line.high), color=colour, alpha=0.18)
     if len(lines) > 1:
         axes.legend(frameon=False)
+    keep_layers(axes, curve_layers(lines, across, up))
     return _titled(axes, across, up)
 
 
@@ -166,6 +178,7 @@ def draw_looks(
         if here[-1] == len(labels) - 1:
             ends.append((float(score[-1]), name, colour))
     _name_ends(axes, ends, len(labels) - 0.65)
+    keep_layers(axes, look_layers(labels, ranked, across, up))
     axes.set_xticks(range(len(labels)), [_looked(label) for label in labels])
     axes.set(xlabel=across, ylabel=up, xlim=(-0.5, len(labels) - 0.5))
     axes.grid(axis="y", alpha=0.2)
@@ -201,6 +214,7 @@ def draw_points(
     """Points with their errors upwards and downwards; what is not a number is left out."""
     axes = new_axes() if axes is None else axes
     axes.errorbar(x, y, yerr=np.nan_to_num(np.asarray(errors, dtype=float)), fmt="o", color=ACCENT, label=name)
+    keep_layers(axes, point_layers(name or "", x, y, across, up, error=errors))
     return _titled(axes, across, up)
 
 
@@ -225,6 +239,7 @@ def draw_calibration(
             one.x, one.y, size, marker=MARKS[number], color=ACCENT, alpha=0.6 * strength, linewidth=0, clip_on=False
         )
         axes.plot([], [], MARKS[number], color=ACCENT, alpha=strength, label=one.name)
+        keep_layers(axes, point_layers(one.name, one.x, one.y, across, up, weight=one.weight))
     if len(series) > 1:
         axes.legend(title=key, frameon=False, loc="upper left")
     reach = 0.03 * (1 - low)
@@ -253,6 +268,8 @@ def draw_stated(
     axes.plot([], [], "o", color=SOFT, label="stated")
     axes.plot([], [], "o", color=SOFT, markerfacecolor="white", label="right")
     axes.legend(frameon=False, loc="lower right", fontsize=9)
+    low_ends, high_ends = np.minimum(stated, right), np.maximum(stated, right)
+    keep_layers(axes, interval_layers(labels, low_ends, stated, high_ends, "stated share of pairs"))
     _rows(axes, labels, "share of pairs of systems")
     axes.set_xlim(min(low, float(np.nanmin([stated, right]))) - 0.01, 1.01)
     return axes
@@ -269,6 +286,7 @@ def draw_tenths(places: ArrayLike, across: str, axes: "Axes | None" = None) -> "
     counts, edges = np.histogram(places, TENTHS, (0, 1))
     axes.bar(edges[:-1], counts / len(places), 0.9 / TENTHS, align="edge", color=ACCENT)
     axes.axhline(1 / TENTHS, color=SOFT, linestyle="--", linewidth=1)
+    keep_layers(axes, point_layers("", edges[:-1] + 0.5 / TENTHS, counts / len(places), across, "share"))
     return _titled(axes, across, "share")
 
 
@@ -292,6 +310,7 @@ def draw_triangle(labels: Sequence[str], values: ArrayLike, marked: ArrayLike, a
         for a, b in cells:
             number = f"{values[a, b]:.2f}" if np.isfinite(values[a, b]) else "∞"
             axes.text(b, a, number, ha="center", va="center", fontsize=8)
+    keep_layers(axes, triangle_layers(labels, values, marked))
     axes.set_yticks(range(len(labels)), [f"{shortened_to(name, LONGEST)}  {n + 1}" for n, name in enumerate(labels)])
     columns = [place for place in range(len(labels)) if len(labels) <= ROOMY or (place + 1) % 5 == 0]
     axes.set_xticks(columns, [str(place + 1) for place in columns])

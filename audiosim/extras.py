@@ -9,10 +9,16 @@ EXTRAS = {
     "sound": ("librosa", "mutagen"),  # without LLVM, which it brings too, arrays stand in for machine code
     "plots": ("matplotlib",),
     "frames": ("pandas",),
+    "hover": ("matplotlib", "altair", "vl_convert"),
     "all": ("sklearn",),
     "peers": ("choix", "cje", "ppi_py"),
 }
-CALLED = {"cje": "cje-eval", "ppi_py": "ppi-python", "sklearn": "scikit-learn"}  # where the name to install is another
+CALLED = {
+    "cje": "cje-eval",
+    "ppi_py": "ppi-python",
+    "sklearn": "scikit-learn",
+    "vl_convert": "vl-convert-python",
+}  # where the name to install is another
 
 
 def has_package(name: str) -> bool:

@@ -4,6 +4,7 @@ The arguments have the names and places of the commands' own; what was made is a
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -25,6 +26,7 @@ from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.estimators import JOINT
 from audiosim.relevance.provenance import source_of
 from audiosim.relevance.relearning import after_judgments
+from audiosim.report.rendering import with_hover
 from audiosim.report.screen import progress
 from audiosim.selection import confidences
 from audiosim.users.grading import find_grading
@@ -83,6 +85,7 @@ def write_report(
     judgments: object = None,
     success: float = 0.5,
     evidence: bool = False,
+    hover: bool = False,
     folder: str | Path | None = None,
     log: str | None = None,
 ) -> Path:
@@ -95,6 +98,7 @@ def write_report(
     judgments   as of `estimate`, or the URL of the database of the collection's campaign
     success     share of satisfied users above which a result list is a success, for a bundle
     evidence    also report what each piece of evidence is worth, as `worth` does; for a page
+    hover       also show the numbers of each mark where the pointer is, which takes a megabyte; for a page
     folder      of a `Collection`, whose files a bundle has checksums of
     log         URL of the database whose log a bundle holds; None: `judgments`, where that is one
 
@@ -105,10 +109,11 @@ def write_report(
     read = as_collection(collection, judgments) if url is None else _campaign_of(collection, url)
     what, subject = find_measure(measures[0]), as_about(about, OF_THIS_KIND) if about else OF_THIS_KIND
     if output.suffix == ".html":
-        write_text(output, [_page(read, measures, what, model, distribution, subject, evidence)])
+        with with_hover() if hover else nullcontext():
+            write_text(output, [_page(read, measures, what, model, distribution, subject, evidence)])
         return output
-    if evidence:
-        raise InputError(f"--evidence is for a page, which ends in .html, got {output}")
+    if evidence or hover:
+        raise InputError(f"--{'evidence' if evidence else 'hover'} is for a page, which ends in .html, got {output}")
     folder = collection if isinstance(collection, str | Path) else folder
     _write_record(read, what, model, distribution, success, folder, log or url, output)
     return output

@@ -183,6 +183,10 @@ def report(
         bool,
         typer.Option("--evidence", help="Also report what each piece of evidence is worth, as `audiosim worth` does."),
     ] = False,
+    hover: Annotated[
+        bool,
+        typer.Option("--hover", help="Show the numbers of each mark where the pointer is; the page grows by 1 MB."),
+    ] = False,
     partial: options.Partial = False,
 ) -> None:
     """Write a report, as one self-contained page or as a bundle to publish.
@@ -204,7 +208,7 @@ def report(
     log = judgments if judgments and "://" in judgments else None
     write_report(
         collection, output, measures, model, distribution=distribution, about=subject, success=success,
-        evidence=evidence, folder=folder, log=log,
+        evidence=evidence, hover=hover, folder=folder, log=log,
     )  # fmt: skip
 
 

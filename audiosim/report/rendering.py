@@ -4,14 +4,20 @@ Jinja and matplotlib are imported where a page is written, not before.
 """
 
 import io
+import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import date
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from audiosim.extras import need
+from audiosim.hovering import VERSION, hover_spec
 from audiosim.relevance.provenance import Source
+from audiosim.vega_layers import kept_layers
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -28,6 +34,16 @@ COLOURS = {
     "#c2571a": "var(--second)",
     "#6a4c93": "var(--third)",
 }
+HOVERING: ContextVar[bool] = ContextVar("hovering", default=False)
+# Each drawing gives way to the same with hover, once the page has read how: without scripts, and in print, it stays.
+HOVER_SCRIPT = """
+for (const place of document.querySelectorAll(".hoverable")) {
+  const spec = JSON.parse(place.nextElementSibling.textContent), live = document.createElement("div");
+  live.className = "live";
+  place.after(live);
+  window.vegaEmbed(live, spec, { actions: false, renderer: "svg" }).then(() => { place.classList.add("replaced"); });
+}
+"""
 Origin = Mapping[str, str]  # of a page: what is said at its end
 
 
@@ -65,7 +81,28 @@ def render(template: str, title: str, origin: Origin | None = None, **context: A
     origin    date, data and versions, at its end; None for none
     context   of the template
     """
-    return _environment().get_template(template).render(title=title, origin=origin or {}, **context)
+    script = _hover_script() if HOVERING.get() else None
+    return _environment().get_template(template).render(title=title, origin=origin or {}, script=script, **context)
+
+
+@contextmanager
+def with_hover() -> Iterator[None]:
+    """Pages made meanwhile show the numbers of each mark where the pointer is; they take a megabyte for it."""
+    need("hover", "a report with hover")
+    before = HOVERING.set(True)
+    try:
+        yield
+    finally:
+        HOVERING.reset(before)
+
+
+def _hover_script() -> "Markup":
+    import vl_convert
+    from markupsafe import Markup
+
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VERSION)
+    script = f"{bundle}\n{HOVER_SCRIPT}"
+    return Markup(script.replace("</script", r"<\/script"))  # noqa: S704  Vega's own
 
 
 def origin_of(written: date, source: Source, **more: str) -> Origin:
@@ -108,7 +145,18 @@ def inline_svg(axes: "Axes", title: str) -> "Markup":
     drawn = re.sub(r' id="([^"]*)"', lambda name: name[0] if name[1] in used else "", drawn)
     drawn = re.sub(r" font-family: [^;\"]*;", "", drawn.replace("xlink:href", "href")).replace("\n", " ")
     drawn = re.sub("#[0-9a-f]{6}", lambda colour: COLOURS.get(colour[0], colour[0]), drawn)
-    return Markup(drawn.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1))  # noqa: S704  matplotlib escapes labels
+    found = Markup(drawn.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1))  # noqa: S704  matplotlib escapes labels
+    return _hovering(axes, found) if HOVERING.get() and kept_layers(axes) else found
+
+
+def _hovering(axes: "Axes", drawn: "Markup") -> "Markup":
+    """A drawing, with what it takes to show it with hover, in the page's colours."""
+    from markupsafe import Markup
+
+    spec = json.dumps(hover_spec(axes, kept_layers(axes))).replace("<", r"\u003c")
+    spec = re.sub("#[0-9a-f]{6}", lambda colour: COLOURS.get(colour[0], colour[0]), spec)
+    data = f'<script type="application/json">{spec}</script>'
+    return Markup(f'<div class="hoverable">{drawn}</div>{data}')  # noqa: S704  no < is left in it
 
 
 @cache
