@@ -12,10 +12,11 @@ from audiosim.expected.estimation import ExpectedScores
 from audiosim.expected.linear import LinearScores
 from audiosim.expected.ranking import Ranking
 from audiosim.relevance.belief import Belief
+from audiosim.stats.threads import one_thread
 
 EVEN = 0.1  # share of the draws of which every pair has the same chance
 SCORED = 0.1  # share of the draws for the scores themselves, not their differences
-AT_ONCE = 2_000_000  # numbers of a dense block: 16 MB
+CACHED = 200_000  # numbers of a dense block, which stay in the processor's cache
 
 
 class SelectionRule(Protocol):
@@ -205,13 +206,21 @@ def squared_differences(across: sparse.csc_array | Array, weights: Array) -> Arr
     weights  (s, s) symmetric, 0 or more, 0 on the diagonal
     """
     systems, pairs = across.shape
-    laplacian = (np.diag(weights.sum(axis=1)) - weights).astype(across.dtype)
-    values, step = np.empty(pairs), max(1, AT_ONCE // systems)
-    for start in range(0, pairs, step):
-        part = across[:, start : start + step]
-        block = part.copy() if isinstance(part, np.ndarray) else part.toarray()
-        block -= block[0]  # it is differences that count: what all systems share is then exactly 0
-        values[start : start + step] = np.einsum("sn,sn->n", block, laplacian @ block)
+    if systems < 2:
+        return np.zeros(pairs)
+    # It is differences from the first system that count: what all systems share is then exactly 0.
+    laplacian = (np.diag(weights.sum(axis=1)) - weights).astype(across.dtype)[1:, 1:]
+    values, step = np.empty(pairs), max(1, CACHED // systems)
+    first, second = (np.empty((systems - 1, min(step, pairs)), across.dtype) for _ in range(2))
+    with one_thread():
+        for start in range(0, pairs, step):
+            part = across[:, start : start + step]
+            block = part if isinstance(part, np.ndarray) else part.toarray()
+            size = block.shape[1]
+            difference, product = first[:, :size], second[:, :size]
+            np.subtract(block[1:], block[0], out=difference)
+            np.matmul(laplacian, difference, out=product)
+            values[start : start + size] = np.einsum("sn,sn->n", difference, product)
     return np.maximum(0, values)
 
 

@@ -229,7 +229,7 @@ class Selection:
     def _best(self, places: Integers, count: int) -> Integers:
         weights = self.weights[places]
         if count < len(places):
-            least = np.partition(weights, len(weights) - count)[len(weights) - count]
+            least = weights.max() if count == 1 else np.partition(weights, len(weights) - count)[len(weights) - count]
             places, weights = places[weights >= least], weights[weights >= least]
         return places[np.lexsort((-self.ties[places], -weights))[:count]]
 

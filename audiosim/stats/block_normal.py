@@ -13,14 +13,14 @@ from audiosim.properties import cached_property
 from audiosim.stats.across import may_be_kept, precision_of, reduced, reduced_by
 from audiosim.stats.conditioning import ConditionedBlock, condition_block
 from audiosim.stats.covariance_roots import closer_root, factor_of, root_of
-from audiosim.stats.loadings import Loadings
+from audiosim.stats.loadings import Changed, Loadings
 from audiosim.stats.multivariate import Moments, Sparse
 from audiosim.stats.projection import FEW_WEIGHTS, WEIGHTS_KEPT, EffectsGiven, Kept, by_block, kept_product
 from audiosim.stats.within import Within, check_blocks, diagonals, with_parts
 
 HANDED_ON = 64  # unknowns that become known together, at most, from which what is at hand is updated
 ROUNDING = 1e-9  # of a variance: what is left of one that is known
-_Block = tuple[Array, Array]  # K_b (m, m) and the rows of Z (m, p)
+_Block = tuple[Array, Changed]  # K_b (m, m) and the rows of Z (m, p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class BlockNormal:
     def __post_init__(self) -> None:
         check_blocks(self.blocks, len(self.mean))
         p = len(self.shared)
-        if not (np.all(np.isfinite(self.mean)) and np.all(np.isfinite(self.shared))):
+        if not (np.isfinite(self.mean).all() and np.isfinite(self.shared).all()):
             raise InputError("means and covariances of shared effects must be finite")
         if self.shared.shape != (p, p):
             raise InputError(f"covariance of the shared effects must be square, got {self.shared.shape}")
@@ -61,11 +61,8 @@ class BlockNormal:
         if isinstance(self.within, Within):  # positive definite by the way they are made
             return
         for block, (size, within) in enumerate(zip(map(len, self.blocks), self.within, strict=True)):
-            shape = (
-                (size, self.sparse_loadings.effects)
-                if isinstance(self.loadings, Loadings)
-                else self.loadings[block].shape
-            )
+            sparse = isinstance(self.loadings, Loadings)
+            shape = (size, self.sparse_loadings.effects) if sparse else self.loadings[block].shape
             if within.shape != (size, size) or shape != (size, p):
                 expected = f"({size}, {size}) and ({size}, {p})"
                 raise InputError(f"a block must be {expected}, got {within.shape} and {shape}")
@@ -185,9 +182,11 @@ class BlockNormal:
         variance = np.maximum(0, self.variance - column**2 / column[index])
         variance[index] = 0
         gain = within[:, place] / within[place, place]
-        left = within - np.outer(gain, within[place]), loadings - np.outer(gain, loadings[place])
+        certain = np.array([place])
+        left = _without(within - np.outer(gain, within[place]), certain)
+        rows = self.sparse_loadings.mixed(block, gain[:, None], loadings[place][None], certain)
         shared = self.shared - np.outer(effects, effects / column[index])
-        after = self._after(mean, variance, shared, {block: _clear(*left, np.array([place]))})
+        after = self._after(mean, variance, shared, {block: (left, rows)})
         vars(after)["_acrosses"] = {
             key: (weights, reduced(across, column, index)) for key, (weights, across) in self._acrosses.items()
         }
@@ -215,7 +214,8 @@ class BlockNormal:
                 seen = condition_block(
                     within, loadings, within[new], within[np.ix_(new, new)], loadings[new], off[rows[new]]
                 )
-                left[block] = _clear(seen.within, seen.loadings, new)
+                mixed = self.sparse_loadings.mixed(block, seen.gain, loadings[new], new)
+                left[block] = _without(seen.within, new), mixed
                 mean[rows] += seen.shift
                 precision += seen.precision
         shared = effects_given(self.shared, precision[:, :-1])
@@ -261,7 +261,8 @@ class BlockNormal:
             certain = np.diagonal(one.within) <= ROUNDING * np.diagonal(self.within[block])
             left[block] = one.within, one.loadings
             if certain.any():
-                left[block] = _clear(one.within.copy(), one.loadings.copy(), np.flatnonzero(certain))
+                own = np.where(certain[:, None], 0, one.loadings)
+                left[block] = _without(one.within.copy(), np.flatnonzero(certain)), own
         known = self._effects_given(seen)
         moved = known.shared @ known.precision[:, -1]
         mean = self.mean + self.sparse_loadings.times(moved)
@@ -391,7 +392,7 @@ def effects_given(covariance: Array, precision: Array) -> Array:
     return np.asarray(half.T @ half)
 
 
-def _clear(within: Array, loadings: Array, places: Integers) -> _Block:
-    """A block in which some unknowns are certain."""
-    within[places] = within[:, places] = loadings[places] = 0
-    return within, loadings
+def _without(within: Array, places: Integers) -> Array:
+    """K_b of a block in which some unknowns are certain."""
+    within[places] = within[:, places] = 0
+    return within

@@ -16,12 +16,14 @@ class ConditionedBlock:
     loadings   (m, p) rows of Z that are left
     shift      (m,) by how much the means move, the shared effects aside
     precision  (p, p + 1) of the shared effects, and beside it the precision times a mean
+    gain       (m, k) of the unknowns by the values
     """
 
     within: Array
     loadings: Array
     shift: Array
     precision: Array
+    gain: Array
 
 
 def condition_block(
@@ -40,4 +42,4 @@ def condition_block(
     gain = cho_solve(factor, across).T
     covariance = within - gain @ across
     more = seen_loadings.T @ cho_solve(factor, np.column_stack([seen_loadings, off]))
-    return ConditionedBlock((covariance + covariance.T) / 2, loadings - gain @ seen_loadings, gain @ off, more)
+    return ConditionedBlock((covariance + covariance.T) / 2, loadings - gain @ seen_loadings, gain @ off, more, gain)

@@ -12,7 +12,35 @@ from audiosim.properties import cached_property
 from audiosim.stats.multivariate import Sparse
 
 AT_ONCE = 4_096  # rows that are written out at a time
+FEW = 4  # times smaller than the rows is what makes them up, where that is kept in their place
 CELLS = 200_000  # covariances of the effects of some rows that are at hand at a time
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MixedRows:
+    """Rows of a block, given what is known of it: those before, less a few others times a gain each; 0 where certain.
+
+    gain     (m, k)
+    known    (k, p) rows of what is known
+    certain  places in the block
+    """
+
+    gain: Array
+    known: Array
+    certain: Integers
+
+    def of(self, before: Array) -> Array:
+        """(m, p) the rows, of those before."""
+        return self.applied(before, self.known)
+
+    def applied(self, before: NDArray[np.floating], known: Array) -> Array:
+        """The same of rows times a matrix (m, ...), and of what is known times it (k, ...)."""
+        found: Array = before - self.gain @ known
+        found[self.certain] = 0
+        return found
+
+
+Changed = Array | MixedRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,15 +49,15 @@ class Loadings(Sequence[Array]):
 
     rows     (n, p) sparse
     blocks   for each block the places of its unknowns (m,)
-    changed  for some blocks other rows (m, p), in place of those
+    changed  for some blocks other rows (m, p), in place of those, or how these are mixed
 
-    A pair has some ten loadings where there are hundreds of effects. Conditioning mixes the rows of a block: they are
-    dense from then on, and few blocks are touched.
+    A pair has some ten loadings where there are hundreds of effects. Conditioning mixes the rows of a block, which
+    would be dense from then on: where little is known of a block, how they are mixed is a hundredth of that.
     """
 
     rows: sparse.csr_array
     blocks: tuple[Integers, ...]
-    changed: Mapping[int, Array]
+    changed: Mapping[int, Changed]
 
     @classmethod
     def dense(cls, parts: Sequence[Array], blocks: tuple[Integers, ...], effects: int) -> "Loadings":
@@ -49,8 +77,12 @@ class Loadings(Sequence[Array]):
         return (self[block] for block in range(len(self)))
 
     def __getitem__(self, block: int) -> Array:  # type: ignore[override]  # nobody slices blocks
-        if block in self.changed:
-            return self.changed[block]
+        changed = self.changed.get(block)
+        if isinstance(changed, MixedRows):
+            return changed.of(self._before(block))
+        return self._before(block) if changed is None else changed
+
+    def _before(self, block: int) -> Array:
         rows = self.blocks[block]
         starts, counts = self.rows.indptr[rows], self._counts[rows]
         line = np.repeat(np.arange(len(rows)), counts)
@@ -71,19 +103,35 @@ class Loadings(Sequence[Array]):
             same[self.blocks[block]] = False
         return same
 
-    def with_changed(self, parts: Mapping[int, Array]) -> "Loadings":
+    def with_changed(self, parts: Mapping[int, Changed]) -> "Loadings":
         """The same with other rows (m, p) of some blocks."""
         return replace(self, changed={**self.changed, **parts}) if parts else self
+
+    def mixed(self, block: int, gain: Array, known: Array, certain: Integers) -> Changed:
+        """The rows of a block once something is known of it: those now, less gain (m, k) times known (k, p).
+
+        certain  places in the block
+        """
+        now = self.changed.get(block)
+        if isinstance(now, MixedRows):
+            gain, known = np.hstack([now.gain, gain]), np.vstack([now.known, known])
+            certain = np.concatenate([now.certain, certain])
+        mixed = MixedRows(gain, known, certain)
+        size, effects = len(gain), self.effects
+        if not isinstance(now, np.ndarray) and FEW * len(known) * (size + effects) <= size * effects:
+            return mixed
+        return mixed.of(now if isinstance(now, np.ndarray) else self._before(block))
 
     def in_full(self) -> sparse.csr_array:
         """(n, p) all rows as they are now, sparse."""
         if not self.changed:
             return self.rows
+        parts = [self[block] for block in self.changed]
         kept = sparse.diags_array(self._same.astype(np.float64)) @ self.rows
         rows = [self.blocks[block] for block in self.changed]
         line = np.concatenate([np.repeat(own, self.effects) for own in rows])
         column = np.tile(np.arange(self.effects), len(line) // max(1, self.effects))
-        values = np.concatenate([part.ravel() for part in self.changed.values()])
+        values = np.concatenate([part.ravel() for part in parts])
         found = sparse.csr_array(kept + sparse.csr_array((values, (line, column)), shape=self.rows.shape))
         found.eliminate_zeros()
         found.sort_indices()
@@ -92,22 +140,32 @@ class Loadings(Sequence[Array]):
     def times(self, effects: Array) -> Array:
         """Z times these (p, ...): (n, ...)."""
         found: Array = self.rows @ effects
-        for block, part in self.changed.items():
-            found[self.blocks[block]] = part @ effects
+        self._change(found, effects)
         return found
+
+    def _change(self, found: NDArray[np.floating], effects: Array) -> None:
+        """Put Z times some effects right in the blocks whose rows were changed."""
+        mixed = [(self.blocks[block], part) for block, part in self.changed.items() if isinstance(part, MixedRows)]
+        if mixed:
+            known = np.vstack([part.known for _, part in mixed]) @ effects
+            ends = np.cumsum([len(part.known) for _, part in mixed]).tolist()
+            for (rows, how), end in zip(mixed, ends, strict=True):
+                found[rows] = how.applied(found[rows], known[end - len(how.known) : end])
+        for block, part in self.changed.items():
+            if isinstance(part, np.ndarray):
+                found[self.blocks[block]] = part @ effects
 
     def rows_times(self, effects: Array, into: NDArray[np.floating]) -> None:
         """Write Z times these (p, s) to an array (n, s), of less precision where it is of less."""
         for start in range(0, len(into), AT_ONCE):
             into[start : start + AT_ONCE] = self.rows[start : start + AT_ONCE] @ effects
-        for block, part in self.changed.items():
-            into[self.blocks[block]] = part @ effects
+        self._change(into, effects)
 
     def weighted(
         self,
         weights: Sparse,
         changed: Iterable[tuple[Integers, Array]],
-        kept: dict[int, tuple[Array, Array]] | None = None,
+        kept: dict[int, tuple[Changed, Array]] | None = None,
     ) -> Array:
         """(s, p) these weights (s, n) times Z.
 
@@ -121,7 +179,7 @@ class Loadings(Sequence[Array]):
         for (block, part), (sums, some) in zip(self.changed.items(), changed, strict=True):
             known = None if kept is None else kept.get(block)
             if known is None or known[0] is not part:
-                known = part, some @ part
+                known = part, some @ self[block]
                 if kept is not None:
                     kept[block] = known
             found[sums] += known[1]
@@ -138,19 +196,20 @@ class Loadings(Sequence[Array]):
                 effect, data = self.rows.indices[cell], self.rows.data[cell]
                 between = covariance[effect[:, :, None], effect[:, None, :]]
                 found[some] = np.vecdot(np.matvec(between, data), data)
-        for block, own in self.changed.items():
+        for block in self.changed:
+            own = self[block]
             found[self.blocks[block]] = np.vecdot(own @ covariance, own)
         return found
 
     def scaled(self, factors: Array) -> "Loadings":
         """Each row so many times (n,)."""
         rows = sparse.csr_array(sparse.diags_array(factors) @ self.rows)
-        changed = {block: part * factors[self.blocks[block], None] for block, part in self.changed.items()}
+        changed = {block: self[block] * factors[self.blocks[block], None] for block in self.changed}
         return Loadings(rows, self.blocks, changed)
 
     def beside(self, more: Array) -> "Loadings":
         """The same with loadings (n, q) on more effects."""
         rows = sparse.csr_array(sparse.hstack([self.rows, sparse.csr_array(more)]))
         rows.sort_indices()
-        changed = {block: np.hstack([part, more[self.blocks[block]]]) for block, part in self.changed.items()}
+        changed = {block: np.hstack([self[block], more[self.blocks[block]]]) for block in self.changed}
         return Loadings(rows, self.blocks, changed)

@@ -7,6 +7,7 @@ import numpy as np
 
 from audiosim.arrays import Array, Integers
 from audiosim.stats.conditioning import ConditionedBlock
+from audiosim.stats.loadings import Changed
 from audiosim.stats.multivariate import Sparse
 
 FEW_WEIGHTS = 2_000_000  # numbers of weights whose parts are kept: 16 MB
@@ -28,7 +29,7 @@ class Kept:
     weights: Sparse
     split: list[tuple[Integers, Array]]
     products: dict[int, tuple[Array, Array]]
-    loadings: dict[int, tuple[Array, Array]]
+    loadings: dict[int, tuple[Changed, Array]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal
 
 from audiosim.errors import InputError
 from audiosim.stats.block_normal import BlockNormal
-from audiosim.stats.loadings import Loadings
+from audiosim.stats.loadings import Loadings, MixedRows
 
 SIZES = st.lists(st.integers(1, 5), min_size=1, max_size=5)
 
@@ -191,6 +191,27 @@ def test_with_sparse_loadings_it_is_the_closed_form_whatever_was_done_before(see
     np.testing.assert_array_equal(after.sparse_loadings.in_full().toarray(), written)
     for found, same in zip(field.held_out(known, values[:3]), dense.held_out(known, values[:3]), strict=True):
         np.testing.assert_allclose(found, same, rtol=1e-9)
+
+
+@pytest.mark.parametrize("several", [1, 3, 16])
+def test_rows_that_are_mixed_by_few_values_are_the_closed_form(several):
+    """Large blocks of many effects: how rows are mixed is kept in place of the rows, until that is no less."""
+    rng = np.random.default_rng(several)
+    field, dense = sparsely(rng, drawn(rng, [30, 25], 40), 0.2)
+    covariance, known, values = in_full(dense), rng.permutation(55)[: 2 * several + 2], rng.normal(size=2 * several + 2)
+    assert_is(field, field.mean, covariance)
+    _ = field.across(weights := sparse.csr_array(rng.normal(size=(3, 55))))
+    after = field.condition_all(known[:several], values[:several]).condition(known[several], values[several])
+    after = after.condition_all(known[several + 1 :], values[several + 1 :])
+    kinds = {type(part) for part in after.sparse_loadings.changed.values()}
+    assert kinds == ({MixedRows} if several == 1 else {np.ndarray} if several == 16 else kinds)
+    mean, left = conditioned(field.mean, covariance, known, values)
+    assert_is(after, mean, left)
+    np.testing.assert_allclose(after.across(weights), weights @ left, atol=1e-9)
+    written = np.vstack([after.loadings[block] for block in range(2)])
+    in_rows = after.sparse_loadings.in_full().toarray()[np.concatenate(after.blocks)]
+    np.testing.assert_allclose(in_rows, written, atol=1e-12)
+    assert not after.loadings[0][np.isin(after.blocks[0], known)].any()
 
 
 def test_the_field_before_still_stands():
