@@ -192,7 +192,7 @@ def evaluate(
     *,
     unjudged: Unjudged = "error",
     test: str = "t",
-    rng: np.random.Generator | None = None,
+    seed: int | np.random.Generator = 0,
     resamples: int = SAMPLES,
     scale: str | None = None,
     users: int | None = None,
@@ -206,7 +206,7 @@ def evaluate(
                 be, see `score_bounds`), or `skip` (those below it move up)
     test        between systems: t, wilcoxon, sign, bootstrap, permutation or friedman, MIREX's own, followed by Tukey's
                 honestly significant differences
-    rng         for bootstrap and permutation; seeded with 0 where None
+    seed        of bootstrap and permutation, or a generator
     resamples   drawn by these two
     scale       artificial, that the judgments are read on, such as graded-4 or binary-40; None for their own
     users       how many are asked, of arbitrary queries, whether they are satisfied; None where nobody is
@@ -239,7 +239,7 @@ def evaluate(
         satisfied=satisfied,
         success=succeeds,
         test=test,
-        comparison=paired_test(scores.values, test, rng, samples=resamples) if paired else None,
+        comparison=paired_test(scores.values, test, np.random.default_rng(seed), samples=resamples) if paired else None,
         ranks=ranks,
         bounds=_bounds(collection, measure, order) if unjudged == "zero" else None,
         of_users=None if users is None else _of_users(measure, collection.scale.name, people, users),

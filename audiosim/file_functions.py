@@ -64,7 +64,7 @@ def sample_study(
         found = build_examples(
             {own.name: collection.grades()},
             criteria,
-            np.random.default_rng(seed),
+            seed,
             cutoff=cutoff,
             wanted=wanted,
             progress=show,
@@ -160,7 +160,7 @@ def _worth_of(collection: Collection, measure: Measure) -> "EvidenceWorth":
     from audiosim.simulation.worth import worth
 
     with progress("leaving out") as show:
-        return worth(collection, measure=measure, show=show)
+        return worth(collection, measure=measure, progress=show)
 
 
 def _write_record(

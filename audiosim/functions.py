@@ -215,7 +215,7 @@ def next_pairs(
     measure: str | Measure = "CG@5",
     *,
     count: int = 20,
-    rule: str | None = None,
+    selection_rule: str | None = None,
     by_query: bool = False,
     distribution: DifferenceDistribution = "t",
     seed: int = 0,
@@ -224,7 +224,7 @@ def next_pairs(
     """Find the pairs that are most worth judging next.
 
     count         how many, at least 1; fewer where fewer are left
-    rule          such as "doubts", or an installed one; None: the usual one of the model
+    selection_rule  such as "doubts", or an installed one; None: the usual one of the model
     by_query      of as few queries as will do
     distribution  of a difference between systems: "t", or "normal" as in the paper of 2013
     seed          of everything that is drawn by lot
@@ -235,7 +235,7 @@ def next_pairs(
     pool = build_pool(collection, measure.cutoff)
     estimator = _learned(pool, model, collection)
     selection = start_loop(
-        pool, estimator, measure, collection.judgments, rule=rule, seed=seed, distribution=distribution
+        pool, estimator, measure, collection.judgments, rule=selection_rule, seed=seed, distribution=distribution
     )
     return NextPairs.of(selection, count, by_query)
 
@@ -298,8 +298,8 @@ def simulate(
     model: ModelOrName = None,
     measure: str | Measure = "CG@5",
     *,
-    stop: float | str | StoppingRule | Sequence[str] = 0.95,
-    rule: str | None = None,
+    stopping_rule: float | str | StoppingRule | Sequence[str] = 0.95,
+    selection_rule: str | None = None,
     batch: int = 20,
     by_query: bool = False,
     ideal: Ideal = "ordered",
@@ -311,8 +311,8 @@ def simulate(
     """Replay a campaign against judgments that are known: how soon it would have stopped, and how right.
 
     collection  every pair of its pool judged
-    stop        a mean confidence, or stopping rules such as "every=0.95": whichever comes first
-    rule        as of `next_pairs`
+    stopping_rule   a mean confidence, or stopping rules such as "every=0.95": whichever comes first
+    selection_rule  as of `next_pairs`
     batch       judgments between two predictions
     ideal       of nDCG and RBP: see `estimate`
     about       which queries the confidence is about, such as "queries": of this kind
@@ -325,12 +325,14 @@ def simulate(
     pool = build_pool(collection, measure.cutoff)
     estimator = make_estimator(pool, model or JOINT) if isinstance(model, str | None) else model
     start = start_loop(
-        pool, estimator, measure, ideal=ideal, batch=batch, rule=rule, seed=seed, distribution=distribution,
+        pool, estimator, measure, ideal=ideal, batch=batch, rule=selection_rule, seed=seed, distribution=distribution,
         about=as_about(about),
     )  # fmt: skip
     truth = pool.spread(collection.grades())
     with progress("judging") as show:
-        return replay(start, truth, _stopping_rule(stop), lambda moment: show(moment.judged, len(truth)), by_query)
+        return replay(
+            start, truth, _stopping_rule(stopping_rule), lambda moment: show(moment.judged, len(truth)), by_query
+        )
 
 
 def satisfaction(

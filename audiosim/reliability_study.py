@@ -301,7 +301,7 @@ def split_half_study(
     resamples: int = SAMPLES,
     unjudged: Unjudged = "error",
     scale: str | None = None,
-    rng: np.random.Generator | None = None,
+    seed: int | np.random.Generator = 0,
 ) -> SplitHalf:
     """Study what a significant difference on a random half of the queries is worth on the other half.
 
@@ -311,11 +311,10 @@ def split_half_study(
     resamples   of the last two tests
     unjudged    as of `judged_runs`
     scale       as of `reliability`
-    rng         draws the splits; seeded with 0 where None
+    seed        of the splits, or a generator
 
     Urbano (2013), section 5.3.
     """
     collection, measure = on_scale(collection, scale), as_measure(measure)
     scores: Array = judged_runs(collection, measure.cutoff, unjudged).scores(measure).values
-    rng = np.random.default_rng(0) if rng is None else rng
-    return split_half(scores, test, rng, trials=trials, samples=resamples)
+    return split_half(scores, test, np.random.default_rng(seed), trials=trials, samples=resamples)

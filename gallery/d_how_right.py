@@ -10,6 +10,6 @@ from audiosim.shipped import folder
 
 demo = folder("fixtures") / "demo"
 judged = audiosim.Collection.load(demo, judgments=demo / "truth.qrels")
-played = audiosim.simulate(judged, stop="judgments=120", batch=5)
+played = audiosim.simulate(judged, stopping_rule="judgments=120", batch=5)
 played.plot()
 print(played)

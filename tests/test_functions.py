@@ -84,29 +84,40 @@ def test_where_all_is_judged_nothing_is_said_to_lack_for_a_check_of_the_model(ju
 
 @pytest.mark.slow
 def test_next_pairs_compare_and_simulate_are_the_commands_of_their_names(run, demo, judged):
-    asked = audiosim.next_pairs(demo, "mout", count=5, rule="doubts", seed=3)
+    asked = audiosim.next_pairs(demo, "mout", count=5, selection_rule="doubts", seed=3)
     command = ("next", DEMO, "--model", "mout", "-n", "5", "--selection-rule", "doubts", "--seed", "3")
     assert asked.to_dict() == said(run, *command)
     verdict = audiosim.compare(demo, "rhythm", "harmony", "mout", distribution="normal").to_dict()
     command = ("compare", DEMO, "rhythm", "harmony", "--model", "mout", "--distribution", "normal")
     assert verdict == said(run, *command)
-    played = audiosim.simulate(judged, "mout", stop="judgments=3", batch=1).to_dict()
-    command = ("simulate", DEMO, "--judgments", TRUTH, "--model", "mout", "--stop", "judgments=3", "--batch", "1")
+    played = audiosim.simulate(judged, "mout", stopping_rule="judgments=3", batch=1).to_dict()
+    command = (
+        "simulate",
+        DEMO,
+        "--judgments",
+        TRUTH,
+        "--model",
+        "mout",
+        "--stopping-rule",
+        "judgments=3",
+        "--batch",
+        "1",
+    )
     assert played == said(run, *command)
 
 
 def test_a_stop_is_a_confidence_a_goal_or_several(judged):
     ends = [
-        audiosim.simulate(judged, "mout", stop=stop).curve[-1].judged
+        audiosim.simulate(judged, "mout", stopping_rule=stop).curve[-1].judged
         for stop in (["judgments=2", "judgments=4"], Judgments(3), ("judgments=1",))
     ]
     assert ends == [2, 3, 1]
     with pytest.raises(InputError, match="unknown stopping rule 'soon'"):
-        audiosim.simulate(judged, stop="soon")
+        audiosim.simulate(judged, stopping_rule="soon")
     with pytest.raises(InputError, match="expected a stopping rule such as 'every=0.95', got none"):
-        audiosim.simulate(judged, stop=[])
+        audiosim.simulate(judged, stopping_rule=[])
     with pytest.raises(InputError, match="expected a confidence such as 0.95, or a stopping rule .*, got None"):
-        audiosim.simulate(judged, stop=None)
+        audiosim.simulate(judged, stopping_rule=None)
 
 
 def test_one_measure_at_a_time_is_asked_for(judged):
@@ -154,7 +165,7 @@ def results(demo, judged, answered):
         "estimate": audiosim.estimate(demo, "mout"),
         "compare": audiosim.compare(demo, "rhythm", "harmony", "mout"),
         "plan": audiosim.plan(demo, "mout", campaigns=2),
-        "simulate": audiosim.simulate(judged, "mout", stop="judgments=20"),
+        "simulate": audiosim.simulate(judged, "mout", stopping_rule="judgments=20"),
         "evaluate": audiosim.evaluate(judged),
         "friedman": audiosim.evaluate(judged, test="friedman"),
         "reliability": audiosim.reliability(judged),

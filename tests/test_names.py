@@ -1,12 +1,15 @@
 """Names: one stands for one thing, in a module or for one, and is made of the field's words."""
 
 import ast
+import inspect
 import re
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+import audiosim
 
 ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.slow  # `make check` runs them, as it does those of layers
@@ -167,3 +170,16 @@ def test_people_are_they(folder):
     own = [path for path in pages if not {"vendor", "generated", "_build", ".ipynb_checkpoints"} & set(path.parts)]
     lines = [(path.name, line) for path in own for line in path.read_text("utf-8").splitlines()]
     assert [(name, line) for name, line in lines if PEOPLE.search(line) and "PEOPLE" not in line] == []
+
+
+def test_functions_call_what_commands_have_by_the_commands_words():
+    """Seeds, rules and progress have one name each in Python, that of the options."""
+    others = {"rng": "seed", "rule": "selection_rule", "stop": "stopping_rule", "show": "progress"}
+    found = {
+        (name, parameter): others[parameter]
+        for name in audiosim.__all__
+        if inspect.isfunction(function := getattr(audiosim, name))
+        for parameter in inspect.signature(function).parameters
+        if parameter in others
+    }
+    assert found == {}

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from audiosim.cli import options
@@ -125,7 +124,7 @@ class _Evaluations:
             self.measures[number],
             unjudged=self.unjudged,
             test=self.test,
-            rng=np.random.default_rng(self.seed),
+            seed=self.seed,
             resamples=self.resamples,
             users=self.users,
         )
@@ -147,7 +146,7 @@ def _print_fits(
     for text in measures:
         measure = find_measure(text)
         scores = judged_runs(collection, measure.cutoff, unjudged).scores(measure)
-        found[text] = fit_trials(scores.values, np.random.default_rng(seed))
+        found[text] = fit_trials(scores.values, seed)
     rows = [
         {"measure": measure, "queries": one.size, "trials": one.trials, **one.means()} for measure, one in found.items()
     ]
@@ -274,7 +273,7 @@ def reliability(
         halves = {
             text: split_half_study(
                 collection, find_measure(text), test=test, trials=trials, resamples=resamples, unjudged=unjudged,
-                rng=np.random.default_rng(seed),
+                seed=seed,
             )
             for text in measures
         }  # fmt: skip

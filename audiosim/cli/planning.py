@@ -4,7 +4,6 @@ import time
 from dataclasses import dataclass
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from audiosim.cli import options
@@ -80,7 +79,7 @@ def plan(
             listeners=listeners,
             distribution=distribution,
             about=subject,
-            rng=np.random.default_rng(seed),
+            seed=seed,
             proceed=_Until(time.time() + time_limit),
             jobs=jobs or 1,
             scheduler=scheduler,

@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from audiosim.cli import options
@@ -55,8 +54,8 @@ def worth(
             shares=shares,
             splits=splits,
             target=target if replays else None,
-            rng=np.random.default_rng(seed),
-            show=show,
+            seed=seed,
+            progress=show,
             jobs=jobs or 1,
             scheduler=scheduler,
         )

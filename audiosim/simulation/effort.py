@@ -158,7 +158,7 @@ def plan(
     listeners: int = 1,
     distribution: DifferenceDistribution = "t",
     about: About | str | Sequence[str] = THESE,
-    rng: np.random.Generator | None = None,
+    seed: int | np.random.Generator = 0,
     proceed: Callable[[], bool] = always,
     judgments: object = None,
     jobs: int = 1,
@@ -174,7 +174,7 @@ def plan(
     listeners  who judge at the same time, at least 1
     distribution  of a difference between systems: "t", or "normal" as in the paper of 2013
     about      which queries the goal is about: "these", or "queries" of this kind
-    rng        of all draws; seeded with 0 where None
+    seed       of all draws, or a generator
     proceed    asked before each judgment whether there is time for it
     judgments  as of `estimate`
     jobs       processes that play; with more than one `proceed` must pickle
@@ -192,10 +192,9 @@ def plan(
     )  # fmt: skip
     seconds = seconds_per_judgment(collection) if seconds is None else seconds
     deeper = make if model is None or isinstance(model, str) or callable(model) else None
-    rng = np.random.default_rng(0) if rng is None else rng
     return effort_from(
-        collection, selection, stop, campaigns=campaigns, seconds=seconds, listeners=listeners, deeper=deeper, rng=rng,
-        proceed=proceed, workers=Workers(jobs, scheduler),
+        collection, selection, stop, campaigns=campaigns, seconds=seconds, listeners=listeners, deeper=deeper,
+        rng=np.random.default_rng(seed), proceed=proceed, workers=Workers(jobs, scheduler),
     )  # fmt: skip
 
 

@@ -138,8 +138,8 @@ def worth(
     shares: Sequence[float] = (0.0, 0.1),
     splits: int = 2,
     target: float | None = 0.95,
-    rng: np.random.Generator | None = None,
-    show: Callable[[int, int], None] = lambda done, of: None,
+    seed: int | np.random.Generator = 0,
+    progress: Callable[[int, int], None] = lambda done, of: None,
     jobs: int = 1,
     scheduler: str | None = None,
 ) -> EvidenceWorth:
@@ -150,13 +150,14 @@ def worth(
     splits   how often they are drawn; of a collection that the model was learned on, how many halves of its queries are
              predicted by models learned on the other half
     target   confidence at which replays stop; None: none is played, nor where a pair of the pool is not judged
-    show     called with the pieces done, all evidence together being one, and how many there are
+    seed     of all draws, or a generator
+    progress   is told the pieces done, all evidence together being one, and how many there are
     jobs       processes that leave one piece out each
     scheduler  address of a Dask cluster that does it instead; see `each_in_turn`
 
     Sound is the index; genre and artist are those of documents.tsv; others are the user's own.
     """
-    collection, measure, rng = as_collection(collection), as_measure(measure), rng or np.random.default_rng(0)
+    collection, measure, rng = as_collection(collection), as_measure(measure), np.random.default_rng(seed)
     for share in shares:
         if not 0 <= share < 1:
             raise InputError(f"a share of the pairs must be at least 0 and below 1, got {share:g}")
@@ -167,7 +168,7 @@ def worth(
     played = target is not None and all(_complete(case.collection, measure) for case in cases)
     replayed_to = target if played else None
     without = _WithoutEach(tuple(cases), (None, *names), tuple(shares), tuple(seeds), measure, replayed_to)
-    whole, *less = each_in_turn(without, len(without.names), jobs, show, scheduler)
+    whole, *less = each_in_turn(without, len(without.names), jobs, progress, scheduler)
     found = []
     for name, left in zip(names, less, strict=True):
         known = float(np.mean([_known(case.collection, name) for case in cases]))

@@ -62,13 +62,15 @@ class FitTrials:
         return frame_of(self.omega, list(FITS))
 
 
-def fit_trials(scores: ArrayLike, rng: np.random.Generator, *, size: int | None = None, trials: int = 200) -> FitTrials:
+def fit_trials(
+    scores: ArrayLike, seed: int | np.random.Generator = 0, *, size: int | None = None, trials: int = 200
+) -> FitTrials:
     """Fit four distributions to the scores on some queries, and hold them against the scores on the others.
 
         omega = sqrt(sum over the other queries of (share of their scores <= x, less the fit's cdf at x)^2)
 
     scores  (s, q) from 0 to 1
-    rng     draws the queries to fit to
+    seed    of the queries to fit to, or a generator
     size    how many, at least 2, the others being at least as many; half where None
     trials  draws for each system
 
@@ -81,7 +83,7 @@ def fit_trials(scores: ArrayLike, rng: np.random.Generator, *, size: int | None 
         raise InputError(f"a fit needs from 2 to {queries // 2} of {queries} queries, got {size}")
     if trials < 1:
         raise InputError(f"trials must be at least 1, got {trials}")
-    omega = np.full((len(matrix), trials, len(FITS)), np.nan)
+    omega, rng = np.full((len(matrix), trials, len(FITS)), np.nan), np.random.default_rng(seed)
     for row, values in enumerate(matrix):
         for trial in range(trials):
             order = rng.permutation(queries)

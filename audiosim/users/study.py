@@ -152,7 +152,7 @@ class ExampleSet:
 def build_examples(
     grades: Mapping[str, Mapping[Pair, float]],
     criteria: Sequence[Criterion],
-    rng: np.random.Generator,
+    seed: int | np.random.Generator = 0,
     *,
     cutoff: int = 5,
     wanted: int = 200,
@@ -163,6 +163,7 @@ def build_examples(
 
     grades    by name of scale, of every judged pair; only pairs with a grade on all of the scales are used
     criteria  measures, each on one of these scales
+    seed      of all draws, or a generator
     cutoff    length of the lists
     wanted    examples for each criterion and bin, at least 1
     tries     proposals after which a bin that gets no further example is given up, at least 1
@@ -174,7 +175,7 @@ def build_examples(
     """
     if wanted < 1 or tries < 1:
         raise InputError(f"expected at least 1 example wanted and 1 try, got {wanted} and {tries}")
-    shelf = _Shelf(_judged(grades, criteria, cutoff), criteria, cutoff, rng)
+    shelf = _Shelf(_judged(grades, criteria, cutoff), criteria, cutoff, np.random.default_rng(seed))
     impossible = np.array([_impossible(criterion, cutoff) for criterion in criteria])
     given_up, counts = impossible.copy(), np.zeros((len(criteria), BINS), dtype=np.int64)
     chosen: list[Example] = []
