@@ -43,7 +43,8 @@ sphinx_gallery_conf = {
 
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
-html_static_path = ["static"]
+CLIPS = ("d030", "d037")  # of the demo, to be heard on the first page
+html_static_path = ["static", *(f"../fixtures/demo/sounds/{clip}.ogg" for clip in CLIPS)]
 html_css_files = ["site.css"]
 html_title = "audiosim"
 html_show_sourcelink = False

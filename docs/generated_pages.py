@@ -53,7 +53,7 @@ def write(folder: Path) -> None:
 def root_page(name: str) -> str:
     """A file of the repository's root, its links as they are from a page of the site."""
     text = (ROOT / name).read_text(encoding="utf-8")
-    text = re.sub(r"\]\(docs/([\w.-]+)\)", r"](../\1)", text)
+    text = re.sub(r"\]\(docs/([\w.-]+(?:#[\w-]+)?)\)", r"](../\1)", text)
     return re.sub(r"\]\(([A-Z]+)\.md\)", lambda found: f"]({found[1].lower()}.md)", text)
 
 

@@ -50,6 +50,17 @@ def test_the_reference_has_every_public_name_of_python(pages):
     assert "## audiosim.relevance.belief" in text
 
 
+def test_the_clips_of_the_first_page_are_the_demos_with_the_grade_of_its_listener():
+    text, demo = (ROOT / "docs" / "index.md").read_text("utf-8"), ROOT / "fixtures" / "demo"
+    heard, result = re.findall(r'src="_static/(\w+)\.ogg"', text)
+    queries = dict(line.split("\t") for line in (demo / "queries.tsv").read_text("utf-8").splitlines())
+    (query,) = (name for name, document in queries.items() if document == heard)
+    grades = (line.split() for line in (demo / "truth.qrels").read_text("utf-8").splitlines())
+    (grade,) = (row[3] for row in grades if (row[0], row[2]) == (query, result))
+    assert f"<summary>What the demo's listener says</summary>{grade} of 100" in text
+    assert f'CLIPS = ("{heard}", "{result}")' in (ROOT / "docs" / "conf.py").read_text("utf-8")
+
+
 def test_links_of_pages_from_the_root_lead_to_pages_of_the_site(pages):
     for name in pages.SHOWN.values():
         for link in re.findall(r"\]\(([^)#:]+)\)", pages.root_page(name)):
@@ -72,6 +83,9 @@ def test_the_site_is_built_without_a_warning_and_without_a_network(tmp_path):
     assert (said.returncode, said.stderr) == (0, "")
     index = (tmp_path / "html" / "index.html").read_text(encoding="utf-8")
     assert "pydata" in index
+    sounds = re.findall(r'<audio [^>]*src="([^"]+)"', index)
+    assert len(sounds) == 2
+    assert all((tmp_path / "html" / sound).is_file() for sound in sounds)
     joint = (tmp_path / "html" / "joint.html").read_text(encoding="utf-8")
     assert "<math" in joint
     # Nothing is loaded from elsewhere.
