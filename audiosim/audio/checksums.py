@@ -55,11 +55,12 @@ def lines_of(text: bytes, entries: Entries) -> list[bytes]:
 
 def damaged_rows(rows: Singles, checks: Checks, places: Iterable[int]) -> list[int]:
     """Entries whose row differs from what was written; without checksums, entries that are not finite."""
-    known: list[int] = checks[:, 0].tolist()
+    asked, count = np.fromiter(places, np.int64), len(checks)
+    known = np.append(checks[:, 0], np.uint32(0))[np.minimum(asked, count)].tolist()  # of these alone: an index is long
     return [
         place
-        for place in places
-        if not (crc32(rows[place].tobytes()) == known[place] if place < len(known) else np.isfinite(rows[place]).all())
+        for place, sum_of_row in zip(asked.tolist(), known, strict=True)
+        if not (crc32(rows[place].tobytes()) == sum_of_row if place < count else np.isfinite(rows[place]).all())
     ]
 
 
