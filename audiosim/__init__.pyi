@@ -36,6 +36,7 @@ from .simulation.worth import worth as worth
 from .sound_functions import embed as embed
 from .sound_functions import init as init
 from .sound_functions import neighbours as neighbours
+from .sound_functions import sound_map as sound_map
 from .stats.fit_trials import fit_trials as fit_trials
 from .stats.regression import OrdinalRegression as OrdinalRegression
 from .training.train import train as train

@@ -290,6 +290,31 @@ def draw_tenths(places: ArrayLike, across: str, axes: "Axes | None" = None) -> "
     return _titled(axes, across, "share")
 
 
+def draw_map(
+    coordinates: ArrayLike, groups: Sequence[str], ringed: Sequence[bool], axes: "Axes | None" = None
+) -> "Axes":
+    """Points in two dimensions whose units mean nothing, a colour for each group, rings around some.
+
+    coordinates  (n, 2)
+    groups       (n,)
+    ringed       (n,)
+    """
+    axes = new_axes() if axes is None else axes
+    places, of = np.asarray(coordinates, dtype=float), np.asarray(groups, dtype=object)
+    shades = [*COLOURS, "#3d8b37", "#b8860b", "#c23b6b", "#4a6fa5"]
+    for number, group in enumerate(sorted(set(groups))):
+        some = places[of == group]
+        axes.scatter(
+            some[:, 0], some[:, 1], s=18, color=shades[number % len(shades)], label=shortened_to(group, LONGEST)
+        )
+    rings = places[np.asarray(ringed, dtype=bool)]
+    axes.scatter(rings[:, 0], rings[:, 1], s=60, facecolors="none", edgecolors=INK, linewidths=1)
+    axes.set(xticks=[], yticks=[], aspect="equal")
+    if len(set(groups)) > 1:
+        axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    return axes
+
+
 def draw_triangle(labels: Sequence[str], values: ArrayLike, marked: ArrayLike, axes: "Axes | None" = None) -> "Axes":
     """All pairs of systems, the better one's row and the worse one's column: what is marked is filled.
 

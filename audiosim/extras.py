@@ -11,6 +11,7 @@ EXTRAS = {
     "frames": ("pandas",),
     "hover": ("matplotlib", "altair", "vl_convert"),
     "all": ("sklearn",),
+    "maps": ("umap",),
     "peers": ("choix", "cje", "ppi_py"),
 }
 CALLED = {
@@ -18,6 +19,7 @@ CALLED = {
     "ppi_py": "ppi-python",
     "sklearn": "scikit-learn",
     "vl_convert": "vl-convert-python",
+    "umap": "umap-learn",
 }  # where the name to install is another
 
 

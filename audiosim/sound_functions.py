@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from audiosim.corpus.collection import SOUNDS
 from audiosim.corpus.given import as_collection
+from audiosim.corpus.lines import write_text
 from audiosim.corpus.model import Run
 from audiosim.corpus.runs import run_lines, write_run
 from audiosim.corpus.sound_vectors import GAUSSIANS
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from audiosim.audio.index import AudioIndex, Neighbour
     from audiosim.audio.music_folder import MusicFolder
     from audiosim.audio.search import Divergence
+    from audiosim.audio.sound_map import MapBy, SoundMap
 
 Paths = str | Path | Sequence[str | Path]
 Near = Mapping[str, tuple["Neighbour", ...]]
@@ -330,3 +333,34 @@ def init(
         )
     prepare_closeness(made.collection)
     return made
+
+
+def sound_map(
+    collection: object, output: str | Path | None = None, by: "MapBy" = "pca", descriptions: Sequence[str] | None = None
+) -> "SoundMap":
+    """Draw a map of recordings, on which what sounds alike lies together, as a page where they can be heard.
+
+    collection    or its folder, with an index of its sounds; or the folder of an index alone
+    output        file of the page, which ends in .html; None: none is written
+    by            "pca" or "umap"; see `audiosim.audio.sound_map.map_coordinates`
+    descriptions  that count: "gaussians" or "levelled", names of vectors; None: Gaussians and vectors
+    """
+    from audiosim.audio.index_store import HEAD
+    from audiosim.audio.searched import Searched
+    from audiosim.audio.sound_map import map_of
+
+    alone = isinstance(collection, str | Path) and (Path(collection) / HEAD).exists()
+    read = None if alone else as_collection(collection)
+    if read is not None and read.sounds is None:
+        raise InputError(f"{read.name} has no index of its sounds: audiosim extract -o COLLECTION/{SOUNDS} makes one")
+    folder = Path(str(collection)) if read is None else read.sounds
+    searched = Searched.load([folder or ""])
+    groups = {} if read is None else {name: one.genre or one.artist for name, one in read.documents.items()}
+    found = map_of(searched, groups, {} if read is None else read.query_documents, by, descriptions)
+    if output is not None:
+        from audiosim.report.map_page import map_page
+
+        paths = {one.identifier: one.path for one in searched.shards[0].recordings}
+        page = map_page(Path(str(folder)).stem if read is None else read.name, found, paths, Path(output).parent, read)
+        write_text(Path(output), [page])
+    return found

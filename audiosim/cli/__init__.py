@@ -60,6 +60,7 @@ PANELS = {
     "Sound": {
         "extract": "sound.extract",
         "neighbours": "sound.neighbours",
+        "map": "sound.map_sounds",
     },
     "Databases of campaigns": {
         "backup": "keeping.backup",

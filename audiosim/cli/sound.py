@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
 from audiosim.cli.options import As, Format, Seed, print_result
 from audiosim.errors import InputError, printable
@@ -262,6 +263,42 @@ def _weighted(by: str | None) -> dict[str, float] | None:
 def _name_failed(failed: "Iterable[Failure]") -> None:
     for failure in failed:
         sys.stderr.write(f"audiosim: {printable(failure.path)}: {failure.error}\n")
+
+
+class MapName(StrEnum):
+    """Names that `audiosim map --by` accepts."""
+
+    pca = "pca"
+    umap = "umap"
+
+
+def map_sounds(
+    collection: Annotated[
+        Path,
+        typer.Argument(
+            metavar="COLLECTION", help="Folder of a collection with sounds.index, or of an index.", show_default=False
+        ),
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="File of the page.")] = Path(
+        "map.html"
+    ),
+    by: Annotated[
+        MapName, typer.Option(help="pca: principal components; umap: neighbourhoods, which needs audiosim\\[maps].")
+    ] = MapName.pca,
+    form: As = Format.table,
+) -> None:
+    """Draw a map of the recordings as a page: what sounds alike lies together, and a click plays it.
+
+    Rings are queries. For each query the page shows what each system retrieved, and what of it is not judged yet. Clips
+    are played from where they lie, so the page is for the machine that has them.
+
+    Example: `audiosim map my-demo -o map.html`
+    """
+    from audiosim.sound_functions import sound_map
+
+    found = sound_map(collection, output, by.value)
+    rows = found.rows()
+    print_result(form, rows, rows, lambda: Text(f"{len(rows):,} recordings in {output}"))
 
 
 def init(

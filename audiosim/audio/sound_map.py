@@ -1,0 +1,157 @@
+"""A map of recordings: two coordinates for each, so that what sounds alike lies together."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from audiosim.arrays import Array, Integers
+from audiosim.audio.descriptions import Description, descriptions_of
+from audiosim.audio.search import drawn_references
+from audiosim.audio.searched import Searched
+from audiosim.errors import InputError
+from audiosim.extras import need
+from audiosim.showing import frame_of, notebook_html
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+MapBy = Literal["pca", "umap"]
+FEWEST = 3  # recordings of a map
+LANDMARKS = 250  # recordings whose divergences from one say where it lies
+NEIGHBOURS = 15  # of UMAP, as it has by default
+TOGETHER = 1024
+SEED = 2012
+OTHERS = "other"
+
+
+@dataclass(frozen=True, eq=False)
+class SoundMap:
+    """Recordings on a map.
+
+    names        (n,) those that are heard
+    coordinates  (n, 2) of standard deviation 1
+    by           how they were found
+    groups       (n,) a group of each, such as its genre; None where unknown
+    queries      query -> its recording
+    """
+
+    names: tuple[str, ...]
+    coordinates: Array
+    by: MapBy
+    groups: tuple[str | None, ...]
+    queries: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return f"a map of {len(self.names):,} recordings by {self.by}"
+
+    def _repr_html_(self) -> str:
+        """The places as notebooks show them: one line, and a table."""
+        return notebook_html(repr(self), self.to_frame)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per recording: document, x, y, group and whether it is a query."""
+        asked = set(self.queries.values())
+        return [
+            {"document": name, "x": float(x), "y": float(y), "group": group, "query": name in asked}
+            for name, (x, y), group in zip(self.names, self.coordinates, self.groups, strict=True)
+        ]
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The rows as a pandas table."""
+        return frame_of(self.rows(), index="document")
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """The map: a colour for each of the largest groups, rings around queries; new axes where None."""
+        from audiosim.drawing import draw_map
+
+        asked = set(self.queries.values())
+        return draw_map(self.coordinates, self.shown_groups, [name in asked for name in self.names], axes)
+
+    @property
+    def shown_groups(self) -> list[str]:
+        """(n,) groups that have a colour of their own: the seven largest, the rest as one."""
+        sizes: dict[str, int] = {}
+        for group in self.groups:
+            if group is not None:
+                sizes[group] = sizes.get(group, 0) + 1
+        largest = sorted(sizes, key=lambda group: (-sizes[group], group))[:7]
+        return [group if group in largest else OTHERS for group in self.groups]
+
+
+def map_of(
+    searched: Searched,
+    groups: Mapping[str, str | None],
+    queries: Mapping[str, str],
+    by: MapBy = "pca",
+    names: Sequence[str] | None = None,
+) -> SoundMap:
+    """A map of the recordings of indexes.
+
+    groups   recording -> its group
+    queries  query -> its recording
+    by       see `map_coordinates`
+    names    of descriptions, all where None
+    """
+    heard, coordinates = map_coordinates(searched, descriptions_of(searched, names), by)
+    identifiers = tuple(searched.ids[place] for place in heard)
+    inside = set(identifiers)
+    asked = {query: name for query, name in queries.items() if name in inside}
+    return SoundMap(identifiers, coordinates, by, tuple(groups.get(name) for name in identifiers), asked)
+
+
+def map_coordinates(
+    searched: Searched, descriptions: Sequence[Description], by: MapBy = "pca"
+) -> tuple[Integers, Array]:
+    """Places of the recordings that are heard, and (n, 2) coordinates of these, each of standard deviation 1.
+
+    by  "pca", principal components: the same for the same index, and far is far; or "umap", neighbourhoods, which needs
+        umap-learn: groups show better, distances between them mean little. McInnes et al. (2018), arXiv:1802.03426
+
+    A recording is told by its divergences from landmarks drawn once: by each description the share of the recordings
+    that are nearer to a landmark, so that all descriptions weigh the same; .5 where it has none. The map is of these
+    shares.
+    """
+    if by not in get_args(MapBy):
+        raise InputError(f"a map is made by {' or '.join(get_args(MapBy))}, got {by!r}")
+    heard = np.flatnonzero(~searched.silent[: len(searched)])
+    if len(heard) < FEWEST:
+        raise InputError(f"a map needs at least {FEWEST} recordings that are not silent, found {len(heard)}")
+    shares = np.column_stack([_shares(description, heard) for description in descriptions])
+    found = _components(shares) if by == "pca" else _neighbourhoods(shares)
+    spread = found.std(axis=0)
+    return heard, (found - found.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+
+
+def _shares(description: Description, heard: Integers) -> Array:
+    """(n, r) share of the known recordings that are nearer to each landmark than one is."""
+    known = heard[description.known[heard]]
+    drawn = known[drawn_references(len(known))]
+    landmarks = drawn[:: max(1, -(-len(drawn) // LANDMARKS))]
+    found = np.full((len(heard), len(landmarks)), 0.5)
+    if len(known):
+        parts = [known[start : start + TOGETHER] for start in range(0, len(known), TOGETHER)]
+        divergences = np.concatenate([description.divergence(part, landmarks) for part in parts])
+        ranks = np.argsort(np.argsort(divergences, axis=0, kind="stable"), axis=0, kind="stable")
+        found[np.searchsorted(heard, known)] = ranks / max(1, len(known) - 1)
+    return found
+
+
+def _components(shares: Array) -> Array:
+    """(n, 2) first principal components, the largest weight of each above 0, so that no map is another's mirror."""
+    centred = shares - shares.mean(axis=0)
+    _, directions = np.linalg.eigh(centred.T @ centred)
+    first = directions[:, ::-1][:, :2]
+    largest = np.abs(first).argmax(axis=0)
+    return np.asarray(centred @ (first * np.sign(first[largest, [0, 1]])))
+
+
+def _neighbourhoods(shares: Array) -> Array:
+    need("maps", "a map by UMAP")
+    from umap import UMAP
+
+    near = min(NEIGHBOURS, len(shares) - 1)
+    made = UMAP(n_components=2, n_neighbors=near, random_state=SEED, n_jobs=1)
+    return np.asarray(made.fit_transform(shares), np.float64)

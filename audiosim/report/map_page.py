@@ -1,0 +1,78 @@
+"""The map of a collection as a page: where queries, results and what is not judged lie, and what they sound like."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from audiosim.audio.sound_map import SoundMap
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Pair
+from audiosim.report.rendering import Origin, render
+
+SIDE = 720  # of the map, in units of the page
+MARGIN = 16
+
+
+def map_page(
+    name: str,
+    found: SoundMap,
+    paths: Mapping[str, str],
+    folder: Path,
+    collection: Collection | None = None,
+    origin: Origin | None = None,
+) -> str:
+    """The page of a map; clips are played from where they lie.
+
+    name        of the collection
+    paths       recording -> its file or URL
+    folder      that the page will be in: files are named from there
+    collection  whose systems and judgments are shown; None: none are
+    """
+    groups = found.shown_groups
+    colours = sorted(set(groups), key=lambda group: (group == "other", group))
+    low, high = found.coordinates.min(axis=0), found.coordinates.max(axis=0)
+    scaled = MARGIN + (SIDE - 2 * MARGIN) * (found.coordinates - low) / (high - low).clip(1e-9)
+    points = [
+        {"name": one, "x": round(float(x), 1), "y": round(SIDE - float(y), 1), "group": colours.index(group)}
+        | {"sound": sound_address(paths.get(one, ""), folder)}
+        for one, (x, y), group in zip(found.names, scaled, groups, strict=True)
+    ]
+    data = {"points": points, "queries": _asked(found, collection)}
+    return render(
+        "map.html",
+        f"{name}: map of its recordings",
+        origin,
+        count=len(points),
+        by=found.by,
+        colours=colours,
+        side=SIDE,
+        systems=[] if collection is None else sorted(run.system for run in collection.runs),
+        data=json.dumps(data, ensure_ascii=False).replace("<", "\\u003c"),
+    )
+
+
+def sound_address(path: str, folder: Path) -> str:
+    """Address of a sound for a page in a folder; empty where there is none."""
+    if not path or "://" in path:
+        return path
+    return quote(Path(os.path.relpath(path, folder)).as_posix())
+
+
+def _asked(found: SoundMap, collection: Collection | None) -> list[dict[str, Any]]:
+    """Each query with its recording, and what each system retrieved for it: rank, and the grade where it is judged."""
+    places = {name: place for place, name in enumerate(found.names)}
+    grades = {} if collection is None else collection.grades()
+    runs, cutoff = ((), 0) if collection is None else (collection.runs, collection.cutoff)
+    asked = []
+    for query, recording in found.queries.items():
+        results: dict[str, list[list[Any]]] = {}
+        for run in runs:
+            top = run.rankings.get(query, ())[:cutoff]
+            some = [[places[one], grades.get(Pair(query, one))] for one in top if one in places]
+            if some:
+                results[run.system] = some
+        asked.append({"name": query, "at": places[recording], "results": results})
+    return asked

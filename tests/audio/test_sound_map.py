@@ -1,0 +1,131 @@
+"""The map of recordings: groups that sound apart lie apart, and the page says what is true of each point."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import pdist, squareform
+from scipy.stats import spearmanr
+
+import audiosim
+from audiosim.audio.index import AudioIndex
+from audiosim.audio.parameters import PLAIN
+from audiosim.audio.searched import Searched
+from audiosim.audio.sound_map import OTHERS, map_coordinates, map_of
+from audiosim.corpus.collection import Collection
+from audiosim.drawing import page_axes
+from audiosim.errors import InputError
+from audiosim.report.map_page import sound_address
+from audiosim.stats.gaussian import Gaussian
+
+DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
+EACH = 12
+
+
+class OnALine:
+    """A description of recordings by one number."""
+
+    name = "line"
+
+    def __init__(self, places, known=None):
+        self.places = np.asarray(places, float)
+        self.known = np.ones(len(self.places), bool) if known is None else known
+
+    def divergence(self, rows, columns):
+        return np.abs(self.places[rows][:, None] - self.places[columns])
+
+
+@pytest.fixture
+def searched():
+    """Three groups of recordings, each around a mean of its own."""
+    rng, gaussians = np.random.default_rng(0), {}
+    for group in range(3):
+        centre = 6 * rng.normal(size=PLAIN.dimension)
+        for number in range(EACH):
+            mean = centre + rng.normal(size=PLAIN.dimension)
+            gaussians[f"{'abc'[group]}{number}"] = Gaussian(mean, 4 * np.eye(PLAIN.dimension))
+    return Searched((AudioIndex.of(gaussians, PLAIN),))
+
+
+@pytest.mark.parametrize("by", ["pca", pytest.param("umap", marks=pytest.mark.slow)])
+def test_what_sounds_alike_lies_together(searched, by):
+    if by == "umap":
+        pytest.importorskip("umap")
+    found = map_of(searched, {name: name[0] for name in searched.ids}, {"q": "b3", "gone": "x"}, by)
+    distances = squareform(pdist(found.coordinates))
+    same = np.equal.outer(np.array(found.groups), np.array(found.groups)) & ~np.eye(len(distances), dtype=bool)
+    assert distances[same].mean() < distances[~same].mean() / 3
+    np.testing.assert_allclose(found.coordinates.mean(axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(found.coordinates.std(axis=0), 1)
+    assert found.queries == {"q": "b3"}
+    assert [row["document"] for row in found.rows() if row["query"]] == ["b3"]
+    assert found.to_frame().loc["a0", "group"] == "a"
+
+
+def test_recordings_on_a_line_lie_in_its_order(searched):
+    places = np.random.default_rng(1).permutation(3 * EACH)
+    heard, coordinates = map_coordinates(searched, [OnALine(places)])
+    assert len(heard) == 3 * EACH
+    assert abs(spearmanr(places, coordinates[:, 0])[0]) > 0.95  # the ends of a line bend a little
+    # The same numbers the other way round give the same map, not its mirror.
+    np.testing.assert_allclose(np.abs(map_coordinates(searched, [OnALine(-places)])[1]), np.abs(coordinates), atol=1e-6)
+
+
+def test_a_recording_without_a_description_lies_where_the_others_put_it(searched):
+    known = np.arange(3 * EACH) != 5
+    _, both = map_coordinates(searched, [OnALine(np.arange(3 * EACH)), OnALine(np.arange(3 * EACH), known)])
+    assert np.isfinite(both).all()
+    assert abs(both[5, 0] - both[6, 0]) < abs(both[5, 0] - both[30, 0])
+
+
+def test_the_largest_groups_have_a_colour_of_their_own(searched):
+    groups = {name: str(place // 3) for place, name in enumerate(searched.ids)}
+    found = map_of(searched, groups, {})
+    # All twelve have three recordings, so the first seven by name are shown.
+    assert sorted(set(found.shown_groups)) == ["0", "1", "10", "11", "2", "3", "4", OTHERS]
+    axes = found.plot(page_axes())
+    assert sum(len(drawn.get_offsets()) for drawn in axes.collections) == 3 * EACH
+
+
+def test_too_few_recordings_and_an_unknown_way_are_refused(searched):
+    with pytest.raises(InputError, match="a map is made by pca or umap, got 'tsne'"):
+        map_of(searched, {}, {}, "tsne")
+    two = Searched((AudioIndex.of({name: Gaussian(np.zeros(20), np.eye(20)) for name in "ab"}, PLAIN),))
+    with pytest.raises(InputError, match="a map needs at least 3 recordings that are not silent, found 2"):
+        map_of(two, {}, {})
+    with pytest.raises(InputError, match=r"has no index of its sounds: audiosim extract -o COLLECTION/sounds.index"):
+        audiosim.sound_map(replace(Collection.load(DEMO), sounds=None))
+
+
+def test_an_address_is_one_that_a_browser_finds_from_the_page(tmp_path):
+    assert sound_address(str(tmp_path / "a b#1.ogg"), tmp_path / "pages") == "../a%20b%231.ogg"
+    assert sound_address("https://x.org/a b.ogg", tmp_path) == "https://x.org/a b.ogg"
+    assert sound_address("", tmp_path) == ""
+
+
+@pytest.mark.slow
+def test_the_page_knows_the_sound_of_each_point_and_what_is_judged(tmp_path, run):
+    from shutil import copytree
+
+    copytree(DEMO, tmp_path / "demo")
+    assert run("extract", tmp_path / "demo/documents.tsv", "-o", tmp_path / "demo/sounds.index")[0] == 0
+    collection = Collection.load(tmp_path / "demo", judgments=tmp_path / "demo/truth.qrels")
+    found = audiosim.sound_map(collection, tmp_path / "map.html")
+    page = (tmp_path / "map.html").read_text()
+    data = json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>', page, re.DOTALL)[1])
+    assert [point["name"] for point in data["points"]] == list(found.names)
+    assert all((tmp_path / point["sound"]).is_file() for point in data["points"])
+    grades = collection.grades()
+    for asked in data["queries"]:
+        assert found.names[asked["at"]] == collection.query_documents[asked["name"]]
+        for one in collection.runs:
+            top = list(one.rankings[asked["name"]][: collection.cutoff])
+            shown = asked["results"][one.system]
+            assert [found.names[place] for place, _ in shown] == [name for name in top if name in found.names]
+            assert [grade for _, grade in shown] == [grades[asked["name"], found.names[place]] for place, _ in shown]
+    code, out, err = run("map", tmp_path / "demo/sounds.index", "-o", tmp_path / "alone.html", "--format", "json")
+    assert (code, err) == (0, "")
+    assert len(json.loads(out)) == len(found.names)
