@@ -21,11 +21,13 @@ from service.wire import (
     PredictionsIn,
     PredictionsOut,
     PriorIn,
+    ScaleOut,
 )
 from service.wire_arrivals import DocumentIn, DocumentOut, RunsOut
 from service.wire_judges import NamedJudgeIn
 from service.wire_judging import JudgmentIn, NextIn, NextOut, RecordOut, UndoIn
 from service.wire_organising import ImportOut
+from service.wire_results import ResultsOut
 from service.wire_state import CampaignOut, RankingOut
 
 POLL_S = 0.5
@@ -88,6 +90,10 @@ class Client:
     def collection(self, name: str, model: str | None = None, cutoff: int | None = None) -> CollectionOut:
         """One collection, as a model and a cutoff see it; its own where none is given."""
         return self._there.get(path_of(name), CollectionOut, query_of(model, cutoff))
+
+    def scales(self) -> list[ScaleOut]:
+        """Scales that assessors grade on, each with its levels, once for all collections on it."""
+        return self._there.get("/v1/scales", list[ScaleOut])
 
     def predict(
         self,
@@ -208,6 +214,10 @@ class Client:
         return self._there.get(
             path_of(collection, "ranking"), RankingOut, {} if measure is None else {"measure": measure}
         )
+
+    def results(self, collection: str) -> ResultsOut:
+        """The ranking and where judging stands: all that the token of a link to the results opens."""
+        return self._there.get(path_of(collection, "results"), ResultsOut)
 
     def campaign(self, collection: str) -> CampaignOut:
         """Progress of the judging of a collection."""

@@ -32,6 +32,17 @@ def test_the_client_tells_what_is_served(client, small):
     assert client.collection("small", model="mout", cutoff=2).model.name == "mout-fine"
 
 
+def test_the_client_tells_the_levels_of_each_scale_once(client, small, coarse):
+    told = [(scale.name, tuple(scale.levels)) for scale in client.scales()]
+    assert told == sorted({(one.scale.name, tuple(one.scale.levels)) for one in (small, coarse)})
+    assert {one.scale.name for one in client.collections()} == {name for name, _ in told}
+
+
+def test_the_client_shows_the_results_that_a_link_opens(client):
+    found, ranking = client.results("coarse"), client.ranking("coarse")
+    assert (found.systems, found.confidence, found.state) == (ranking.systems, ranking.confidence, ranking.state)
+
+
 def test_the_client_predicts_pairs(client, small):
     pool = build_pool(small)
     known = {pool.pairs[0]: 30.0}
