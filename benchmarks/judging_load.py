@@ -110,7 +110,7 @@ def send(port: int, collection: Collection, pause: float, stop: threading.Event)
             )
             ask("run", "POST", f"{path}/runs", "".join(lines))
         else:
-            ask("document", "POST", f"{path}/documents", {"document": documents[count], "label": "new"})
+            ask("document", "POST", f"{path}/documents", {"document": documents[count], "artist": f"somebody {count}"})
 
 
 def memory_mb(pid: int) -> float:

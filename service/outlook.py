@@ -20,6 +20,7 @@ Found = TypeVar("Found")
 HISTORY_S = 0.05
 BESIDE_S = 1.0  # of a course, in one round beside the requests
 LOOKED_AT_S = 60.0  # after it was asked for, a course goes on, and an estimate is told though it is not the latest
+FIRST_LOOK = 2  # campaigns that somebody waits for
 REMAINING_S = 2.0
 PLAN_S = 20.0
 SLICE_S = 0.005
@@ -51,19 +52,23 @@ class Lookahead(Generic[Found]):
     """Result that takes seconds to work out of a campaign's state, while judgments go on to come.
 
     Who asks within a minute of the last is told the last at once, and the next is worked out beside the requests;
-    anybody else waits for that of the state now, as the last may be of long ago.
+    anybody else waits for that of the state now, as the last may be of long ago. They wait for a preliminary one, of
+    FIRST_LOOK campaigns; all are played beside the requests.
 
-    make     works it out of a state, and asks whether there is time left
+    make     works it out of a state, playing so many campaigns at most, and asks whether there is time left
+    most     campaigns that are played
     seconds  of a thread's work that it may take
     """
 
     def __init__(
         self,
         one: ServedCollection,
-        make: Callable[[CampaignState, Callable[[], bool]], Found],
+        make: Callable[[CampaignState, Callable[[], bool], int], Found],
+        most: int,
         seconds: float,
     ) -> None:
-        self._one, self._make, self._seconds = one, make, seconds
+        self._one, self._make, self._most, self._seconds = one, make, most, seconds
+        self.preliminary = False  # whether the last is
         self._last: tuple[CampaignState, Found] | None = None
         self._looked_at = -math.inf
         self._answers = self._followed = 0  # answers at once, and those after which the next was worked out
@@ -78,9 +83,10 @@ class Lookahead(Generic[Found]):
         return self._last
 
     def worked_out(self, seconds: float | None = None) -> tuple[CampaignState, Found]:
-        """That of the state now, worked out once for each state."""
-        found = self._work_out(Leisure(self._seconds if seconds is None else seconds))
+        """That of the state now, worked out once for each state, and perhaps preliminary."""
+        found = self._work_out(Leisure(self._seconds if seconds is None else seconds), FIRST_LOOK)
         self._looked_at = time.monotonic()
+        self._answers += self.preliminary
         return found
 
     def go_on(self, proceed: Callable[[], bool]) -> None:
@@ -91,15 +97,18 @@ class Lookahead(Generic[Found]):
         answers = self._answers
         if answers > self._followed:
             leisure = Leisure(self._seconds)
-            self._work_out(lambda: proceed() and leisure())
+            self._work_out(lambda: proceed() and leisure(), self._most)
             self._followed = answers  # only now: what failed is tried again
 
-    def _work_out(self, proceed: Callable[[], bool]) -> tuple[CampaignState, Found]:
+    def _work_out(self, proceed: Callable[[], bool], campaigns: int) -> tuple[CampaignState, Found]:
         with self._working:
             self._one.campaign.refresh()
-            current = self._one.campaign.current_state
-            if self._last is None or self._last[0].number != current.number:
-                self._last = current, self._make(current, proceed)
+            current, preliminary = self._one.campaign.current_state, campaigns < self._most
+            known = self._last is not None and self._last[0].number == current.number
+            if not known or self.preliminary > preliminary:
+                self._last = current, self._make(current, proceed, campaigns)
+                self.preliminary = preliminary
+            assert self._last is not None
             return self._last
 
 
@@ -114,8 +123,8 @@ class Outlook:
         self._one = one
         self._history = History(one, MOMENTS)
         self._looked_at = -math.inf
-        self.remaining = Lookahead(one, self._remaining, REMAINING_S)
-        self.plan = Lookahead(one, self._plan, PLAN_S)
+        self.remaining = Lookahead(one, self._remaining, REMAINING_DRAWS, REMAINING_S)
+        self.plan = Lookahead(one, self._plan, SIMULATED_CAMPAIGNS, PLAN_S)
 
     def is_of(self, one: ServedCollection | None) -> bool:
         """True if it is of this very collection, and not of one that was served before."""
@@ -136,7 +145,7 @@ class Outlook:
             leisure = Leisure(BESIDE_S)
             self._history.course(lambda: proceed() and leisure())
 
-    def _remaining(self, current: CampaignState, proceed: Callable[[], bool]) -> Remaining:
+    def _remaining(self, current: CampaignState, proceed: Callable[[], bool], campaigns: int) -> Remaining:
         """The number of judgments that the goal still takes, in the model's opinion.
 
         It is asked again after ten judgments, or after a whole batch where that is longer: many times faster than
@@ -144,9 +153,9 @@ class Outlook:
         """
         rng = np.random.default_rng([self._one.judging.settings.seed, current.number])
         chosen = replace(current.selection, batch=max(COARSE, current.selection.batch))
-        return remaining(chosen, self._one.judging.stopping_rule, rng, REMAINING_DRAWS, proceed)
+        return remaining(chosen, self._one.judging.stopping_rule, rng, campaigns, proceed)
 
-    def _plan(self, current: CampaignState, proceed: Callable[[], bool]) -> Effort:
+    def _plan(self, current: CampaignState, proceed: Callable[[], bool], campaigns: int) -> Effort:
         """The effort that the goal takes one listener: what `audiosim plan` says of the state."""
         one, campaign = self._one, self._one.campaign
         rng = np.random.default_rng([one.judging.settings.seed, current.number])
@@ -156,7 +165,7 @@ class Outlook:
             replace(one.collection, judgments=judgments),
             chosen,
             one.judging.stopping_rule,
-            campaigns=SIMULATED_CAMPAIGNS,
+            campaigns=campaigns,
             seconds=campaign.pace().median_s or SECONDS,
             listeners=1,
             deeper=lambda pool: one.predictor(None, pool.cutoff).estimator.plain,

@@ -50,7 +50,8 @@ class RemainingOut(Wire):
     how far replays were off.
 
     `more_than` where there was no time to play one to its end, and then the others are null. `unjudged` pairs are
-    left in the pool. Judgments by a second assessor come on top.
+    left in the pool. Judgments by a second assessor come on top. A `preliminary` one is of few campaigns; whoever asks
+    again is told one of more.
     """
 
     collection: str
@@ -63,9 +64,12 @@ class RemainingOut(Wire):
     high: int | None
     more_than: int | None
     unjudged: int
+    preliminary: bool
 
     @classmethod
-    def from_domain(cls, one: ServedCollection, current: CampaignState, found: Remaining) -> "RemainingOut":
+    def from_domain(
+        cls, one: ServedCollection, current: CampaignState, found: Remaining, preliminary: bool
+    ) -> "RemainingOut":
         selection, stop = current.selection, one.judging.stopping_rule
         low, high = interval_of(found.counts, off_of(selection, stop)) or (None, None)
         return cls(
@@ -79,6 +83,7 @@ class RemainingOut(Wire):
             high=high,
             more_than=found.more_than,
             unjudged=len(selection.pool.pairs) - selection.judged,
+            preliminary=preliminary,
         )
 
 
@@ -99,7 +104,8 @@ class PlanOut(Wire):
 
     `hours` are of each of the `listeners` at `seconds_per_judgment`. Where no campaign could be played to its end in
     the time, `low` is what one had made and `judgments`, `high` and `hours` are null. In `unmet` of the campaigns
-    all was judged and the goal still not met.
+    all was judged and the goal still not met. A `preliminary` plan is of few campaigns; whoever asks again is told one
+    of more.
     """
 
     collection: str
@@ -118,10 +124,11 @@ class PlanOut(Wire):
     about: AboutOut
     unsettled: list[UnsettledOut]
     otherwise: list[DesignChoice]
+    preliminary: bool
 
     @classmethod
-    def from_domain(cls, one: ServedCollection, current: CampaignState, found: Effort) -> "PlanOut":
-        about = {"collection": one.collection.identifier, "state": current.number}
+    def from_domain(cls, one: ServedCollection, current: CampaignState, found: Effort, preliminary: bool) -> "PlanOut":
+        about = {"collection": one.collection.identifier, "state": current.number, "preliminary": preliminary}
         return msgspec.convert(about | {"model": current.selection.estimator.name} | found.to_dict(), cls)
 
 

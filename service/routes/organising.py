@@ -55,8 +55,8 @@ async def show_remaining(request: Request, one: CollectionDep, outlooks: Outlook
     Whoever asks again within a minute is told the last estimate at once, of the `state` that it names, while the next
     is worked out.
     """
-    current, found = await _estimated(request, lambda: outlooks.of(one).remaining)
-    return RemainingOut.from_domain(one, current, found)
+    current, found, preliminary = await _estimated(request, lambda: outlooks.of(one).remaining)
+    return RemainingOut.from_domain(one, current, found, preliminary)
 
 
 @router.get("/collections/{collection}/plan")
@@ -69,8 +69,8 @@ async def show_plan(
     Whoever asks again within a minute is told the last plan at once, of the `state` that it names, while the next is
     worked out.
     """
-    current, found = await _estimated(request, lambda: outlooks.of(one).plan)
-    return PlanOut.from_domain(one, current, replace(found, listeners=listeners))
+    current, found, preliminary = await _estimated(request, lambda: outlooks.of(one).plan)
+    return PlanOut.from_domain(one, current, replace(found, listeners=listeners), preliminary)
 
 
 @router.get("/collections/{collection}/assessors")
@@ -140,11 +140,15 @@ def withdraw(access: AccessDep, one: CollectionDep, asked: Annotated[WithdrawalI
     return InvitationsOut(True, _invited(tokens, collection))
 
 
-async def _estimated(request: Request, find: Callable[[], Lookahead[Found]]) -> tuple[CampaignState, Found]:
-    """The result at hand, at once; else the one that is worked out in turn."""
+async def _estimated(request: Request, find: Callable[[], Lookahead[Found]]) -> tuple[CampaignState, Found, bool]:
+    """The result at hand, at once; else the one that is worked out in turn; and whether it is preliminary."""
     estimate = await to_thread.run_sync(find)
+    preliminary = estimate.preliminary  # asked first: one that is made in between is called so once more
     at_hand = estimate.at_hand()
-    return at_hand if at_hand is not None else await _in_turn(ESTIMATES, request, estimate.worked_out)
+    if at_hand is None:
+        at_hand = await _in_turn(ESTIMATES, request, estimate.worked_out)
+        preliminary = estimate.preliminary
+    return *at_hand, preliminary
 
 
 async def _in_turn(turns: CapacityLimiter, request: Request, work: Callable[[], Found]) -> Found:

@@ -15,6 +15,7 @@ from service.callers import CLIENT, CallerDep
 from service.deliveries import Delivery
 from service.exchange import JSON, BodyDep, CollectionDep, chapter, kept, reference
 from service.limits import Entrance
+from service.memory import give_back_freed_memory
 from service.routes.imports import ImportsDep
 from service.routes.judging import KeyHeader
 from service.wire_arrivals import DocumentIn, DocumentOut, JudgeOut, RunsOut
@@ -101,6 +102,8 @@ class Incoming:
             return False, msgspec.json.decode(before, type=kind)
         self._check_quota()
         fresh, answer = work(self.receiver)
+        if fresh:
+            give_back_freed_memory()  # that of the collection as it was before
         if self.key or (fresh and self.caller.role != "organiser"):
             kept_bytes = sent.kept_bytes if fresh else 0
             self.sent_before.note_answer(replaced(sent, kept_bytes=kept_bytes), msgspec.json.encode(answer).decode())

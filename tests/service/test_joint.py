@@ -21,7 +21,7 @@ from audiosim.simulation.collections import Design, synthetic_collection
 from service.campaigns import Judging
 from service.history import History
 from service.learning import Remembering
-from service.outlook import Outlook
+from service.outlook import FIRST_LOOK, Outlook
 from service.served import ServedCollection
 
 COARSE = "/v1/collections/coarse"
@@ -241,7 +241,7 @@ def test_for_what_remains_nothing_is_learned_from_grades_that_were_made_up(long,
     monkeypatch.setattr("audiosim.relevance.moments.FIRST_LEARNING", 60)  # then 120
     one = served(long, "judgments=125")
     monkeypatch.setattr(JointEstimator, "relearned", _learn_nothing)
-    assert Outlook(one).remaining.worked_out(seconds=60)[1].counts == (20,) * 20
+    assert Outlook(one).remaining.worked_out(seconds=60)[1].counts == (20,) * FIRST_LOOK
     selection = replace(one.campaign.selection, learns=True)
     *before, last = map(selection.pool.positions.__getitem__, selection.ask(15))
     for place in before:

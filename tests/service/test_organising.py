@@ -20,7 +20,7 @@ from audiosim.selection.stopping_rules import parse_stopping_rule
 from audiosim.simulation.effort import effort_from
 from service.campaigns import Judging
 from service.history import History
-from service.outlook import Leisure, Outlook, Outlooks
+from service.outlook import FIRST_LOOK, Leisure, Outlook, Outlooks
 from service.served import ServedCollection
 from service.tokens import TokenStore
 
@@ -126,11 +126,17 @@ def test_judgments_that_a_collection_came_with_are_its_beginning(small):
 def test_what_remains_is_worked_out_once_for_each_state(coarse):
     outlook = Outlook(one := open_campaign(coarse, "judgments=20"))
     current, found = outlook.remaining.worked_out()
-    assert (current.number, found.counts) == (0, (20,) * 20)
+    assert (current.number, found.counts) == (0, (20,) * FIRST_LOOK)
+    assert outlook.remaining.preliminary
     assert outlook.remaining.worked_out()[1] is found
+    outlook.remaining.go_on(lambda: True)
+    current, found = outlook.remaining.worked_out()
+    assert (current.number, found.counts) == (0, (20,) * 20)
+    assert not outlook.remaining.preliminary
     judge(one, 3, np.random.default_rng(5))
     current, found = outlook.remaining.worked_out()
-    assert (current.number, found.counts) == (3, (17,) * 20)
+    assert (current.number, found.counts) == (3, (17,) * FIRST_LOOK)
+    assert outlook.remaining.preliminary
 
 
 def test_without_time_all_that_is_known_is_that_it_takes_more(coarse):
@@ -142,6 +148,8 @@ def test_without_time_all_that_is_known_is_that_it_takes_more(coarse):
 def test_the_last_estimate_is_at_hand_while_the_next_is_worked_out_beside_the_requests(coarse, what):
     estimate = getattr(Outlook(one := open_campaign(coarse, "judgments=20")), what)
     assert estimate.at_hand() is None  # the first has to be waited for
+    estimate.worked_out()
+    estimate.go_on(lambda: True)  # what was waited for is of few campaigns
     first = estimate.worked_out()
     judge(one, 3, np.random.default_rng(5))
     estimate.go_on(lambda: True)  # nobody was told an older one
@@ -177,6 +185,14 @@ def test_an_estimate_that_failed_is_tried_again(coarse):
     assert estimate.at_hand()[0].number == 3
 
 
+def settled(http, path, **asked):
+    """An estimate of all campaigns, which is worked out beside the requests."""
+    end = time.monotonic() + 60
+    while (found := http.get(path, params=asked).json())["preliminary"] and time.monotonic() < end:
+        time.sleep(0.1)
+    return found
+
+
 def raise_that_it_is_gone():
     raise OSError("gone")
 
@@ -184,6 +200,8 @@ def raise_that_it_is_gone():
 def test_a_plan_is_that_of_the_library_and_made_once_for_each_state(coarse):
     outlook = Outlook(one := open_campaign(coarse, "confidence=0.8"))
     judge(one, 4, np.random.default_rng(6))
+    assert len(outlook.plan.worked_out()[1].counts) == FIRST_LOOK
+    outlook.plan.go_on(lambda: True)
     _, found = outlook.plan.worked_out()
     number, judgments = one.campaign.snapshot()
     selection = replace(one.campaign.selection, batch=20)
@@ -286,10 +304,10 @@ def test_an_organiser_is_told_all_of_it_over_http(http, coarse):
     campaign = http.get(f"{COARSE}/campaign").json()
     assert history["moments"][-1]["confidence"] == pytest.approx(campaign["confidence"], rel=1e-12)
     assert history["state"] == campaign["state"]
-    left = http.get(f"{COARSE}/remaining").json()
+    left = settled(http, f"{COARSE}/remaining")
     assert [left[name] for name in ("draws", "low", "median", "high", "more_than")] == [20, 0, 0, 0, None]
     assert left["unjudged"] == len(build_pool(coarse).pairs) - 7
-    plan = http.get(f"{COARSE}/plan", params={"listeners": 2}).json()
+    plan = settled(http, f"{COARSE}/plan", listeners=2)
     assert [plan[name] for name in ("goal", "judged", "judgments", "low", "high", "hours")] == [
         "judgments=6",
         7,

@@ -114,7 +114,7 @@ const recall = rounds(async () => {
 const estimate = rounds(async () => {
   known.remaining = await get(`${PATH}/remaining`, { patienceMs: 60_000 });
   showCourse();
-  if (!known.campaign || known.remaining.state >= known.campaign.state) return ESTIMATE_MS;
+  if (!known.remaining.preliminary && (!known.campaign || known.remaining.state >= known.campaign.state)) return ESTIMATE_MS;
   estimate(); // told at once is the last: the next is being worked out
   return NEXT_MS;
 }, ESTIMATE_MS);

@@ -32,8 +32,8 @@ export function planning(path) {
 async function showLatest(path, asked) {
   const { state } = await get(`${path}/campaign`);
   let plan = await get(asked, { patienceMs: PATIENCE_MS });
-  for (let look = 0; plan.state < state && look < LOOKS; look++) {
-    show(plan, "; a newer plan is being worked out");
+  for (let look = 0; (plan.state < state || plan.preliminary) && look < LOOKS; look++) {
+    show(plan, plan.preliminary ? "; more campaigns are being simulated" : "; a newer plan is being worked out");
     await wait(NEXT_MS);
     plan = await get(asked, { patienceMs: PATIENCE_MS });
   }
