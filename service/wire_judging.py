@@ -233,13 +233,15 @@ def _address(served: ServedCollection, document: str, what: str) -> str | None:
 class LeasedOut(Wire):
     """A pair that is with an assessor until a time; addresses of what can be heard of it, null where there is nothing.
 
-    `second` where somebody else has judged it and this is a second opinion.
+    `second` where somebody else has judged it and this is a second opinion; `again` where the assessor judged it before
+    and is to judge it once more, which replaces nothing.
     """
 
     query: str
     document: str
     until: str
     second: bool
+    again: bool
     query_sound: str | None
     query_peaks: str | None
     document_sound: str | None
@@ -259,6 +261,7 @@ def leased(served: ServedCollection, lease: Lease) -> LeasedOut:
     return LeasedOut(
         *lease.pair,
         until=write_time(lease.until),
+        again=lease.again,
         second=bool(served.campaign.assessors_of(lease.pair) - {lease.assessor}),
         **addresses_of(served, lease.pair),
     )

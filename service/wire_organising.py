@@ -1,7 +1,7 @@
 """The wire types of organising: how a campaign came to where it stands, what is left of it, who is invited."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -175,6 +175,7 @@ class AssessorsOut(Wire):
     """Position of the grades of all assessors, in one state of the campaign; null is what is not known of one.
 
     `doubts` says of some by name why it is doubtful that they listen; nothing rests on what those in `aside` say.
+    `checks` hold some against their own answers to the same pair, and against pairs whose grade is known.
     """
 
     collection: str
@@ -182,6 +183,7 @@ class AssessorsOut(Wire):
     assessors: list[Leaning]
     doubts: dict[str, str]
     aside: list[str]
+    checks: list[dict[str, Any]]
 
 
 class InvitationIn(Strict, forbid_unknown_fields=True, omit_defaults=True):

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from audiosim.campaign.event import ANSWERS, ASIDE, STATES, UNASKED, Event, write_time
+from audiosim.campaign.event import ANSWERS, ASIDE, JUDGING, STATES, UNASKED, Event, write_time
 from audiosim.campaign.ledger import Ledger
 from audiosim.campaign.store import used
 from audiosim.corpus.pool import Pool
@@ -35,7 +35,7 @@ def check_next(event: Event, ledger: Ledger, pool: Pool, now: datetime, vouched:
             raise InputError(f"event {event.refers} is no answer of {event.assessor or 'nobody'} that counts")
         return
     pool.locate([event.pair])
-    if event.kind == "judgment":
+    if event.kind in JUDGING:
         event.judgment_on(ledger.scale)
     lease = ledger.lease(event.pair, now)
     if lease is not None and lease.assessor != event.assessor and not vouched:
@@ -50,6 +50,8 @@ def marked(event: Event, ledger: Ledger, unasked: str) -> Event:
 
     unasked  as in `CampaignSettings`
     """
+    if event.kind == "judgment" and ledger.asked_again(event.pair, event.assessor):
+        return replace(event, kind="repeat")
     if event.kind not in ANSWERS or unasked == "count" or ledger.handed(event.pair, event.assessor):
         return event
     if unasked == "refuse":

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from audiosim.campaign.admission import check_next, check_open, marked, undoing
-from audiosim.campaign.event import ASIDE, Clock, Event, Record, judgment_event, turn_event, utc_now, write_time
+from audiosim.campaign.event import ASIDE, LEASES, Clock, Event, Record, judgment_event, turn_event, utc_now, write_time
 from audiosim.campaign.identity import identify
 from audiosim.campaign.ledger import Change, Lease, Ledger
 from audiosim.campaign.lessons import Lessons, begin_count
@@ -146,7 +146,11 @@ class Campaign:
         with self._log.turn() as turn:
             while turn.goes_on():
                 chosen = self._choose(count, assessor, by_query)
-                turn.write(self._admitted([self._lease(pair, assessor) for pair in chosen]))
+                turn.write(
+                    self._admitted(
+                        [self._lease(pair, assessor, assessor in self._ledger.assessors(pair)) for pair in chosen]
+                    )
+                )
         return [record.event.pair for record in self._written(turn)]
 
     def _choose(self, count: int, assessor: str, by_query: bool) -> list[Pair]:
@@ -183,7 +187,7 @@ class Campaign:
         """
         now, scale = write_time(self._clock()), self._collection.scale
         events = [one if isinstance(one, Event) else judgment_event(one, scale, now) for one in said]
-        if any(event.kind == "lease" for event in events):
+        if any(event.kind in LEASES for event in events):
             raise InputError("a lease is not told: ask for pairs")
         with self._log.turn() as turn:
             while turn.goes_on():
@@ -350,7 +354,7 @@ class Campaign:
 
     def _checked(self, event: Event, now: datetime, vouched: bool) -> Event:
         check_next(event, self._ledger, self._pool, now, vouched)
-        return marked(event, self._ledger, "count" if vouched else self._settings.unasked)
+        return event if vouched else marked(event, self._ledger, self._settings.unasked)
 
     def _written(self, turn: Turn) -> list[Record]:
         """Records of what was written, once they are counted; where the model learns later, so does who asks next."""
@@ -385,14 +389,15 @@ class Campaign:
         for change in changes:
             self._queue.note(change.pair, self._ledger.assessors(change.pair))
 
-    def _lease(self, pair: Pair, assessor: str) -> Event:
+    def _lease(self, pair: Pair, assessor: str, again: bool) -> Event:
         until = (now := self._clock()) + timedelta(seconds=self._settings.lease_s)
-        return Event("lease", write_time(now), assessor, *pair, until=write_time(until))
+        return Event("again" if again else "lease", write_time(now), assessor, *pair, until=write_time(until))
 
     def _reopened(self, undo: Event) -> list[Event]:
         """The lease by which the pair of an answer that is taken back is its assessor's for another try."""
         if self._log.earlier(undo) is not None or not undo.assessor:
             return []
-        pair = self._ledger.record(undo.refers).event.pair
-        held = self._ledger.lease(pair, self._clock())
-        return [self._lease(pair, undo.assessor)] if held is None or held.assessor == undo.assessor else []
+        undone = self._ledger.record(undo.refers).event
+        held, again = self._ledger.lease(undone.pair, self._clock()), undone.kind == "repeat"
+        free = held is None or held.assessor == undo.assessor
+        return [self._lease(undone.pair, undo.assessor, again)] if free else []

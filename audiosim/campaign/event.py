@@ -14,7 +14,8 @@ from audiosim.errors import InputError
 ANSWERS = ("judgment", "cannot")
 STATES = {"pause": "paused", "resume": "open", "close": "closed"}
 ASIDE = ("set_aside", "take_back")
-KINDS = (*ANSWERS, "undo", "lease", "learn", *STATES, *ASIDE)
+JUDGING, LEASES = ("judgment", "repeat"), ("lease", "again")
+KINDS = (*ANSWERS, "repeat", "undo", *LEASES, "learn", *STATES, *ASIDE)
 
 UNASKED, RUSHED = MARKS = ("unasked", "rushed")  # what is made of an answer is among its details
 
@@ -32,9 +33,10 @@ class Event:
     """One thing that happened in a campaign.
 
     kind      judgment; cannot: the assessor cannot judge the pair, `details["reason"]` says why; undo: an earlier
-              answer of the same assessor no longer counts; lease: the pair is the assessor's until a time; learn:
-              from here on counts what the model learned from an earlier state; pause, resume, close: of the whole
-              campaign; set_aside: from here on nothing rests on what `details["judge"]` says, until take_back
+              answer of the same assessor no longer counts; lease: the pair is the assessor's until a time; again: a
+              lease of a pair that they judged before; repeat: their answer to that, which shows noise and replaces
+              nothing; learn: from here on counts what the model learned from an earlier state; pause, resume, close: of
+              the whole campaign; set_aside: from here on nothing rests on what `details["judge"]` says, until take_back
     time      when it happened: ISO 8601, UTC
     assessor  who did it; empty where nobody is named
     query, document  the pair; empty where the event is of no pair
@@ -64,7 +66,7 @@ class Event:
         began = parse_time(self.time)
         self._check_pair()
         object.__setattr__(self, "grades", {name: _checked(name, grade) for name, grade in self.grades.items()})
-        if bool(self.grades) != (self.kind == "judgment"):
+        if bool(self.grades) != (self.kind in JUDGING):
             raise InputError(f"{self.kind} with {len(self.grades)} grades: a judgment has one or more, the rest none")
         object.__setattr__(self, "details", _checked_details(self.details))
         if self.kind == "cannot" and not str(self.details.get("reason", "")).strip():
@@ -78,14 +80,14 @@ class Event:
         self._check_lease(began)
 
     def _check_pair(self) -> None:
-        if self.kind in (*ANSWERS, "lease"):
+        if self.kind in (*ANSWERS, *JUDGING, *LEASES):
             if not self.query.strip() or not self.document.strip():
                 raise InputError(f"{self.kind} needs a query and a document, got {self.query!r} and {self.document!r}")
         elif self.query or self.document:
             raise InputError(f"{self.kind} is of no pair, got {self.query!r} and {self.document!r}")
 
     def _check_lease(self, began: datetime) -> None:
-        if self.kind != "lease":
+        if self.kind not in LEASES:
             if self.until:
                 raise InputError(f"{self.kind} does not last, got until {self.until!r}")
             return
@@ -126,7 +128,8 @@ class Event:
     def repeats(self, other: "Event") -> bool:
         """True if this is the other event sent once more: all but the time and the marks on it is the same."""
         marked = {name: value for name, value in other.details.items() if name in MARKS}
-        return replace(self, time=other.time, details={**self.details, **marked}) == other
+        kind = other.kind if (self.kind, other.kind) == JUDGING else self.kind  # it became one as it was taken in
+        return replace(self, kind=kind, time=other.time, details={**self.details, **marked}) == other
 
     def row(self) -> dict[str, Any]:
         """All fields as plain values, a column for each scale; None or empty where there is nothing to say."""

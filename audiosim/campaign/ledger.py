@@ -5,7 +5,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from audiosim.campaign.event import ANSWERS, ASIDE, RUSHED, STATES, Event, Record, parse_time
+from audiosim.campaign.event import ANSWERS, ASIDE, LEASES, RUSHED, STATES, Event, Record, parse_time
 from audiosim.campaign.listening import Listening
 from audiosim.campaign.names import name_key, normal_name
 from audiosim.corpus.grades import mean_grade
@@ -39,11 +39,15 @@ class Change(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """A pair that is one assessor's until a time."""
+    """A pair that is one assessor's until a time.
+
+    again  whether they judged it before, and are to judge it once more
+    """
 
     pair: Pair
     assessor: str
     until: datetime
+    again: bool = False
 
 
 def grades_after(before: Mapping[Pair, float], changes: Iterable[Change]) -> dict[Pair, float]:
@@ -98,6 +102,7 @@ class Ledger:
         self._keys: dict[tuple[str, str], int] = {}
         self._answers: dict[tuple[Pair, str], list[int]] = {}  # that are not undone, oldest first
         self._counting: dict[str, dict[int, None]] = {}  # the same, of all pairs, by assessor
+        self._repeats: dict[str, dict[int, Pair]] = {}  # that are not undone, by assessor
         self._leases: dict[Pair, Lease] = {}
         self._handed: dict[tuple[Pair, str], float] = {}  # ever; when first, in seconds since 1970
         self.listening = Listening()
@@ -120,7 +125,9 @@ class Ledger:
             change = self._answer(number, event)
         elif event.kind == "undo":
             change = self._undo(event)
-        elif event.kind == "lease":
+        elif event.kind == "repeat":
+            self._take_repeat(number, event)
+        elif event.kind in LEASES:
             self._lease(event)
         elif event.kind in STATES:
             self.state = STATES[event.kind]
@@ -146,6 +153,15 @@ class Ledger:
 
     def _answer(self, number: int, event: Event) -> Change | None:
         self._answers.setdefault((event.pair, event.assessor), []).append(number)
+        self._note_answer(number, event)
+        return self._settle(event.pair, event.assessor)
+
+    def _take_repeat(self, number: int, event: Event) -> None:
+        self._repeats.setdefault(event.assessor, {})[number] = event.pair
+        self._note_answer(number, event)
+
+    def _note_answer(self, number: int, event: Event) -> None:
+        """Take in that somebody answered: when, what they heard, and that the pair is theirs no longer."""
         self._counting.setdefault(event.assessor, {})[number] = None
         answered = parse_time(event.time).timestamp()
         self.times.setdefault(event.assessor, []).append(answered)
@@ -154,13 +170,15 @@ class Ledger:
         lease = self._leases.get(event.pair)
         if lease is not None and lease.assessor == event.assessor:
             del self._leases[event.pair]
-        return self._settle(event.pair, event.assessor)
 
     def _undo(self, event: Event) -> Change | None:
         if event.refers not in self._counting.get(event.assessor, {}):
             return None  # nothing of theirs that counts
         undone = self._events[event.refers]
         del self._counting[event.assessor][event.refers]
+        if undone.kind == "repeat":
+            del self._repeats[event.assessor][event.refers]
+            return None
         self._answers[undone.pair, event.assessor].remove(event.refers)
         return self._settle(undone.pair, event.assessor)
 
@@ -169,7 +187,7 @@ class Ledger:
         if before is not None and before.assessor != event.assessor:
             del self._leases[event.pair]  # so that it is the last of the new holder's
         self._handed.setdefault((event.pair, event.assessor), parse_time(event.time).timestamp())
-        self._leases[event.pair] = Lease(event.pair, event.assessor, parse_time(event.until))
+        self._leases[event.pair] = Lease(event.pair, event.assessor, parse_time(event.until), event.kind == "again")
 
     def _settle(self, pair: Pair, assessor: str) -> Change | None:
         """Make the answer that holds now the one that is known."""
@@ -243,6 +261,19 @@ class Ledger:
         """An error where an answer claims more listening than there was time for."""
         answered, handed = parse_time(event.time).timestamp(), self._handed.get((event.pair, event.assessor))
         self.listening.check(event, handed, answered, now.timestamp())
+
+    def repeats(self, assessor: str) -> list[Pair]:
+        """Pairs that somebody judged twice."""
+        return list(self._repeats.get(assessor, {}).values())
+
+    def held(self, assessor: str) -> list[Lease]:
+        """The leases of somebody that were not answered, ended ones too as long as nobody else has the pair."""
+        return [lease for lease in self._leases.values() if lease.assessor == assessor]
+
+    def asked_again(self, pair: Pair, assessor: str) -> bool:
+        """True if somebody was handed a pair once more that they had judged, and has not answered yet."""
+        lease = self._leases.get(pair)
+        return lease is not None and lease.again and lease.assessor == assessor
 
     def answered(self, pair: Pair, assessor: str) -> bool:
         """True if an assessor gave an answer about a pair that is not undone."""

@@ -6,6 +6,7 @@ from itertools import islice
 
 import numpy as np
 
+from audiosim.campaign.check_pairs import CheckPairs
 from audiosim.campaign.ledger import Ledger
 from audiosim.campaign.second import SecondOpinions
 from audiosim.campaign.settings import CampaignSettings
@@ -27,6 +28,7 @@ class Queue:
     def __init__(self, pool: Pool, settings: CampaignSettings, withheld: Container[Pair] = ()) -> None:
         self._pool, self._settings = pool, settings
         self._seconds, self._whole = SecondOpinions(settings.twice, settings.seed), WholeQueries()
+        self._checks = CheckPairs(pool, settings)
         self._cannot_limit = settings.cannot_limit
         self._withheld = frozenset(pair for pair in pool.pairs if pair in withheld)
 
@@ -59,8 +61,11 @@ class Queue:
         first = (pair for pair in self._first(held, assessor) if pair not in out and pair in self._pool.positions)
         pairs = list(islice(first, count))
         if len(pairs) < count:
+            pairs += self._checks.offered(ledger, assessor, {*held, *out, *pairs}, count - len(pairs))
+        if len(pairs) < count:
             allowed = np.ones(len(self._pool.pairs), dtype=np.bool_)
             taken = (*held, *out, *ledger.judged)  # of the judged ones it may not know the last yet
+            taken += tuple(pairs)
             allowed[[place for pair in taken if (place := self._pool.positions.get(pair)) is not None]] = False
             if assessor and self._settings.whole_queries:
                 others = self._whole.of_others(assessor, self._here(ledger, now), held.items())

@@ -1,7 +1,9 @@
 """Settings by which a campaign is run."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from audiosim.corpus.model import Pair
 from audiosim.errors import InputError
 from audiosim.expected.about import THESE, About
 from audiosim.expected.ranking import DifferenceDistribution
@@ -11,6 +13,7 @@ LEASE_S = 1800.0
 UNASKED = ("count", "mark", "refuse")
 CANNOT_LIMIT = 2
 PATIENCE_S = 10.0
+MOST_CHECKED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,9 @@ class CampaignSettings:
     distribution  of a difference between systems: "t", or "normal" as in the paper of 2013
     about         which queries the ranking is about
     whole_queries whether a query that somebody has begun is left to them, while they are here and others have more
+    repeats       share of what each assessor answers that is a pair which they judged before, in [0, 0.5]
+    known         share that is a pair whose grade is known, likewise
+    known_grades  grades of these pairs, on the collection's scale
     """
 
     batch: int = 1
@@ -46,6 +52,9 @@ class CampaignSettings:
     distribution: DifferenceDistribution = "t"
     about: About = THESE
     whole_queries: bool = True
+    repeats: float = 0.0
+    known: float = 0.0
+    known_grades: Mapping[Pair, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.batch < 1:
@@ -54,6 +63,11 @@ class CampaignSettings:
             raise InputError(f"a lease must last longer than 0 seconds, got {self.lease_s:g}")
         if not 0 <= self.twice <= 1:
             raise InputError(f"the share of pairs judged twice must be in [0, 1], got {self.twice:g}")
+        for name, share in (("repeats", self.repeats), ("known", self.known)):
+            if not 0 <= share <= MOST_CHECKED:
+                raise InputError(f"the share of {name} must be in [0, {MOST_CHECKED:g}], got {share:g}")
+        if self.known and not self.known_grades:
+            raise InputError("a share of known pairs needs the grades that are known")
         if self.cannot_limit < 1:
             raise InputError(f"cannot_limit must be at least 1, got {self.cannot_limit}")
         if self.unasked not in UNASKED:

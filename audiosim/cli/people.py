@@ -1,18 +1,21 @@
 """The command that says how each person, and each machine, judges, and that sets one of them aside."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.console import Group
 
 from audiosim.campaign.names import name_key
-from audiosim.campaign.reading import judgments_in, turn_aside
+from audiosim.campaign.reading import judgments_in, log_in, turn_aside
+from audiosim.campaign.self_checks import SelfCheck, self_checks
 from audiosim.cli import options
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.collection_toml import read_settings
 from audiosim.corpus.folder_files import FolderFiles
+from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.judgments import read_judgments
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import build_pool
@@ -21,7 +24,7 @@ from audiosim.expected.judge_effects import judge_effect
 from audiosim.expected.who_judges import Judges, most_disputed
 from audiosim.plugins import find_measure
 from audiosim.relevance.estimators import JOINT, estimator_of
-from audiosim.report.judges_view import disagreements_view, effect_view, judges_view, spelled_grades
+from audiosim.report.judges_view import checks_view, disagreements_view, effect_view, judges_view, spelled_grades
 
 PersonName = Annotated[
     str | None,
@@ -38,6 +41,15 @@ PersonBack = Annotated[
     typer.Option("--take-back", metavar="NAME", help="The same for somebody who is set aside.", show_default=False),
 ]
 MOST_LEFT_OUT = 10
+CHECKED = {
+    "repeats": "repeats",
+    "within_noise": "noise",
+    "within_noise_low": "noise_low",
+    "within_noise_high": "noise_high",
+    "known": "known",
+    "attention": "attention",
+    "warnings": "warnings",
+}
 
 
 def judges(
@@ -61,6 +73,17 @@ def judges(
             metavar="N",
             help="List the N pairs on which people differ most instead, beyond how each of them judges elsewhere.",
             min=1,
+            show_default=False,
+        ),
+    ] = None,
+    known: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Grades that are known, as `serve --known` has them: with a campaign's database, says how near "
+            "each person is to them.",
+            exists=True,
+            dir_okay=False,
             show_default=False,
         ),
     ] = None,
@@ -122,9 +145,26 @@ def judges(
         flat = [{**row, "grades": spelled_grades(row), "beyond": spelled_grades(row, "beyond")} for row in rows]
         options.print_result(form, rows, flat, lambda: disagreements_view(rows))
         return
+    checks = {}
+    if judgments and "://" in judgments:
+        grades = {} if known is None else mean_grades(read_judgments(known, collection.scale)[1])
+        checks = self_checks(log_in(judgments, collection), collection.scale, grades)
     reports = Judges.of(build_pool(collection), collection.judgments)
     reports = reports.with_effects(what, pool, collection.judgments, leave_one_out, subject)
-    options.print_result(form, reports.to_dict(), reports.flat_rows(), lambda: judges_view(reports))
+    judged = [row | _checked(checks, row["judge"]) for row in reports.to_dict()]
+    flat = [row | _checked(checks, row["judge"]) for row in reports.flat_rows()]
+    rows = [check.to_dict() for check in checks.values()]
+    options.print_result(form, judged, flat, lambda: Group(judges_view(reports), checks_view(rows)))
+
+
+def _checked(checks: Mapping[str, SelfCheck], name: str) -> dict[str, Any]:
+    """Checks of a person by what they answered twice and by known pairs, as columns; none where nobody was checked."""
+    if not checks:
+        return {}
+    if name not in checks:
+        return dict.fromkeys(CHECKED)
+    row = checks[name].to_dict()
+    return {column: "; ".join(row[key]) if key == "warnings" else row[key] for column, key in CHECKED.items()}
 
 
 def _with_those_aside(

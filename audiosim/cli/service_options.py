@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from audiosim.campaign.settings import MOST_CHECKED
 from audiosim.corpus.runs import SystemFrom
 from audiosim.corpus.same_artist import SameArtist
 from audiosim.errors import InputError, did_you_mean
@@ -206,6 +207,28 @@ Lease = Annotated[
     float, _option("LEASE", "Seconds that a pair stays reserved for its assessor.", metavar="SECONDS", min=1)
 ]
 Twice = Annotated[float, _option("TWICE", "Share of the pairs that a second assessor also judges.", min=0, max=1)]
+Repeats = Annotated[
+    float,
+    _option(
+        "REPEATS",
+        "Share of what each assessor answers that is a pair they judged before: shows the noise within a person.",
+        min=0,
+        max=MOST_CHECKED,
+    ),
+]
+KnownShare = Annotated[
+    float,
+    _option(
+        "KNOWN_SHARE",
+        "Share of what each assessor answers that is a pair whose grade is known, of --known: shows their attention.",
+        min=0,
+        max=MOST_CHECKED,
+    ),
+]
+KnownFile = Annotated[
+    Path | None,
+    _option("KNOWN", "File of grades that are known, as of judgments; whose pairs are in the pool.", metavar="FILE"),
+]
 SplitQueries = Annotated[
     bool,
     typer.Option(

@@ -13,6 +13,8 @@ from audiosim.campaign import CampaignSettings
 from audiosim.cli import service_options as settings
 from audiosim.cli.options import As, Format, about_of, print_result
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.grades import mean_grades
+from audiosim.corpus.judgments import read_judgments
 from audiosim.errors import InputError
 from audiosim.extras import need
 from audiosim.plugins import find_stopping_rule
@@ -113,6 +115,9 @@ def serve(
     batch: settings.Batch = 1,
     lease: settings.Lease = 1800,
     twice: settings.Twice = 0,
+    repeats: settings.Repeats = 0,
+    known: settings.KnownFile = None,
+    known_share: settings.KnownShare = 0,
     split_queries: settings.SplitQueries = False,
     cannot_limit: settings.CannotLimit = 2,
     selection_rule: settings.SelectionRuleName = None,
@@ -174,6 +179,9 @@ def serve(
         distribution=distribution,
         about=about_of(about),
         whole_queries=not split_queries,
+        repeats=repeats,
+        known=known_share,
+        known_grades={} if known is None else mean_grades(read_judgments(known)[1]),
     )
     judging = Judging(db, measure, find_stopping_rule(stopping_rule), own, going, tuple(sounds or ()), listen)
 

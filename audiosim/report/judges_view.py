@@ -97,6 +97,21 @@ def disagreements_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
     return Group(table, Text(said))
 
 
+def checks_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """People who judged pairs twice, or known ones, and reasons to doubt; nothing where nobody did."""
+    if not rows:
+        return Group()
+    table = PlainTable(("judge", "left"), "judged twice", "noise within", "known pairs", "attention")
+    for row in rows:
+        noise = "-" if row["noise"] is None else _spelled(row, "noise", ".2f")
+        attention = "-" if row["attention"] is None else f"{row['attention']:.2f}"
+        table.add_row(row["assessor"], str(row["repeats"]), noise, str(row["known"]), attention)
+    said = (
+        "Pairs judged twice by the same person, and pairs whose grade is known; attention is 1 as known, 0 as guessed:"
+    )
+    return Group(Text(""), Text(said), table, *(Text(f"warning: {one}") for row in rows for one in row["warnings"]))
+
+
 def spelled_grades(row: Mapping[str, Any], key: str = "grades") -> str:
     """Grades by name in one line."""
     return ", ".join(f"{name} {grade:.3g}" for name, grade in row[key].items())

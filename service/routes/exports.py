@@ -109,6 +109,7 @@ def answer_lines(one: ServedCollection) -> Iterator[str]:
         (record.event.pair, name): record.event
         for name in one.campaign.assessors()
         for record in one.campaign.answers(name)
+        if record.event.kind != "repeat"
     }
     aside = one.campaign.aside()
     more = (*(question.name for question in (*one.questions.own, *STANDARD)), "reason", *MEASURED)

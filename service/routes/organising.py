@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect
 
 from audiosim.campaign import CampaignState
 from audiosim.campaign.event import utc_now
+from audiosim.campaign.self_checks import self_checks
 from audiosim.errors import InputError
 from service.exchange import CollectionDep, chapter, kept
 from service.outlook import Lookahead, Outlooks
@@ -79,7 +80,11 @@ def show_assessors(one: CollectionDep, outlooks: OutlooksDep) -> AssessorsOut:
     one.campaign.refresh()
     number, found = outlooks.of(one).leanings()
     doubts, aside = one.campaign.doubts(), list(one.campaign.aside())
-    return AssessorsOut(one.collection.identifier, number, list(found.values()), doubts, aside)
+    known = one.judging.settings.known_grades
+    checks = self_checks(one.campaign.log(), one.collection.scale, known).values()
+    doubts |= {check.assessor: "; ".join(check.warnings) for check in checks if check.warnings}
+    rows = [check.to_dict() for check in checks]
+    return AssessorsOut(one.collection.identifier, number, list(found.values()), doubts, aside, rows)
 
 
 @router.get("/collections/{collection}/progress")

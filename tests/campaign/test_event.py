@@ -45,7 +45,7 @@ def test_a_judgment_becomes_an_event_and_back(scale, grade, column):
     [
         (
             {"kind": "shout"},
-            "unknown kind of event 'shout', expected judgment, cannot, undo, lease, learn, pause, resume, clo",
+            "unknown kind of event 'shout', expected judgment, cannot, repeat, undo, lease, again, learn, pa",
         ),
         ({"time": "noon"}, "expected a time in UTC such as 2013-05-01T12:00:00Z, got 'noon'"),
         ({"time": "2013-05-01T12:00:00"}, "expected a time in UTC .* got '2013-05-01T12:00:00'"),

@@ -333,6 +333,8 @@ def test_assessors_and_what_they_cannot_judge_are_listed(browse, campaign):
     assert list(rows) == ["ann", "bob"]
     assert rows["ann"][1] == "4"
     assert rows["bob"][1] == "0"
+    doubts = campaign.get("assessors")["doubts"]
+    assert page.locator("#doubts li").all_inner_texts() == [f"{name}: {why}." for name, why in doubts.items()]
     (listed,) = campaign.get("campaign")["cannot"]
     assert cells(page, "#cannot") == [[listed["query"], listed["document"], "bob", "the clip is silent"]]
 

@@ -73,7 +73,10 @@ export class Work {
     const { pairs } = await post(`${this.root}/next`, body, { repeatable: true });
     await this.store.rememberClips(pairs);
     const { answers } = this;
-    const order = inOrder(pairs.filter((pair) => !answers.has(nameOf(pair))), this.assessor);
+    const unsent = new Set(this.history.filter((answer) => answer.place !== undefined).map(nameOf));
+    // A pair that is to be judged again is among the answers already.
+    const open = pairs.filter((pair) => (pair.again ? !unsent.has(nameOf(pair)) : !answers.has(nameOf(pair))));
+    const order = inOrder(open, this.assessor);
     order.sort((one, other) => Number(nameOf(other) === this.first) - Number(nameOf(one) === this.first));
     this.pairs = order;
     const ends = Math.min(...pairs.map((pair) => Date.parse(pair.until)));

@@ -12,6 +12,7 @@ export function showAssessors(campaign, leanings, turn) {
   const drifts = (name) => Number(lying.get(name)?.low > 0 || lying.get(name)?.high < 0);
   names.sort((one, other) => drifts(other) - drifts(one) || (lying.get(other)?.judgments ?? 0) - (lying.get(one)?.judgments ?? 0));
   byId("assessors", HTMLTableElement).tBodies[0].replaceChildren(...names.map((name) => assessorRow(name, campaign.assessors[name], lying.get(name), leanings.aside.includes(name), turn)));
+  byId("doubts").replaceChildren(...Object.entries(leanings.doubts).map(([name, why]) => element("li", {}, named(name || "unnamed"), `: ${why}.`)));
   const all = campaign.totals.assessors > names.length ? ` Showing ${whole(names.length)} of ${count(campaign.totals.assessors, "assessor")}.` : "";
   byId("agreement").textContent = names.length ? `${agreement(campaign)}${all}` : "Nobody has judged yet.";
 }

@@ -1,0 +1,133 @@
+"""Noise within a person, by the pairs that they judged twice; attention, by pairs whose grade is known.
+
+Of m pairs judged twice by the same person, d_i being the difference of the two grades, noise is the root of
+sum d_i^2 / 2 m, with the interval of a variance of m degrees of freedom. Attention is 1 less the mean distance from the
+known grades over that of the same grades given to these pairs at random: 1 is as known, 0 is no better than guesses.
+The variance of that sum is of Hoeffding (1951), doi:10.1214/aoms/1177729545.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import chdtri, fdtrc, ndtr
+
+from audiosim.arrays import Array
+from audiosim.campaign.event import Record
+from audiosim.corpus.model import Pair, Scale
+
+FEWEST_CHECKS = 5  # pairs, until a warning is given
+GUESSING = 0.05  # chance that guesses are as near to what is known, from which on a warning is given
+CARELESS = 0.01  # chance of as much noise as of others, from below which on a warning is given
+
+
+@dataclass(frozen=True, slots=True)
+class SelfCheck:
+    """Answers of one assessor held against answers of their own, and against what is known.
+
+    assessor   name
+    repeats    pairs that they judged twice
+    noise      standard deviation of one answer about the same pair, as a share of the scale; None of fewer than two
+    noise_low, noise_high  its 95 % interval
+    known      pairs judged whose grade is known
+    attention  1: as known; 0: no better than guesses; None of fewer than two, or where nothing tells them apart
+    warnings   sentences, where there is reason to doubt; nothing is left out for them
+    """
+
+    assessor: str
+    repeats: int
+    noise: float | None
+    noise_low: float | None
+    noise_high: float | None
+    known: int
+    attention: float | None
+    warnings: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return asdict(self) | {"warnings": list(self.warnings)}
+
+
+def self_checks(records: Iterable[Record], scale: Scale, known: Mapping[Pair, float]) -> dict[str, SelfCheck]:
+    """Checks of each assessor who judged a pair twice, or one whose grade is known, by name.
+
+    records  lines of a log
+    known    grades of pairs, on the scale
+    """
+    twice, said = _answers(records, scale)
+    names = dict.fromkeys([*twice, *(name for name, grades in said.items() if grades.keys() & known.keys())])
+    squares = {name: np.array([(b - a) ** 2 / 2 for a, b in twice.get(name, [])]) for name in names}
+    return {name: _check(name, squares, said.get(name, {}), known, scale.maximum) for name in names}
+
+
+def _check(
+    name: str, squares: Mapping[str, Array], said: Mapping[Pair, float], known: Mapping[Pair, float], highest: float
+) -> SelfCheck:
+    own, warnings = squares[name] / highest**2, []
+    noise, low, high = within_noise(own)
+    others = np.concatenate([np.empty(0), *(of / highest**2 for other, of in squares.items() if other != name)])
+    if len(own) >= FEWEST_CHECKS and len(others) >= FEWEST_CHECKS:
+        ratio = own.mean() / max(float(others.mean()), np.finfo(float).tiny)
+        if fdtrc(len(own), len(others), ratio) < CARELESS:
+            usual = float(np.sqrt(others.mean()))
+            warnings.append(f"{name} answers the same pair again with a noise of {noise:.2f}, others of {usual:.2f}")
+    both = [pair for pair in said if pair in known]
+    graded, right = (np.array([of[pair] for pair in both]) / highest for of in (said, known))
+    attention, chance = attention_of(graded, right)
+    if len(both) >= FEWEST_CHECKS and chance > GUESSING:
+        warnings.append(
+            f"{name} is hardly nearer to the known grades of {len(both)} pairs than guesses: "
+            f"these are as near with probability {chance:.2f}"
+        )
+    return SelfCheck(name, len(own), noise, low, high, len(both), attention, tuple(warnings))
+
+
+def within_noise(halves: Array) -> tuple[float | None, float | None, float | None]:
+    """Standard deviation of one answer, with its 95 % interval.
+
+    halves  (m,) half the squared difference of two answers about each pair; None for fewer than two
+    """
+    m = len(halves)
+    if m < 2:
+        return None, None, None
+    total = float(halves.sum())
+    return tuple(float(np.sqrt(total / of)) for of in (m, chdtri(m, 0.025), chdtri(m, 0.975)))  # type: ignore[return-value]
+
+
+def attention_of(graded: Array, known: Array) -> tuple[float | None, float]:
+    """Attention, and the chance that the same grades given at random are as near to what is known.
+
+    graded, known  (m,) as shares of the scale
+    """
+    m = len(graded)
+    distance = np.abs(graded[:, None] - known)
+    usual = float(distance.mean()) if m else 0.0
+    if m < 2 or usual == 0:
+        return None, 1.0
+    own = float(np.trace(distance)) / m
+    centred = distance - distance.mean(axis=0) - distance.mean(axis=1)[:, None] + usual
+    spread = float(np.sqrt((centred**2).sum() / (m - 1))) / m
+    chance = float(ndtr((own - usual) / spread)) if spread > 0 else 1.0
+    return 1 - own / usual, chance
+
+
+def _answers(
+    records: Iterable[Record], scale: Scale
+) -> tuple[dict[str, list[tuple[float, float]]], dict[str, dict[Pair, float]]]:
+    """Both grades of each pair that somebody judged twice, and what each person says of each pair, by name."""
+    events = {record.number: record.event for record in records}
+    undone = {event.refers for event in events.values() if event.kind == "undo"}
+    twice: dict[str, list[tuple[float, float]]] = {}
+    said: dict[str, dict[Pair, float]] = {}
+    for number, event in events.items():
+        if number in undone or event.kind not in ("judgment", "repeat", "cannot"):
+            continue
+        own, grade = said.setdefault(event.assessor, {}), event.grade_on(scale)
+        if event.kind == "repeat" and grade is not None and event.pair in own:
+            twice.setdefault(event.assessor, []).append((own[event.pair], grade))
+        elif event.kind == "judgment" and grade is not None and event.counts:
+            own[event.pair] = grade
+        elif event.kind == "cannot":
+            own.pop(event.pair, None)
+    return twice, said
