@@ -1,11 +1,12 @@
 """Rules of what may happen in a campaign now, and what may not."""
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from audiosim.campaign.event import ANSWERS, ASIDE, JUDGING, STATES, UNASKED, Event, write_time
 from audiosim.campaign.ledger import Ledger
 from audiosim.campaign.store import used
+from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
 from audiosim.errors import ClosedError, InputError, LeaseError
 
@@ -76,6 +77,27 @@ def undoing(ledger: Ledger, pool: Pool, assessor: str, number: int | None, key: 
     undo = Event("undo", write_time(now), assessor, key=key, refers=number)
     check_next(undo, ledger, pool, now)
     return undo
+
+
+def reopened(ledger: Ledger, undo: Event, now: datetime, lease_s: float) -> list[Event]:
+    """The lease by which the pair of an answer that is taken back is its assessor's for another try."""
+    if ledger.earlier(undo.assessor, undo.key) is not None or not undo.assessor:
+        return []
+    undone = ledger.record(undo.refers).event
+    held = ledger.lease(undone.pair, now)
+    kind = "again" if undone.kind == "repeat" else "lease"
+    free = held is None or held.assessor == undo.assessor
+    return [_lease(kind, undone.pair, undo.assessor, now, lease_s)] if free else []
+
+
+def lease_of(ledger: Ledger, pair: Pair, assessor: str, now: datetime, lease_s: float) -> Event:
+    """The lease by which somebody is handed a pair, once more where they have judged it."""
+    return _lease("again" if assessor in ledger.assessors(pair) else "lease", pair, assessor, now, lease_s)
+
+
+def _lease(kind: str, pair: Pair, assessor: str, now: datetime, lease_s: float) -> Event:
+    until = now + timedelta(seconds=lease_s)
+    return Event(kind, write_time(now), assessor, *pair, until=write_time(until))
 
 
 def check_aside(event: Event, ledger: Ledger) -> None:

@@ -2,10 +2,10 @@
 
 from collections.abc import Container, Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from audiosim.campaign.admission import check_next, check_open, marked, undoing
+from audiosim.campaign.admission import check_next, check_open, lease_of, marked, reopened, undoing
 from audiosim.campaign.event import ASIDE, LEASES, Clock, Event, Record, judgment_event, turn_event, utc_now, write_time
 from audiosim.campaign.identity import identify
 from audiosim.campaign.ledger import Change, Lease, Ledger
@@ -145,10 +145,10 @@ class Campaign:
                 return self._choose(count, assessor, by_query)
         with self._log.turn() as turn:
             while turn.goes_on():
-                chosen = self._choose(count, assessor, by_query)
+                chosen, now = self._choose(count, assessor, by_query), self._clock()
                 turn.write(
                     self._admitted(
-                        [self._lease(pair, assessor, assessor in self._ledger.assessors(pair)) for pair in chosen]
+                        [lease_of(self._ledger, pair, assessor, now, self._settings.lease_s) for pair in chosen]
                     )
                 )
         return [record.event.pair for record in self._written(turn)]
@@ -201,8 +201,8 @@ class Campaign:
         """
         with self._log.turn() as turn:
             while turn.goes_on():
-                undo = undoing(self._ledger, self._pool, assessor, number, key, self._clock())
-                turn.write(self._admitted([undo, *self._reopened(undo)]))
+                undo = undoing(self._ledger, self._pool, assessor, number, key, now := self._clock())
+                turn.write(self._admitted([undo, *reopened(self._ledger, undo, now, self._settings.lease_s)]))
         return self._written(turn)[0]
 
     def pause(self, by: str = "", reason: str = "") -> Record:
@@ -388,16 +388,3 @@ class Campaign:
         self._count.note(number, changes, event.kind in ASIDE)
         for change in changes:
             self._queue.note(change.pair, self._ledger.assessors(change.pair))
-
-    def _lease(self, pair: Pair, assessor: str, again: bool) -> Event:
-        until = (now := self._clock()) + timedelta(seconds=self._settings.lease_s)
-        return Event("again" if again else "lease", write_time(now), assessor, *pair, until=write_time(until))
-
-    def _reopened(self, undo: Event) -> list[Event]:
-        """The lease by which the pair of an answer that is taken back is its assessor's for another try."""
-        if self._log.earlier(undo) is not None or not undo.assessor:
-            return []
-        undone = self._ledger.record(undo.refers).event
-        held, again = self._ledger.lease(undone.pair, self._clock()), undone.kind == "repeat"
-        free = held is None or held.assessor == undo.assessor
-        return [self._lease(undone.pair, undo.assessor, again)] if free else []
