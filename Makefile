@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Tests at once: so many for two cores. All tests wait for servers and pages half of their time, fast ones seldom.
 at_once = $(shell $(PYTHON) -c 'import os; print(max(2, $(1) * (os.cpu_count() or 1) // 2))')
 
-.PHONY: help audit demo test test-fast test-lowest check container docs format bench calibration validation links nightly soak drawing release clean
+.PHONY: help audit demo test test-fast test-lowest check container docs format bench calibration mutants validation links nightly soak drawing release clean
 
 help:
 	@echo "make demo       the whole job on the collection that comes with audiosim, in a minute"
@@ -23,6 +23,7 @@ help:
 	@echo "make docs       the site, docs/_build/html, from the pages in docs/; offline, warnings as errors"
 	@echo "make links      do the links of the site that lead elsewhere still work? says so where there is no network"
 	@echo "make soak       every promise of reliability tested again and again for an hour, and their table; MINUTES=5, KILLS=1000"
+	@echo "make mutants    changes to the core that no test notices, drawn at random; SAMPLE=100, an hour or two"
 	@echo "make nightly    what CI runs by night: links, then validation"
 	@echo "make validation  the notebooks in validation/, which make every figure of the docs anew; hours"
 	@echo "make drawing    docs/architecture.svg, from the imports, and pictures of the pages, with Chromium"
@@ -87,6 +88,12 @@ validation: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench,notebooks]"
 	$(BIN)/python validation/execute.py
 	$(BIN)/python benchmarks/figures.py
+
+SAMPLE ?= 100
+SEED ?= 0
+mutants: $(VENV)/installed-for-tests
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt "cosmic-ray>=8.7"
+	$(BIN)/python benchmarks/code_mutants.py --sample $(SAMPLE) --seed $(SEED)
 
 nightly: links validation
 

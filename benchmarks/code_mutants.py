@@ -1,0 +1,100 @@
+"""Changes to the code that no test notices: mutants of the core, drawn at random, by Cosmic Ray.
+
+    make mutants [SAMPLE=100] [SEED=0]
+    python benchmarks/code_mutants.py [--sample 100] [--seed 0] [--rooms stats,relevance,expected,selection]
+
+A place in the code is drawn, and one of the changes that can be made there: another operator or comparison, a number one
+higher, a condition negated, a loop that does not run, an exception that is not caught. In a scratch clone of the last
+commit the quick tests of the room are run with it, then the quick tests of all rooms, then the slow ones of the room, until
+one fails. Prints the changes that lived, and the share that was noticed. Exit code 1 where that is less than .9.
+"""
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from cosmic_ray.commands.init import _all_work_items
+from cosmic_ray.mutating import mutate_and_test
+from cosmic_ray.work_item import MutationSpec, TestOutcome
+from figures import Figures
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS = "stats,relevance,expected,selection"
+NOTICED = 0.9  # share, at least
+LIMIT_S = 900  # of one run of tests; what takes longer hangs, and is noticed
+SAME = ("BitOr", "ReplaceUnaryOperator_USub_UAdd")  # | joins types in annotations, which no test runs
+
+
+def places(room: str) -> Iterator[list[MutationSpec]]:
+    """The changes that can be made at each place of a room's code."""
+    found = defaultdict[tuple[Path, tuple[int, int]], list[MutationSpec]](list)
+    paths = sorted(Path("audiosim", room).rglob("*.py"))
+    for item in _all_work_items(paths, {}):
+        (change,) = item.mutations
+        if not any(word in change.operator_name for word in SAME):
+            found[change.module_path, change.start_pos].append(change)
+    yield from found.values()
+
+
+def noticed(change: MutationSpec, room: str) -> tuple[bool, str]:
+    """Whether a test fails with a change, and the change as lines of a diff."""
+    quick, slow = "-m 'not slow'", "-m slow"
+    for chosen in (f"{quick} tests/{room}", f"{quick} tests", f"{slow} tests/{room}"):
+        command = f"{shlex.quote(sys.executable)} -m pytest -q -x -p no:cacheprovider {chosen}"
+        found = mutate_and_test([change], command, LIMIT_S)
+        if found.test_outcome != TestOutcome.SURVIVED:
+            return True, found.diff or ""
+    return False, found.diff or ""
+
+
+def main() -> None:
+    """Print which changes lived."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sample", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rooms", default=ROOMS)
+    options = parser.parse_args()
+    rng, lived = np.random.default_rng(options.seed), []
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["git", "clone", "-q", str(ROOT), folder], check=True)
+        os.chdir(folder)
+        # Before the checkout that is installed: it is the clone whose code is changed.
+        os.environ["PYTHONPATH"] = folder
+        every = [(room, place) for room in options.rooms.split(",") for place in places(room)]
+        drawn = rng.choice(len(every), min(options.sample, len(every)), replace=False)
+        begun = time.monotonic()
+        for done, code in enumerate(drawn.tolist(), start=1):
+            room, changes = every[code]
+            change = changes[int(rng.integers(len(changes)))]
+            seen, diff = noticed(change, room)
+            where = f"{change.module_path}:{change.start_pos[0]}"
+            minutes = (time.monotonic() - begun) / 60
+            print(
+                f"{done:4} of {len(drawn)}  {minutes:5.1f} min  {'noticed' if seen else 'LIVED':7}  {where}", flush=True
+            )
+            if not seen:
+                lived.append(where)
+                print("\n".join(line for line in diff.splitlines() if line[:1] in "+-"), flush=True)
+        os.chdir(ROOT)
+    share = 1 - len(lived) / len(drawn)
+    with Figures("code_mutants") as figures:
+        figures.add(
+            f"share of {len(drawn)} changes that a test notices, of {len(every):,} places",
+            share,
+            "",
+            NOTICED,
+            least=True,
+        )
+    sys.exit(share < NOTICED)
+
+
+if __name__ == "__main__":
+    main()
