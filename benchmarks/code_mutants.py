@@ -3,10 +3,11 @@
     make mutants [SAMPLE=100] [SEED=0]
     python benchmarks/code_mutants.py [--sample 100] [--seed 0] [--rooms stats,relevance,expected,selection]
 
-A place in the code is drawn, and one of the changes that can be made there: another operator or comparison, a number one
-higher, a condition negated, a loop that does not run, an exception that is not caught. In a scratch clone of the last
-commit the quick tests of the room are run with it, then the quick tests of all rooms, then the slow ones of the room, until
-one fails. Prints the changes that lived, and the share that was noticed. Exit code 1 where that is less than .9.
+A place in the code is drawn, and one of the changes that can be made there: another operator or comparison, a number
+one higher, a condition negated, a loop that does not run, an exception that is not caught. In a scratch clone of the
+last commit the quick tests of the room are run with it, then the quick tests of all rooms, then the slow ones of the
+room, until one fails. Prints the changes that lived, and the share that was noticed. Exit code 1 where that is less
+than .9.
 """
 
 import argparse
