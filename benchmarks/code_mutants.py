@@ -46,7 +46,7 @@ def places(room: str) -> Iterator[list[MutationSpec]]:
 
 
 def noticed(change: MutationSpec, room: str) -> tuple[bool, str]:
-    """Whether a test fails with a change, and the change as lines of a diff."""
+    """True if a test fails with a change; and the change as lines of a diff."""
     quick, slow = "-m 'not slow'", "-m slow"
     for chosen in (f"{quick} tests/{room}", f"{quick} tests", f"{slow} tests/{room}"):
         command = f"{shlex.quote(sys.executable)} -m pytest -q -x -p no:cacheprovider {chosen}"
