@@ -148,9 +148,9 @@ SelectionRuleName = Annotated[
     typer.Option(
         "--selection-rule",
         help="How to choose pairs: differences or scores (the thesis's weights, to rank systems or to estimate their "
-        "scores), doubts or variances (the same aims, asking only for what is still uncertain), drawn (at random, "
-        "in proportion to doubts), random, pooled, or an installed rule. Default: drawn with a joint model, "
-        "differences with any other.",
+        "scores), unsettled (the paper's weights, for pairs of systems below .95), doubts or variances (the same aims, "
+        "asking only for what is still uncertain), drawn (at random, in proportion to doubts), random, pooled, or an "
+        "installed rule. Default: drawn with a joint model, differences with any other.",
         show_default=False,
     ),
 ]

@@ -129,10 +129,17 @@ def split_half_view(found: Mapping[str, SplitHalf]) -> RenderableType:
             if round(row["alpha"], 6) in ALPHAS_SHOWN:
                 keys = ("non_significance", "success", "lack_of_power", "minor_conflict", "major_conflict")
                 table.add_row(f"{row['alpha']:g}", *(_share(row[str(key)]) for key in keys))
-        parts += [table, Text(f"{one.comparisons:,} comparisons of two systems.")]
+        own = PlainTable((f"{measure}, p on the first half", "left"), "Comparisons", "RMSE of p on the second")
+        for held in one.agreement_rows():
+            error = "-" if held["rmse"] is None else f"{held['rmse']:.4f}"
+            own.add_row(f"{held['above']:g} to {held['up_to']:g}", f"{held['comparisons']:,}", error)
+        exact = "" if one.relative_error is None else f" Relative error of the conflict rate: {one.relative_error:.3f}."
+        parts += [table, Text(f"{one.comparisons:,} comparisons of two systems.{exact}"), own]
     caption = (
         "Of pairs of systems that differ significantly on half of the queries: the other half says the same "
-        "(success), says nothing (lack of power), or says the opposite (conflict, major where significantly so)."
+        "(success), says nothing (lack of power), or says the opposite (conflict, major where significantly so). "
+        "The conflict rate of an exact test equals its level (relative error 0); a stable test gives both halves "
+        "nearly the same p-value."
     )
     return Group(*parts, Text(caption))
 

@@ -23,6 +23,7 @@ ALPHAS = (
     *(step / 100 for step in range(1, 10)),
     *(step / 10 for step in range(1, 6)),
 )
+BINS = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5)  # upper ends of p-values in Table 5.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,8 +38,10 @@ class SplitHalf:
     lack_of_power     (a,) significant on the first only, with the same sign, or no difference at all on the second
     minor_conflict    (a,) significant on the first only, with opposite signs
     major_conflict    (a,) significant on both, with opposite signs
+    binned            (b,) comparisons whose p-value on the first half is in each of the BINS
+    squares           (b,) sum of the squared differences of their p-values on the two halves
 
-    The last five are counts and add up to the comparisons.
+    The five before the bins are counts and add up to the comparisons.
     """
 
     test: str
@@ -49,6 +52,8 @@ class SplitHalf:
     lack_of_power: Integers
     minor_conflict: Integers
     major_conflict: Integers
+    binned: Integers
+    squares: Array
 
     def __repr__(self) -> str:
         return f"{self.test} test on halves of the queries: {self.comparisons:,} comparisons, {len(self.alphas)} levels"
@@ -68,6 +73,37 @@ class SplitHalf:
         axes.set_xscale("log")
         return axes
 
+    @property
+    def relative_error(self) -> float | None:
+        """Relative root mean square error of the global conflict rate, over the significance levels.
+
+            sqrt(mean over alpha of ((rate - alpha) / alpha)^2)
+
+        where something is significant; None where nothing is. 0 for an exact test. Urbano (2013), section 5.5.
+        """
+        significant = self.comparisons - self.non_significance
+        some = significant > 0
+        if not some.any():
+            return None
+        rates = (self.minor_conflict + self.major_conflict)[some] / significant[some]
+        return float(np.sqrt(np.mean((rates / self.alphas[some] - 1) ** 2)))
+
+    def agreement_rows(self) -> list[dict[str, float | None]]:
+        """Agreement of the test with itself: one row per bin of p-values on the first half.
+
+        above, up_to  ends of the bin
+        comparisons   in it
+        rmse          of their p-values on the second half against the first; None where there are none
+
+        Urbano (2013), Table 5.5.
+        """
+        lows, counts = (0.0, *BINS[:-1]), self.binned.tolist()
+        errors = np.sqrt(self.squares / np.maximum(self.binned, 1)).tolist()
+        return [
+            {"above": low, "up_to": high, "comparisons": count, "rmse": error if count else None}
+            for low, high, count, error in zip(lows, BINS, counts, errors, strict=True)
+        ]
+
     def rows(self) -> list[dict[str, float | None]]:
         """The rates of `to_frame` as plain values; None where no difference is significant."""
         rates = self.to_frame().to_dict("records")
@@ -75,7 +111,10 @@ class SplitHalf:
 
     def to_dict(self) -> dict[str, Any]:
         """The study as plain values, ready for JSON."""
-        return {"test": self.test, "comparisons": self.comparisons, "rates": self.rows()}
+        return {"test": self.test, "comparisons": self.comparisons, "rates": self.rows()} | {
+            "relative_error": self.relative_error,
+            "agreement": self.agreement_rows(),
+        }
 
     def to_frame(self) -> "pd.DataFrame":
         """The rates of Table 5.3 of Urbano (2013), one row per significance level.
@@ -126,14 +165,19 @@ def split_half(
         raise InputError(f"trials must be at least 1, got {trials}")
     half = matrix.shape[1] // 2
     counts = np.zeros((5, len(levels)), dtype=np.int64)
+    binned, squares = np.zeros(len(BINS), dtype=np.int64), np.zeros(len(BINS))
     for _ in range(trials):
         order = rng.permutation(matrix.shape[1])
         halves = matrix[:, order[:half]], matrix[:, order[half : 2 * half]]
         first, second = (p_values(part, test, rng, samples) for part in halves)
         signs = [np.sign(paired_differences(part).means()) for part in halves]
         counts += outcomes(first, second, signs[0] * signs[1] < 0, levels)
+        places = np.searchsorted(BINS, first)  # one past the last bin: above .5, which Table 5.5 leaves out
+        binned += np.bincount(places, minlength=len(BINS) + 1)[:-1]
+        squares += np.bincount(places, (first - second) ** 2, len(BINS) + 1)[:-1]
     pairs = len(matrix) * (len(matrix) - 1) // 2
-    return SplitHalf(test, levels, trials * pairs, *counts)
+    nothing, success, lack, minor, major = counts
+    return SplitHalf(test, levels, trials * pairs, nothing, success, lack, minor, major, binned, squares)
 
 
 def outcomes(first: Array, second: Array, opposite: Booleans, alphas: Array) -> Integers:

@@ -58,7 +58,7 @@ def test_audiosim_s_own_rule_comes_before_an_installed_one_which_is_not_even_loa
 
 def test_an_unknown_rule_is_refused_with_all_names_there_are(install, expected):
     install("made-up", LONGEST, (GROUP, "longest", "made_up:Longest"))
-    known = "differences, scores, doubts, drawn, variances, random, pooled, longest"
+    known = "differences, unsettled, scores, doubts, drawn, variances, random, pooled, longest"
     with pytest.raises(InputError, match=f"^unknown selection rule 'luck', expected one of {known}$"):
         find_selection_rule("luck", expected)
 

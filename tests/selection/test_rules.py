@@ -58,6 +58,28 @@ def test_differences_of_a_measure_that_is_simulated_counts_the_pairs_of_systems_
     assert weights_of("differences", state).tolist() == [count * (5 - count) for count in having]
 
 
+# Urbano & Schedl (2013), section 3.4: equation 8 over the pairs below 1 - alpha, contributions proportional to C_AB.
+def test_unsettled_counts_the_pairs_of_systems_below_95_percent_by_their_confidence(draw_collection, state_of):
+    rng = np.random.default_rng(11)
+    state = state_of(draw_collection(rng, 6, cutoff=K), parse_measure(f"CG@{K}"), rng)
+    pairs = [(row["a"], row["b"], row["confidence"]) for row in state.ranking.pair_rows()]
+    assert sum(sure < 0.95 for _, _, sure in pairs) > 0
+
+    def bears(system, pair):
+        return float((system, *pair) in state.at)
+
+    expected = [
+        sum(sure * (bears(a, pair) - bears(b, pair)) ** 2 for a, b, sure in pairs if sure < 0.95)
+        for pair in state.pool.pairs
+    ]
+    np.testing.assert_allclose(weights_of("unsettled", state), expected, rtol=1e-10, atol=1e-12)
+    settled = replace(state.ranking, scores=Moments(state.ranking.scores.mean, 1e-12 * state.ranking.scores.covariance))
+    assert settled.confidences.min() > 0.95
+    rule = make_selection_rule("unsettled", state.expected, 0)
+    counts = [sum((bears(a, pair) - bears(b, pair)) ** 2 for a, b, _ in pairs) for pair in state.pool.pairs]
+    np.testing.assert_allclose(rule.weights(state.known, settled), counts, rtol=1e-10, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", ["CG", "DCG"])
 def test_scores_adds_up_the_variances_of_the_systems_that_retrieved_the_document(draw_collection, state_of, name):
     # Section 8.4; scores are normalised by what the best grade at every rank would gain, and averaged over queries.

@@ -154,3 +154,33 @@ def test_what_cannot_be_studied_is_refused(arguments, message):
     whole = {"scores": DRAWN, "test": "t", "rng": RNG} | arguments
     with pytest.raises(InputError, match=message):
         split_half(**whole)
+
+
+# Urbano (2013), Table 5.5: p-values of one half against those of the other, by bins of the first; scipy's t-test.
+def test_agreement_of_a_test_with_itself_is_the_rmse_of_its_p_values_by_bin():
+    found = split_half(DRAWN, "t", np.random.default_rng(3), trials=20)
+    rng, pairs = np.random.default_rng(3), []
+    half = DRAWN.shape[1] // 2
+    for _ in range(20):
+        order = rng.permutation(DRAWN.shape[1])
+        one, two = DRAWN[:, order[:half]], DRAWN[:, order[half : 2 * half]]
+        for a, b in itertools.combinations(range(len(DRAWN)), 2):
+            pairs.append([stats.ttest_rel(part[a], part[b]).pvalue for part in (one, two)])
+    low = 0.0
+    for row, high in zip(found.agreement_rows(), [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5], strict=True):
+        inside = [(p, q) for p, q in pairs if low < p <= high]
+        assert (row["above"], row["up_to"], row["comparisons"]) == (low, high, len(inside))
+        rmse = np.sqrt(np.mean([(p - q) ** 2 for p, q in inside])) if inside else None
+        assert row["rmse"] == (None if rmse is None else pytest.approx(rmse, rel=1e-9))
+        low = high
+
+
+# Section 5.5: the relative root mean square error across levels between conflict rates and the nominal level.
+def test_relative_error_is_that_of_the_conflict_rate_over_the_levels():
+    found = split_half(DRAWN, "t", np.random.default_rng(3), trials=20, alphas=[0.05, 0.1, 0.5])
+    table = found.to_frame()
+    errors = [(rate - alpha) / alpha for rate, alpha in zip(table["global_conflict"], table["alpha"], strict=True)]
+    assert found.relative_error == pytest.approx(np.sqrt(np.mean(np.square(errors))), rel=1e-12)
+    assert found.to_dict()["relative_error"] == found.relative_error
+    equal = split_half(np.ones((3, 8)) * np.arange(8), "t", np.random.default_rng(0), trials=3)
+    assert equal.relative_error is None
