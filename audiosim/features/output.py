@@ -5,6 +5,7 @@ distinct documents in the pool, each counted once.
 """
 
 import numpy as np
+from scipy import sparse
 
 from audiosim.arrays import Array
 from audiosim.corpus.pool import UNKNOWN, Groups, Pool
@@ -19,9 +20,11 @@ def system_share(pool: Pool) -> Array:
 
 def team_share(pool: Pool) -> Array:
     """fTEAM: the share of teams with a system that retrieved the document for the query, in (0, 1]."""
-    coordinates = pool.retrieved.tocoo()
-    found = np.unique(np.stack([pool.teams[coordinates.row], coordinates.col]), axis=1)
-    return np.bincount(found[1], minlength=len(pool.pairs)) / len(np.unique(pool.teams))
+    coordinates, teams = pool.retrieved.tocoo(), len(pool.teams)
+    cells = coordinates.col, pool.teams[coordinates.row]
+    by_pair = sparse.csr_array((np.ones(len(cells[0]), np.int8), cells), shape=(len(pool.pairs), teams))
+    by_pair.sum_duplicates()
+    return np.diff(by_pair.indptr) / len(np.unique(pool.teams))
 
 
 def overlap(pool: Pool) -> Array:

@@ -26,6 +26,7 @@ from audiosim.relevance.consensus import bands
 from audiosim.stats.block_kernels import Cosines, SameCode
 from audiosim.stats.layout import Kernels, Layout
 from audiosim.stats.proximity import nearest_correlation
+from audiosim.stats.sparse_rows import short
 
 ALWAYS = ("query", "retrievers", "consensus", "team", "system")  # known of any pool
 METADATA = ("query_genre", "query_artist", "genres", "artist")
@@ -40,7 +41,7 @@ def layout_of(pool: Pool, scale: Array, sound: bool = False, metadata: bool = Tr
     """
     order = np.argsort(pool.query, kind="stable")
     blocks = tuple(np.split(order, np.cumsum(np.bincount(pool.query, minlength=len(pool.queries)))[:-1]))
-    found = sparse.csr_array(pool.retrieved.T).astype(np.float64)
+    found = short(sparse.csr_array(pool.retrieved.T).astype(np.float64))
     kernels: dict[str, Kernels] = {
         "query": SameCode(blocks, np.zeros(len(pool.pairs), dtype=np.int64)),
         "retrievers": Cosines(blocks, found),
@@ -50,7 +51,7 @@ def layout_of(pool: Pool, scale: Array, sound: bool = False, metadata: bool = Tr
         shared = _metadata(pool, blocks, kernels)
     if sound:
         kernels[SOUND] = sound_kernels(pool, blocks)
-    parts = sparse.csr_array(sparse.diags_array(1 / np.maximum(1, found.sum(axis=1))) @ found)
+    parts = short(sparse.csr_array(sparse.diags_array(1 / np.maximum(1, found.sum(axis=1))) @ found))
     shared["consensus"] = sparse.csr_array(bands(pool))
     shared["team"] = sparse.csr_array(parts @ _indicators(pool.teams, int(pool.teams.max()) + 1))
     shared["system"] = parts
@@ -81,8 +82,9 @@ def _shared(code: Integers, query: Integers) -> tuple[sparse.csr_array, Booleans
     An effect is of a code that pairs of several queries have: the EFFECTS codes that most pairs have.
     """
     codes, place = np.unique(code, return_inverse=True)
-    cells = np.unique(np.stack([place, query]), axis=1)
-    several = (np.bincount(cells[0], minlength=len(codes)) > 1) & (codes != UNKNOWN)
+    queries = query.max(initial=0) + 1
+    cells = np.unique(place * queries + query) // queries
+    several = (np.bincount(cells, minlength=len(codes)) > 1) & (codes != UNKNOWN)
     counts = np.bincount(place, minlength=len(codes)) * several
     chosen = np.argsort(-counts, kind="stable")[: min(EFFECTS, int(several.sum()))]
     effect = np.full(len(codes), UNKNOWN)
@@ -93,7 +95,7 @@ def _shared(code: Integers, query: Integers) -> tuple[sparse.csr_array, Booleans
 def _indicators(code: Integers, count: int) -> sparse.csr_array:
     """(n, count) 1 where a row has a code, nothing in those of unknown code."""
     known = np.flatnonzero(code != UNKNOWN)
-    return sparse.csr_array((np.ones(len(known)), (known, code[known])), shape=(len(code), count))
+    return short(sparse.csr_array((np.ones(len(known)), (known, code[known])), shape=(len(code), count)))
 
 
 def sound_kernels(pool: Pool, blocks: tuple[Integers, ...]) -> tuple[Array, ...]:

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from audiosim.arrays import Array, Booleans, Integers
+from audiosim.stats.sparse_rows import written_out
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +32,9 @@ class SameCode(Sequence[Booleans]):
     def __getitem__(self, block: int) -> Booleans:  # type: ignore[override]  # nobody slices blocks
         rows = self.blocks[block]
         code = self.code[rows]
-        alike = np.asarray((code[:, None] == code) & (code >= 0), dtype=np.bool_)
-        np.fill_diagonal(alike, True)
+        alike = np.equal(code[:, None], code)
+        alike &= code >= 0
+        alike.ravel()[:: len(rows) + 1] = True
         if self.among is not None:
             alike &= self.among[rows, None] & self.among[rows]
         return alike
@@ -56,7 +58,7 @@ class Cosines(Sequence[Array]):
         return (self[block] for block in range(len(self)))
 
     def __getitem__(self, block: int) -> Array:  # type: ignore[override]  # nobody slices blocks
-        found = self.found[self.blocks[block]].toarray()
+        found = written_out(self.found, self.blocks[block])
         directions = found / np.sqrt(np.maximum(1, found.sum(axis=1, keepdims=True)))
         cosines = directions @ directions.T
         np.fill_diagonal(cosines, 1)

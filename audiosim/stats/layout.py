@@ -13,6 +13,7 @@ from audiosim.properties import cached_property
 from audiosim.stats.block_kernels import Cosines, SameCode
 from audiosim.stats.block_normal import BlockNormal
 from audiosim.stats.loadings import Loadings
+from audiosim.stats.sparse_rows import short
 from audiosim.stats.within import Within, check_blocks
 
 REST = "rest"
@@ -86,7 +87,8 @@ class Layout:
         """(n, p) the rows of all shared effects side by side, scaled."""
         none = sparse.csr_array((len(self.scale), 0))
         columns = [none, *(sparse.csr_array(of) for of in self.shared.values())]
-        found = sparse.csr_array(sparse.diags_array(self.scale) @ sparse.hstack(columns))
+        found = short(sparse.csr_array(sparse.hstack(columns)))
+        found.data *= np.repeat(self.scale, np.diff(found.indptr))
         found.sort_indices()
         return found
 

@@ -10,10 +10,10 @@ from scipy import sparse
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.properties import cached_property
 from audiosim.stats.multivariate import Sparse
+from audiosim.stats.sparse_rows import short, written_out
 
 AT_ONCE = 4_096  # rows that are written out at a time
 FEW = 4  # times smaller than the rows is what makes them up, where that is kept in their place
-CELLS = 200_000  # covariances of the effects of some rows that are at hand at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,13 +83,7 @@ class Loadings(Sequence[Array]):
         return self._before(block) if changed is None else changed
 
     def _before(self, block: int) -> Array:
-        rows = self.blocks[block]
-        starts, counts = self.rows.indptr[rows], self._counts[rows]
-        line = np.repeat(np.arange(len(rows)), counts)
-        cell = np.arange(len(line)) + np.repeat(starts - np.cumsum(counts) + counts, counts)
-        found = np.zeros((len(rows), self.rows.shape[1]))
-        found[line, self.rows.indices[cell]] = self.rows.data[cell]
-        return found
+        return written_out(self.rows, self.blocks[block])
 
     @cached_property
     def _counts(self) -> Integers:
@@ -190,12 +184,10 @@ class Loadings(Sequence[Array]):
         found = np.zeros(self.rows.shape[0])
         for count in np.unique(self._counts).tolist():
             places = np.flatnonzero(self._counts == count)
-            for start in range(0, len(places), max(1, CELLS // max(1, count**2))):
-                some = places[start : start + max(1, CELLS // max(1, count**2))]
-                cell = self.rows.indptr[some][:, None] + np.arange(count)
-                effect, data = self.rows.indices[cell], self.rows.data[cell]
-                between = covariance[effect[:, :, None], effect[:, None, :]]
-                found[some] = np.vecdot(np.matvec(between, data), data)
+            for start in range(0, len(places), AT_ONCE):
+                some = places[start : start + AT_ONCE]
+                cell = self.rows.indptr[some] + np.arange(count)[:, None]
+                found[some] = _squared(self.rows.indices[cell].astype(np.int64), self.rows.data[cell], covariance)
         for block in self.changed:
             own = self[block]
             found[self.blocks[block]] = np.vecdot(own @ covariance, own)
@@ -209,7 +201,23 @@ class Loadings(Sequence[Array]):
 
     def beside(self, more: Array) -> "Loadings":
         """The same with loadings (n, q) on more effects."""
-        rows = sparse.csr_array(sparse.hstack([self.rows, sparse.csr_array(more)]))
+        rows = short(sparse.csr_array(sparse.hstack([self.rows, short(sparse.csr_array(more))])))
         rows.sort_indices()
         changed = {block: np.hstack([self[block], more[self.blocks[block]]]) for block in self.changed}
         return Loadings(rows, self.blocks, changed)
+
+
+def _squared(effect: Integers, data: Array, covariance: Array) -> Array:
+    """(r,) z' V z of rows that have as many loadings each.
+
+    effect  (k, r) of which effects
+    data    (k, r) loadings
+    """
+    effects, flat = len(covariance), covariance.ravel()
+    found = np.zeros(effect.shape[1])
+    for place in range(len(effect)):
+        between = flat.take(effect[place] * effects + effect[place:])
+        between *= data[place:]
+        between[1:] *= 2  # of two effects both have their part
+        found += data[place] * between.sum(axis=0)
+    return found
