@@ -123,9 +123,7 @@ class BlockNormal:
         count, kept = weights.shape[0], self._parts(weights)
         covariance, loadings = np.zeros((count, count)), self._weighted(weights)
         split = by_block(weights, self.blocks) if kept is None else kept.split
-        for block, (sums, some) in enumerate(split):
-            if not len(sums):
-                continue
+        for block, (sums, some) in ((number, part) for number, part in enumerate(split) if len(part[0])):
             product = kept_product(None if kept is None else kept.products, block, self.within[block], some)
             # All sums have a share in many a block; adding without an index is then several times faster.
             if len(sums) == count:
