@@ -234,7 +234,8 @@ class LeasedOut(Wire):
     """A pair that is with an assessor until a time; addresses of what can be heard of it, null where there is nothing.
 
     `second` where somebody else has judged it and this is a second opinion; `again` where the assessor judged it before
-    and is to judge it once more, which replaces nothing.
+    and is to judge it once more, which replaces nothing. `why` a second opinion is asked for: `tells more` than a pair
+    that nobody judged, or to learn the `noise` of people; empty where it was drawn.
     """
 
     query: str
@@ -242,6 +243,7 @@ class LeasedOut(Wire):
     until: str
     second: bool
     again: bool
+    why: str
     query_sound: str | None
     query_peaks: str | None
     document_sound: str | None
@@ -262,6 +264,7 @@ def leased(served: ServedCollection, lease: Lease) -> LeasedOut:
         *lease.pair,
         until=write_time(lease.until),
         again=lease.again,
+        why=lease.why,
         second=bool(served.campaign.assessors_of(lease.pair) - {lease.assessor}),
         **addresses_of(served, lease.pair),
     )

@@ -90,14 +90,19 @@ def reopened(ledger: Ledger, undo: Event, now: datetime, lease_s: float) -> list
     return [_lease(kind, undone.pair, undo.assessor, now, lease_s)] if free else []
 
 
-def lease_of(ledger: Ledger, pair: Pair, assessor: str, now: datetime, lease_s: float) -> Event:
-    """The lease by which somebody is handed a pair, once more where they have judged it."""
-    return _lease("again" if assessor in ledger.assessors(pair) else "lease", pair, assessor, now, lease_s)
+def lease_of(ledger: Ledger, pair: Pair, assessor: str, now: datetime, lease_s: float, why: str = "") -> Event:
+    """The lease by which somebody is handed a pair, once more where they have judged it.
+
+    why  of a second opinion; as before where they have the pair already
+    """
+    held = ledger.lease(pair, now)
+    why = why or (held.why if held is not None and held.assessor == assessor else "")
+    return _lease("again" if assessor in ledger.assessors(pair) else "lease", pair, assessor, now, lease_s, why)
 
 
-def _lease(kind: str, pair: Pair, assessor: str, now: datetime, lease_s: float) -> Event:
-    until = now + timedelta(seconds=lease_s)
-    return Event(kind, write_time(now), assessor, *pair, until=write_time(until))
+def _lease(kind: str, pair: Pair, assessor: str, now: datetime, lease_s: float, why: str = "") -> Event:
+    until, details = now + timedelta(seconds=lease_s), {"why": why} if why else {}
+    return Event(kind, write_time(now), assessor, *pair, details=details, until=write_time(until))
 
 
 def check_aside(event: Event, ledger: Ledger) -> None:

@@ -12,7 +12,7 @@ from audiosim.campaign.ledger import Change, Lease, Ledger
 from audiosim.campaign.lessons import Lessons, begin_count
 from audiosim.campaign.log import Log, Turn
 from audiosim.campaign.pace import Pace, pace
-from audiosim.campaign.queue import Queue
+from audiosim.campaign.queue import Offer, Queue
 from audiosim.campaign.settings import CampaignSettings
 from audiosim.campaign.state import CampaignState, Progress, Reach
 from audiosim.campaign.store import MemoryStore, Store
@@ -142,18 +142,21 @@ class Campaign:
         if not assessor:
             self.sync()
             with self._log.state:
-                return self._choose(count, assessor, by_query)
+                return [offer.pair for offer in self._choose(count, assessor, by_query)]
         with self._log.turn() as turn:
             while turn.goes_on():
                 chosen, now = self._choose(count, assessor, by_query), self._clock()
                 turn.write(
                     self._admitted(
-                        [lease_of(self._ledger, pair, assessor, now, self._settings.lease_s) for pair in chosen]
+                        [
+                            lease_of(self._ledger, pair, assessor, now, self._settings.lease_s, why)
+                            for pair, why in chosen
+                        ]
                     )
                 )
         return [record.event.pair for record in self._written(turn)]
 
-    def _choose(self, count: int, assessor: str, by_query: bool) -> list[Pair]:
+    def _choose(self, count: int, assessor: str, by_query: bool) -> list[Offer]:
         check_open(self._ledger)
         return self._queue.choose(self._ledger, self.selection, self._clock(), count, assessor, by_query)
 

@@ -42,12 +42,14 @@ class Lease(NamedTuple):
     """A pair that is one assessor's until a time.
 
     again  whether they judged it before, and are to judge it once more
+    why    reason for asking a second opinion; empty where nothing is said
     """
 
     pair: Pair
     assessor: str
     until: datetime
     again: bool = False
+    why: str = ""
 
 
 def grades_after(before: Mapping[Pair, float], changes: Iterable[Change]) -> dict[Pair, float]:
@@ -187,7 +189,8 @@ class Ledger:
         if before is not None and before.assessor != event.assessor:
             del self._leases[event.pair]  # so that it is the last of the new holder's
         self._handed.setdefault((event.pair, event.assessor), parse_time(event.time).timestamp())
-        self._leases[event.pair] = Lease(event.pair, event.assessor, parse_time(event.until), event.kind == "again")
+        until, why = parse_time(event.until), str(event.details.get("why") or "")
+        self._leases[event.pair] = Lease(event.pair, event.assessor, until, event.kind == "again", why)
 
     def _settle(self, pair: Pair, assessor: str) -> Change | None:
         """Make the answer that holds now the one that is known."""

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Container, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,16 @@ from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.properties import cached_property
 from audiosim.selection import Selection
+from audiosim.selection.opinion_values import OF_NOISE, OpinionValues
+
+NOISE_SHARE = 0.25  # of somebody's answers, that second opinions may be which are to learn the noise
+
+
+class Offer(NamedTuple):
+    """A pair that an assessor is offered; why, where it is for a second opinion on its worth."""
+
+    pair: Pair
+    why: str = ""
 
 
 class Queue:
@@ -49,7 +60,7 @@ class Queue:
 
     def choose(
         self, ledger: Ledger, selection: Selection, now: datetime, count: int, assessor: str, by_query: bool
-    ) -> list[Pair]:
+    ) -> list[Offer]:
         """The pairs to offer, as `Campaign.ask` says."""
         if count < 1:
             raise InputError(f"the number of pairs to ask for must be at least 1, got {count}")
@@ -62,6 +73,10 @@ class Queue:
         pairs = list(islice(first, count))
         if len(pairs) < count:
             pairs += self._checks.offered(ledger, assessor, {*held, *out, *pairs}, count - len(pairs))
+        why: dict[Pair, str] = {}
+        if len(pairs) < count and assessor and self._settings.second_opinions:
+            why = self._opinion(ledger, selection, assessor, {*held, *out, *pairs})
+            pairs += why
         if len(pairs) < count:
             allowed = np.ones(len(self._pool.pairs), dtype=np.bool_)
             taken = (*held, *out, *ledger.judged)  # of the judged ones it may not know the last yet
@@ -74,7 +89,26 @@ class Queue:
                 allowed[[self._pool.positions[pair] for pair in pairs if pair in self._pool.positions]] = False
             if len(pairs) < count:
                 pairs += selection.ask(count - len(pairs), allowed, by_query)
-        return pairs
+        return [Offer(pair, why.get(pair, "")) for pair in pairs]
+
+    def _opinion(self, ledger: Ledger, selection: Selection, assessor: str, out: Container[Pair]) -> dict[Pair, str]:
+        """The pair to ask somebody's second opinion of, and why: one at most, and by the noise one answer in four."""
+        values = OpinionValues.of(selection, assessor)
+        if values is None:
+            return {}
+        shared, free = (np.zeros(len(self._pool.pairs), dtype=np.bool_) for _ in range(2))
+        for pair, place in self._pool.positions.items():
+            by = ledger.assessors(pair)
+            free[place] = not by and pair not in out
+            shared[place] = bool(by) and assessor not in by and pair not in out
+        found = values.second_opinion(shared, free)
+        if found is None:
+            return {}
+        place, why = found
+        answered = [ledger.record(number).event.pair for number in ledger.counting(assessor)]
+        seconds = sum(len(ledger.assessors(pair)) > 1 for pair in answered)
+        often = why == OF_NOISE and seconds >= NOISE_SHARE * (len(answered) + 1)
+        return {} if often else {self._pool.pairs[place]: why}
 
     @cached_property
     def _queries(self) -> dict[str, int]:

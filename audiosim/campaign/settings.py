@@ -34,6 +34,8 @@ class CampaignSettings:
     distribution  of a difference between systems: "t", or "normal" as in the paper of 2013
     about         which queries the ranking is about
     whole_queries whether a query that somebody has begun is left to them, while they are here and others have more
+    second_opinions  whether pairs that others judged are handed out where that tells more than a pair which nobody has
+                  judged, and until the noise of people is known to a quarter; see `OpinionValues`
     repeats       share of what each assessor answers that is a pair which they judged before, in [0, 0.5]
     known         share that is a pair whose grade is known, likewise
     known_grades  grades of these pairs, on the collection's scale
@@ -52,6 +54,7 @@ class CampaignSettings:
     distribution: DifferenceDistribution = "t"
     about: About = THESE
     whole_queries: bool = True
+    second_opinions: bool = False
     repeats: float = 0.0
     known: float = 0.0
     known_grades: Mapping[Pair, float] = field(default_factory=dict)

@@ -207,6 +207,15 @@ Lease = Annotated[
     float, _option("LEASE", "Seconds that a pair stays reserved for its assessor.", metavar="SECONDS", min=1)
 ]
 Twice = Annotated[float, _option("TWICE", "Share of the pairs that a second assessor also judges.", min=0, max=1)]
+SecondOpinions = Annotated[
+    bool,
+    typer.Option(
+        "--second-opinions",
+        help="Hand out pairs that others judged where another opinion tells more than a pair that nobody has judged, "
+        "and until the noise of people is known to a quarter.",
+        envvar="AUDIOSIM_SECOND_OPINIONS",
+    ),
+]
 Repeats = Annotated[
     float,
     _option(

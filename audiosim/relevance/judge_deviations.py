@@ -150,4 +150,4 @@ def panel_model(
             noise = judge_noise(rows, learned.standard_deviations, panel, off).times
     with_doubt = {name: float(size * np.exp(left[name] ** 2)) for name, size in found.items()}
     used = with_doubt if held.away else {**found, **{name: with_doubt[name] for name in DOUBTED}}
-    return PanelModel(layout, layout.fixed, held.covariance, parts, held.mean, used, noise, likeliest=found)
+    return PanelModel(layout, layout.fixed, held.covariance, parts, held.mean, used, noise, found, left[REST])

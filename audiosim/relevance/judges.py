@@ -166,6 +166,7 @@ class PanelModel:
             JUDGE_QUERY and `rest`, the noise
     noise   (p,) standard deviation of the noise of the first people, over the common one, that of all others
     likeliest  the deviations before their own uncertainty made them larger
+    noise_error  relative standard error of the noise
     """
 
     layout: Layout
@@ -176,6 +177,7 @@ class PanelModel:
     deviations: Mapping[str, float]
     noise: Array | None = None
     likeliest: Mapping[str, float] = field(default_factory=dict)
+    noise_error: float = math.inf
 
     @cached_property
     def gains(self) -> BlockNormal:

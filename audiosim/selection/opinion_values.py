@@ -1,0 +1,82 @@
+"""Value of one person's judgment of each pair, judged by others already or not: what a second opinion would tell.
+
+    w_d = 1 / (Var[g_d] + v_d)  sum over pairs of systems (a, b) of  f(z_ab)^2 / V_ab (C_ad - C_bd)^2
+
+as `DoubtAboutDifferences` has it, about listeners at large, with the variance v_d of what the person adds to the pair's
+gain g_d: in the words of `relevance.judges`
+
+    v_d = severity^2 share + taste^2 sum_k M_dk^2 share + s_d^2 (query^2 + noise^2),   share = v / (v + n severity^2)
+
+of n judgments that they made: what they said before tells how severe they are. What their judgment of the same query
+already told of how they hear it is left out, so that v_d is rather too large than too small.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from audiosim.arrays import Array, Booleans
+from audiosim.expected.estimation import rank
+from audiosim.relevance.judges import JUDGE_QUERY, PAIR, SEVERITY, TASTE, Panel, PanelModel
+from audiosim.selection.rules import DoubtAboutDifferences
+from audiosim.selection.selection import Selection
+from audiosim.stats.layout import REST
+
+NOISE_KNOWN = 0.25  # relative standard error of the noise, below which second opinions are no longer asked for by it
+TELLS_MORE, OF_NOISE = "tells more", "noise"
+
+
+@dataclass(frozen=True, eq=False)
+class OpinionValues:
+    """Values of one person's judgments.
+
+    weights      (n,) of a judgment of each pair; of those that they judged themselves too, which is to be left out
+    noise_error  relative standard error of the noise of people here
+    """
+
+    weights: Array
+    noise_error: float
+
+    @classmethod
+    def of(cls, selection: Selection, name: str) -> "OpinionValues | None":
+        """Those in a selection; None where its model does not tell people from each other, or nobody judged yet."""
+        belief = selection.stated_belief
+        if belief.people is None or not len(belief.people.panel.place):
+            return None
+        panel, model = belief.people.panel, belief.people.model
+        belief = belief.about("listeners")
+        expected = selection.expected
+        ranking = rank(expected, selection.estimator.name, expected.scores(belief), selection.judged)
+        gains = expected.gains(belief)
+        across = gains.across(expected.slopes(belief))
+        added = added_variance(model, panel, name)
+        weights = DoubtAboutDifferences(expected).of(across, np.asarray(gains.variance + added), ranking)
+        return cls(weights, model.noise_error)
+
+    def second_opinion(self, shared: Booleans, fresh: Booleans) -> tuple[int, str] | None:
+        """The pair that others judged which is most worth another opinion, and why; None where no opinion is worth it.
+
+        shared  (n,) pairs that others judged and this person did not
+        fresh   (n,) pairs that nobody judged, which they could be asked for
+        """
+        places = np.flatnonzero(shared)
+        if not len(places):
+            return None
+        best = int(places[np.argmax(self.weights[places])])
+        most = float(self.weights[fresh].max(initial=0.0))
+        if self.weights[best] > most:
+            return best, TELLS_MORE
+        return (best, OF_NOISE) if self.noise_error > NOISE_KNOWN else None
+
+
+def added_variance(model: PanelModel, panel: Panel, name: str) -> Array:
+    """(n,) variance of what one person adds to the gain of each pair."""
+    of = {key: model.deviations[key] ** 2 for key in (SEVERITY, TASTE, JUDGE_QUERY, REST)}
+    code = panel.judges.index(name) if name in panel.judges else -1
+    known = 0 if model.noise is None else len(model.noise)
+    times = 1.0 if model.noise is None or not 0 <= code < known else float(model.noise[code])
+    scale = np.asarray(model.layout.scale) ** 2
+    own = scale * (of[JUDGE_QUERY] + of[REST] * times**2)
+    typical = float(own.mean()) + float(scale.mean()) * model.deviations[PAIR] ** 2
+    share = typical / (typical + of[SEVERITY] * (int(panel.counts[code]) if code >= 0 else 0))
+    return np.asarray(share * (of[SEVERITY] + of[TASTE] * (model.parts**2).sum(axis=1)) + own)

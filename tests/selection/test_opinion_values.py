@@ -1,0 +1,119 @@
+"""Value of a second opinion: against the fall of the doubts, written out."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from audiosim.campaign import Campaign, CampaignSettings
+from audiosim.corpus.model import Judgment
+from audiosim.corpus.pool import build_pool
+from audiosim.expected.about import About
+from audiosim.measures.measure import parse_measure
+from audiosim.relevance.estimators import JOINT, estimator_of
+from audiosim.selection import Selection
+from audiosim.selection.opinion_values import NOISE_KNOWN, OF_NOISE, TELLS_MORE, OpinionValues, added_variance
+from audiosim.simulation import Design, synthetic_collection
+
+CG = parse_measure("CG@4")
+
+
+@pytest.fixture(scope="module")
+def pool():
+    design = Design(systems=4, teams=2, queries=6, cutoff=4, candidates=12)
+    return build_pool(synthetic_collection(np.random.default_rng(2), design), 4)
+
+
+@pytest.fixture(scope="module")
+def selection(pool):
+    """Ann and bob judge half of the pool, some of it both."""
+    rng = np.random.default_rng(3)
+    said = []
+    for place in rng.permutation(len(pool.pairs))[: len(pool.pairs) // 2].tolist():
+        names = ("ann", "bob") if place % 3 == 0 else (("ann", "bob")[place % 2],)
+        said += [Judgment(*pool.pairs[place], float(rng.choice(pool.scale.levels)), name) for name in names]
+    return Selection.start(pool, CG, estimator_of(pool, JOINT), said, learns=False)
+
+
+def test_values_are_the_doubts_weighted_by_what_a_noisy_judgment_moves(selection, pool):
+    found = OpinionValues.of(selection, "ann")
+    belief = selection.stated_belief
+    gains = belief.people.posterior("listeners")
+    n, weights = len(pool.pairs), selection.expected.weights.toarray()
+    covariance = gains.among(np.arange(n))
+    scores, across = weights @ covariance @ weights.T, weights @ covariance
+    mean = weights @ gains.mean
+    added = added_variance(belief.people.model, belief.people.panel, "ann")
+    expected = np.zeros(n)
+    for a in range(len(pool.systems)):
+        for b in range(a):
+            variance = scores[a, a] + scores[b, b] - 2 * scores[a, b]
+            density = stats.norm.pdf((mean[a] - mean[b]) / np.sqrt(variance))
+            expected += density**2 / variance * (across[a] - across[b]) ** 2 / (np.diagonal(covariance) + added)
+    np.testing.assert_allclose(found.weights, expected, rtol=1e-6)
+
+
+def test_a_new_persons_severity_is_unknown_and_a_careless_persons_judgment_is_worth_less(selection):
+    people = selection.stated_belief.people
+    model = replace(people.model, noise=np.array([1.0, 3.0]))
+    own = {name: added_variance(model, people.panel, name) for name in ("ann", "bob", "new")}
+    deviations, scale = model.deviations, model.layout.scale**2
+    taste = deviations["judge_system"] ** 2 * (model.parts**2).sum(axis=1)
+    usual = scale * (deviations["judge_query"] ** 2 + deviations["rest"] ** 2)
+    np.testing.assert_allclose(own["new"], usual + deviations["judge"] ** 2 + taste)
+    assert np.all(own["ann"] < own["new"])
+    assert np.all(own["ann"] > usual)
+    assert np.all(own["bob"] > own["ann"])
+
+
+def test_a_second_opinion_is_asked_for_where_it_tells_more_or_until_the_noise_is_known():
+    places = np.arange(4)
+    shared, fresh = places < 2, places >= 2
+    telling = OpinionValues(np.array([1.0, 5.0, 3.0, 2.0]), 0.1)
+    assert telling.second_opinion(shared, fresh) == (1, TELLS_MORE)
+    known = OpinionValues(np.array([1.0, 2.5, 3.0, 2.0]), NOISE_KNOWN)
+    assert known.second_opinion(shared, fresh) is None
+    unknown = replace(known, noise_error=NOISE_KNOWN + 0.01)
+    assert unknown.second_opinion(shared, fresh) == (1, OF_NOISE)
+    assert unknown.second_opinion(np.zeros(4, dtype=bool), fresh) is None
+
+
+def test_opinions_of_a_model_that_knows_nobody_have_no_value(pool):
+    plain = Selection.start(pool, CG, estimator_of(pool, "mout"), [Judgment(*pool.pairs[0], 0.0, "ann")])
+    assert OpinionValues.of(plain, "ann") is None
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_campaign_asks_for_a_second_opinion_and_the_log_says_why(wanted):
+    design = Design(systems=4, teams=2, queries=6, cutoff=4, candidates=12)
+    collection = synthetic_collection(np.random.default_rng(2), design)
+    campaign = Campaign(replace(collection, judgments=()), None, CG, settings=CampaignSettings(second_opinions=wanted))
+    rng = np.random.default_rng(4)
+    for number in range(16):
+        name = ("ann", "bob")[number % 2]
+        for pair in campaign.ask(1, name):
+            campaign.tell(Judgment(*pair, float(rng.choice(collection.scale.levels)), name))
+    shared = [pair for pair in {one.pair for one in campaign.judgments()} if len(campaign.assessors_of(pair)) == 2]
+    said = {event.pair: event.details["why"] for _, event, _ in campaign.log() if "why" in event.details}
+    assert bool(shared) == wanted
+    assert set(said) == set(shared)
+    assert set(said.values()) <= {OF_NOISE, TELLS_MORE}
+    # By the noise at most one answer in four of each person is one.
+    assert sum(why == OF_NOISE for why in said.values()) <= 4
+
+
+def test_listeners_at_large_are_surer_by_a_second_opinion_of_the_value_that_is_highest(selection, pool):
+    """Of two pairs that ann judged, bob's opinion of the one of the higher value narrows the differences more."""
+    values = OpinionValues.of(selection, "bob")
+    panel = selection.panel
+    ann, bob = (set(panel.place[panel.judge == panel.judges.index(name)].tolist()) for name in ("ann", "bob"))
+    places = sorted(ann - bob, key=lambda place: values.weights[place])
+    left = []
+    for place in (places[0], places[-1]):
+        grade = float(selection.stated_belief.gains.mean[place]) * pool.scale.maximum
+        near = min(pool.scale.levels, key=lambda level: abs(level - grade))
+        after = selection.tell(Judgment(*pool.pairs[place], near, "bob"))
+        ranking = after.stated(About("these", "listeners"))
+        left.append(float(ranking.differences[1].sum()))
+    assert left[1] < left[0]
