@@ -3,7 +3,8 @@
 The arguments have the names and places of the commands' own; what was made is also returned.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
@@ -17,7 +18,7 @@ from audiosim.corpus.lines import write_text
 from audiosim.corpus.model import Run
 from audiosim.corpus.runs import run_lines, write_run
 from audiosim.corpus.sound_vectors import GAUSSIANS
-from audiosim.errors import InputError
+from audiosim.errors import InputError, SoundError
 from audiosim.plugins import find_embedding, installed_frames, known_embeddings, other_decoders
 from audiosim.report.screen import progress
 from audiosim.showing import frame_of, notebook_html
@@ -336,7 +337,11 @@ def init(
 
 
 def sound_map(
-    collection: object, output: str | Path | None = None, by: "MapBy" = "pca", descriptions: Sequence[str] | None = None
+    collection: object,
+    output: str | Path | None = None,
+    by: "MapBy" = "pca",
+    descriptions: Sequence[str] | None = None,
+    pictures: bool = False,
 ) -> "SoundMap":
     """Draw a map of recordings, on which what sounds alike lies together, as a page where they can be heard.
 
@@ -344,6 +349,7 @@ def sound_map(
     output        file of the page, which ends in .html; None: none is written
     by            "pca" or "umap"; see `audiosim.audio.sound_map.map_coordinates`
     descriptions  that count: "gaussians" or "levelled", names of vectors; None: Gaussians and vectors
+    pictures      of the queries' recordings, their mel spectrograms, are in the page too
     """
     from audiosim.audio.index_store import HEAD
     from audiosim.audio.searched import Searched
@@ -361,6 +367,22 @@ def sound_map(
         from audiosim.report.map_page import map_page
 
         paths = {one.identifier: one.path for one in searched.shards[0].recordings}
-        page = map_page(Path(str(folder)).stem if read is None else read.name, found, paths, Path(output).parent, read)
+        name, drawn = Path(str(folder)).stem if read is None else read.name, {}
+        if pictures:
+            with progress("drawing") as show:
+                drawn = _pictures({one: paths[one] for one in found.queries.values()}, show)
+        page = map_page(name, found, paths, Path(output).parent, read, pictures=drawn)
         write_text(Path(output), [page])
+    return found
+
+
+def _pictures(paths: Mapping[str, str], show: Callable[[int, int], object]) -> dict[str, bytes]:
+    """Pictures of recordings; those whose file is gone or cannot be read have none."""
+    from audiosim.audio.picture import picture_of
+
+    found: dict[str, bytes] = {}
+    for done, (name, path) in enumerate(paths.items(), start=1):
+        with suppress(SoundError):
+            found[name] = picture_of(path)
+        show(done, len(paths))
     return found

@@ -1,5 +1,6 @@
 """A recording as a picture."""
 
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 RANGE_DB = 80.0  # below the loudest that is told apart, as in the descriptions
+
+
+def picture_of(path: str | Path) -> bytes:
+    """JPEG file of a recording's picture, small enough for a page that has many."""
+    need("plots,sound", "a picture of a recording")
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.8, 2.2), dpi=80, layout="constrained")
+    axes = plot_recording(path, figure.subplots())
+    axes.set_title("")
+    file = BytesIO()
+    figure.savefig(file, format="jpg", pil_kwargs={"quality": 70})
+    return file.getvalue()
 
 
 def plot_recording(path: str | Path, axes: "Axes | None" = None) -> "Axes":

@@ -285,6 +285,9 @@ def map_sounds(
     by: Annotated[
         MapName, typer.Option(help="pca: principal components; umap: neighbourhoods, which needs audiosim\\[maps].")
     ] = MapName.pca,
+    pictures: Annotated[
+        bool, typer.Option("--pictures", help="Also draw the queries' recordings: mel spectrograms, by librosa.")
+    ] = False,
     form: As = Format.table,
 ) -> None:
     """Draw a map of the recordings as a page: what sounds alike lies together, and a click plays it.
@@ -296,7 +299,7 @@ def map_sounds(
     """
     from audiosim.sound_functions import sound_map
 
-    found = sound_map(collection, output, by.value)
+    found = sound_map(collection, output, by.value, pictures=pictures)
     rows = found.rows()
     print_result(form, rows, rows, lambda: Text(f"{len(rows):,} recordings in {output}"))
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+from base64 import b64encode
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ def map_page(
     folder: Path,
     collection: Collection | None = None,
     origin: Origin | None = None,
+    pictures: Mapping[str, bytes] | None = None,
 ) -> str:
     """The page of a map; clips are played from where they lie.
 
@@ -30,14 +32,16 @@ def map_page(
     paths       recording -> its file or URL
     folder      that the page will be in: files are named from there
     collection  whose systems and judgments are shown; None: none are
+    pictures    recording -> JPEG file, shown where the recording is chosen
     """
-    groups = found.shown_groups
+    groups, drawn = found.shown_groups, pictures or {}
     colours = sorted(set(groups), key=lambda group: (group == "other", group))
     low, high = found.coordinates.min(axis=0), found.coordinates.max(axis=0)
     scaled = MARGIN + (SIDE - 2 * MARGIN) * (found.coordinates - low) / (high - low).clip(1e-9)
     points = [
         {"name": one, "x": round(float(x), 1), "y": round(SIDE - float(y), 1), "group": colours.index(group)}
         | {"sound": sound_address(paths.get(one, ""), folder)}
+        | ({"picture": b64encode(drawn[one]).decode()} if one in drawn else {})
         for one, (x, y), group in zip(found.names, scaled, groups, strict=True)
     ]
     data = {"points": points, "queries": _asked(found, collection)}

@@ -2,6 +2,7 @@
 
 import json
 import re
+from base64 import b64decode
 from dataclasses import replace
 from pathlib import Path
 
@@ -113,11 +114,15 @@ def test_the_page_knows_the_sound_of_each_point_and_what_is_judged(tmp_path, run
     copytree(DEMO, tmp_path / "demo")
     assert run("extract", tmp_path / "demo/documents.tsv", "-o", tmp_path / "demo/sounds.index")[0] == 0
     collection = Collection.load(tmp_path / "demo", judgments=tmp_path / "demo/truth.qrels")
-    found = audiosim.sound_map(collection, tmp_path / "map.html")
+    found = audiosim.sound_map(collection, tmp_path / "map.html", pictures=True)
     page = (tmp_path / "map.html").read_text()
     data = json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>', page, re.DOTALL)[1])
     assert [point["name"] for point in data["points"]] == list(found.names)
     assert all((tmp_path / point["sound"]).is_file() for point in data["points"])
+    drawn = {point["name"]: b64decode(point["picture"]) for point in data["points"] if "picture" in point}
+    assert drawn.keys() == set(collection.query_documents.values())
+    assert all(content.startswith(b"\xff\xd8\xff") for content in drawn.values())
+    assert len(set(drawn.values())) == len(drawn), "each its own"
     grades = collection.grades()
     for asked in data["queries"]:
         assert found.names[asked["at"]] == collection.query_documents[asked["name"]]
