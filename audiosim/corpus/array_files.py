@@ -1,6 +1,6 @@
-"""Arrays in files of NumPy and columns in files of Parquet: no more than is asked for, and no more than memory holds.
+"""Reading of NumPy array files and Parquet columns: only what is requested, and never more than memory holds.
 
-A few kilobytes may unpack to gigabytes, and a header may promise any shape: both are looked at before anything is read.
+A few kilobytes can unpack to gigabytes, and a header can promise any shape, so both are checked before reading.
 """
 
 import math
@@ -15,22 +15,22 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.errors import InputError
 
-UNPACKED = 2**28  # bytes that a packed file of arrays may hold in any case
-EXPANSION = 20  # times as large as its file it may be else; embeddings hardly shrink at all
+UNPACKED = 2**28  # bytes that a packed file of arrays may always unpack to
+EXPANSION = 20  # times its own size is the limit for larger files; embeddings hardly compress
 NUMBER = 8  # bytes
-MOST_WORDS = 300  # characters of another library's complaint
+MOST_WORDS = 300  # characters quoted from another library's error message
 INDEX = "__index_level_"  # columns that pandas writes beside those of a frame
 
 
 def check_regular(path: Path) -> None:
-    """An InputError where a path is something else than a file: a pipe would be waited for, a device has no end."""
+    """Raise an InputError unless the path is a regular file: a pipe would block, and a device never ends."""
     if not path.is_file():
         what = "a folder" if path.is_dir() else "a link to nothing" if not path.exists() else "a pipe or a device"
         raise InputError(f"{path}: is {what}, expected a file")
 
 
 def most_bytes(path: Path) -> int:
-    """Bytes that a file of arrays may unpack to."""
+    """Largest number of bytes that a file of arrays may unpack to."""
     return max(UNPACKED, EXPANSION * path.stat().st_size)
 
 
@@ -39,12 +39,12 @@ def read_npy(path: Path) -> Array:
     try:
         with path.open("rb") as file:
             return _array(file, path.stat().st_size)
-    except Exception as error:  # a header is a Python expression, and anything is raised where it is broken
+    except Exception as error:  # the header is a Python expression: a broken one can raise anything
         raise _broken(path, error) from None
 
 
 def read_npz(path: Path, wanted: Names[str]) -> tuple[dict[str, Array], list[str]]:
-    """The arrays of an npz file that are wanted, by name, and the names of all that it has."""
+    """The requested arrays of an npz file, by name, and the names of all its arrays."""
     try:
         with ZipFile(path) as archive:
             entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
@@ -55,7 +55,7 @@ def read_npz(path: Path, wanted: Names[str]) -> tuple[dict[str, Array], list[str
                 with archive.open(entry) as file:
                     found[name] = _array(cast("BinaryIO", file), entry.file_size)
             return found, sorted(entries)
-    except Exception as error:  # a header is a Python expression, and anything is raised where it is broken
+    except Exception as error:  # the header is a Python expression: a broken one can raise anything
         raise _broken(path, error) from None
 
 
@@ -65,7 +65,7 @@ def _check_unpacked(path: Path, unpacked: int) -> None:
 
 
 def _array(file: BinaryIO, size: int) -> Array:
-    """The array of an open npy file of so many bytes, which its header must agree with."""
+    """The array of an open npy file; its header must agree with the size in bytes."""
     version = np.lib.format.read_magic(file)
     if version not in ((1, 0), (2, 0)):
         raise InputError(f"it is of version {version[0]}.{version[1]}, expected 1.0 or 2.0")
@@ -90,7 +90,7 @@ def _broken(path: Path, error: Exception) -> InputError:
 def read_parquet(path: Path, keys: Iterable[Sequence[str]]) -> dict[str, Sequence[Any]]:
     """The columns of a Parquet file by name: keys as lists, None where empty; others as arrays.
 
-    keys  columns that name what the rows are about: the first of these combinations that is there
+    keys  combinations of key columns, in order of preference: the first one present is used
     """
     try:
         from pyarrow import parquet
@@ -108,7 +108,7 @@ def read_parquet(path: Path, keys: Iterable[Sequence[str]]) -> dict[str, Sequenc
         return {name: _values(table.column(name), name in known) for name in columns}
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    except Exception as error:  # of several libraries, with errors of their own
+    except Exception as error:  # several libraries take part, each with its own error types
         raise InputError(f"{path}: cannot be read as Parquet: {' '.join(str(error).split())[:MOST_WORDS]}") from None
 
 
@@ -123,7 +123,7 @@ def _values(column: Any, is_key: bool) -> Sequence[Any]:
         return found
     keys: list[Any] = []
     for chunk in column.chunks:
-        # A text that comes again and again is kept once.
+        # Keep repeated text once.
         names = chunk.dictionary.to_pylist() if hasattr(chunk, "dictionary") else None
         places = (chunk.indices if names is not None else chunk).to_pylist()
         keys += places if names is None else [None if place is None else names[place] for place in places]
@@ -131,7 +131,7 @@ def _values(column: Any, is_key: bool) -> Sequence[Any]:
 
 
 def _check_columns(columns: Iterable[Any], keys: Sequence[str]) -> list[str]:
-    """The keys that are texts; an InputError where another column is not of numbers, nor a vector."""
+    """The key columns; an InputError where a key is not text, or another column is neither numbers nor vectors."""
     from pyarrow import types
 
     texts = []

@@ -1,13 +1,13 @@
-"""Arrivals at a collection while it was served: runs, recordings and their metadata, in its folder `arrivals/`.
+"""Additions made to a collection while it was served: runs, recordings and metadata, in its folder `arrivals/`.
 
-    arrivals/runs/NAME.trec    the run of a system, new or in place of the one that the collection has
-    arrivals/systems.tsv       teams of such systems
-    arrivals/judges/NAME.tsv   grades of a machine, new or in place of those that the collection has
-    arrivals/documents.tsv     what is known of recordings that came, or of others beside the collection's own
+    arrivals/runs/NAME.trec    run of a system; replaces the collection's run of that system
+    arrivals/systems.tsv       teams of these systems
+    arrivals/judges/NAME.tsv   grades of a machine; replace the collection's grades of that machine
+    arrivals/documents.tsv     metadata of added recordings, or more metadata of others
     arrivals/sounds/           their sound files
     arrivals/sounds.index      their descriptions
 
-The files that the collection came with stay as they are; whoever deletes a file here takes back what it says.
+The collection's own files are never changed; deleting a file here withdraws its contents.
 """
 
 import hashlib
@@ -27,14 +27,14 @@ from audiosim.errors import InputError
 ARRIVALS = "arrivals"
 RUNS, SYSTEMS, DOCUMENTS, SOUND_FILES = "runs", "systems.tsv", "documents.tsv", "sounds"
 OWN = ("artist", "genre", "path")
-LONGEST_FILE = 200  # bytes of a file's name, of the 255 that there may be
+LONGEST_FILE = 200  # bytes of a file name; file systems allow 255
 
 Stamp = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Runs, documents, teams and grades of machines that came to a collection.
+    """Runs, documents, teams and machines' grades added to a collection.
 
     runs       one per system
     documents  by identifier
@@ -49,7 +49,7 @@ class Arrivals:
 
     @classmethod
     def of(cls, folder: str | Path) -> "Arrivals":
-        """The arrivals in a collection's folder; none where nothing came."""
+        """The additions in a collection's folder; empty if there are none."""
         place = Path(folder) / ARRIVALS
         documents, systems = place / DOCUMENTS, place / SYSTEMS
         files = sorted(path for path in (place / RUNS).glob("*.trec"))
@@ -64,13 +64,13 @@ class Arrivals:
         return bool(self.runs or self.documents or self.teams or self.judges)
 
     def runs_with(self, runs: Sequence[Run]) -> tuple[Run, ...]:
-        """The runs of a collection with these: those of its systems in their places, the others after them."""
+        """The collection's runs with these: a run replaces one of the same system, new systems come last."""
         mine = {run.system: run for run in self.runs}
         theirs = {run.system for run in runs}
         return (*(mine.get(run.system, run) for run in runs), *(run for run in self.runs if run.system not in theirs))
 
     def judges_with(self, judges: Sequence[MachineJudge]) -> tuple[MachineJudge, ...]:
-        """The machines of a collection with these: those of its names in their places, the others after them."""
+        """The collection's machines with these: a machine replaces one of the same name, new ones come last."""
         mine = {judge.name: judge for judge in self.judges}
         theirs = {judge.name: judge for judge in judges}
         fresh = {
@@ -79,12 +79,12 @@ class Arrivals:
         return (*(fresh.get(name, one) for name, one in theirs.items()), *(mine[n] for n in mine if n not in theirs))
 
     def documents_with(self, documents: Mapping[str, Document]) -> dict[str, Document]:
-        """The documents of a collection with these; what it says of a document itself goes before what came."""
+        """The collection's documents with these; the collection's own metadata take precedence."""
         return {**documents, **{name: completed(documents.get(name), one) for name, one in self.documents.items()}}
 
 
 def completed(known: Document | None, came: Document) -> Document:
-    """Properties known of a document, and those that came where nothing was known."""
+    """The known properties of a document, with unknown ones filled in from the addition."""
     if known is None:
         return came
     blank = {name: getattr(came, name) for name in OWN if getattr(known, name) is None}
@@ -92,7 +92,7 @@ def completed(known: Document | None, came: Document) -> Document:
 
 
 def check_agrees(known: Document | None, came: Document) -> None:
-    """An error where what came says something else of a document than is known; a sound file is not compared."""
+    """Raise an error where new metadata contradict known metadata; sound files are not compared."""
     if known is None:
         return
     said, new = ({"artist": one.artist, "genre": one.genre, **one.more} for one in (known, came))
@@ -103,7 +103,7 @@ def check_agrees(known: Document | None, came: Document) -> None:
 
 
 def check_distinct(what: str, names: Iterable[str], known: Collection[str]) -> None:
-    """An error where a new name differs from a known one in case, width or spaces alone: it is a slip."""
+    """Raise an error where a new name differs from a known one only in case, width or spaces, and so is a typo."""
     new = sorted(set(names).difference(known))
     alike = {_alike(name): name for name in known} if new else {}
     for name in new:
@@ -118,7 +118,7 @@ def _alike(name: str) -> str:
 
 
 def arrivals_stamp(folder: str | Path) -> Stamp:
-    """Names, sizes and times of the files of arrivals: another when something came or was taken back."""
+    """Names, sizes and times of the added files; changes when a file is added or withdrawn."""
     place = Path(folder) / ARRIVALS
     files = (
         place / SYSTEMS,
@@ -130,9 +130,9 @@ def arrivals_stamp(folder: str | Path) -> Stamp:
 
 
 def keep_runs(folder: str | Path, runs: Sequence[Run], teams: Mapping[str, str]) -> None:
-    """Write runs to the arrivals of a collection's folder, each in place of an earlier one of its system.
+    """Write runs to a collection's `arrivals/`, replacing earlier additions of the same systems.
 
-    teams  of their systems, where known
+    teams   of their systems, where known
     """
     place = _made(Path(folder) / ARRIVALS / RUNS)
     systems = place.parent / SYSTEMS
@@ -142,9 +142,9 @@ def keep_runs(folder: str | Path, runs: Sequence[Run], teams: Mapping[str, str])
 
 
 def take_back_runs(folder: str | Path, runs: Sequence[Run], teams: Mapping[str, str]) -> None:
-    """Remove runs from the arrivals of a collection's folder.
+    """Remove runs from a collection's `arrivals/`.
 
-    teams  that are left
+    teams   teams that remain
     """
     place = Path(folder) / ARRIVALS
     for run in runs:
@@ -156,17 +156,17 @@ def take_back_runs(folder: str | Path, runs: Sequence[Run], teams: Mapping[str, 
 
 
 def keep_judge(folder: str | Path, judge: MachineJudge) -> None:
-    """Write the grades of a machine to the arrivals of a collection's folder, in place of earlier ones of its name."""
+    """Write a machine's grades to a collection's `arrivals/`, replacing earlier ones of the same name."""
     write_text(_made(Path(folder) / ARRIVALS / JUDGES) / f"{judge.name}.tsv", judge_lines(judge))
 
 
 def take_back_judge(folder: str | Path, name: str) -> None:
-    """Remove the grades of a machine from the arrivals of a collection's folder."""
+    """Remove a machine's grades from a collection's `arrivals/`."""
     (Path(folder) / ARRIVALS / JUDGES / f"{name}.tsv").unlink(missing_ok=True)
 
 
 def _file_of(run: Run) -> str:
-    """Name of a run's file: the system's, or where that is too long for a file its beginning and its digest."""
+    """File name of a run: the system's name, or its beginning and a digest where the name is too long."""
     name = quote(run.system, safe=" ")
     if len(name) > LONGEST_FILE:
         name = f"{name[: LONGEST_FILE // 2]}-{hashlib.sha256(run.system.encode()).hexdigest()}"
@@ -174,7 +174,7 @@ def _file_of(run: Run) -> str:
 
 
 def keep_document(folder: str | Path, document: Document) -> None:
-    """Write what came of a document to the arrivals of a collection's folder, with what came of it before."""
+    """Write a document's metadata to a collection's `arrivals/`, merged with what was added earlier."""
     path = _made(Path(folder) / ARRIVALS) / DOCUMENTS
     known = read_documents(path) if path.exists() else {}
     known[document.identifier] = completed(document, known.get(document.identifier, document))

@@ -64,25 +64,25 @@ class Collection:
     """One evaluation; in a folder, the files that the README lists.
 
     identifier       the folder's name; the service serves it under this
-    name             for people
-    task             of those who judge: what grades say, such as "how similar the two sound"; empty: nothing is said
-    scale            the grades an assessor may give
-    cutoff           how deep a ranking counts when a measure does not say
-    runs             one per system, at least one, no two of one system
-    documents        what is known of each recording; those without a line are unknown
-    query_documents  which document a query is; a query without an entry is the document of the same name
-    teams            the team of each system; a system without an entry is a team of its own
+    name             shown to people
+    task             what a grade measures, such as "how similar the two sound"; empty: unspecified
+    scale            grades that an assessor may give
+    cutoff           depth of rankings for measures that name none
+    runs             one per system, at least one
+    documents        metadata of each recording; unlisted recordings have none
+    query_documents  document of each query; an unlisted query is the document of the same name
+    teams            team of each system; an unlisted system is its own team
     judgments        in the order they were made
-    comparisons      of two documents of a query each, in the order they were made
+    comparisons      each of two documents for one query, in the order they were made
     not_artists      values of `artist` that name no artist and count as unknown
-    guesses          one sentence for each thing that the files leave open and that was guessed
-    readings         one line for each file: what was read of it, and how much of that is about what was retrieved
-    sound_folder     folder whose recordings `serve` may play, beside the collection's own; `save` does not write it
-    sounds           folder of the index of its recordings, None where there is none; `save` does not write it
-    evidence         what the user knows beside, each of its own name
-    judges           machines that judge, each of its own name
-    edition_of       collection that this is an edition of, or a name that its editions share; empty: nothing is said
-    before           the collection before anything came to it; None where nothing did
+    guesses          one sentence for each setting that the files leave open and that was guessed
+    readings         one line per file: its contents, and how much of them concerns retrieved pairs
+    sound_folder     further folder of recordings that `serve` may play; not written by `save`
+    sounds           folder of the index of its recordings, or None; not written by `save`
+    evidence         further evidence given by the user, under distinct names
+    judges           machines that judge, under distinct names
+    edition_of       collection of which this is an edition, or a name shared by its editions; empty: unspecified
+    before           collection before runs or documents were added; None if none were
     """
 
     identifier: str
@@ -129,11 +129,11 @@ class Collection:
         return f"{self.name}: {', '.join(counts)}, {pairs_judged}{compared}"
 
     def _repr_html_(self) -> str:
-        """The collection as notebooks show it: one line, and its systems as a table."""
+        """Notebook display: one line, and the systems as a table."""
         return notebook_html(repr(self), self.to_frame)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per system: its team, queries, median depth, and share of its results that are judged."""
+        """One row per system: team, number of queries, median depth, and judged share of its results."""
         facts = ((one, one.queries + one.others) for one in run_facts(self.runs, self.cutoff, self.judgments))
         return [
             {
@@ -151,7 +151,7 @@ class Collection:
         return frame_of(self.rows(), ["system", "team", "queries", "depth", "judged"], "system")
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The share of each system's results that are judged; new axes where None."""
+        """Plot the judged share of each system's results; new axes where None."""
         from audiosim.drawing import draw_bars
 
         rows = self.rows()
@@ -170,15 +170,15 @@ class Collection:
         same_artist: SameArtist | None = None,
         partial: bool = False,
     ) -> "Collection":
-        """The collection of a folder; an InputError where one of its files says nothing of what was retrieved.
+        """The collection in a folder; an InputError where one of its files matches nothing that was retrieved.
 
-        judgments    another file to take the judgments from, `none` for no judgments, None for those of the folder
-        scale        to read the judgments on, such as "broad" or [0, 1, 2, 3]; None for the folder's
-        system_from  what names the systems of run files, `file` or `tag`; None for what the folder says
-        same_artist  `drop` leaves out what a system retrieved that is the query's own recording, or by its artist;
-                     `keep` keeps it; None for what the folder says, else it is kept and said in `guesses`
-        partial      whether a run may answer less than 90 % of the queries that at least half of the systems answer;
-                     else that is an InputError
+        judgments    file of judgments, `none` for no judgments, None for the folder's own
+        scale        scale of the judgments, such as "broad" or [0, 1, 2, 3]; None for the folder's
+        system_from  source of system names in run files, `file` or `tag`; None for the folder's setting
+        same_artist  `drop` leaves out results that are the query's own recording or by its artist; `keep` keeps them;
+                     None uses the folder's setting, and without one keeps them and says so in `guesses`
+        partial      allows runs that answer less than 90 % of the queries that at least half of the systems answer;
+                     otherwise such a run is an InputError
         """
         folder = open_folder(folder)
         check_names(folder, judged=judgments is None)
@@ -214,7 +214,7 @@ class Collection:
             not_artists=settings.not_artists,
             guesses=(*notes, *left_open(settings, bool(judged), deepest)),
             readings=files.readings(runs, documents, query_documents, teams, judged, comparisons, evidence, judges),
-            # Worker processes that open it later may work in another folder.
+            # The path is made absolute: worker processes may open it from another folder.
             sounds=(folder / SOUNDS).absolute() if (folder / SOUNDS).is_dir() else None,
             evidence=evidence,
             judges=judges,
@@ -238,16 +238,16 @@ class Collection:
         cutoff: int | None = None,
         name: str = "collection",
     ) -> "Collection":
-        """The collection of what a program holds in memory: data frames, dicts, objects of ranx or ir_measures.
+        """A collection from objects in memory: data frames, dicts, objects of ranx or ir_measures.
 
         runs       a frame with columns system, query, document, and score or rank; other forms: see `corpus.in_memory`
-        judgments  a frame with columns query, document, grade, or another form; None where nothing is judged
+        judgments  a frame with columns query, document, grade, or another form; None for no judgments
         documents  a frame with columns document, artist, genre, or a dict of document -> columns
         systems    the team of each system: a frame with columns system, team, or a dict
         queries    which document each query is: a frame with columns query, document, or a dict
-        judges     grades of each machine that judges, by its name; see `with_judge`
+        judges     grades by name of the machine that gave them; see `with_judge`
         scale      `fine`, `broad`, `binary`, or levels such as [0, 1, 2, 3]; guessed from the grades where None
-        cutoff     how deep a ranking counts; guessed from the rankings where None
+        cutoff     depth of rankings; guessed from the rankings where None
 
             collection = Collection.from_frames(runs, judgments, scale=[0, 1, 2, 3])
             audiosim.estimate(collection)
@@ -275,21 +275,21 @@ class Collection:
 
     @classmethod
     def from_runs(cls, runs: object, qrels: object = None, **more: Any) -> "Collection":
-        """The collection of runs and qrels as ranx, ir_measures and pytrec_eval have them; see `from_frames`.
+        """A collection from runs and qrels in the forms of ranx, ir_measures and pytrec_eval; see `from_frames`.
 
         runs   a dict of system -> query -> documents (best first, or document -> score), ranx's runs, or a dict of
                system -> ScoredDocs
-        qrels  a dict of query -> document -> grade, ranx's Qrels, or ir_measures' qrels; None where nothing is judged
-        more   what else `from_frames` takes, such as scale=[0, 1, 2, 3]
+        qrels  a dict of query -> document -> grade, ranx's Qrels, or ir_measures' qrels; None for no judgments
+        more   further arguments of `from_frames`, such as scale=[0, 1, 2, 3]
 
             Collection.from_runs({"A": {"q1": ["d3", "d1"]}, "B": {"q1": ["d1", "d2"]}}, {"q1": {"d1": 2}})
         """
         return cls.from_frames(runs, qrels, **more)
 
     def with_arrivals(self, arrivals: Arrivals, anew: bool = False) -> "Collection":
-        """The collection with runs, documents and teams that came to it; see `corpus.arrivals`.
+        """The collection with added runs, documents and teams; see `corpus.arrivals`.
 
-        anew  whether these are all that came: any that came before are taken back
+        anew    True if these are all additions, so that earlier ones are withdrawn
         """
         if not arrivals and not anew:
             return self
@@ -304,10 +304,10 @@ class Collection:
         )
 
     def save(self, folder: str | Path) -> None:
-        """Write a folder from which `load` gives this collection, but for its identifier, which is the folder's name.
+        """Write a folder from which `load` gives this collection; only the identifier becomes the folder's name.
 
-        All files are written or none. Results by a query's own artist are to be kept, as they are there.
-        Sound files stay where they are: a relative `path` counts from the folder.
+        Either all files are written or none. The folder's setting for results by a query's own artist is `keep`.
+        Sound files are not copied: a relative `path` counts from the new folder.
         """
         plain = fits_qrels(self.judgments)
         judgments = "judgments.qrels" if plain else "judgments.csv"
@@ -352,10 +352,10 @@ class Collection:
         return _checked(replace(self, evidence=(*self.evidence, Evidence.of(name, values, about))))
 
     def with_judge(self, name: str, grades: object, maker: str = "") -> "Collection":
-        """The collection with one more machine that judges, or with new grades of one that it has.
+        """The collection with one more judging machine, or with new grades of a known one.
 
-        grades  a dict of (query, document) -> grade, or a frame: any numbers, greater for more relevant
-        maker   team or system that made it, where that is known
+        grades  a dict of (query, document) -> grade, or a frame: any numbers, higher for more relevant
+        maker   team or system that made it, if known
 
             collection = Collection.load("mine").with_judge("gpt", {("q1", "d1"): 3, ("q1", "d2"): 0})
         """
@@ -372,11 +372,11 @@ class Collection:
         return self.documents[document].genre if document in self.documents else None
 
     def query_document(self, query: str) -> str:
-        """The document that a query is."""
+        """The document of a query."""
         return self.query_documents.get(query, query)
 
     def team(self, system: str) -> str:
-        """The team behind a system."""
+        """The team of a system."""
         return self.teams.get(system, system)
 
     def grades(self) -> dict[Pair, float]:
@@ -385,7 +385,7 @@ class Collection:
 
 
 def _checked(collection: Collection) -> Collection:
-    """The collection; an error where evidence or a judge is about nothing of it."""
+    """The collection; an error where evidence or a judge concerns nothing in it."""
     teams = {collection.team(run.system) for run in collection.runs}
     check_met(collection.runs, collection.documents, teams, collection.evidence, collection.judges)
     return collection

@@ -1,7 +1,7 @@
-"""The files of a collection, found in its folder; the modules beside this one read and write each form.
+"""The files of a collection, located in its folder; sister modules read and write each form.
 
-Every complaint about a line is a FormatError, `path:line: what is wrong, what was expected`; about a folder or a file
-as a whole, an InputError that starts with its path.
+A bad line raises a FormatError, `path:line: problem, what was expected`; a bad folder or file raises an InputError that
+starts with its path.
 """
 
 from pathlib import Path
@@ -29,7 +29,7 @@ STEMS = {part.partition(".")[0]: part for part in reversed(PARTS)} | {"qrels": J
 
 
 def open_folder(folder: str | Path) -> Path:
-    """The folder of a collection, if it is there."""
+    """The folder of a collection, checked to exist."""
     folder = Path(folder)
     if not folder.is_dir():
         problem = "is not a folder" if folder.exists() else "no such folder"
@@ -38,9 +38,9 @@ def open_folder(folder: str | Path) -> Path:
 
 
 def find_file(folder: Path, *names: str) -> Path | None:
-    """The one file in a folder that has one of the names, or one of them and `.gz`; None where there is none.
+    """The one file in a folder with one of these names, with or without `.gz`; None if there is none.
 
-    A device, a pipe or a link to nothing under such a name is an InputError: it would count as absent.
+    A device, a pipe or a broken link under such a name is an InputError; otherwise it would silently count as absent.
     """
     paths = [folder / f"{name}{suffix}" for name in names for suffix in ("", ".gz")]
     found = [path for path in paths if path.is_symlink() or path.exists()]
@@ -52,7 +52,7 @@ def find_file(folder: Path, *names: str) -> Path | None:
 
 
 def find_runs(folder: Path) -> list[Path]:
-    """The run files of a collection: runs.trec, or all in the folder runs, by name; hidden files are left out."""
+    """The run files of a collection: runs.trec, or all visible files in the folder runs, by name."""
     file = find_file(folder, "runs.trec")
     many = folder / "runs"
     if file and many.is_dir():
@@ -71,9 +71,9 @@ def find_runs(folder: Path) -> list[Path]:
 
 
 def check_names(folder: Path, judged: bool) -> None:
-    """Raise an error for a file whose name is nearly that of a missing one, and which would be ignored: documents.csv.
+    """Raise an error for a misnamed file, such as documents.csv, that would otherwise be ignored.
 
-    judged  whether the judgments of the folder are wanted
+    judged  True if the folder's judgments will be read
     """
     there = {path.name.removesuffix(".gz") for path in folder.iterdir()}
     found = {stem: any(part in there for part in PARTS if part.partition(".")[0] == stem) for stem in STEMS}
@@ -88,10 +88,10 @@ def check_names(folder: Path, judged: bool) -> None:
 
 
 def prepare_folder(folder: str | Path, names: set[str]) -> Path:
-    """A folder to write a collection's files to, made if need be.
+    """Create a folder for a collection's files if need be, and return it.
 
-    names  the files that will be written; they are replaced, but other files of a collection would contradict them,
-           and are not ours to delete
+    names   files that will be written and may be replaced; other files of a collection there would contradict them, and
+            we must not delete them, so they are an error
     """
     folder = Path(folder)
     if folder.exists():

@@ -1,4 +1,4 @@
-"""collection.toml: what a collection is called and how its grades and rankings are to be read; all of it optional."""
+"""collection.toml: a collection's name, and how to read its grades and rankings; every key is optional."""
 
 import json
 import re
@@ -23,13 +23,13 @@ DEEPEST_GUESS = 10
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings that a collection.toml gives; what is None it leaves open.
+    """Settings of a collection.toml; None where it leaves one open.
 
-    evidence  file of each piece of evidence by its name, relative to the folder
-    judges    what is said of each machine that judges, by its name
-    set_aside people whose judgments in the folder's files count for nothing
-    sounds    folder of the recordings, relative to the collection's, that `serve` may play from beside it
-    edition_of  identifier of a collection that this one is a later or an earlier edition of, or a name they share
+    evidence      file of each piece of evidence by its name, relative to the folder
+    judges    settings of each judging machine, by its name
+    set_aside people whose judgments in the folder's files are ignored
+    sounds    further folder of recordings that `serve` may play, relative to the collection's
+    edition_of  identifier of a collection of which this is another edition, or a name they share
     """
 
     name: str | None = None
@@ -46,7 +46,7 @@ class Settings:
     set_aside: tuple[str, ...] = ()
 
     def counting(self, judgments: Sequence[Judgment], say: Callable[[str], object]) -> tuple[Judgment, ...]:
-        """The judgments that count: those of nobody who is set aside, and a word on each of them."""
+        """The judgments that count, without those of people set aside; `say` gets one line for each such person."""
         for name in self.set_aside:
             count = sum(one.assessor == name for one in judgments)
             left = f"{count:,} {'judgment' if count == 1 else 'judgments'} by {name} left out"
@@ -85,7 +85,7 @@ def read_settings(path: str | Path) -> Settings:
 
 
 class _WrongValueError(InputError):
-    """A key has a value that it may not have."""
+    """Wrong value of a key."""
 
     def __init__(self, key: str, problem: str) -> None:
         super().__init__(f"{key}: {problem}")
@@ -96,7 +96,7 @@ def _parse(path: Path, text: str) -> dict[str, object]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        # The place is in the message alone, and the end of the file has no number there.
+        # tomllib gives the place only in its message, and no line number at the end of the file.
         problem, _, place = str(error).rpartition(" (at ")
         line = re.match(r"line (\d+)", place)
         number = int(line[1]) if line else text.count("\n") + 1
@@ -108,7 +108,7 @@ def _parse(path: Path, text: str) -> dict[str, object]:
 
 
 def _line_of(text: str, key: str) -> int:
-    """The line on which a key stands, 1 if it cannot be found."""
+    """The line of a key, 1 if it cannot be found."""
     start = re.compile(rf"""\s*\[*\s*["']?{re.escape(key)}["']?\s*[=.\]]""")
     return next((number for number, line in enumerate(text.split("\n"), start=1) if start.match(line)), 1)
 
@@ -193,7 +193,7 @@ def _set_aside(value: object) -> tuple[str, ...]:
 
 
 def settings_lines(settings: Settings) -> list[str]:
-    """The lines of a collection.toml; a scale that is not fine, broad or binary is written as its levels."""
+    """The lines of a collection.toml; a scale other than fine, broad or binary is written as its levels."""
     lines = []
     if settings.name is not None:
         lines.append(f"name = {_quote(settings.name)}")
@@ -220,12 +220,12 @@ def settings_lines(settings: Settings) -> list[str]:
 
 
 def _quote(text: str) -> str:
-    # A JSON string is a TOML string, but for one character that TOML wants escaped.
+    # A JSON string is a valid TOML string, except for one character that TOML wants escaped.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def left_open(settings: Settings, judged: bool, deepest: int) -> tuple[str, ...]:
-    """One sentence for each thing that collection.toml leaves open, the name and a scale that grades show aside."""
+    """One sentence per setting that collection.toml leaves open, except the name and a scale evident from grades."""
     depth = "the longest ranking" if deepest <= DEEPEST_GUESS else "as the longest ranking is deeper"
     guesses = {
         "scale not given, no judgments: taken as fine, 0 to 100": settings.scale is None and not judged,

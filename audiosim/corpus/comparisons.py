@@ -1,4 +1,4 @@
-"""Comparisons, read and written: which of two documents of a query somebody found more relevant, or neither."""
+"""Reading and writing of comparisons: which of two documents is more relevant to a query, or neither."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,8 +15,8 @@ COLUMNS = (*REQUIRED, "assessor", "seconds")
 def read_comparisons(path: str | Path) -> tuple[PairedComparison, ...]:
     """The comparisons of a comparisons.tsv, in the order of their lines.
 
-    A tab-separated table with a header: REQUIRED, and any of `assessor` and `seconds`. What somebody says again of the
-    same two documents is a revision: all is kept.
+    A tab-separated table with a header: REQUIRED, and any of `assessor` and `seconds`. A repeated answer about the
+    same two documents is a revision; all are kept.
     """
     path = Path(path)
     lines = read_lines(path, f"a header with {', '.join(REQUIRED)}")

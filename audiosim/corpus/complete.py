@@ -1,4 +1,4 @@
-"""The part of a collection whose rankings are judged down to a cutoff: what is left where judgments have holes."""
+"""The completely judged part of a collection: systems and queries whose rankings are judged down to a cutoff."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from audiosim.errors import InputError
 
 
 class CompletePart(NamedTuple):
-    """A collection of complete systems and queries, and a sentence with counts on what was left out."""
+    """A collection of complete systems and queries, and a sentence that counts what was left out."""
 
     collection: Collection
     sentence: str
@@ -21,9 +21,9 @@ class CompletePart(NamedTuple):
 def complete_part(collection: Collection, cutoff: int) -> CompletePart:
     """Systems and queries between which every document down to a cutoff is judged.
 
-    Of all systems and queries the one with the largest share of rankings with holes is left out, until there is none: a
-    query before a system where the shares are equal, and the later one of two alike. A system that retrieves nothing
-    for a query has no hole there.
+    Leaves out, one at a time, the system or query with the largest share of incompletely judged rankings, until none is
+    incomplete. Between equal shares a query goes before a system, and the later of two queries or systems first. A
+    system that retrieves nothing for a query is complete there.
     """
     queries = list(dict.fromkeys(query for run in collection.runs for query in run.rankings))
     holes = _holes(collection, queries, cutoff)
@@ -42,7 +42,7 @@ def complete_part(collection: Collection, cutoff: int) -> CompletePart:
 
 
 def _holes(collection: Collection, queries: list[str], cutoff: int) -> Booleans:
-    """(systems, queries) whether a document down to the cutoff is not judged."""
+    """(systems, queries) True where a document down to the cutoff is unjudged."""
     judged = {judgment.pair for judgment in collection.judgments}
     return np.array(
         [
@@ -54,7 +54,7 @@ def _holes(collection: Collection, queries: list[str], cutoff: int) -> Booleans:
 
 
 def _without_holes(holes: Booleans) -> tuple[Booleans, Booleans]:
-    """Rows and columns that are left when those with most holes have been left out one by one."""
+    """Rows and columns that remain after leaving out those with most holes, one at a time."""
     rows, columns = np.ones(holes.shape[0], dtype=bool), np.ones(holes.shape[1], dtype=bool)
     while np.any(left := holes & rows[:, None] & columns):
         by_row = left.sum(axis=1) / columns.sum()

@@ -1,16 +1,16 @@
-"""Evidence of the user's own: vectors by document, and numbers by document, by query and document, or by system.
+"""The user's own evidence: vectors by document, and numbers by document, by query and document, or by system.
 
-It lies in the folder `evidence/` of a collection, one file a piece or several columns of a table:
+It lies in the folder `evidence/` of a collection, one piece per file or several as columns of a table:
 
     clap.npy, clap.ids       (k, d) vectors, and their documents one per line
     mert.npz                 arrays `document` (k,) and `vector` (k, d), or `value` (k,)
-    tags.csv, tags.tsv       header; `document`, and columns x0, x1, ... of one vector, or columns of numbers
+    tags.csv, tags.tsv       header; `document`, and columns x0, x1, ... of one vector, or number columns
     clicks.csv               header; `query`, `document`, and columns of numbers; or `system`, and columns of numbers
     lyrics.parquet           the same columns, or `document` and a column `vector` of lists
 
-Text may be compressed, `.csv.gz`. `[evidence]` in collection.toml names further files, as
-`clap = "../embeddings/clap.npy"`, or these by other names. Else a piece is called after its file, or where a table has
-several columns of numbers after file and column, `clicks-count`.
+Text may be compressed, `.csv.gz`. `[evidence]` in collection.toml names further files, as in
+`clap = "../embeddings/clap.npy"`, or gives these other names. Otherwise a piece has its file's name; where a table has
+several number columns, file and column together name it, as in `clicks-count`.
 """
 
 import csv
@@ -31,7 +31,7 @@ from audiosim.errors import FormatError, InputError, repeated
 
 EvidenceOf = Literal["document", "pair", "system"]
 FOLDER = "evidence"
-VECTORS = "vectors"  # folder in that of an index
+VECTORS = "vectors"  # folder inside that of an index
 RESERVED = ("output", "genre", "artist", "sound", "judgments")
 PIECE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 NUMBERED = re.compile(r"(.*?)(\d+)")
@@ -46,14 +46,14 @@ Key = str | tuple[str, str]
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Something that is known of documents, of pairs of query and document, or of systems; of some of them at least.
+    """Knowledge about documents, about pairs of query and document, or about systems; it need not cover them all.
 
     name    letters, digits, - and _, beginning with a letter
-    about   what the keys are: documents, pairs of query and document, or systems
-    keys    k different ones
-    values  (k,) numbers, or (k, d) vectors of documents, which are compared by their angle; all finite
-    source  file that it was read from; None where it was not
-    of_sound  whether these are vectors that describe how documents sound, as Gaussians do: they are expected to count
+    about   kind of the keys: documents, pairs of query and document, or systems
+    keys    k distinct keys
+    values  (k,) numbers, or (k, d) vectors of documents, compared by their angle; all finite
+    source  file it was read from, or None
+    of_sound  True for vectors that describe how documents sound, as Gaussians do; they are expected to matter
     """
 
     name: str
@@ -103,14 +103,14 @@ class Evidence:
     ) -> "Evidence":
         """A piece from a mapping of documents, systems or pairs to numbers or vectors, or from keys and an array.
 
-        about  what the keys are; where not given, keys that are pairs are (query, document), others are documents
+        about  kind of the keys; by default pairs are (query, document) and other keys are documents
         """
         keys, rows = (
             (tuple(values), list(values.values())) if isinstance(values, Mapping) else (tuple(values[0]), values[1])
         )
         if about is None:
             about = "pair" if keys and not isinstance(keys[0], str) else "document"
-        if about == "pair":  # a Pair is a tuple of the same parts
+        if about == "pair":  # plain tuples become Pairs, which compare equal
             keys = tuple((key[0], key[1]) for key in keys)
         try:
             return cls(name, about, keys, np.array(rows, dtype=np.float64))
@@ -121,7 +121,7 @@ class Evidence:
 
 
 def wrong_row(keys: Sequence[Key], values: Array) -> tuple[int, str] | None:
-    """The first row that is not finite, a vector of length 0, or of a key that was there before, and what it is."""
+    """The first faulty row and its fault: values not finite, a vector of length 0, or a repeated key; or None."""
     rows = values.reshape(len(keys), -1)
     infinite = np.asarray(~np.isfinite(rows).all(axis=1))
     empty = np.asarray((values == 0).all(axis=1)) if values.ndim == 2 else np.zeros(len(keys), dtype=np.bool_)
@@ -137,12 +137,12 @@ def wrong_row(keys: Sequence[Key], values: Array) -> tuple[int, str] | None:
 
 
 def spelled(key: Key) -> str:
-    """A key in words."""
+    """A key as text for messages."""
     return key if isinstance(key, str) else f"query {key[0]}, document {key[1]}"
 
 
 def read_vectors(index: Path) -> tuple[Evidence, ...]:
-    """The vectors beside the Gaussians of an index, by name; none where there are none."""
+    """The vectors stored with the Gaussians of an index, by name; empty if there are none."""
     files = sorted((index / VECTORS).glob("*.npz")) if (index / VECTORS).is_dir() else []
     return tuple(piece for path in files for piece in read_pieces(path))
 
@@ -150,10 +150,10 @@ def read_vectors(index: Path) -> tuple[Evidence, ...]:
 def read_evidence(
     folder: Path, named: Mapping[str, str] | None = None, index: Path | None = None
 ) -> tuple[Evidence, ...]:
-    """All evidence of a collection: what it names, then the files of its folder `evidence/` that it does not.
+    """All evidence of a collection: first the pieces that it names, then other files of its folder `evidence/`.
 
-    named  a file for each name, relative to the collection's folder
-    index  of its sounds: vectors in it are evidence too, but for those of names that there are already
+    named   a file for each name, relative to the collection's folder
+    index   index of its sounds; its vectors are evidence too, unless their names are taken
     """
     place, files = folder / FOLDER, {name: folder / path for name, path in (named or {}).items()}
     taken = {path.resolve() for path in files.values()}
@@ -179,7 +179,7 @@ def read_evidence(
 
 
 def read_pieces(path: Path) -> Iterator[Evidence]:
-    """The pieces of evidence in a file, called after it."""
+    """The pieces of evidence in a file, named after it."""
     kind = _without_gz(path).suffix
     if kind not in READERS or (path.suffix == ".gz" and kind not in SEPARATOR):
         raise InputError(f"{path}: expected a file of evidence ({', '.join(READERS)})")
@@ -191,12 +191,12 @@ def _without_gz(path: Path) -> Path:
 
 
 def _renamed(piece: Evidence, stem: str, name: str) -> Evidence:
-    """A piece called after the name of its file's contents, not after the file."""
+    """A piece named after the file's contents instead of the file."""
     return replace(piece, name=name + piece.name.removeprefix(stem))
 
 
 def packed(piece: Evidence) -> bytes:
-    """The npz file of a piece."""
+    """A piece as an npz file."""
     columns = next(keys for keys, about in KEYS.items() if about == piece.about)
     parts = np.array([key if isinstance(key, tuple) else (key,) for key in piece.keys], dtype=np.str_)
     file = BytesIO()
@@ -209,9 +209,9 @@ def packed(piece: Evidence) -> bytes:
 def _made(
     path: Path, name: str, about: EvidenceOf, keys: Sequence[Key], values: Array, lines: Sequence[int] | None = None
 ) -> Evidence:
-    """A piece whose complaints begin with its file.
+    """A piece of evidence; errors name its file.
 
-    lines  of the rows in it, where it has lines
+    lines   line of each row, for files that have lines
     """
     if lines is not None and len(keys) and (wrong := wrong_row(keys, values)) is not None:
         row, problem = wrong
@@ -300,7 +300,7 @@ def _pieces(
     table: Mapping[str, Sequence[float] | Array],
     lines: Sequence[int] | None = None,
 ) -> Iterator[Evidence]:
-    """One vector where the columns are numbered, else a piece for each column."""
+    """One vector if the columns are numbered, otherwise one piece per column."""
     values, stem = np.array(list(table.values()), dtype=np.float64).T, _without_gz(path).stem
     parts = {stem if len(table) == 1 else f"{stem}-{name}": values[:, place] for place, name in enumerate(table)}
     if about == "document" and _numbered(list(table)):
@@ -312,7 +312,7 @@ def _pieces(
 
 
 def _numbered(names: Sequence[str]) -> bool:
-    """True if the columns are those of one vector: x0, x1, ... in order."""
+    """True if the columns form one vector: x0, x1, ... in order."""
     parts = [NUMBERED.fullmatch(name) for name in names]
     prefixes = {part[1] for part in parts if part}
     counts = [int(part[2]) for part in parts if part]
@@ -338,7 +338,7 @@ def _read_parquet(path: Path) -> Iterator[Evidence]:
 
 
 def _stacked(path: Path, rows: Sequence[object]) -> Array:
-    """(k, d) the vectors of a column of lists; an error where one is none, or of another length."""
+    """(k, d) the vectors in a column of lists; an error where one is no list or has another length."""
     found: list[Array] = []
     for number, row in enumerate(rows):
         try:

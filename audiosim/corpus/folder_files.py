@@ -1,4 +1,4 @@
-"""Files of a folder that make up its collection."""
+"""The files in a folder that make up its collection."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from audiosim.corpus.model import Document, Judgment, PairedComparison, Run
 
 @dataclass(frozen=True, slots=True)
 class FolderFiles:
-    """The files of a collection, None for those that there are not."""
+    """The files of a collection; None for absent ones."""
 
     settings: Path | None
     documents: Path | None
@@ -47,7 +47,7 @@ class FolderFiles:
         evidence: Sequence[Evidence],
         judges: Sequence[MachineJudge],
     ) -> tuple[Reading, ...]:
-        """A line on each file but the settings; an error where one meets nothing of the runs."""
+        """A line on each file except the settings; an error where a file matches nothing in the runs."""
         matching = Matching(runs)
         lines = [matching.runs(self.runs)]
         if self.documents and documents:

@@ -1,4 +1,4 @@
-"""Collections as callers of Python hand them over: a folder, a Collection, or runs and judgments in memory."""
+"""Collections as Python callers give them: a folder, a Collection, or runs and judgments in memory."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,11 +17,11 @@ Argument = TypeVar("Argument")
 def as_collection(
     collection: object, judgments: object = None, scale: Scale | str | Sequence[float] | None = None
 ) -> Collection:
-    """The collection that is meant, with the judgments that are given beside it.
+    """The collection of any of these forms, with the given judgments.
 
-    collection  or its folder, or runs in memory: see `corpus.in_memory` for the forms
+    collection  a Collection, its folder, or runs in memory: see `corpus.in_memory` for the forms
     judgments   in memory, or a file; None: the collection's own
-    scale       that a folder or judgments in memory are read on; None: the folder's, or guessed
+    scale       scale of a folder's judgments or of judgments in memory; None: the folder's, or guessed
     """
     if isinstance(collection, str | Path):
         if judgments is None or isinstance(judgments, str | Path):
@@ -42,10 +42,10 @@ def as_collection(
 
 
 def judgments_in_place_of(second: Argument, judgments: object, usual: Argument) -> tuple[Argument, object]:
-    """A second argument and the judgments, where somebody may have passed these as the second: `estimate(runs, qrels)`.
+    """The second argument and the judgments; callers may pass judgments second: `estimate(runs, qrels)`.
 
     second  model or measure, or judgments in memory
-    usual   of the second argument, where judgments stand in its place
+    usual   default for the second argument, used where judgments were passed in its place
     """
     if not _is_judgments(second):
         return second, judgments
@@ -56,6 +56,6 @@ def judgments_in_place_of(second: Argument, judgments: object, usual: Argument) 
 
 def _is_judgments(given: object) -> bool:
     if isinstance(given, list | tuple):
-        return not given or not isinstance(given[0], str)  # a list of measures is another mistake
+        return not given or not isinstance(given[0], str)  # a list of measures is reported elsewhere
     ranx = hasattr(given, "to_dict") and not hasattr(given, "predict")
     return ranx or is_frame(given) or isinstance(given, Mapping)

@@ -1,4 +1,4 @@
-"""Grades of pairs, from the judgments of one or several assessors."""
+"""Grades of pairs, from the judgments of one or more assessors."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ def grades_by_assessor(judgments: Iterable[Judgment]) -> dict[Pair, dict[str, fl
 
 
 def mean_grade(said: Mapping[str, float]) -> float:
-    """Mean grade of a pair over its assessors; NaN where nobody has said anything."""
+    """Mean grade of a pair over its assessors; NaN without any."""
     return sum(said.values()) / len(said) if said else math.nan
 
 

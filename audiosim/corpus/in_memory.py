@@ -1,7 +1,7 @@
-"""Runs, judgments and metadata that a program holds in memory, as a collection has them.
+"""Conversion of runs, judgments and metadata in a program's memory to the values of a collection.
 
 Runs and judgments may be data frames (pandas, Polars), dicts, objects of ranx, or iterables of ir_measures and
-ir_datasets. Nothing here imports these packages: each is known by the attributes that its objects have.
+ir_datasets. Nothing here imports these packages: objects are recognised by their attributes.
 
 | given | runs | judgments |
 |---|---|---|
@@ -10,8 +10,8 @@ ir_datasets. Nothing here imports these packages: each is known by the attribute
 | ranx | `Run`, several, or system -> `Run` | `Qrels` |
 | ir_measures | system -> iterable of `ScoredDoc` | iterable of `Qrel` |
 
-As in TREC runs a score orders, greatest first, equal scores by document, greatest first; a rank orders where there is
-no score; else the rows do.
+As in TREC runs, scores order documents, highest first, and equal scores by document name, highest first. Without scores
+the ranks order them; without either, the order of the rows does.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ from audiosim.corpus.model import Document, Judgment, Pair, Run, Scale
 from audiosim.corpus.runs import Say
 from audiosim.errors import InputError, did_you_mean
 
-# The names that pandas users, PyTerrier, ranx and ir_measures give to one thing, the one that audiosim uses first.
+# Names that pandas users, PyTerrier, ranx and ir_measures give to one thing; audiosim's own name comes first.
 SYSTEM = ("system", "run", "tag", "name")
 QUERY = ("query", "query_id", "qid", "q_id", "topic")
 DOCUMENT = ("document", "doc_id", "docno", "docid")
@@ -50,10 +50,10 @@ def runs_in_memory(given: object) -> tuple[Run, ...]:
 
 
 def judgments_in_memory(given: object, scale: Scale | None = None, say: Say = lambda _: None) -> tuple[Judgment, ...]:
-    """The judgments, in the order given; see the module for the forms. A grade that is missing means unjudged.
+    """The judgments, in the order given; see the module for the forms. A missing grade means unjudged.
 
-    scale  of the grades; None: one whose lowest is 0
-    say    is told how odd grades were taken, which is as in files: see `corpus.judgments`
+    scale   of the grades; None: one whose lowest is 0
+    say     gets a sentence on how odd grades were taken; they are taken as in files: see `corpus.judgments`
     """
     judgments, grades = list(_stated(given)), Counter[float]()
     grades.update(one.grade for one in judgments)
@@ -63,7 +63,7 @@ def judgments_in_memory(given: object, scale: Scale | None = None, say: Say = la
 
 
 def _stated(given: object) -> Iterator[Judgment]:
-    """The judgments with the grades that are given."""
+    """The judgments with the given grades."""
     if is_frame(given):
         return _frame_judgments(given)
     plain = given.to_dict() if _is_ranx(given) else given  # type: ignore[attr-defined]
@@ -78,7 +78,7 @@ def _stated(given: object) -> Iterator[Judgment]:
 
 
 def grades_in_memory(given: object) -> dict[Pair, float]:
-    """Numbers by pair: of a dict of (query, document) or of query -> document -> number, or of a frame."""
+    """Numbers by pair, from a dict by (query, document), a dict query -> document -> number, or a frame."""
     if is_frame(given):
         columns = _columns(given)
         values = (_values(given, _column(columns, names)) for names in (QUERY, DOCUMENT, GRADE))
@@ -94,9 +94,9 @@ def grades_in_memory(given: object) -> dict[Pair, float]:
 
 
 def documents_in_memory(given: object) -> dict[str, Document]:
-    """Documents by identifier: of a frame with a column of documents, of a dict of document -> columns, or of a list.
+    """Documents by identifier, from a frame with a column of documents, a dict document -> columns, or a list.
 
-    `artist`, `genre` and `path` mean what they mean in documents.tsv; other columns are kept as texts.
+    `artist`, `genre` and `path` mean the same as in documents.tsv; other columns are kept as text.
     """
     if is_frame(given):
         columns = _columns(given)
@@ -116,9 +116,9 @@ def documents_in_memory(given: object) -> dict[str, Document]:
 
 
 def names_in_memory(given: object, key: Sequence[str], value: Sequence[str]) -> dict[str, str]:
-    """A name for each identifier, such as the team of each system: a dict, or a frame with these two columns.
+    """A name for each identifier, such as the team of each system, from a dict or from a frame with two columns.
 
-    key, value  what the columns may be called
+    key, value  accepted names of the two columns
     """
     if is_frame(given):
         columns = _columns(given)
@@ -133,12 +133,12 @@ def names_in_memory(given: object, key: Sequence[str], value: Sequence[str]) -> 
 
 
 def is_frame(given: object) -> bool:
-    """True if it is a data frame, of pandas or Polars."""
+    """True for a data frame of pandas or Polars."""
     return hasattr(given, "columns") and hasattr(given, "__getitem__") and not isinstance(given, Mapping)
 
 
 def _is_ranx(given: object) -> bool:
-    """True if it is a `Run` or `Qrels` of ranx, whose dicts are of another kind until they are asked for."""
+    """True for a `Run` or `Qrels` of ranx; their dicts are not plain until `to_dict` converts them."""
     return hasattr(given, "to_dict") and not hasattr(given, "columns")
 
 
@@ -197,7 +197,7 @@ def _best_first(some: object, query: object) -> tuple[str, ...]:
 
 
 def _rows(frame: Any) -> list[tuple[str, str, float | None]]:
-    """Query, document and what orders: the score, the rank turned round, or nothing."""
+    """Query, document and sort key of each row: the score, the negated rank, or None."""
     columns = _columns(frame)
     queries = [_text(one, "query") for one in _values(frame, _column(columns, QUERY))]
     documents = [_text(one, "document") for one in _values(frame, _column(columns, DOCUMENT))]
@@ -288,7 +288,7 @@ def _field(row: object, name: str) -> object:
 
 
 def _text(value: object, what: str) -> str:
-    """An identifier: a text that is not blank, or a whole number."""
+    """An identifier: a non-blank text, or a whole number."""
     if isinstance(value, Integral) and not isinstance(value, bool):
         return str(int(value))
     if not isinstance(value, str) or not value.strip():
@@ -297,7 +297,7 @@ def _text(value: object, what: str) -> str:
 
 
 def _known(value: object) -> str | None:
-    """A value of a table as a text; None where it is missing."""
+    """A table value as text; None where missing."""
     missing = value is None or value == "" or value != value or type(value).__name__ in ("NAType", "NaTType")
     return None if missing else str(value)
 

@@ -1,4 +1,4 @@
-"""Inspection of a collection: what was read, and what looks like a mistake although every file is well formed."""
+"""Inspection of a collection: its contents, and likely mistakes in well-formed files."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ from audiosim.corpus.run_facts import (
 class Inspection:
     """Findings in a collection.
 
-    runs      facts about each
-    queries   number of those that at least half of the systems answer
-    problems  a sentence for each thing that looks wrong
-    notes     a sentence for each thing that is worth knowing and may well be right
+    runs      facts about each run
+    queries   number of queries that at least half of the systems answer
+    problems  one sentence per likely mistake
+    notes     one sentence per peculiarity that may well be right
     """
 
     runs: tuple[RunFacts, ...]
@@ -34,7 +34,7 @@ class Inspection:
 
 
 def inspect(collection: Collection) -> Inspection:
-    """Look through a collection: down to its cutoff, by what is in its files alone."""
+    """Look through a collection down to its cutoff, using only its own files."""
     runs, cutoff = collection.runs, collection.cutoff
     facts, queries = run_facts(runs, cutoff, collection.judgments), len(common_queries(runs))
     genres = [one.genre for one in collection.documents.values()]
@@ -59,7 +59,7 @@ def _genres(collection: Collection) -> dict[str, str]:
 
 
 def _names(collection: Collection) -> dict[str, Iterable[str]]:
-    """All names in a collection by what they are."""
+    """All names in a collection, by kind."""
 
     def documents() -> Iterator[str]:
         yield from collection.documents

@@ -1,4 +1,4 @@
-"""Runs that are to join a collection: read as its own are, and held against its queries."""
+"""Runs that join a collection: read as its own runs are, and checked against its queries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,18 +18,18 @@ from audiosim.showing import frame_of, shortened_to
 if TYPE_CHECKING:
     import pandas as pd
 
-LONGEST = 200  # short form, in characters
-KEPT = 0.9  # of the queries that a run answered, its replacement is to answer so many
+LONGEST = 200  # characters of the short form
+KEPT = 0.9  # share of a run's queries that its replacement must answer
 
 
 @dataclass(frozen=True, eq=False)
 class Joined:
     """Runs that joined a collection.
 
-    collection  as it is now
+    collection  after the runs joined
     runs        that joined
     team        of their systems
-    new, gone   pairs of the pool that came, and that went with a run that was replaced
+    new, gone   pairs that entered the pool, and pairs that left it with a replaced run
     """
 
     collection: Collection
@@ -43,7 +43,7 @@ class Joined:
         return shortened_to(f"joined {self.collection.identifier}: {systems}; {self.new} new pairs to judge", LONGEST)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per run: system, team, how many queries it answers."""
+        """One row per run: system, team, number of queries it answers."""
         return [{"system": run.system, "team": self.team, "queries": len(run.rankings)} for run in self.runs]
 
     def to_dict(self) -> dict[str, Any]:
@@ -59,14 +59,14 @@ class Joined:
 def joining_runs(
     path: str | Path, collection: Collection, system: str | None = None, replace: bool = False, partial: bool = False
 ) -> tuple[Run, ...]:
-    """The runs of a file in any form that a collection's folder may have.
+    """The runs of a file, in any form that a collection's folder may have.
 
-    system   its name, where the file holds one run; None: as the file says
-    replace  whether a run may take the place of one that answers many more queries
-    partial  whether a run may answer less than 90 % of the queries that at least half of the systems answer
+    system      name of the system, for a file with one run; None: as the file says
+    replace     allows a run to replace one that answers many more queries
+    partial     allows runs that answer less than 90 % of the queries that at least half of the systems answer
 
-    An InputError where no run answers a query of the collection, or one answers too few, a name cannot be shown or
-    differs from a known one in case or spaces alone, or most of an earlier run would be lost.
+    An InputError where no run answers a query of the collection, a run answers too few, a name is unprintable or
+    differs from a known one only in case or spaces, or most of an earlier run would be lost.
     """
     path = Path(path)
     artists = {name: artist for name in collection.documents if (artist := collection.artist(name))}
@@ -128,17 +128,17 @@ def join(
     replace: bool = False,
     partial: bool = False,
 ) -> Joined:
-    """Add the runs of a file to a collection's folder, each in place of an earlier one of its system.
+    """Add the runs of a file to a collection's folder; each replaces an earlier run of its system.
 
     system   as for `joining_runs`
     team     of the systems
     replace  as for `joining_runs`
     partial  as for `joining_runs`
 
-    Judgments are kept. A service that serves the folder takes the runs in within a second; a service elsewhere takes
-    them by `audiosim.Client(url).add_runs`.
+    Judgments are kept. A service that serves the folder picks up the runs within a second; send them to a service
+    elsewhere with `audiosim.Client(url).add_runs`.
     """
-    collection = Collection.load(folder, partial=True)  # its own runs are not at stake here
+    collection = Collection.load(folder, partial=True)  # only the new runs are checked for completeness
     runs = joining_runs(path, collection, system, replace, partial)
     teams: Mapping[str, str] = {run.system: team for run in runs} if team else {}
     joined = collection.with_arrivals(Arrivals(runs, {}, teams))

@@ -1,9 +1,9 @@
-"""Machines that judge: what each said of pairs, in the folder `judges/` of a collection, one table a machine.
+"""Machines that judge: their grades of pairs, in the folder `judges/` of a collection, one table per machine.
 
     judges/NAME.tsv    header; `query`, `document`, and `grade` or `score`: any number, on any scale; empty is unknown
 
-`[judges.NAME]` in collection.toml says more of one: `kind`, which is "machine"; `maker`, the team or system that made
-it or that it is part of; `file`, where the table lies elsewhere.
+`[judges.NAME]` in collection.toml says more about one: `kind`, always "machine"; `maker`, the team or system that made
+it or contains it; `file`, the place of its table if it lies elsewhere.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -30,8 +30,8 @@ MachineKind = Literal["machine"]
 class JudgeSettings:
     """Settings of one judge in collection.toml.
 
-    kind   what it is: a machine
-    maker  team or system that made it; empty: nothing is said
+    kind   always "machine"
+    maker  team or system that made it; empty: unspecified
     file   its table, relative to the collection's folder; empty: `judges/NAME.tsv`
     """
 
@@ -42,13 +42,13 @@ class JudgeSettings:
 
 @dataclass(frozen=True, eq=False)
 class MachineJudge:
-    """A machine that judges: grades of pairs on a scale of its own, greater for more relevant.
+    """A machine that judges: grades of pairs on its own scale, higher for more relevant.
 
     name    letters, digits, - and _, beginning with a letter
-    pairs   k different ones
+    pairs   k distinct pairs
     grades  (k,) finite numbers
-    maker   team or system that made it, or that it is part of; empty: nothing is said
-    source  file that it was read from; None where it was not
+    maker   team or system that made it or contains it; empty: unspecified
+    source  file it was read from, or None
     """
 
     name: str
@@ -91,7 +91,7 @@ class MachineJudge:
 
 
 def read_judges(folder: Path, settings: Mapping[str, JudgeSettings] | None = None) -> tuple[MachineJudge, ...]:
-    """All machines that judge a collection: those that collection.toml names, then other tables of `judges/`."""
+    """All machines that judge a collection: those named in collection.toml, then other tables of `judges/`."""
     settings, place = settings or {}, folder / JUDGES
     files = (
         {path.name.partition(".tsv")[0]: path for path in sorted(place.iterdir()) if _is_table(path)}
@@ -112,7 +112,7 @@ def read_judges(folder: Path, settings: Mapping[str, JudgeSettings] | None = Non
 
 
 def read_judge(path: Path, name: str, maker: str = "") -> MachineJudge:
-    """The machine whose grades are in a table; every complaint names the line."""
+    """The machine whose grades are in a table; every error names the line."""
     check_regular(path)
     lines = read_lines(path, "a header with query, document and grade")
     grades: dict[Pair, float] = {}
@@ -143,7 +143,7 @@ def judge_lines(judge: MachineJudge) -> list[str]:
 
 
 def check_names_of_judges(judges: Iterable[MachineJudge], evidence: Iterable[str]) -> None:
-    """An error where two judges, or a judge and a piece of evidence, go by one name."""
+    """An error where two judges, or a judge and a piece of evidence, share a name."""
     taken = set(evidence)
     for judge in judges:
         if judge.name in taken:
@@ -154,7 +154,7 @@ def check_names_of_judges(judges: Iterable[MachineJudge], evidence: Iterable[str
 
 
 def check_makers(judges: Iterable[MachineJudge], names: Collection[str]) -> None:
-    """An error where the maker of a judge is none of these teams and systems."""
+    """An error where the maker of a judge is not one of these teams and systems."""
     for judge in judges:
         if judge.maker and judge.maker not in names:
             near = did_you_mean(judge.maker, sorted(names))

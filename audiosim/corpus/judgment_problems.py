@@ -1,4 +1,4 @@
-"""Mistakes in judgments and in queries.tsv that leave every file well formed."""
+"""Mistakes in judgments and in queries.tsv that occur in well-formed files."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,17 +8,17 @@ from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.model import Judgment, Pair, Run, Scale
 
 MANY_LEVELS = 20
-FILLED = 0.25  # share of grades of exactly 0 on many levels, from which they look filled in; 0.08 in MIREX 2011
-OVER_LOW = 3  # times as many as there are other grades in the lowest tenth
+FILLED = 0.25  # share of exact zeros on a fine scale that suggests filled-in grades; MIREX 2011 has 0.08
+OVER_LOW = 3  # times the number of other grades in the lowest tenth of the scale
 NOTHING_FOUND = 0.2  # share of queries without a grade above 0
 MOST_ZERO = 0.9
-FEWEST = 20  # judgments of which a share says anything
+FEWEST = 20  # judgments needed before a share means anything
 JUDGED_OF_QUERY = 3
-SHIFTED_OVER = 1.5  # times as many results of the query's genre, were queries.tsv shifted by a line
+SHIFTED_OVER = 1.5  # times as many results of the query's genre if queries.tsv is shifted by a line
 
 
 def filled_problems(judgments: Sequence[Judgment], scale: Scale) -> Iterator[str]:
-    """Grades of 0 that look like pairs that nobody judged, filled in by a spreadsheet."""
+    """Grades of 0 that a spreadsheet probably filled in for unjudged pairs."""
     grades = mean_grades(judgments)
     zeros = sum(grade == 0 for grade in grades.values())
     if len(grades) < FEWEST or zeros == len(grades) or not zeros:
@@ -51,7 +51,7 @@ def _empty_queries(grades: Mapping[Pair, float], advice: str) -> Iterator[str]:
 def unanswered_notes(
     judgments: Sequence[Judgment], query_documents: Mapping[str, str], runs: Sequence[Run]
 ) -> Iterator[str]:
-    """Queries that are judged or listed, and that no run answers."""
+    """Queries that are judged or listed but answered by no run."""
     answered = {query for run in runs for query in run.rankings}
     for what, some in (("judgments", {one.query for one in judgments}), ("queries.tsv", set(query_documents))):
         missing = sorted(some - answered)
@@ -64,9 +64,9 @@ def shifted_problems(
 ) -> Iterator[str]:
     """A queries.tsv whose documents stand a line too high or too low.
 
-    genres  of the documents of which it is known
+    genres  genre of each document, where known
 
-    Results resemble their query: more of them are of its genre than of the genre of the query on the next line.
+    Results resemble their query: more of them share its genre than the genre of the query on the next line.
     """
     queries, documents = list(query_documents), list(query_documents.values())
     if len(queries) < FEWEST // 2:
@@ -87,7 +87,7 @@ def _shifted(documents: list[str], shift: int) -> list[str]:
 
 
 def _of_genre(query_documents: Mapping[str, str], genres: Mapping[str, str], runs: Sequence[Run], cutoff: int) -> float:
-    """Share of results that are of their query's genre, of those where both are known."""
+    """Share of results with their query's genre, among those where both genres are known."""
     same = [
         genres[one] == genres[query_documents[query]]
         for run in runs

@@ -1,18 +1,18 @@
-"""Judgments, read and written.
+"""Reading and writing of judgments.
 
-Forms, told apart by what a file holds:
+The form is recognised from the file's contents:
 
-- TREC qrels: `query 0 document grade`; lists: `query document grade`, with or without just these words as a header.
+- TREC qrels: `query 0 document grade`; lists: `query document grade`, with or without exactly these words as a header.
   The grade -1 means unjudged and is left out; -2 is junk, the lowest grade. A pair has one line.
-- CSV or a tab-separated table with a header, or JSON Lines, with COLUMNS. A grade stands in `grade`, or in `fine` and
-  `broad`, of which the scale picks its own; a line that is silent there but not elsewhere is left out. What the same
-  assessor says again of a pair is a revision: all is kept, in order. CARRIED may stand there too; where `cannot`
-  gives a reason instead of a grade, the pair is not judged, and where `counts` says no, nothing rests on the line.
-  `defused` names the columns of a line that have an apostrophe before their text, as spreadsheets need it.
+- CSV or a tab-separated table with a header, or JSON Lines, with COLUMNS. The grade is in `grade`, or in `fine` and
+  `broad`, from which the scale picks its own; a line with only the other one is left out. A second line on a pair by
+  the same assessor is a revision: all are kept, in order. CARRIED may be present too: a line with a reason in `cannot`
+  instead of a grade leaves the pair unjudged, and a line whose `counts` says no is ignored. `defused` names the
+  columns of a line whose text has a leading apostrophe to protect spreadsheets.
 - XML, and JSON as ranx writes it: see `audiosim.corpus.nested_judgments`.
-- Groups of equal relevance, 1 the most relevant, in a column `group` of a table, or in a file that is called `groups`
-  as the last column of `query 0 document group` or `query document group`. The last group of all is level 1, those
-  before it are higher; 0 is left for documents in no group.
+- Groups of equal relevance, 1 the most relevant, in a column `group` of a table, or as the last column of
+  `query 0 document group` or `query document group` in a file called `groups`. The last group of the file is level 1,
+  groups before it are higher; 0 is left for documents in no group.
 
 A grade may be one of Evalutron's words: NS, SS, VS, or not, somewhat, very similar, are 0, 1, 2 of the broad scale.
 """
@@ -37,7 +37,7 @@ from audiosim.errors import FormatError, InputError, did_you_mean, quoted, short
 
 GRADES = ("grade", "fine", "broad")
 COLUMNS = ("query", "document", *GRADES, "assessor", "time")
-# What files of a service say beside; it is passed over.
+# Further columns of files that a service exports; they are ignored.
 CARRIED = (
     "note",
     "seconds",
@@ -62,7 +62,7 @@ WORDS = {"ns": 0.0, "ss": 1.0, "vs": 2.0, "not similar": 0.0, "somewhat similar"
 
 
 class Statement(NamedTuple):
-    """Statement of one line: the grades by the column they stand in."""
+    """Contents of one line: its grades by column."""
 
     line: int
     query: str
@@ -77,8 +77,8 @@ def read_judgments(
 ) -> tuple[Scale, tuple[Judgment, ...]]:
     """The scale and the judgments of a file.
 
-    scale  of the grades; where None it is guessed from the columns and grades
-    say    is told in a sentence each how the scale was guessed and how odd grades were taken
+    scale  of the grades; None: guessed from the columns and grades
+    say    called with a sentence on how the scale was guessed, and one on each kind of odd grade
     """
     path, column = Path(path), "grade"
     statements = _read_statements(path, say)
@@ -115,7 +115,7 @@ def _judgment(path: Path, statement: Statement, scale: Scale, grade: float) -> J
 
 
 def _graded(statements: list[Statement], last: int, say: Say) -> list[Statement]:
-    """The statements with levels in place of groups, of which there are so many."""
+    """The statements with levels instead of groups; `last` is the number of groups."""
     say(f"groups 1 to {last} of equal relevance: taken as levels {last} to 1, group 1 the most relevant")
     return [
         statement._replace(grades={"grade": last + 1 - statement.grades[GROUP]})
@@ -126,7 +126,7 @@ def _graded(statements: list[Statement], last: int, say: Say) -> list[Statement]
 
 
 def _guess_scale(path: Path, statements: Sequence[Statement], say: Say) -> tuple[Scale, str]:
-    """The scale of the column `fine`, `broad` or `grade`, the first that there is, and that column."""
+    """The scale, and its column: the first present of `fine`, `broad` and `grade`."""
     columns = {column for statement in statements for column in statement.grades}
     column = next((name for name in ("fine", "broad") if name in columns), "grade")
     grades = [statement.grades[column] for statement in statements if column in statement.grades]
@@ -163,7 +163,7 @@ def _read_statements(path: Path, say: Say) -> list[Statement]:
 
 
 def _from_braces(path: Path, number: int, first: str, lines: Lines) -> list[Statement]:
-    """The statements of JSON: of an object on each line, or of one of queries, documents and grades, as ranx has it."""
+    """The statements of a JSON file: an object per line, or one object query -> document -> grade as ranx writes it."""
     try:
         record = json.loads(first)
     except (ValueError, RecursionError):
@@ -185,7 +185,7 @@ def _names_columns(line: str) -> bool:
 
 
 def _read_once(path: Path, lines: Lines, columns: int, say: Say) -> list[Statement]:
-    """The statements of TREC qrels or of a list of three columns: each pair once."""
+    """The statements of TREC qrels or of a list of three columns, where each pair has one line."""
     column = GROUP if path.name.partition(".")[0] == "groups" else "grade"
     seen: dict[Pair, int] = {}
     statements = []
@@ -211,14 +211,14 @@ def _read_once(path: Path, lines: Lines, columns: int, say: Say) -> list[Stateme
 
 
 def say_odd(grades: Counter[float], say: Say) -> None:
-    """Say how the grades of qrels that are on no scale were taken, a sentence for each that there is."""
+    """Say how grades of qrels outside the scale were taken, one sentence for each kind."""
     for grade, what in ODD.items():
         if grades[grade]:
             say(f"{grades[grade]:,} {'grade' if grades[grade] == 1 else 'grades'} of {grade}: taken as {what}")
 
 
 def _spelled(path: Path, number: int, column: str, text: str) -> dict[str, float]:
-    """A grade or group by its column; Evalutron's words are of the column `broad`."""
+    """A grade or group by its column; Evalutron's words belong to the column `broad`."""
     word = WORDS.get(" ".join(text.lower().split()))
     if word is not None and column in ("grade", "broad"):
         return {"broad": word}
@@ -233,7 +233,7 @@ def _split_tabs(_: int, text: str) -> list[str]:
 
 
 def _split_commas(path: Path, number: int, text: str) -> list[str]:
-    """The fields of one line of CSV, which is a whole record: no identifier holds a line end."""
+    """The fields of one line of CSV; a line is a whole record, as no identifier contains a line end."""
     try:
         return next(csv.reader([text], strict=True))
     except csv.Error as error:
@@ -248,7 +248,7 @@ def _from_row(path: Path, number: int, row: dict[str, str]) -> Statement:
 
 
 def _rests(path: Path, number: int, row: Mapping[str, object]) -> bool:
-    """True if anything rests on a line: it counts, and does not say why a pair cannot be judged."""
+    """True if a line is to be used: it counts, and does not declare the pair impossible to judge."""
     said = row.get(COUNTS)
     counts = True if said in (None, "") else YES_NO.get(str(said).strip().lower())
     if counts is None:
@@ -257,7 +257,7 @@ def _rests(path: Path, number: int, row: Mapping[str, object]) -> bool:
 
 
 def _armed(path: Path, number: int, row: dict[str, str]) -> dict[str, str]:
-    """A line of a table without the apostrophes that it says it has."""
+    """A line of a table with its protective apostrophes removed."""
     names = row.get(DEFUSED, "").split()
     for name in names:
         if not row.get(name, "").startswith("'"):
@@ -295,7 +295,7 @@ def _json_number(path: Path, number: int, name: str, value: object) -> float:
 
 
 def _json_text(path: Path, number: int, record: dict[str, object], key: str) -> str:
-    """A text of a JSON object, empty where there is none; identifiers are often numbers and stand as such."""
+    """A text field of a JSON object, empty if absent; identifiers may be numbers."""
     value = record.get(key)
     if isinstance(value, bool) or not isinstance(value, str | int | None):
         raise FormatError(path, number, f"expected text for {key}, found {json.dumps(value)}")
@@ -313,7 +313,7 @@ def _statement(
 
 
 def qrels_lines(judgments: Iterable[Judgment]) -> list[str]:
-    """The lines of TREC qrels; an assessor, a time or a second grade of a pair has no place there."""
+    """The lines of TREC qrels, which cannot hold an assessor, a time or a second grade of a pair."""
     judgments = tuple(judgments)
     if not fits_qrels(judgments):
         raise InputError("qrels hold one grade per pair, no assessor and no time: write these judgments as CSV")
@@ -321,7 +321,7 @@ def qrels_lines(judgments: Iterable[Judgment]) -> list[str]:
 
 
 def fits_qrels(judgments: Sequence[Judgment]) -> bool:
-    """True if qrels can say all that the judgments say."""
+    """True if qrels can hold these judgments without loss."""
     nameless = not any(judgment.assessor or judgment.time for judgment in judgments)
     return nameless and len({judgment.pair for judgment in judgments}) == len(judgments)
 

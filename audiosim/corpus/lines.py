@@ -18,13 +18,13 @@ from audiosim.errors import FormatError, InputError, quoted
 Lines = Iterator[tuple[int, str]]  # with their numbers, from 1
 BYTE_ORDER_MARK = "\ufeff"
 LONGEST_LINE = 2**25  # bytes
-EXPANSION = 200  # times as large as its `.gz` a file may be; runs are 5 to 30 times
-UNPACKED = 2**26  # bytes that any `.gz` may hold
+EXPANSION = 200  # largest ratio of a file to its `.gz`; runs have 5 to 30
+UNPACKED = 2**26  # bytes that any `.gz` may unpack to
 SEPARATORS = {";": "semicolons", ",": "commas", "\t": "tabs"}
 
 
 def every_line(path: Path) -> Lines:
-    """The lines of a UTF-8 file, numbered from 1, without line ends (LF, CRLF) and byte order mark; `.gz` is opened."""
+    """The lines of a UTF-8 file, numbered from 1, without line ends (LF, CRLF) or byte order mark; unpacks `.gz`."""
     number = taken = 0
     try:
         with open_bytes(path) as stream:
@@ -42,7 +42,7 @@ def every_line(path: Path) -> Lines:
 
 
 def read_lines(path: Path, expected: str) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, with their numbers; a file without any is an error that says what was expected."""
+    """The non-blank lines with their numbers; an error that says what was expected if there are none."""
     empty = True
     for number, text in every_line(path):
         if text and not text.isspace():
@@ -53,12 +53,12 @@ def read_lines(path: Path, expected: str) -> Iterator[tuple[int, str]]:
 
 
 def finite(path: Path, number: int, kind: str, text: str) -> float:
-    """The number that a field spells; not a number, NaN and infinity are errors."""
+    """The number in a field; anything else, NaN or infinity is an error."""
     try:
         value = float(text)
     except ValueError:
         value = math.nan
-    # Python reads 1_000 as a thousand; no other program that meets these files does.
+    # Python reads 1_000 as a thousand; other programs that read these files do not.
     if not math.isfinite(value) or "_" in text:
         problem = f"expected a finite number for {kind}, found {quoted(text)}"
         raise FormatError(path, number, f"{problem}{_decimal_comma(text)}")
@@ -71,21 +71,21 @@ def _decimal_comma(text: str) -> str:
 
 
 def columns_hint(text: str, expected: str) -> str:
-    """End of a complaint about a line of too few columns: what else seems to part them, or nothing.
+    """End of an error message on a line with too few columns: the separator it seems to use, or nothing.
 
-    expected  what should part them, such as "tabs"
+    expected  the separator it should use, such as "tabs"
     """
     found = [name for sign, name in SEPARATORS.items() if name not in expected and text.count(sign) > 0]
     return f"; the columns look parted by {found[0]}, expected {expected}: save the file so" if found else ""
 
 
 def open_bytes(path: Path) -> BinaryIO:
-    """The bytes of a file, `.gz` unpacked."""
+    """A file opened as bytes, with `.gz` unpacked."""
     return cast("BinaryIO", io.BufferedReader(gzip.open(path))) if path.suffix == ".gz" else path.open("rb")
 
 
 def most_unpacked(path: Path) -> float:
-    """Bytes that a file may have, unpacked; infinite where it is not packed."""
+    """Largest size in bytes that a file may unpack to; infinite if it is not packed."""
     return max(UNPACKED, EXPANSION * path.stat().st_size) if path.suffix == ".gz" else math.inf
 
 
@@ -109,14 +109,14 @@ def _decode(path: Path, number: int, raw: bytes) -> str:
 
 
 def _is_utf16(raw: bytes) -> bool:
-    """True if a file that starts so is UTF-16: by its mark, or as every other byte of plain letters is 0."""
+    """True if a file with this beginning is UTF-16: it has the mark, or every other byte is 0 as in plain letters."""
     return raw.startswith((b"\xff\xfe", b"\xfe\xff")) or raw[1:8:2] == bytes(4) or raw[0:7:2] == bytes(4)
 
 
 def write_text(path: str | Path, lines: Iterable[str]) -> None:
-    """Write lines, given without their ends, to a file: all of them, or the file stays as it was.
+    """Write lines, given without their ends, to a file; on an error the file stays as it was.
 
-    A name that ends in `.gz` is compressed. A pipe or a terminal is written to as it is.
+    A file whose name ends in `.gz` is compressed. A pipe or a terminal is written to directly.
     """
     path = Path(path)
     if not path.exists() or path.is_file():
@@ -129,13 +129,13 @@ def write_text(path: str | Path, lines: Iterable[str]) -> None:
 
 
 def write_texts(texts: Mapping[Path, Iterable[str] | bytes]) -> None:
-    """Write several files, as `write_text` does, bytes as they are; none is replaced before all are on the disk."""
+    """Write several files like `write_text`, bytes unchanged; none is replaced before all are on the disk."""
     ready = {path: text if isinstance(text, bytes) else _encode(path, text) for path, text in texts.items()}
     beside: dict[Path, Path] = {}
     path = Path()
     try:
         for path, data in ready.items():
-            # A link keeps pointing where it did: what is replaced is the file behind it.
+            # Replace the file behind a link, so that the link stays a link.
             target = path.resolve()
             beside[target] = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
             _write_safely(beside[target], data)
@@ -153,7 +153,7 @@ def _encode(path: Path, lines: Iterable[str]) -> bytes:
         data = "".join(f"{line}\n" for line in lines).encode()
     except UnicodeEncodeError as error:
         raise InputError(f"{path}: {error.object[error.start]!r} cannot be written as UTF-8") from None
-    # No time in the header: the same lines give the same bytes.
+    # No time stamp in the header: the same lines give the same bytes.
     return gzip.compress(data, mtime=0) if path.suffix == ".gz" else data
 
 
@@ -165,12 +165,12 @@ def _write_safely(path: Path, data: bytes) -> None:
 
 
 def csv_line(fields: Iterable[object]) -> str:
-    """A record of CSV, without its end; texts may hold line ends."""
+    """A CSV record without its end; texts may contain line ends."""
     written = io.StringIO()
     csv.writer(written, lineterminator="").writerow(fields)
     return written.getvalue()
 
 
 def shortest(value: object) -> object:
-    """A number as people write it: 17 for 17.0; anything else as it is."""
+    """A number without needless decimals: 17 for 17.0; other values unchanged."""
     return int(value) if isinstance(value, float) and value.is_integer() else value

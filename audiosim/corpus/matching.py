@@ -1,6 +1,6 @@
-"""Matching of a collection's files with its runs: what each holds, and how much of it is about what was retrieved.
+"""Comparison of a collection's files with its runs: how many of a file's names occur there.
 
-A file that meets nothing is a mistake, such as identifiers in another case, and not a file without effect.
+A file with no name in common is a mistake, such as identifiers in another case; it never passes silently.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,14 +17,14 @@ from audiosim.properties import cached_property
 
 
 class Reading(NamedTuple):
-    """A line on what a file holds and how much of it meets the runs; `doubtful` where a name was probably meant."""
+    """A line on a file's contents and their overlap with the runs; `doubtful` if a name looks misspelt."""
 
     line: str
     doubtful: bool = False
 
 
 class Matching:
-    """Names in the runs, and a line on how each other file matches them."""
+    """Names in the runs, and a line on how well each other file matches them."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
         self._runs = runs
@@ -46,7 +46,7 @@ class Matching:
         return Reading(f"{where}: {', '.join(counts)} retrieved")
 
     def documents(self, path: Path, known: Names[str], query_documents: Mapping[str, str]) -> Reading:
-        """Number of retrieved documents that a documents.tsv describes; those of queries alone will do."""
+        """Number of retrieved documents that a documents.tsv describes; describing only query documents is enough."""
         own = {query_documents.get(query, query) for query in self._retrieved}
         met = len(self._documents & set(known))
         line = f"{path}: {met} of {_some(len(self._documents), 'retrieved document')} have a line"
@@ -98,9 +98,9 @@ class Matching:
         return not self._documents.isdisjoint(queries) and not self._retrieved.keys().isdisjoint(documents)
 
     def evidence(self, piece: Evidence) -> Reading:
-        """Number of retrieved documents, of retrieved pairs, or of systems that a piece of evidence is about.
+        """Number of retrieved documents, retrieved pairs or systems that a piece of evidence covers.
 
-        It may be about others alone, that documents.tsv names.
+        It may cover only documents that nobody retrieved, if documents.tsv names them.
         """
         pairs = ((query, document) for query, some in self._retrieved.items() for document in some)
         wanted: Mapping[str, Callable[[], set[Key]]] = {
@@ -115,7 +115,7 @@ class Matching:
         return Reading(line + meant, bool(meant))
 
     def judge(self, judge: MachineJudge) -> Reading:
-        """Number of retrieved pairs that a machine has judged."""
+        """Number of retrieved pairs that a machine judged."""
         there = {Pair(query, one) for query, some in self._retrieved.items() for one in some}
         line = f"{judge.source}: judge {judge.name} grades {len(there.intersection(judge.pairs))} of"
         return Reading(f"{line} {_some(len(there), 'retrieved pair')}")
@@ -128,7 +128,7 @@ def check_met(
     evidence: Sequence[Evidence],
     judges: Sequence[MachineJudge],
 ) -> None:
-    """An error where a piece of evidence, or a judge, is about nothing that runs or documents.tsv name.
+    """An error where a piece of evidence or a judge covers nothing that runs or documents.tsv name.
 
     documents, teams  of a collection with these runs
     """
@@ -164,7 +164,7 @@ def _some(count: int, noun: str) -> str:
 
 
 def _checked(line: str, met: int, wanted: Names[str], known: Names[str]) -> Reading:
-    """The reading, with a name that was probably meant; an error where nothing is met."""
+    """The reading, with a suggestion for a misspelt name; an error where nothing matches."""
     there = set(known)
     missing = sorted(name for name in wanted if name not in there)
     meant = _meant_in(missing, there, str.casefold)
@@ -179,7 +179,7 @@ def _stem(name: str) -> str:
 
 
 def _meant_in(missing: Sequence[str], known: set[str], folded: Callable[[str], str] | None) -> str:
-    """The first missing name that a known one equals when both are folded, or is like where None, as a question."""
+    """A question that suggests a known name for the first missing one that equals it when folded, or resembles it."""
     if folded is None:
         pairs = ((name, nearest_name(name, known)) for name in missing)
     else:

@@ -1,4 +1,4 @@
-"""Tables with a header: documents.tsv, queries.tsv, systems.tsv. The tab parts the fields; nothing is quoted."""
+"""Tables with a header: documents.tsv, queries.tsv, systems.tsv. Tabs separate the fields; there is no quoting."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ DOCUMENT_COLUMNS = ("document", "artist", "genre", "path")
 
 
 def read_documents(path: str | Path) -> dict[str, Document]:
-    """The documents of a documents.tsv: `document`, any of `artist`, `genre`, `path`, and more; empty is unknown."""
+    """The documents of a documents.tsv: `document`, any of `artist`, `genre`, `path`, and more; empty means unknown."""
     rows = _read_unique(Path(path), "document", known=DOCUMENT_COLUMNS)
     return {identifier: _document(row) for identifier, row in rows}
 
@@ -24,7 +24,7 @@ def _document(row: dict[str, str]) -> Document:
 
 
 def read_queries(path: str | Path) -> dict[str, str]:
-    """The document that each query of a queries.tsv is; a query whose document is empty is left out."""
+    """The document of each query in a queries.tsv; a query whose document is empty is left out."""
     rows = _read_unique(Path(path), "query", others=["document"])
     return {query: row["document"] for query, row in rows if row["document"]}
 
@@ -38,9 +38,9 @@ def read_systems(path: str | Path) -> dict[str, str]:
 def _read_unique(
     path: Path, key: str, others: Sequence[str] | None = None, known: Sequence[str] = ()
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """The rows of a tab-separated file by their identifier; any other columns where `others` is None.
+    """The rows of a tab-separated file by their identifier; any other columns are allowed where `others` is None.
 
-    known  columns that mean something where any are allowed
+    known   columns with a meaning, where any are allowed
     """
     lines = read_lines(path, f"a header with {' and '.join([key, *(others or [])])}")
     seen: dict[str, int] = {}
@@ -65,12 +65,12 @@ def read_rows(
     allowed: Sequence[str] | None,
     known: Sequence[str] = (),
 ) -> Iterator[TableRow]:
-    """Each line after the header as its number and its fields by column.
+    """The lines after the header, each as its number and its fields by column.
 
-    split     takes a line, given with its number, apart
-    required  columns that must be there
-    allowed   columns that may be there, None for any
-    known     columns that mean something where any are allowed
+    split     splits a line, given with its number, into fields
+    required  columns that must be present
+    allowed   columns that may be present, None for any
+    known     columns with a meaning, where any are allowed
     """
     number, text = next(lines)
     header = split(number, text)
@@ -106,7 +106,7 @@ def _check_columns(
 
 
 def _header_hint(column: str, header: list[str]) -> str:
-    """Hint at what is probably wrong with a header that lacks a column, or nothing."""
+    """Hint at the probable cause of a missing column, or nothing."""
     if len(header) == 1 and (hint := columns_hint(header[0], "tabs")):
         return hint
     near = nearest_name(column, header)
@@ -114,7 +114,7 @@ def _header_hint(column: str, header: list[str]) -> str:
 
 
 def _check_misspelt(path: Path, number: int, header: list[str], known: Sequence[str]) -> None:
-    """An error where a column has nearly the name of a known one that is missing: nobody would miss what it says."""
+    """An error where a column has almost the name of a missing known one: its values would go unnoticed."""
     for column in header:
         near = None if column in known else nearest_name(column, [name for name in known if name not in header])
         if near:
@@ -125,7 +125,7 @@ def _check_misspelt(path: Path, number: int, header: list[str], known: Sequence[
 
 
 def check_identifier(path: Path, number: int, kind: str, identifier: str) -> None:
-    """An identifier has at least one character that is not white space."""
+    """Check that an identifier has a character other than white space."""
     if not identifier.strip():
         raise FormatError(path, number, f"the {kind} is empty, expected an identifier")
 
@@ -158,7 +158,7 @@ def system_lines(teams: Mapping[str, str]) -> list[str]:
 
 
 def tsv_line(values: Sequence[str]) -> str:
-    """One line of a table; an InputError where a value would break it, or the first is no identifier."""
+    """One line of a table; an InputError where a value would break it, or the first is not an identifier."""
     for value in values:
         if "\t" in value or "\n" in value or "\r" in value:
             raise InputError(f"{value!r} cannot be written to a table: it contains a tab or a line end")

@@ -1,4 +1,4 @@
-"""The result files of the MIREX task Audio Music Similarity and Retrieval: a sparse list, or all distances.
+"""Result files of the MIREX task Audio Music Similarity and Retrieval: a sparse list, or all distances.
 
 Sparse list: a line that names the system; then one line per query, its file name and the results, nearest first.
 
@@ -15,11 +15,11 @@ one line per query, its number and its distance to the file of each column.
     1<TAB>0.0<TAB>0.16
     2<TAB>0.16<TAB>0.0
 
-In both the smallest distance is best; the list keeps the order it has, the matrix breaks ties by column. A document is
-named by its file, without folder and suffix, and a system by its line, without an address in brackets at the end.
+In both the smallest distance is best; the list keeps its order, the matrix breaks ties by column. The file's name
+without folder and suffix names a document; the first line without the address in brackets at its end names the system.
 
 www.music-ir.org/mirex/wiki/2013:Audio_Music_Similarity_and_Retrieval, section "Distance matrix output files". The task
-removes the query and all else by its artist from the results before they count: see `Exclusions`.
+removes the query and everything else by its artist from the results before scoring: see `Exclusions`.
 """
 
 import re
@@ -38,24 +38,24 @@ ADDRESS = re.compile(r"\s*\([^()]*@[^()]*\)\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Exclusions:
-    """Queries that count, and what cannot be a result of one: the query itself and all else by its artist.
+    """Queries that count, and documents that cannot be results of one: the query itself and others by its artist.
 
-    query_documents  which document a query is; where there are any, other rows of a file are no queries
-    artists          the artist of each document whose artist is known
+    query_documents  document of each query; if there are any, other rows of a file are not queries
+    artists          artist of each document, where known
     """
 
     query_documents: Mapping[str, str] = field(default_factory=dict)
     artists: Mapping[str, str] = field(default_factory=dict)
 
     def queries(self) -> dict[str, list[str]]:
-        """The queries that are each document."""
+        """The queries of each document, by document."""
         queries: dict[str, list[str]] = {}
         for query, document in self.query_documents.items():
             queries.setdefault(document, []).append(query)
         return queries
 
     def admit(self, query_document: str, documents: list[str]) -> tuple[str, ...]:
-        """The documents that may be results of a query."""
+        """The documents that may be results for a query."""
         artist = self.artists.get(query_document)
         if artist is None:
             return tuple(document for document in documents if document != query_document)
@@ -139,7 +139,7 @@ def _matrix_results(
             raise FormatError(path, number, f"expected a row that starts with the number of a file, found {row!r}")
         if len(values) != len(documents):
             raise FormatError(path, number, f"expected {len(documents)} distances, found {len(values)}")
-        # Parsing and sorting a row takes milliseconds: of thousands of rows few may be queries.
+        # Parsing and sorting a row takes milliseconds: and few of thousands of rows may be queries.
         if not wanted or files[row] in wanted:
             distances = [_distance(path, number, value) for value in values]
             yield number, files[row], [documents[i] for i in sorted(range(len(distances)), key=distances.__getitem__)]
@@ -155,7 +155,7 @@ def _run(path: Path, header: str, results: Iterator[MirexResult], exclusions: Ex
         lines[document] = number
         _check_once(path, number, document, retrieved)
         admitted = exclusions.admit(document, retrieved)
-        # A query for which nothing is left is one for which the system retrieves nothing.
+        # A query with nothing left is one for which the system retrieves nothing.
         for query in queries.get(document, [document]) if admitted else []:
             rankings[query] = admitted
     if not rankings:
@@ -182,7 +182,7 @@ def _split(text: str) -> list[str]:
 
 @lru_cache(maxsize=100_000)
 def file_identifier(name: str) -> str:
-    """The document that a file is: its name without folder and suffix."""
+    """The document of a file: its name without folder and suffix."""
     base = re.split(r"[/\\]", name.strip())[-1]
     stem, _, _ = base.rpartition(".")
     return stem or base

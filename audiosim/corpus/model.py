@@ -1,4 +1,4 @@
-"""The values an evaluation is made of, each with its rules."""
+"""The values of an evaluation, each with its rules."""
 
 import math
 import re
@@ -24,7 +24,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The grades an assessor may give.
+    """The grades that an assessor may give.
 
     name    such as "fine"
     levels  the grades, rising, at least two, the lowest 0 or more
@@ -40,12 +40,12 @@ class Scale:
             raise InputError(f"a scale needs at least two levels, all finite, got {list(self.levels)}")
         if any(low >= high for low, high in zip(self.levels, self.levels[1:], strict=False)) or self.levels[0] < 0:
             raise InputError(f"the levels of a scale must rise from 0 or more, got {list(self.levels)}")
-        if self.levels[-1] > HIGHEST_LEVEL:  # its powers are to be numbers, too
+        if self.levels[-1] > HIGHEST_LEVEL:  # its powers must be finite numbers too
             raise InputError(f"the levels of a scale may go up to {HIGHEST_LEVEL:g}, got {self.levels[-1]:g}")
 
     @property
     def maximum(self) -> float:
-        """The highest grade; a gain is a grade over this."""
+        """The highest grade; a gain is a grade divided by it."""
         return self.levels[-1]
 
     def __contains__(self, grade: float) -> bool:
@@ -53,7 +53,7 @@ class Scale:
         return grade in self._grades
 
     def check(self, grade: float) -> float:
-        """The grade itself, if it is on the scale."""
+        """The grade, checked to be on the scale."""
         if grade not in self._grades:
             raise InputError(f"grade {grade:g} is not on the {self.name} scale ({self})")
         return float(grade)
@@ -75,7 +75,7 @@ SCALES = {scale.name: scale for scale in (FINE, BROAD, BINARY)}
 
 
 def parse_scale(value: str | Sequence[float]) -> Scale:
-    """The scale of a name (`fine`, `broad`, `binary`) or of levels: a list, or a text such as "0,1,2,3" or "0-3"."""
+    """The scale with a name (`fine`, `broad`, `binary`), or with levels: a list, or text such as "0,1,2,3" or "0-3"."""
     if not isinstance(value, str):
         return Scale("custom", tuple(float(level) for level in value))
     if value in SCALES:
@@ -97,7 +97,7 @@ def as_scale(value: Scale | str | Sequence[float]) -> Scale:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A recording; what is None is unknown.
+    """A recording; None means unknown.
 
     artist, genre  names
     path           sound file, relative to the collection's folder
@@ -115,8 +115,8 @@ class Document:
 class Judgment:
     """Judgment of one pair by one assessor.
 
-    grade     on the collection's scale, a finite number; NumPy's become Python's
-    assessor  empty where nobody is named
+    grade     on the collection's scale, a finite number; NumPy numbers become Python's
+    assessor  empty if not named
     time      ISO 8601, empty where unknown
     """
 
@@ -146,9 +146,9 @@ ANSWERS = ("a", "b", "=")
 class PairedComparison:
     """PairedComparison of two documents of a query by one assessor.
 
-    answer    "a" or "b", whichever is more relevant, or "=" where neither is
-    assessor  empty where nobody is named
-    seconds   of work, None where unknown
+    answer    the more relevant one, "a" or "b", or "=" if equal
+    assessor  empty if not named
+    seconds   time taken, None where unknown
     """
 
     query: str
@@ -173,7 +173,7 @@ class PairedComparison:
 
 
 def check_judgment(said: object) -> Judgment:
-    """The judgment itself, if it is one."""
+    """The argument, checked to be a judgment."""
     if not isinstance(said, Judgment):
         raise InputError(f"expected a judgment such as Judgment('q1', 'd7', grade=70), got {said!r}")
     return said
@@ -181,7 +181,7 @@ def check_judgment(said: object) -> Judgment:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Results of one system: for each query its documents, best first, none twice."""
+    """Results of one system: its documents for each query, best first, none twice."""
 
     system: str
     rankings: Mapping[str, tuple[str, ...]]

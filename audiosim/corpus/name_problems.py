@@ -1,26 +1,27 @@
-"""Mistakes in names that leave every file well formed: one spelt in two ways, or read in a wrong encoding."""
+"""Mistakes in names that occur in well-formed files: two spellings of one name, or a wrong encoding."""
 
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 SHOWN = 3
-SLIP = 0.005  # of the documents with a value: so few in another spelling are a slip
-MANY_MORE, MOST_GENRES = 3, 20  # genres than artists, from where on the columns look swapped; 10 and 602 in MIREX 2011
+SLIP = 0.005  # share of the documents with a value: a rarer second spelling is a slip
+# Columns look swapped above these numbers of genres per artist, and of genres; MIREX 2011 has 10 genres, 602 artists.
+MANY_MORE, MOST_GENRES = 3, 20
 MISREAD_AS = ("cp1252", "latin-1", "cp437", "mac_roman")
 
 
 def value_problems(kind: str, values: Iterable[str | None]) -> Iterator[str]:
-    """Values of a column of documents.tsv that are one and are spelt in several ways, by more than a SLIP.
+    """Values in a column of documents.tsv with several spellings, each used by more than a SLIP of the documents.
 
-    kind    of the column
-    values  of each document, None where unknown
+    kind    name of the column
+    values  value of each document, None where unknown
     """
     yield from _respelt(kind, values, slips=False)
 
 
 def value_notes(kind: str, values: Iterable[str | None]) -> Iterator[str]:
-    """Values that a few documents alone spell in another way, which hardly changes what is predicted."""
+    """Values that only a few documents spell differently, which hardly changes predictions."""
     yield from _respelt(kind, values, slips=True)
 
 
@@ -39,7 +40,7 @@ def _respelt(kind: str, values: Iterable[str | None], slips: bool) -> Iterator[s
 
 
 def swapped_problems(artists: Iterable[str | None], genres: Iterable[str | None]) -> Iterator[str]:
-    """Artists and genres in each other's column: there are many more genres than artists."""
+    """Artist and genre columns that look swapped: there are many more genres than artists."""
     counts = Counter(artist for artist in artists if artist), Counter(genre for genre in genres if genre)
     few, many = map(len, counts)
     if few and many > MANY_MORE * few and many > MOST_GENRES:
@@ -54,7 +55,7 @@ def _plain_value(value: str) -> str:
 def encoding_problems(names: Mapping[str, Iterable[str]]) -> Iterator[str]:
     """Names that were read in a wrong encoding before they were written to a file.
 
-    names  by what they are, such as "artists"
+    names   by kind, such as "artists"
     """
     for kind, some in names.items():
         wrong = {name: meant for name in sorted(set(some)) if (meant := misread(name)) is not None}
@@ -66,7 +67,7 @@ def encoding_problems(names: Mapping[str, Iterable[str]]) -> Iterator[str]:
 
 
 def misread(name: str) -> str | None:
-    """A name as it should be where it is UTF-8 that was read as something else; empty where that is lost."""
+    """The correct form of a name that is UTF-8 read in another encoding; empty if it cannot be recovered."""
     if name.isascii():
         return None
     if "\ufffd" in name:

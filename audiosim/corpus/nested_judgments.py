@@ -1,6 +1,6 @@
-"""Judgments in files that nest: XML, and JSON as ranx writes it. Each pair comes out as a row of a table would.
+"""Judgments in nested files: XML, and JSON as ranx writes it. Each pair becomes a row, as in a table.
 
-XML is read by the names of its parts, whatever they are nested in; each may be an element or an attribute:
+XML is read by the names of its parts, at any depth; each may be an element or an attribute:
 
     <judgment query="q1" document="d1" assessor="ann" fine="63" broad="SS"/>
     <query id="q1"><candidate id="d1"><broad>VS</broad></candidate></query>
@@ -25,7 +25,7 @@ NAMES = {
     **dict.fromkeys(("assessor", "grader", "evaluator", "user"), "assessor"),
     **{name: name for name in ("fine", "broad", "group", "time")},
 }
-OF_ELEMENT = ("id", "name", "value")  # attributes that say what the element is
+OF_ELEMENT = ("id", "name", "value")  # attributes that hold the value of their element
 VALUES = ("grade", "fine", "broad", "group")
 
 
@@ -35,18 +35,18 @@ def is_xml(line: str) -> bool:
 
 
 def xml_rows(path: Path, lines: Lines) -> JudgmentRows:
-    """The judgments of an XML file with the lines on which they end."""
+    """The judgments of an XML file, each with the line on which it ends."""
     reader = _Reader(path)
     parser = expat.ParserCreate()
     parser.buffer_text = True
     parser.StartElementHandler = reader.start
     parser.CharacterDataHandler = reader.words.append
     parser.EndElementHandler = reader.end
-    # Entities are how a small file becomes a huge one.
+    # Refused: entities are how a small file expands into a huge one.
     parser.EntityDeclHandler = reader.refuse_entity
     try:
         for reader.line, text in lines:
-            # A declaration may name another encoding than the UTF-8 that was decoded already.
+            # A declaration may name another encoding, but the text is already decoded from UTF-8.
             parser.Parse(text.partition("?>")[2] if text.startswith("<?xml") else f"{text}\n")
         parser.Parse("", True)
     except expat.ExpatError as error:
@@ -58,10 +58,10 @@ def xml_rows(path: Path, lines: Lines) -> JudgmentRows:
 
 @dataclass
 class _Reader:
-    """Gathers judgments while a parser goes through a file.
+    """Collects judgments while a parser goes through a file.
 
-    line   number of the line that is read
-    open   what is known of each element that is open, outermost first, and how many judgments there were before it
+    line   number of the current line
+    open   known values of each open element, outermost first, and the number of judgments before it
     words  text of the innermost one
     found  the judgments so far
     """
@@ -92,11 +92,11 @@ class _Reader:
             around = {key: value for outer, _ in self.open for key, value in outer.items()}
             self.found.append((self.line, {"query": ""} | around | known))
         elif self.open and before == len(self.found):
-            self.open[-1][0].update(known)  # it says something of what it stands in
+            self.open[-1][0].update(known)  # its value describes the enclosing element
 
 
 def ranx_rows(path: Path, lines: Lines) -> JudgmentRows:
-    """The judgments of a JSON file of grades by document by query; it is one value, so that no line can be named."""
+    """The judgments of a JSON file of grades by document by query; as it is one JSON value, errors name no line."""
     for query, document, grade in ranx_values(path, lines):
         yield 1, {"query": query, "document": document, "grade": grade}
 

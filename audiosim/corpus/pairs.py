@@ -1,4 +1,4 @@
-"""Lists of pairs: a query and a document per line, parted by a tab or by spaces; a header names them or is absent."""
+"""Lists of pairs: a query and a document per line, separated by a tab or spaces; a header is optional."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ HEADER = ["query", "document"]
 def read_pairs(path: str | Path) -> dict[Pair, int]:
     """The pairs of a file in their order, each with the number of its line.
 
-    A line that is not two names, and a pair that is there twice, are errors.
+    An error where a line is not two names, or a pair is repeated.
     """
     path, pairs = Path(path), dict[Pair, int]()
     for number, text in read_lines(path, "a query and a document per line"):

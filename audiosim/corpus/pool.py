@@ -1,4 +1,4 @@
-"""The pool: every pair that somebody may have to judge, as arrays."""
+"""The pool: every pair that may have to be judged, as arrays."""
 
 import hashlib
 import json
@@ -26,9 +26,9 @@ UNKNOWN = -1
 class Groups:
     """Pairs of one query whose documents share something, an artist or a genre.
 
-    group    (n,) number of the pair's group; pairs with an unknown value are a group of their query too
+    group    (n,) number of the pair's group; the pairs of a query with unknown values form a group too
     sizes    (g,) number of pairs in each group that some system retrieved
-    known    (n,) whether the pair's value is known
+    known    (n,) True where the pair's value is known
     """
 
     group: Integers
@@ -38,10 +38,10 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The distinct pairs within a cutoff of any run, in the order in which the runs first name them; then others.
+    """The distinct pairs within a cutoff of any run, in order of first appearance in the runs; then others.
 
-    Others are pairs that no system retrieved, of which something is asked all the same: what is said of the rest is not
-    changed by them. n is the number of pairs, s that of systems. Codes number the distinct values; -1 is unknown.
+    Others are pairs that no system retrieved but that somebody asks about; they do not change the statements about the
+    rest. n is the number of pairs, s that of systems. Codes number the distinct values; -1 is unknown.
 
     collection       identifier of the collection
     scale            of its judgments
@@ -49,20 +49,20 @@ class Pool:
     systems          s names
     teams            (s,) code of each system's team
     queries          names, in the order of their codes
-    query_documents  the document that each query is, in the same order
+    query_documents  document of each query, in the same order
     cutoff           last rank that counts
     ranks            (s, n) sparse: the rank, from 1, at which a system retrieved a pair's document
     query            (n,) code of the pair's query
     genre            (n,) code of the document's genre
     query_genre      (n,) code of the query's genre, comparable with `genre`
     artist           (n,) code of the document's artist
-    sounds           folder of the index of the recordings, None where there is none
-    evidence         what the user knows beside
+    sounds           folder of the index of the recordings, or None
+    evidence         further evidence given by the user
     judges           machines that judge
     genre_names      of the codes of genres
     artist_names     of the codes of artists
     team_names       the team of each system
-    edition_of       what the collection is said to be an edition of; empty: nothing is said
+    edition_of       collection of which this is an edition; empty: unspecified
     comparisons      of its pairs, and of others
     """
 
@@ -100,7 +100,7 @@ class Pool:
 
     @cached_property
     def found(self) -> Booleans:
-        """(n,) whether any system retrieved the pair's document."""
+        """(n,) True where any system retrieved the pair's document."""
         return np.asarray(np.bincount(self.ranks.indices, minlength=len(self.pairs)) > 0)
 
     @cached_property
@@ -115,9 +115,9 @@ class Pool:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 of levels, cutoff, systems, pairs in their order, and who retrieved what at which rank.
+        """SHA-256 of levels, cutoff, systems, pairs in their order, and the rank of each result of each system.
 
-        Two programs whose pools have one hash speak of the same pairs in the same order.
+        Pools with the same hash have the same pairs in the same order.
         """
         ranks = self.ranks.tocoo()
         content = [
@@ -145,7 +145,7 @@ class Pool:
         return Groups(group, np.bincount(group[self.found], minlength=len(codes)), code != UNKNOWN)
 
     def locate_judged(self, grades: Mapping[Pair, float]) -> Integers:
-        """(k,) places of the pairs that are judged, in their order; those outside the pool are left out."""
+        """(k,) places of the judged pairs, in their order; those outside the pool are left out."""
         return self.locate([pair for pair in grades if pair in self.positions])
 
     def locate(self, pairs: Iterable[Pair]) -> Integers:
@@ -159,7 +159,7 @@ class Pool:
             ) from None
 
     def spread(self, grades: Mapping[Pair, float]) -> Array:
-        """(n,) the grades at the places of their pairs, NaN where none; grades outside the pool are left out."""
+        """(n,) grades at the places of their pairs, NaN elsewhere; grades outside the pool are left out."""
         spread = np.full(len(self.pairs), np.nan)
         for pair, grade in grades.items():
             if pair in self.positions:
@@ -167,7 +167,7 @@ class Pool:
         return spread
 
     def judged(self, grades: Array) -> dict[Pair, float]:
-        """The grades of the judged pairs, what `spread` made of them taken back.
+        """The grades of the judged pairs by pair, the inverse of `spread`.
 
         grades  (n,) NaN where unjudged
         """
@@ -176,9 +176,9 @@ class Pool:
 
 
 def build_pool(collection: Collection, cutoff: int | None = None, also: Iterable[Pair] = ()) -> Pool:
-    """The pool of a collection's runs down to a cutoff, the collection's own where none is given.
+    """The pool of a collection's runs down to a cutoff, by default the collection's own.
 
-    also  further pairs, retrieved or not, of any query and document
+    also    further pairs of any query and document, retrieved or not
     """
     cutoff = collection.cutoff if cutoff is None else cutoff
     positions, ranks = _rank_matrix(collection, cutoff)
@@ -223,7 +223,7 @@ def build_pool(collection: Collection, cutoff: int | None = None, also: Iterable
 
 
 def _rank_matrix(collection: Collection, cutoff: int) -> tuple[dict[Pair, int], sparse.csr_array]:
-    """The place of each pair, in the order in which the runs first name them, and the rank it has in each run."""
+    """The place of each pair, in order of first appearance in the runs, and its rank in each run."""
     results = Results.of([run.rankings for run in collection.runs], cutoff)
     _, first, code = np.unique(results.keys, return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -239,7 +239,7 @@ def _rank_matrix(collection: Collection, cutoff: int) -> tuple[dict[Pair, int], 
 
 
 def _codes(*columns: Sequence[str | None]) -> tuple[list[Integers], tuple[str, ...]]:
-    """Each column's values as codes, the same value the same code in all columns, and the values by their codes."""
+    """The values of each column as codes shared by all columns, and the values in the order of their codes."""
     codes: dict[str | None, int] = {None: UNKNOWN}
     coded = [
         np.array([codes.setdefault(value, len(codes) - 1) for value in column], dtype=np.int64) for column in columns

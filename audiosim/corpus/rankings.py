@@ -1,4 +1,4 @@
-"""Rankings as codes: what a run holds of millions of results, and all runs of a collection side by side."""
+"""Rankings as codes: compact storage for millions of results, and all runs of a collection side by side."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ Codes = NDArray[np.int32]
 class CodedRankings(Mapping[str, tuple[str, ...]]):
     """The rankings of one system; reads as a mapping from each query to its documents, best first.
 
-    queries    q names, in the order in which they are first named
-    starts     (q + 1,) where the ranking of each query starts, and where the last ends
+    queries    q names, in order of first appearance
+    starts     (q + 1,) start of each query's ranking, and the end of the last
     documents  codes of the documents, ranking after ranking
     names      of the documents, in the order of their codes; runs of a collection share one table
 
-    A name is four bytes here, and text only where somebody asks for it.
+    A name takes four bytes here and becomes text only on request.
     """
 
     queries: tuple[str, ...]
@@ -51,7 +51,7 @@ class CodedRankings(Mapping[str, tuple[str, ...]]):
 
     @cached_property
     def repeated(self) -> str | None:
-        """The first query of which a document is named twice, None where there is none."""
+        """The first query whose ranking names a document twice, None if there is none."""
         query = np.repeat(np.arange(len(self.queries)), self.lengths)
         keys = query * len(self.names) + self.documents
         keys.sort()
@@ -60,7 +60,7 @@ class CodedRankings(Mapping[str, tuple[str, ...]]):
 
 
 def coded(rankings: Mapping[str, tuple[str, ...]]) -> CodedRankings:
-    """Any rankings as codes; themselves where they are."""
+    """Rankings as codes; unchanged if they already are."""
     if isinstance(rankings, CodedRankings):
         return rankings
     codes: dict[str, int] = {}
@@ -94,9 +94,9 @@ def lengths_of(rankings: Mapping[str, tuple[str, ...]]) -> Integers:
 class Results:
     """The results of all systems down to a cutoff, one after the other, in the order of systems, queries and ranks.
 
-    queries   names, in the order in which the runs first name them
+    queries   names, in order of first appearance in the runs
     names     of the documents, by their codes
-    starts    (s + 1,) where the results of each system start, and where the last ends
+    starts    (s + 1,) start of each system's results, and the end of the last
     query     (r,) code of the query
     document  (r,) code of the document
     rank      (r,) from 1
@@ -111,7 +111,7 @@ class Results:
 
     @classmethod
     def of(cls, rankings: Sequence[Mapping[str, tuple[str, ...]]], cutoff: int | None = None) -> "Results":
-        """Those of the rankings of some systems; all of them where no cutoff is given."""
+        """The results in several systems' rankings; all of them where no cutoff is given."""
         runs = on_one_table([coded(one) for one in rankings])
         codes: dict[str, int] = {}
         parts: list[tuple[Codes, Codes, Codes]] = []
@@ -129,7 +129,7 @@ class Results:
 
     @property
     def keys(self) -> Integers:
-        """(r,) a number of each pair of a query and a document, equal for equal pairs."""
+        """(r,) number of each (query, document), equal for equal pairs."""
         return self.query.astype(np.int64) * len(self.names) + self.document
 
     @property
@@ -138,7 +138,7 @@ class Results:
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
     def keys_of(self, pairs: Iterable[tuple[str, str]]) -> Integers:
-        """The numbers of some pairs, but for those of which query or document is in no run."""
+        """The numbers of some pairs, without those whose query or document is in no run."""
         queries = {query: code for code, query in enumerate(self.queries)}
         documents = {name: code for code, name in enumerate(self.names)}
         known = (

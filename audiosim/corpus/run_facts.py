@@ -1,4 +1,4 @@
-"""Facts about runs, and mistakes in them that leave every file well formed."""
+"""Facts about runs, and mistakes in them that occur in well-formed files."""
 
 import unicodedata
 from collections import Counter, defaultdict
@@ -13,24 +13,24 @@ from audiosim.corpus.model import Judgment, Run
 from audiosim.corpus.rankings import Results, lengths_of
 from audiosim.errors import InputError
 
-LEAST_ANSWERED = 0.9  # of the queries, by a run that is whole
-FEW_OTHERS = 0.1  # as many queries beside the common ones are no other year's
-SPELT_OTHERWISE = 0.1  # of a system's documents, from where on it is no accident
+LEAST_ANSWERED = 0.9  # share of the queries that a complete run answers
+FEW_OTHERS = 0.1  # share of other queries too small to come from another year's set
+SPELT_OTHERWISE = 0.1  # share of a system's documents above which it is no accident
 FEW = 3
-OVERLAPPING = 0.5  # share of its results that a usual system has alone, at most
+OVERLAPPING = 0.5  # largest usual share of results that a system has alone
 SOUND_SUFFIXES = (".wav", ".mp3", ".ogg", ".flac", ".m4a", ".aac", ".aif", ".aiff", ".au", ".opus", ".wma")
 
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """Facts about one run, those on documents down to the cutoff.
+    """Facts about one run, counting documents down to the cutoff.
 
-    queries  number that it answers of those that at least half of the systems answer
-    others   number that it answers beside
-    depth    median number of results of a query
-    alone    share of its results that no other system has for the query; None of a single system
-    same_as  an earlier system with the same results; None where there is none
-    judged   share of its results that are judged; None where it has none
+    queries  number it answers of the queries that at least half of the systems answer
+    others   number of other queries it answers
+    depth    median number of results per query
+    alone    share of its results that no other system has for the query; None for a single system
+    same_as  an earlier system with identical results, or None
+    judged   share of its results that are judged; None without results
     """
 
     system: str
@@ -43,13 +43,13 @@ class RunFacts:
 
 
 def common_queries(runs: Sequence[Run]) -> frozenset[str]:
-    """Queries that at least half of the systems answer: those that every system was to answer."""
+    """Queries that at least half of the systems answer: presumably those that every system should answer."""
     answers = Counter(query for run in runs for query in run.rankings)
     return frozenset(query for query, count in answers.items() if 2 * count >= len(runs))
 
 
 def check_whole(runs: Sequence[Run], wanted: Names[str], where: str) -> None:
-    """An InputError where a run answers less than 90 % of the queries that it should."""
+    """Raise an InputError where a run answers less than 90 % of the queries it should."""
     for run in runs:
         answered = len(run.rankings.keys() & wanted)
         others = len(run.rankings) - answered
@@ -64,7 +64,7 @@ def check_whole(runs: Sequence[Run], wanted: Names[str], where: str) -> None:
 
 
 def run_facts(runs: Sequence[Run], cutoff: int, judgments: Iterable[Judgment] = ()) -> tuple[RunFacts, ...]:
-    """Facts about each run, in their order."""
+    """Facts about each run, in the order of the runs."""
     wanted, results = common_queries(runs), Results.of([run.rankings for run in runs], cutoff)
     keys, judged = results.keys, results.keys_of(judgment.pair for judgment in judgments)
     _, code, count = np.unique(keys, return_inverse=True, return_counts=True)
@@ -100,9 +100,9 @@ def _same(run: Run, other: Run, cutoff: int) -> bool:
 
 
 def run_problems(facts: Sequence[RunFacts], queries: int, cutoff: int) -> Iterator[str]:
-    """Likely mistakes in runs: parts of them missing, ranks missing, other queries, one run under two names.
+    """Likely mistakes in runs: missing parts, missing ranks, other queries, one run under two names.
 
-    queries  number of those that at least half of the systems answer
+    queries  number of queries that at least half of the systems answer
     """
     deepest = max((one.depth for one in facts), default=0)
     if deepest < cutoff:
@@ -119,7 +119,7 @@ def run_problems(facts: Sequence[RunFacts], queries: int, cutoff: int) -> Iterat
 
 
 def run_notes(facts: Sequence[RunFacts], queries: int) -> Iterator[str]:
-    """Facts about runs that are worth a word and may well be right."""
+    """Peculiarities of runs that may well be right."""
     usual = median_low([one.alone or 0.0 for one in facts] or [0.0])
     for one in facts:
         if LEAST_ANSWERED * queries <= one.queries < queries:
@@ -131,7 +131,7 @@ def run_notes(facts: Sequence[RunFacts], queries: int) -> Iterator[str]:
 
 
 def spelling_problems(runs: Sequence[Run], cutoff: int, described: Names[str]) -> Iterator[str]:
-    """Systems whose documents others spell in another way: with a suffix, in other case, composed differently.
+    """Systems whose documents others spell differently: with a suffix, in another case, in another Unicode form.
 
     described  identifiers in documents.tsv
     """
@@ -162,7 +162,7 @@ def _many(documents: Names[str]) -> float:
 
 
 def plain_identifier(name: str) -> str:
-    """An identifier without folder, suffix of sound files, case, and the ways to write one letter."""
+    """An identifier without folder, suffix of sound files and case, in one Unicode form."""
     base = unicodedata.normalize("NFKC", name).strip().replace("\\", "/").rpartition("/")[2].casefold()
     return next((base.removesuffix(suffix) for suffix in SOUND_SUFFIXES if base.endswith(suffix)), base)
 

@@ -1,16 +1,16 @@
-"""Runs, read and written: what each system retrieved for each query.
+"""Reading and writing of runs: the documents that each system retrieved for each query.
 
-Three forms, told apart by what a file holds; a file has one form throughout.
+The form is recognised from the file's contents; a file has one form throughout.
 
-- TREC: `query Q0 document rank score system`. The score orders, greatest first; equal scores are ordered by document,
-  greatest first, as trec_eval does it (form_res_rels.c: scores and then strcmp, both falling; double precision as since
-  its pull request 38). The rank decides nothing, as there; the same rank twice in one ranking is noted.
+- TREC: `query Q0 document rank score system`. The score orders, highest first; equal scores are ordered by document,
+  highest first, as trec_eval does it (form_res_rels.c: scores and then strcmp, both falling; double precision as since
+  its pull request 38). As there, the rank is not used; a repeated rank within a ranking is noted.
 - Lists: `system query document`, best first; a first line with just these words is a header.
 - MIREX result files: see `audiosim.corpus.mirex`.
 - JSON as ranx writes it: {"q1": {"d1": 0.9, "d2": 0.4}}, a score by document by query; ordered as TREC runs.
 
-A system is named by its tag. Where several files have one tag for rankings of the same queries, these files name their
-systems, as `system_from="file"` has it throughout: a file's name without `.gz` and without a suffix of letters.
+A system is named by its tag. If several files share a tag for rankings of the same queries, their file names name the
+systems, as `system_from="file"` does throughout: the name without `.gz` and without a suffix of letters.
 """
 
 from collections import Counter
@@ -48,7 +48,7 @@ class _Ranking:
     falling: int = 0
 
     def add(self, path: Path, number: int, document: str, rank: str, score: str) -> bool:
-        """Take in a line; whether its rank is new."""
+        """Add a line; True if its rank is new."""
         try:
             place = int(rank)
         except ValueError:
@@ -75,11 +75,11 @@ def read_runs(
     system_from: SystemFrom | None = None,
     say: Say = lambda _: None,
 ) -> tuple[Run, ...]:
-    """The runs of one file or several, in the order in which they appear; all of a system stands in one file.
+    """The runs of one file or several, in order of appearance; each system is in one file.
 
-    exclusions   for MIREX result files: which queries count, and what cannot be a result of one
-    system_from  what names a system; None: its tag, and its file where several files have the same tag
-    say          is told what is not wrong but worth knowing, in a sentence
+    exclusions   for MIREX result files: queries that count, and documents that cannot be results
+    system_from  source of system names; None: the tag, or the file where several files share a tag
+    say          called with one sentence on each peculiarity that is not an error
     """
     if system_from not in (None, *get_args(SystemFrom)):
         raise InputError(f"system_from must be file or tag, got {system_from!r}")
@@ -104,7 +104,7 @@ def read_runs(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A run, the file that it stands in, and the line on which it starts."""
+    """A run, its file, and the line on which it starts."""
 
     path: Path
     line: int
@@ -112,14 +112,14 @@ class _Found:
 
     def named_by_file(self) -> "_Found":
         name = Path(self.path.name.removesuffix(".gz"))
-        # What ends in letters has a suffix; KL.2 is the second of its kind.
+        # Only an ending in letters is a suffix: the 2 of KL.2 tells two systems apart.
         return _Found(
             self.path, self.line, Run(name.stem if name.suffix[1:].isalpha() else name.name, self.run.rankings)
         )
 
 
 def _check_other_rankings(found: Sequence[_Found]) -> None:
-    """Files of one tag that rank different queries look like parts of one run."""
+    """Raise an error where files with one tag rank different queries: they look like parts of one run."""
     first: dict[str, _Found] = {}
     for one in found:
         other = first.setdefault(one.run.system, one)
@@ -128,7 +128,7 @@ def _check_other_rankings(found: Sequence[_Found]) -> None:
 
 
 def _check_single(found: Sequence[_Found]) -> None:
-    """A file that names its system holds one."""
+    """Check that a file that names its system holds only one."""
     first: dict[Path, _Found] = {}
     for one in found:
         other = first.setdefault(one.path, one)
@@ -180,7 +180,7 @@ def _read_ranx(path: Path, lines: Lines) -> Run:
 
 
 def _is_trec(line: str) -> bool:
-    """True if a first line is of a TREC run for sure: the name of a matrix may have six words."""
+    """True if a first line is certainly of a TREC run; the name line of a matrix may have six words too."""
     fields = line.split()
     return len(fields) == 6 and fields[3].isdecimal()
 
@@ -268,7 +268,7 @@ def run_lines(runs: Iterable[Run]) -> list[str]:
 
 
 def _filled(run: Run) -> Mapping[str, tuple[str, ...]]:
-    """The rankings of a run; to say that nothing was retrieved a TREC run has no line."""
+    """The rankings of a run; an error where one is empty, which a TREC run cannot express."""
     empty = [query for query, documents in run.rankings.items() if not documents]
     if empty or not run.rankings:
         where = f"query {empty[0]}" if empty else "any query"
@@ -277,13 +277,13 @@ def _filled(run: Run) -> Mapping[str, tuple[str, ...]]:
 
 
 def check_word(identifier: str) -> str:
-    """The identifier itself, if it can stand in a form that white space parts."""
+    """The identifier, checked to contain no white space."""
     if identifier.split() != [identifier] or identifier.startswith(BYTE_ORDER_MARK):
         raise InputError(f"{identifier!r} cannot be written: white space parts the columns of this form, expected none")
     return identifier
 
 
 def write_run(path: str | Path, runs: Iterable[Run]) -> None:
-    """Write a TREC run, of one system or several; its folder is made where there is none."""
+    """Write a TREC run of one or more systems, creating its folder if need be."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     write_text(path, run_lines(runs))

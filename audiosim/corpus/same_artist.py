@@ -17,11 +17,11 @@ SameArtist = Literal["keep", "drop"]
 def without_same_artist(
     runs: Sequence[Run], exclusions: Exclusions, choice: SameArtist | None
 ) -> tuple[tuple[Run, ...], str | None]:
-    """The runs as they are to be evaluated, and a sentence on what was found in them, None where nothing is to be said.
+    """The runs to be evaluated, and a sentence on such results in them, or None.
 
-    exclusions  which document each query is, and the artists; a query without an entry is the document of its name
-    choice      `drop` leaves such results out, as MIREX does, those below move up; `keep` keeps them; None keeps them
-                and says so
+    exclusions  document of each query, and the artists; an unlisted query is the document of the same name
+    choice      `drop` leaves such results out and moves up those below, as MIREX does; `keep` keeps them; None keeps
+                them and says so
     """
     if choice not in (None, *get_args(SameArtist)):
         raise InputError(f"same_artist must be keep or drop, got {choice!r}")

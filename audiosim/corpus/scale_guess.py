@@ -1,4 +1,4 @@
-"""The scale that grades were given on, guessed from the grades themselves where nobody says it."""
+"""Guess of the scale from the grades themselves, for judgments that do not name it."""
 
 import math
 from collections.abc import Collection as Grades
@@ -6,15 +6,15 @@ from collections.abc import Collection as Grades
 from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
 from audiosim.errors import InputError
 
-HIGHEST_LEVELS = 10  # up to which grades are levels of their own: TREC has 0 to 4, questionnaires 1 to 5 or 0 to 10
-STEPS = (1, 2, 4, 5, 10)  # levels to a whole number: wholes, halves, quarters, fifths, tenths
+HIGHEST_LEVELS = 10  # highest grade taken as a level: TREC has 0 to 4, questionnaires 1 to 5 or 0 to 10
+STEPS = (1, 2, 4, 5, 10)  # levels per whole number: wholes, halves, quarters, fifths, tenths
 SHOWN = 8
-MANY = 20  # grades of 0 to 100, none of them above 10, that nobody gives by chance
+MANY = 20  # grades: so many of a 0-100 scale would not all stay below 10 by chance
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
 
 
 class OffScaleError(InputError):
-    """A grade is on no scale that could be guessed."""
+    """A grade fits no scale that could be guessed."""
 
     def __init__(self, grade: float) -> None:
         super().__init__(
@@ -25,13 +25,13 @@ class OffScaleError(InputError):
 
 
 def guess_scale(grades: Grades[float], column: str = "grade", count: int = 0) -> tuple[Scale, str]:
-    """The scale of some grades, and a sentence that names what was seen and what it was taken for.
+    """The scale of some grades, and a sentence on what was seen and how it was interpreted.
 
-    grades  the different ones, at least one
-    column  that they stand in: `fine` and `broad` are scales of their own
-    count   of all grades, equal ones too
+    grades  the distinct grades, at least one
+    column  column of the grades: `fine` and `broad` are scales of their own
+    count   number of all grades, repeated ones included
 
-    Whole numbers up to 10 are levels, those between them too: 0 1 3 means 0 to 3. Levels begin at 0, or at 1 where
+    Whole numbers up to 10 are levels, with those between them: 0 1 3 means 0 to 3. Levels begin at 0, or at 1 where
     there are grades of 3 and more and none below 1, as questionnaires have it. Halves, quarters, fifths and tenths up
     to 10 are levels likewise. Whole numbers beyond are grades of 0 to 100. Anything else is an InputError.
     """
@@ -49,8 +49,8 @@ def guess_scale(grades: Grades[float], column: str = "grade", count: int = 0) ->
 
 
 def _levels(seen: list[float], column: str) -> Scale | None:
-    """The scale of levels up to 10 that all grades are on; None where there is none."""
-    # Rounded, as tenths are not exact in binary: 1.1 * 10 is 11.000000000000002, and 11 / 10 is 1.1.
+    """The scale of levels up to 10 that contains all grades; None if there is none."""
+    # Rounded, because tenths are not exact in binary: 1.1 * 10 is 11.000000000000002, and 11 / 10 is 1.1.
     step = next((step for step in STEPS if all(round(grade * step) / step == grade for grade in seen)), None)
     if step is None or seen[0] < 0:
         return None
@@ -64,7 +64,7 @@ def _levels(seen: list[float], column: str) -> Scale | None:
 
 
 def _sentence(seen: list[float], scale: Scale) -> str:
-    """The grades that were seen and the scale they were taken for: grades 0 1 2 3: taken as four levels, 0 to 3."""
+    """The grades and their interpretation in words: grades 0 1 2 3: taken as four levels, 0 to 3."""
     numbers = " ".join(f"{grade:g}" for grade in seen)
     found = numbers if len(seen) <= SHOWN else f"{seen[0]:g} to {seen[-1]:g}"
     size, ends = len(scale.levels), f"{scale.levels[0]:g} to {scale.maximum:g}"

@@ -1,7 +1,7 @@
-"""Vectors that describe the recordings of an index beside its Gaussians: in its folder, vectors/NAME.npz for each kind.
+"""Vectors that describe the recordings of an index beside its Gaussians, one file vectors/NAME.npz per kind.
 
-Each is a piece of evidence, as in the folder `evidence/` of a collection, and says that it is of sound. Where audiosim
-made the vectors, with an embedding of that name, the file says of which files, so that it knows those that changed.
+Each is a piece of evidence about sound, like those in the folder `evidence/` of a collection. Where audiosim computed
+the vectors with the embedding of that name, the file also lists the source files, to detect changed ones.
 """
 
 from collections.abc import Collection, Iterable
@@ -18,17 +18,17 @@ from audiosim.corpus.lines import write_texts
 from audiosim.errors import InputError
 
 GAUSSIANS = "gaussians"  # name of the description that every recording of an index has
-LEVELLED = "levelled"  # of the same without how loud recordings are
+LEVELLED = "levelled"  # the same description without loudness
 FILES = "files"  # array in a file of vectors: size in bytes and time of change of the file of each recording
 
 
 def vectors_path(index: Path, name: str) -> Path:
-    """File of the vectors of a name beside an index."""
+    """File of the vectors with a name, beside an index."""
     return index / VECTORS / f"{name}.npz"
 
 
 def keep_vectors(index: Path, paths: Iterable[Path], recordings: Collection[str]) -> tuple[Evidence, ...]:
-    """Keep the vectors of some files beside an index, in place of those of the same names; all of them or none.
+    """Store the vectors of some files beside an index, replacing those of the same names; all of them or none.
 
     paths       files of evidence: NAME.npy with NAME.ids, one identifier per line, or npz, CSV, Parquet
     recordings  of the index
@@ -48,7 +48,7 @@ def keep_vectors(index: Path, paths: Iterable[Path], recordings: Collection[str]
 
 
 def keep_embedded(index: Path, piece: Evidence, files: Integers) -> None:
-    """Keep vectors that an embedding of their name has made, in place of those that are there.
+    """Store vectors computed by the embedding of their name, replacing earlier ones.
 
     files  (k, 2) size in bytes and time of change of the file of each recording
     """
@@ -62,7 +62,7 @@ def keep_embedded(index: Path, piece: Evidence, files: Integers) -> None:
 
 
 def embedded_files(index: Path, name: str) -> Integers | None:
-    """(k, 2) sizes and times of change of the files that vectors were made of; None where others made them."""
+    """(k, 2) sizes and times of change of the source files of vectors; None where audiosim did not compute them."""
     path = vectors_path(index, name)
     if not path.exists():
         return None

@@ -1,7 +1,7 @@
-"""The columns of large TREC files, as arrays; a file that is not plain enough for this is left to `audiosim.corpus`.
+"""The columns of large TREC files, as arrays; files that are not plain are left to the line-by-line readers.
 
-Plain is ASCII, a fixed number of columns with one space or tab between, every line ended by LF. What is read here is
-read the same there, more slowly, and every complaint is made there.
+Plain means ASCII, a fixed number of columns with one space or tab between, and every line ended by LF. The slow readers
+give the same result for plain files, and report all errors.
 """
 
 import math
@@ -29,7 +29,7 @@ KEPT = np.array([(1 << 8 * n) - 1 for n in range(WORD)] + [2**64 - 1], dtype=np.
 class Columns:
     """The fields of a file, by line and column.
 
-    text    the bytes of the file, and some zeros
+    text    the bytes of the file, padded with zeros
     starts  (lines, columns) where each field starts
     ends    (lines, columns) where it ends
     """
@@ -40,7 +40,7 @@ class Columns:
 
     @classmethod
     def read(cls, path: Path, columns: int) -> "Columns | None":
-        """The fields of a file, None where the file is not plain, or cannot be read at all."""
+        """The fields of a file, None where it is not plain or unreadable."""
         try:
             with open_bytes(path) as file:
                 most = most_unpacked(path)
@@ -73,7 +73,7 @@ class Columns:
         return all(self.width(column) <= WIDEST for column in columns)
 
     def words(self, column: int) -> Words:
-        """(lines, w) the bytes of each field, eight to a word, zeros after the last; for narrow columns."""
+        """(lines, w) the bytes of each field, eight per word, padded with zeros; for narrow columns."""
         starts, ends = self.starts[:, column], self.ends[:, column]
         # A word starts at every byte of the text: they overlap.
         everywhere = np.ndarray((len(self.text) - WORD + 1,), np.dtype("<u8"), self.text, strides=(1,))
@@ -88,7 +88,7 @@ class Columns:
         return self.text[self.starts[line, column] : self.ends[line, column]].tobytes().decode("ascii")
 
     def numbers(self, column: int) -> Array | None:
-        """(lines,) the numbers of a column, None where one of them is not finite or not a number."""
+        """(lines,) the numbers of a column, None if one is not a finite number."""
         if not self.narrow(column):
             return None
         letters = self._letters(column)
@@ -96,7 +96,7 @@ class Columns:
         return _floats(letters) if plain is None else plain
 
     def whole_numbers(self, column: int) -> Integers | None:
-        """(lines,) the whole numbers of a column, None where one is not of one to eight digits."""
+        """(lines,) the whole numbers of a column, None if one does not have one to eight digits."""
         if self.width(column) > WORD:
             return None
         numbers = _eight_digits(self.words(column)[:, 0], self.ends[:, column] - self.starts[:, column])
@@ -107,7 +107,7 @@ class Columns:
 
 
 def _decimals(letters: Bytes) -> Array | None:
-    """Numbers without exponent, None where there are others; few enough digits for division to round once."""
+    """Numbers without exponent, None if others occur; with few enough digits that the division rounds only once."""
     minus = letters[:, 0] == ord("-")
     whole = np.zeros(len(letters), dtype=np.int64)
     places, points, digits = (np.zeros(len(letters), dtype=np.int8) for _ in range(3))
@@ -126,7 +126,7 @@ def _decimals(letters: Bytes) -> Array | None:
 
 
 def _floats(letters: Bytes) -> Array | None:
-    """Numbers as Python reads them, but for underscores; None where one is not finite or not a number."""
+    """Numbers as Python reads them, except underscores; None if one is not a finite number."""
     if (letters == ord("_")).any():
         return None
     try:
@@ -137,12 +137,12 @@ def _floats(letters: Bytes) -> Array | None:
 
 
 def changes(words: Words) -> Booleans:
-    """(lines,) whether a field differs from that on the line above; true for the first."""
+    """(lines,) True where a field differs from the line above, and for the first line."""
     return np.concatenate([[True], (words[1:] != words[:-1]).any(axis=1)])
 
 
 def hashes(words: Words, codes: Integers, kinds: int) -> Words:
-    """(lines,) a hash of each field with a code from 0 to kinds - 1 before it, so that they sort by code."""
+    """(lines,) hash of each field, prefixed by its code from 0 to kinds - 1 so that hashes sort by code."""
     bits = np.uint64(max(1, (kinds - 1).bit_length()))
     mixed = np.zeros(len(words), dtype=np.uint64)
     for i in range(words.shape[1]):
@@ -152,9 +152,9 @@ def hashes(words: Words, codes: Integers, kinds: int) -> Words:
 
 
 def _eight_digits(words: Words, lengths: Integers) -> Words | None:
-    """The numbers that words of up to eight digits spell, None where there is another letter.
+    """The numbers spelled by words of up to eight digits, None if there is another character.
 
-    All eight digits at once: neighbours become numbers of two digits, these of four, these one of eight.
+    Converts all eight digits at once: neighbours combine to numbers of two digits, these to four, these to eight.
     """
     gap = (8 * (WORD - lengths)).astype(np.uint64)
     digits = (words - (ZEROS >> gap)) << gap
@@ -166,11 +166,10 @@ def _eight_digits(words: Words, lengths: Integers) -> Words | None:
 
 
 def coded_words(words: Words) -> tuple[Words, NDArray[np.int32]]:
-    """Distinct fields (d, w), and (lines,) which of them each field is.
+    """Distinct fields (d, w), and (lines,) the index of each line's field among them.
 
-    By a table of as many places as there are lines: each line writes its number at the place of its hash, and those
-    whose field is that of the line found there are done; the others go on to another hash. Several times as fast as
-    to sort.
+    Uses a hash table with as many places as lines. Each line writes its number at the place of its hash; lines whose field
+    equals that of the line they then find there are done, the others try another hash. Several times as fast as sorting.
     """
     lines = len(words)
     bits = np.uint64(64 - max(4, (2 * lines - 1).bit_length()))

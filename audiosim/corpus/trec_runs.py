@@ -1,7 +1,7 @@
-"""Large TREC runs as arrays, a few megabytes at a time and several at once; what is not plain is left to `runs`.
+"""Large TREC runs as arrays, a few megabytes at a time, several at once; files that are not plain are left to `runs`.
 
-Plain is ASCII of six columns with one space or tab between, and a rank that rises within each ranking; all else, and
-all that is wrong, is read by `corpus.runs` line by line, which makes every complaint. The rankings are the same.
+Plain means ASCII, six columns with one space or tab between, and ranks that rise within each ranking. `corpus.runs`
+reads all other files line by line and reports all errors. Both give the same rankings.
 """
 
 import zlib
@@ -19,16 +19,16 @@ from audiosim.corpus.rankings import CodedRankings, Codes
 from audiosim.corpus.trec_columns import Columns, changes, coded_words, names_of
 
 CHUNK = 2**23  # bytes that are split at a time
-WINDOW = 6  # chunks that may wait to be taken in: it bounds memory
+WINDOW = 6  # chunks that may wait to be added; bounds memory
 QUERY, DOCUMENT, RANK, SCORE, SYSTEM = 0, 2, 3, 4, 5
-_Systems = list[tuple[int, str, CodedRankings]]  # line on which a system starts, its tag, and its rankings
+_Systems = list[tuple[int, str, CodedRankings]]  # first line of a system, its tag, and its rankings
 
 
 @dataclass(frozen=True, eq=False)
 class _Chunk:
     """Some lines of a file.
 
-    block      (b,) the line on which each stretch of one query and system starts
+    block      (b,) first line of each stretch with one query and system
     named      (b,) query and system of each stretch
     names      distinct documents
     document   (lines,) their codes
@@ -59,10 +59,10 @@ def _chunk(data: bytes) -> _Chunk | None:
 
 @dataclass(eq=False)
 class _File:
-    """A file while its chunks come in.
+    """A file while its chunks arrive.
 
     names   the code of each document, shared by all files
-    lines   taken in so far
+    lines   added so far
     chunks  (block, document, rank, score) of each, the documents by shared codes
     """
 
@@ -83,7 +83,7 @@ class _File:
         self.lines += len(chunk.document)
 
     def systems(self, names: tuple[str, ...]) -> _Systems | None:
-        """The rankings of each system of the file, None where a rule of the form is broken, or a word is to be said."""
+        """The rankings of each system of the file, None where a rule of the form is broken or a note is due."""
         if not self.plain or not self.chunks:
             return None
         block: Integers = np.concatenate([chunk[0] for chunk in self.chunks])
@@ -94,7 +94,7 @@ class _File:
         keys: dict[tuple[str, str], int] = {}
         owner = np.array([keys.setdefault(key, len(keys)) for key in self.named], dtype=np.int64)
         line = np.repeat(owner, np.diff(np.append(block, len(document))))
-        if np.any(owner[1:] < owner[:-1]):  # a ranking that goes on further down
+        if np.any(owner[1:] < owner[:-1]):  # a ranking that is continued further down
             order = np.argsort(line, kind="stable")
             line, document, rank, score = line[order], document[order], rank[order], score[order]
         same = line[1:] == line[:-1]
@@ -121,10 +121,10 @@ class _File:
 
 
 def _best_first(line: Integers, document: Codes, score: Array, same: Booleans, names: Sequence[str]) -> Codes:
-    """The documents with those of each ranking by score, equal ones by name, the greatest first, as trec_eval does it.
+    """The documents of each ranking by score, equal ones by name, highest first, as trec_eval does it.
 
     line  (lines,) number of the ranking, rising
-    same  (lines - 1,) whether the next line is of the same one
+    same  (lines - 1,) True where the next line belongs to the same one
     """
     loose = np.unique(line[1:][same & (score[1:] >= score[:-1])])
     if not len(loose):
