@@ -168,8 +168,8 @@ def _eight_digits(words: Words, lengths: Integers) -> Words | None:
 def coded_words(words: Words) -> tuple[Words, NDArray[np.int32]]:
     """Distinct fields (d, w), and (lines,) the index of each line's field among them.
 
-    Uses a hash table with as many places as lines. Each line writes its number at the place of its hash; lines whose field
-    equals that of the line they then find there are done, the others try another hash. Several times as fast as sorting.
+    Uses a hash table with as many places as lines. Each line writes its number at the place of its hash; a line whose
+    field equals that of the line found there is done, the others try another hash. Several times as fast as sorting.
     """
     lines = len(words)
     bits = np.uint64(64 - max(4, (2 * lines - 1).bit_length()))
