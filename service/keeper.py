@@ -33,6 +33,7 @@ LOOK_S = 5.0  # between two looks for files that another service has left
 IDLE_S = 1.0  # without a line written, until the write-ahead log is folded in
 PROBE_S = 5.0  # between two times that it is found out whether the logs can be written
 TIDY = 10  # collections that were closed, until their memory is given back
+TIDY_S = 20.0  # between two times that freed memory is given back
 FOLD_S = 5.0  # between two times that this is begun under a load that never ends
 
 
@@ -46,6 +47,7 @@ class Keeper:
         self._collections, self._access, self._imports, self._outlooks = served.collections, access, imports, outlooks
         self._cards, self._tidied, self._errands = cards, 0, served.judging.errands
         self._learner: Errand[RelevanceEstimator] | None = None
+        self._tidy = self._lines = 0.0  # when freed memory is next given back, and the lines of the logs then
         self._probe = 0.0  # when it is next found out whether the logs can be written
         self._following = Loop("following the logs", self._follow, longest_rest_s=LONGEST_REST_S)
         self._reading = Loop("reading the tokens", self._read_tokens, longest_rest_s=LONGEST_REST_S)
@@ -106,6 +108,9 @@ class Keeper:
         if began >= self._probe:
             self._probe_writing()
             self._probe = time.monotonic() + (0.0 if any(self._following.reasons()) else PROBE_S)
+        if began >= self._tidy and (lines := sum(one.campaign.number for one in there.values())) != self._lines:
+            give_back_freed_memory()  # every judgment frees what was believed before it, in pieces between others
+            self._tidy, self._lines = time.monotonic() + TIDY_S, lines
         return min(max(POLL_S, REST * (time.monotonic() - began)), LONGEST_REST_S)
 
     def _probe_writing(self) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, suppress
-from functools import lru_cache
 from typing import Annotated, Any
 
 import msgspec
@@ -17,6 +16,7 @@ from audiosim.expected.verdicts import Verdicts
 from service.callers import CLIENT, CallerDep
 from service.exchange import CollectionDep, ServedDep, answer, chapter, kept
 from service.limits import Shared
+from service.memory import kept_beside
 from service.routes.judging import WRITES, CountQuery, written
 from service.served import ServedCollection
 from service.wire_judging import RecordOut, TurnIn
@@ -27,7 +27,6 @@ router = chapter("campaign")
 POLL_S = 0.5
 HEARTBEAT_S = 15.0
 MOST_FOLLOWERS = 100
-KEPT = 16
 SHOWN = 200
 FirstQuery = Annotated[int, Query(ge=0, le=2**31, description="how many assessors, leases and so on to pass over")]
 TurnBody = Annotated[TurnIn, Body()]
@@ -63,7 +62,7 @@ async def show_ranking(
     return answer(await rankings.do((one, wanted, subject), rank))
 
 
-@lru_cache(maxsize=KEPT)
+@kept_beside
 def verdict_fields(verdicts: Verdicts) -> dict[str, Any]:
     """Verdicts as they are told: they take a while to draw, and many ask."""
     return verdicts.to_dict()

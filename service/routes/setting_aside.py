@@ -1,6 +1,5 @@
 """Those who judge: how they do, what the ranking owes them, and setting one of them aside."""
 
-from functools import lru_cache
 from typing import Annotated, Any
 
 from fastapi import Body, Query, Response
@@ -15,6 +14,7 @@ from audiosim.selection import Selection
 from service.callers import CallerDep
 from service.exchange import CollectionDep, answer, chapter, kept
 from service.limits import Shared
+from service.memory import kept_beside
 from service.routes.campaign_state import AboutQuery
 from service.routes.judging import MOST_SHOWN, WRITES, CountQuery, KeyHeader, written
 from service.served import ServedCollection
@@ -24,7 +24,6 @@ from service.wire_judging import RecordOut
 router = chapter("campaign")
 
 SHOWN = 20
-KEPT = 4
 
 JudgeQuery = Annotated[str, Query(min_length=1, max_length=1000, description="name of somebody who judged")]
 EffectsDep = Annotated[Shared, kept("rankings")]
@@ -49,7 +48,7 @@ async def show_disagreements(one: CollectionDep, effects: EffectsDep, count: Cou
     return answer({"collection": one.collection.identifier, "state": number, "pairs": found[:count]})
 
 
-@lru_cache(maxsize=KEPT)
+@kept_beside
 def _disputed(selection: Selection) -> list[dict[str, Any]]:
     """Disagreements in a state, as plain values; they take a second, and a page asks again and again."""
     pool, panel = selection.pool, selection.panel

@@ -278,7 +278,7 @@ def test_the_keyboard_closes_a_campaign_only_after_it_is_asked_whether_to(browse
     page.keyboard.press("Escape")
     assert campaign.get("campaign")["status"] == "open"
     page.keyboard.press("Enter")
-    page.get_by_label("Reason").fill("enough for now")
+    page.get_by_label("Reason (optional; assessors").fill("enough for now")
     page.get_by_role("button", name="Close the campaign").press("Enter")
     page.wait_for_selector("#status:text-is('Closed')")
     log = campaign.http.get(f"{campaign.path}/judgments?format=log").text.splitlines()

@@ -1,9 +1,16 @@
 """Memory that was freed is kept for the next answer."""
 
+import gc
 import subprocess
 import sys
+import weakref
 
 import pytest
+
+from audiosim import estimate
+from audiosim.expected.verdicts import Verdicts
+from service.memory import kept_beside
+from service.routes.campaign_state import verdict_fields
 
 # Pages are counted by the operating system. An array of 8 MiB has 2,048 of them.
 SCRIPT = """
@@ -49,3 +56,30 @@ print(before - resident())
 def test_what_was_freed_is_given_back_when_it_is_asked_for():
     done = subprocess.run([sys.executable, "-c", TRIM], capture_output=True, text=True, check=True, timeout=300)
     assert int(done.stdout) > 90 * 2**10
+
+
+class Thing:
+    """Something to ask about."""
+
+
+def test_an_answer_is_made_once_and_goes_with_what_it_is_about():
+    made = []
+    answer = kept_beside(lambda about: made.append(1) or [about.__class__.__name__])
+    things = [Thing() for _ in range(100)]
+    first = [answer(thing) for thing in things]
+    assert all(answer(thing) is known for thing, known in zip(things, first, strict=True))
+    assert len(made) == 100
+    gone = [weakref.ref(thing) for thing in things]
+    del things
+    gc.collect()
+    assert [one() for one in gone] == [None] * 100
+
+
+def test_what_was_told_of_a_ranking_keeps_no_ranking_of_before(small):
+    told = [Verdicts(estimate(small, "joint")) for _ in range(3)]
+    words = [verdict_fields(one) for one in told]
+    assert words[0] == words[1] == words[2]
+    gone = [weakref.ref(one.ranking) for one in told]
+    del told
+    gc.collect()
+    assert [one() for one in gone] == [None] * 3
