@@ -190,7 +190,10 @@ def _of_policies(found: Any, place: dict[int, int], task: Task, plain: StatedRan
     confidence = np.full(len(first), 0.5)
     for number, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
         if a in place and b in place:
-            said = found.compare_policies(place[a], place[b], alpha=1 - LEVEL)
+            try:
+                said = found.compare_policies(place[a], place[b], alpha=1 - LEVEL)
+            except RuntimeError:  # it states nothing of a system that one judged query speaks for
+                continue
             wide = said.get("ci_upper", np.nan) - said.get("ci_lower", np.nan)
             reach[number] = wide / 2 if np.isfinite(wide) else QUANTILE * said["se_difference"]
             # Its p-value is two-sided: half of it is the chance of the other sign.

@@ -9,7 +9,7 @@ from scipy import stats
 from audiosim.errors import MissingPackageError
 from audiosim.peers import known_peers, packages
 from audiosim.peers.packages import capped, choix, cje, duels, ppi
-from audiosim.peers.statement import pairs_of
+from audiosim.peers.statement import nothing_known, pairs_of
 from audiosim.peers.task import Grader
 from audiosim.plugins import find_peers
 from audiosim.relevance.consensus import log_teams
@@ -106,6 +106,26 @@ def test_cje_is_asked_about_every_system_and_says_its_own_numbers(task, gains, m
     assert said.scores[order] == pytest.approx(found.estimates, rel=1e-6)
     assert said.differences[0] == pytest.approx(versus["difference"], rel=1e-6)
     assert said.confidence[0] == pytest.approx(1 - versus["p_value"] / 2, abs=0.02)  # its bootstrap is drawn anew
+
+
+@pytest.mark.slow
+@needs("cje")
+def test_cje_states_nothing_of_a_system_with_one_judged_query(task, gains, monkeypatch):
+    """The second system's documents are judged for the first query alone, all others for every query."""
+    own = task.pool.retrieved.toarray()[1] > 0
+    chosen = np.flatnonzero(~own | (task.pool.query == 0))
+
+    def judge_these(task, grader, rng):
+        grader(chosen)
+        return nothing_known(7)
+
+    monkeypatch.setattr(packages, "means_by_t", judge_these)
+    said = cje(task, Grader(gains, len(gains)), np.random.default_rng(1))
+    first, second = pairs_of(7)
+    theirs = (first == 1) | (second == 1)
+    assert said.confidence[theirs].tolist() == [0.5] * 6
+    assert np.isnan(said.half_differences[theirs]).all()
+    assert said.confidence[~theirs].min() > 0.5
 
 
 def test_a_peer_whose_package_is_missing_says_what_to_install(monkeypatch):
