@@ -99,6 +99,21 @@ class UnsettledOut(Wire):
     queries: int | None
 
 
+class FurtherOut(Wire):
+    """Confidence and mean width of the 95 % intervals of scores, about those who judged and about listeners at large.
+
+    `what`: as it is, or after further judgments, by `people` in all, of `judgments` in all.
+    """
+
+    what: str
+    people: int
+    judgments: int
+    panel: float | None
+    panel_width: float
+    listeners: float | None
+    listeners_width: float
+
+
 class PlanOut(Wire):
     """Effort that the goal takes, as `audiosim plan` says it: `judgments` more, with an interval of 80 %.
 
@@ -124,6 +139,7 @@ class PlanOut(Wire):
     about: AboutOut
     unsettled: list[UnsettledOut]
     otherwise: list[DesignChoice]
+    further: list[FurtherOut]
     preliminary: bool
 
     @classmethod

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from audiosim.expected.about import About
+from audiosim.expected.about import QUERIES_IN_WORDS, About
 from audiosim.expected.ranking import Ranking, spelled_confidence
 from audiosim.expected.two_systems import Condition, TwoSystems
 from audiosim.expected.verdicts import Verdicts
@@ -81,7 +81,8 @@ def effort_view(found: "Effort") -> RenderableType:
             f" In {found.unmet} of them everything was judged and the goal, on {found.about.words}, was still not met: "
             "more queries would help, more judgments would not."
         )
-    below = [_otherwise(found)] if found.otherwise else []
+    below = [_further(found)] if found.beside else []
+    below += [_otherwise(found)] if found.otherwise else []
     if not found.unsettled:
         return Group(Text(said), Text(basis), *below)
     table = PlainTable(("System", "left"), ("System", "left"), "Confidence at the goal", "Queries to tell apart")
@@ -92,6 +93,19 @@ def effort_view(found: "Effort") -> RenderableType:
     rest = [Text(f"… and {more:,} more: --format csv or json gives all")] if more > 0 else []
     head = f"{len(found.unsettled)} pairs of systems would still be open:"
     return Group(Text(said), Text(basis), Text(f"\n{head}", style="bold"), table, *rest, *below)
+
+
+def _further(found: "Effort") -> RenderableType:
+    """Gain of another hundred judgments, and of another person, for both statements."""
+    heads = ("those who judged", "interval", "listeners at large", "interval")
+    table = PlainTable(("Judging", "whole"), "People", "Judgments", *heads)
+    for one in found.beside:
+        sure = ("-" if confidence is None else f"{confidence:.3f}" for confidence in (one.panel, one.listeners))
+        panel, listeners = sure
+        widths = f"{one.panel_width:.3f}", f"{one.listeners_width:.3f}"
+        table.add_row(one.what, str(one.people), f"{one.judgments:,}", panel, widths[0], listeners, widths[1])
+    head = f"Confidence, and mean width of the 95 % intervals of scores, on {QUERIES_IN_WORDS['these']}:"
+    return Group(Text(f"\n{head}", style="bold"), table)
 
 
 def _otherwise(found: "Effort") -> RenderableType:

@@ -26,6 +26,7 @@ from audiosim.selection import Selection, StoppingRule
 from audiosim.selection.stopping_rules import as_stopping_rule
 from audiosim.showing import frame_of, notebook_html
 from audiosim.simulation.alternatives import DesignChoice, alternatives, mean_differences, scores_of
+from audiosim.simulation.further_judging import FurtherJudging, further_judging
 from audiosim.simulation.remaining import OFF, drawn_grades, interval_of, off_of, played
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Effort:
     off       standard deviation of the logarithm of what replays needed over what was predicted
     unmet     campaigns in which all was judged, and the goal still not met: it takes more queries
     about     which queries the goal is about
+    beside    confidence about those who judged and about listeners at large, as it is and after further judgments
     """
 
     stopping_rule: str
@@ -75,6 +77,7 @@ class Effort:
     off: float = OFF
     unmet: int = 0
     about: About = THESE
+    beside: tuple[FurtherJudging, ...] = ()
 
     def quantile(self, share: float) -> float | None:
         """Judgments that a share of the campaigns did not exceed, interpolated; None where none was finished."""
@@ -114,6 +117,7 @@ class Effort:
             "about": self.about.to_dict(),
             "unsettled": list(self.unsettled),
             "otherwise": [one.to_dict() for one in self.otherwise],
+            "further": [one.to_dict() for one in self.beside],
         }
 
     def __repr__(self) -> str:
@@ -221,6 +225,7 @@ def effort_from(
             raise InputError(f"the number of {name} must be at least 1, got {value}")
     if not 0 < seconds < math.inf:
         raise InputError(f"the seconds that a judgment takes must be above 0, got {seconds:g}")
+    beside = further_judging(selection, np.random.default_rng(0))
     pool, measure, selection = selection.pool, selection.measure, selection.in_thought
     drawn = tuple(drawn_grades(selection.belief, rng) for _ in range(campaigns))
     counts, confidences, worlds = [], [], []
@@ -240,7 +245,7 @@ def effort_from(
     counts = sorted(counts)
     return Effort(
         str(stop), selection.judged, tuple(counts), cut, seconds, listeners, unsettled, otherwise, off, unmet,
-        selection.about,
+        selection.about, beside,
     )  # fmt: skip
 
 

@@ -47,6 +47,8 @@ function show(plan, more = "") {
   byId("plan-unsettled-frame").hidden = !plan.unsettled.length;
   byId("plan-unsettled-about").textContent = plan.unsettled.length ? "" : "None: the order of every pair is probably settled at the goal, or no simulation got there.";
   byId("plan-found").hidden = false;
+  byId("plan-further-frame").hidden = !plan.further.length;
+  rows("plan-further", plan.further.map((one) => [one.what, whole(one.people), percent(one.panel), one.panel_width.toFixed(3), percent(one.listeners), one.listeners_width.toFixed(3)]));
   rows("plan-otherwise", plan.otherwise.map((one) => [one.what, whole(one.queries), whole(one.judgments), `${one.separated.toFixed(1)} of ${whole(one.pairs)}`, `${one.low.toFixed(1)}–${one.high.toFixed(1)}`]));
   rows("plan-unsettled", plan.unsettled.map((one) => [longName(one.a), longName(one.b), percent(one.confidence), one.queries === null ? "over 10 000" : whole(one.queries)]));
 }

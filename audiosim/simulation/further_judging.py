@@ -1,0 +1,129 @@
+"""Gain of further judging for two statements: about those who judged, and about listeners at large.
+
+How much of a covariance further judgments remove does not depend on what they will say: with C before and C' after, the
+expected scores will then be normal around those of now, with covariance C - C'. The confidence to come is the mean over
+draws of these (Raiffa & Schlaifer 1961, section 5.4: preposterior analysis).
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.expected.estimation import rank
+from audiosim.expected.ranking import Ranking
+from audiosim.relevance.judges import Listeners, Panel, Who
+from audiosim.selection import Selection
+from audiosim.stats.multivariate import Moments
+
+FURTHER = 100  # judgments
+DRAWN_SCORES = 200
+ANOTHER = "another person"
+
+
+@dataclass(frozen=True, slots=True)
+class FurtherJudging:
+    """Confidence, and width of the 95 % intervals of scores, as they are or after further judgments.
+
+    what       as it is; another 100 judgments; another 100, by another person
+    people     who judged by then
+    judgments  of theirs, by then
+    panel, panel_width          about these people
+    listeners, listeners_width  about listeners at large
+    """
+
+    what: str
+    people: int
+    judgments: int
+    panel: float | None
+    panel_width: float
+    listeners: float | None
+    listeners_width: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values, ready for JSON."""
+        return asdict(self)
+
+
+def further_judging(selection: Selection, rng: np.random.Generator, count: int = FURTHER) -> tuple[FurtherJudging, ...]:
+    """Gain of so many further judgments, by those who judge and by another person; the first row is as it is.
+
+    Of the pairs that the selection asks for, fewer where fewer are left. Nothing of a model that does not tell people
+    from each other, and of scores that are drawn.
+    """
+    people = selection.stated_belief.people
+    if people is None or selection.expected.draws is not None:
+        return ()
+    places = (
+        selection.pool.locate(selection.ask(count)) if selection.judged < len(selection.pool.pairs) else np.empty(0)
+    )
+    panel = people.panel
+    names = panel.judges or ("one person",)
+    found = [_after(selection, "as it is", panel, panel, rng)]
+    if len(places):
+        by = len(places)
+        those = _with(panel, selection, places.astype(np.int64), names)
+        other = _with(panel, selection, places.astype(np.int64), (ANOTHER,) if panel.judges else (*names, ANOTHER))
+        found.append(_after(selection, f"another {by} judgments", panel, those, rng))
+        found.append(
+            _after(selection, f"another {by}, {'by' if panel.judges else 'half by'} {ANOTHER}", panel, other, rng)
+        )
+    return tuple(found)
+
+
+def _with(panel: Panel, selection: Selection, places: Array, names: Sequence[str]) -> Panel:
+    """The panel after further judgments, query by query in turn by these people; of what they say nothing depends."""
+    mean = selection.stated_belief.gains.mean
+    query = selection.pool.query[places]
+    for place, code in zip(places.tolist(), query.tolist(), strict=True):
+        panel = panel.after(int(place), names[code % len(names)], float(mean[int(place)]))
+    return panel
+
+
+def _after(selection: Selection, what: str, before: Panel, after: Panel, rng: np.random.Generator) -> FurtherJudging:
+    panel, listeners = (_ranked(selection, who, before, after, rng) for who in ("panel", "listeners"))
+    return FurtherJudging(what, len(after.judges), len(after.place), *panel, *listeners)
+
+
+def _ranked(
+    selection: Selection, who: Who, before: Panel, after: Panel, rng: np.random.Generator
+) -> tuple[float | None, float]:
+    """Expected confidence, and mean width of the intervals of scores, once a panel has become another one."""
+    belief, expected = selection.stated_belief, selection.expected
+    assert belief.people is not None
+    model, slopes = belief.people.model, expected.slopes(belief)
+    # About the same people before and after: those who judged by then, one where nobody did.
+    people: Who = max(1, len(after.judges)) if who == "panel" else who
+    weight, subject = (Listeners.of(people, len(some.judges)) for some in (before, after))
+    whose = "panel" if people == len(before.judges) else people
+    now = model.posterior(before, weight).project(slopes).covariance
+    then = model.posterior(after, subject).project(slopes).covariance
+    ranking = rank(
+        expected,
+        selection.estimator.name,
+        Moments(expected.scores(belief.about(whose)).mean, then),
+        selection.judged,
+        selection.distribution,
+        correlated=True,
+    )
+    return expected_confidence(ranking, now - then, rng), float(
+        2 * ranking.quantile(0.95) * np.sqrt(ranking.scores.variance).mean()
+    )
+
+
+def expected_confidence(ranking: Ranking, moves: Array, rng: np.random.Generator) -> float | None:
+    """Mean confidence in a ranking whose scores are normal around those it has.
+
+    moves  (s, s) covariance of these
+    """
+    values, vectors = np.linalg.eigh((moves + moves.T) / 2)
+    root = vectors * np.sqrt(np.maximum(0, values))
+    if values.max(initial=0) <= 0 or ranking.confidence is None:
+        return ranking.confidence
+    sure = []
+    for _ in range(DRAWN_SCORES):
+        mean = ranking.scores.mean + root @ rng.standard_normal(len(root))
+        sure.append(replace(ranking, scores=Moments(mean, ranking.scores.covariance)).confidence or 1.0)
+    return float(np.mean(sure))
