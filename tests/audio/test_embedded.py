@@ -1,6 +1,13 @@
 """Vectors that a function makes of recordings: kept beside an index, made again where a file changed."""
 
 import os
+import re
+import sys
+import textwrap
+from contextlib import nullcontext
+from pathlib import Path
+from types import ModuleType
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -16,9 +23,11 @@ from audiosim.audio.searched import Searched
 from audiosim.audio.shards import split
 from audiosim.corpus.evidence_files import read_vectors
 from audiosim.errors import InputError
+from audiosim.plugins import check_embedding
 from audiosim.sound_functions import embed, neighbours
 
 N = 6
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def powers(y, sr):
@@ -174,3 +183,47 @@ def test_the_baseline_of_a_music_folder_goes_by_all_descriptions(source, tmp_pat
     for query in made.queries:
         assert [line[2] for line in lines if line[0] == query] == [one.identifier for one in expected[query]]
     assert made.failed == ()
+
+
+class _Tensor(np.ndarray):
+    def numpy(self):
+        return np.asarray(self)
+
+
+class _Network:
+    """Stand-in for CLAP in `transformers`: levels in 512 bands of each piece of ten seconds, shorter ones repeated."""
+
+    heard: ClassVar[list] = []
+
+    @classmethod
+    def from_pretrained(cls, name):
+        return cls()
+
+    def eval(self):
+        return self
+
+    def __call__(self, pieces, *, sampling_rate, return_tensors):
+        assert (sampling_rate, return_tensors) == (48_000, "pt")
+        self.heard.append([len(piece) for piece in pieces])
+        return {"input_features": np.array([np.resize(piece, 480_000) for piece in pieces])}
+
+    def get_audio_features(self, input_features):
+        spectrum = np.abs(np.fft.rfft(input_features))[:, :102_400]
+        return np.log(spectrum.reshape(len(spectrum), 512, 200).mean(axis=2) + 1e-6).view(_Tensor)
+
+
+def test_the_recipe_for_a_network_keeps_the_contract(monkeypatch):
+    text = (ROOT / "docs" / "sound.md").read_text("utf-8")
+    (recipe,) = re.findall(r"\n((?: {4}[^\n]*\n|\n)*? {4}CLAP = [^\n]*\n)", text[text.index("LAION's CLAP") :])
+    torch, transformers = ModuleType("torch"), ModuleType("transformers")
+    torch.no_grad = nullcontext
+    transformers.ClapModel = transformers.ClapFeatureExtractor = _Network
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setitem(sys.modules, "transformers", transformers)
+    made = {}
+    exec(textwrap.dedent(recipe), made)
+    _Network.heard.clear()
+    vector = made["CLAP"].vector(np.random.default_rng(0).normal(size=1_000_000).astype(np.float32))
+    assert _Network.heard == [[480_000, 480_000]], "what is left over is shorter than a second"
+    assert vector.shape == (512,)
+    check_embedding(made["CLAP"], np.random.default_rng(0))
