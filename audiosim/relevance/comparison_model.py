@@ -25,8 +25,9 @@ from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.properties import cached_property
 from audiosim.relevance.judges import TASTE, TASTES, Listeners, Who
-from audiosim.stats.block_normal import BlockNormal, effects_given
+from audiosim.stats.block_normal import BlockNormal
 from audiosim.stats.conditioning import ConditionedBlock, condition_block
+from audiosim.stats.covariance_roots import effects_given
 from audiosim.stats.multivariate import MultivariateNormal
 from audiosim.stats.thurstone import (
     LEAST_PRECISION,

@@ -1,4 +1,4 @@
-"""Covariances of sums with unknowns, kept at hand while one unknown after the other becomes known."""
+"""Cached covariances of weighted sums with unknowns, updated as unknowns become known one by one."""
 
 import os
 from functools import cache
@@ -8,27 +8,34 @@ from scipy.linalg import solve_triangular
 
 from audiosim.arrays import Array, Integers
 
-KEPT = 1 / 32  # of the machine's memory, that the covariances with some sums take at most
-DOUBLE = 2_000_000  # numbers in double precision at most
-USUAL_MEMORY = 8 * 2**30  # bytes, where the system does not say
-AT_ONCE = 2_000  # columns that stay in the processor's cache
+KEPT = 1 / 32  # share of the machine's memory that one such cache may take
+DOUBLE = 2_000_000  # most numbers stored in double precision
+USUAL_MEMORY = 8 * 2**30  # bytes, assumed when the system does not report its memory
+AT_ONCE = 2_000  # columns that fit into the processor's cache
 
 
 def may_be_kept(across: Array) -> bool:
-    """True if covariances are no more than the machine has room for."""
+    """True if the machine has room to keep these covariances."""
     return across.nbytes <= KEPT * _memory()
 
 
 def precision_of(numbers: int) -> type[np.floating]:
-    """Type of covariances with sums: single precision for many.
+    """Type of covariances with sums: single precision above DOUBLE numbers.
 
-    They decide what is asked next, and are in no score or interval: seven digits do, in half the time and memory.
+    They only rank the candidates for the next judgment and enter no score or interval, so seven digits are enough,
+    at half the time and memory.
     """
     return np.float32 if numbers > DOUBLE else np.float64
 
 
 def reduced(across: Array, column: Array, index: int) -> Array:
-    """(s, n) covariances with sums once an unknown is known, of which this is the covariance with all (n,)."""
+    """(s, n) covariances with sums after one unknown becomes known.
+
+    across  (s, n) covariances before
+    column  (n,) covariance of that unknown with every unknown
+    index   its place
+    """
+    # In strips that stay in the cache: the product and the difference are two passes over the same numbers.
     left, share = np.empty_like(across), across[:, [index]] / across.dtype.type(column[index])
     column = column.astype(across.dtype)
     for start in range(0, across.shape[1], AT_ONCE):
@@ -40,13 +47,14 @@ def reduced(across: Array, column: Array, index: int) -> Array:
 
 
 def reduced_by(across: Array, halves: Array, root: Array, new: Integers, places: Integers) -> Array:
-    """(s, n) covariances with sums once several unknowns are known.
+    """(s, n) covariances with sums after several unknowns become known.
 
-    halves  (k, n) their covariance with all, from the left by the inverse of its root
-    root    (k, k) lower Cholesky factor of their own
-    new     (k,) those that were not certain before
-    places  all of them
+    halves  (k, n) root^-1 times the covariance of the new ones with every unknown
+    root    (k, k) lower Cholesky factor of the covariance among the new ones
+    new     (k,) places of those that were not certain before
+    places  places of all of them
     """
+    # The triangular solve is in double precision: in single precision its error would grow with the condition of root.
     share = np.asarray(solve_triangular(root, across[:, new].astype(np.float64).T, lower=True).T, across.dtype)
     left = np.asarray(across - (halves.T.astype(across.dtype) @ share.T).T)
     left[:, places] = 0
@@ -55,7 +63,7 @@ def reduced_by(across: Array, halves: Array, root: Array, new: Integers, places:
 
 @cache
 def _memory() -> int:
-    """Bytes of the machine's memory."""
+    """Size of the machine's memory in bytes."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):

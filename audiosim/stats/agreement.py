@@ -13,23 +13,23 @@ from audiosim.errors import InputError
 def weighted_kappa(
     first: Array, second: Array, levels: Sequence[float], weights: Literal["linear", "quadratic"] = "quadratic"
 ) -> float:
-    """Cohen's weighted kappa of two raters: 1 for agreement, 0 for what chance alone would give.
+    """Cohen's weighted kappa of two raters: 1 for full agreement, 0 for chance agreement.
 
         1 - sum w_ij o_ij / sum w_ij e_ij,  w_ij = |i - j| or (i - j)^2
 
-    o_ij is how often the first gave level i and the second level j, e_ij how often they would if they did not look
-    at the same things.
+    o_ij is the share of things with level i from the first and j from the second rater; e_ij is the same share if the
+    two ratings were independent.
 
-    first, second  (n,) what each said of the same n things, values among the levels
+    first, second  (n,) ratings of the same n things, values among the levels
     levels         rising; i and j are positions among them
 
-    NaN where nothing is rated, or where both always say the same one thing. Cohen (1968), doi:10.1037/h0026256.
+    NaN if nothing is rated, or if both raters give the same single level. Cohen (1968), doi:10.1037/h0026256.
     """
     if weights not in ("linear", "quadratic"):
         raise InputError(f"weights must be linear or quadratic, got {weights!r}")
     places = [_places(np.asarray(said, dtype=np.float64), levels) for said in (first, second)]
     if len(places[0]) != len(places[1]):
-        raise InputError(f"two raters of the same things must say as much, got {len(places[0])} and {len(places[1])}")
+        raise InputError(f"both raters must rate the same things, got {len(places[0])} and {len(places[1])} ratings")
     power = 1 if weights == "linear" else 2
     shares = [np.bincount(place, minlength=len(levels)) / max(1, len(place)) for place in places]
     position = np.arange(len(levels))
@@ -41,20 +41,20 @@ def weighted_kappa(
 
 
 def alpha(ratings: Array, metric: Literal["nominal", "ordinal", "interval"] = "ordinal") -> float:
-    """Krippendorff's alpha of any number of raters: 1 for agreement, 0 for what chance alone would give.
+    """Krippendorff's alpha of any number of raters: 1 for full agreement, 0 for agreement by chance alone.
 
         1 - (n - 1) sum_ck o_ck d_ck / sum_ck n_c n_k d_ck
 
-    o_ck counts the pairs of values c and k given to one thing, each over the thing's number of ratings less one;
+    o_ck counts the pairs of values c and k given to one thing, each divided by the thing's number of ratings minus 1;
     n_c = sum_k o_ck; n = sum_c n_c. The distance d_ck of two values, c < k, is
 
         nominal   1
         ordinal   (n_c / 2 + n_g of all values g between them + n_k / 2)^2
         interval  (c - k)^2
 
-    ratings  (raters, things) NaN where a rater says nothing; a thing with a single rating does not count
+    ratings  (raters, things) NaN where a rater gave no rating; a thing with a single rating does not count
 
-    NaN where nothing is rated twice, or where all ratings are one value. Krippendorff (2011), Computing
+    NaN if nothing is rated twice, or if all ratings have one value. Krippendorff (2011), Computing
     Krippendorff's Alpha-Reliability.
     """
     if metric not in ("nominal", "ordinal", "interval"):
@@ -75,12 +75,12 @@ def alpha(ratings: Array, metric: Literal["nominal", "ordinal", "interval"] = "o
 
 
 def root_mean_square(first: Array, second: Array) -> float:
-    """The root of the mean squared difference of two raters; NaN where nothing is rated."""
+    """Root mean squared difference of two raters; NaN if nothing is rated."""
     return math.sqrt(np.mean(np.subtract(first, second) ** 2)) if len(first) else math.nan
 
 
 def mean_absolute(first: Array, second: Array) -> float:
-    """The mean absolute difference of two raters; NaN where nothing is rated."""
+    """Mean absolute difference of two raters; NaN if nothing is rated."""
     return float(np.mean(np.abs(np.subtract(first, second)))) if len(first) else math.nan
 
 
@@ -94,9 +94,9 @@ def _places(said: Array, levels: Sequence[float]) -> "np.ndarray[tuple[int], np.
 
 
 def _distance(values: Array, total: Array, metric: str) -> Array:
-    """(v, v) the distance of two values; total: (v,) how often each was given."""
+    """(v, v) distances between values; total: (v,) count of each."""
     if metric == "nominal":
         return 1.0 - np.eye(len(values))
     if metric == "ordinal":
-        values = np.cumsum(total) - total / 2  # two of these differ by what lies between, with half of either end
+        values = np.cumsum(total) - total / 2  # mid-ranks: a difference counts what lies between and half of each end
     return np.asarray((values[:, None] - values) ** 2)

@@ -1,9 +1,9 @@
-"""Covariances of many values that are correlated within blocks, and across them through shared effects.
+"""Covariances of many values, correlated within blocks and, through shared effects, across blocks.
 
     C = B + Z L Z',   C^-1 = B^-1 - B^-1 Z M^-1 Z' B^-1,   M = L^-1 + Z' B^-1 Z
 
-Woodbury's identity; B has the blocks on its diagonal, L the variances of the effects. Blocks of one size are
-computed side by side: thousands of them are one call.
+This is Woodbury's identity; B has the blocks on its diagonal, L the variances of the effects. Blocks of equal size
+are stacked, so that one call handles thousands of them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,34 +16,34 @@ from scipy.linalg.lapack import dpotri, dtrtri
 from audiosim.arrays import Array, Integers
 from audiosim.stats.layout import REST, Layout
 
-AT_ONCE = 500  # values whose products are at hand at a time
+AT_ONCE = 500  # values whose products are in memory at a time
 
 
 class _Group(NamedTuple):
-    """The b blocks of one size m.
+    """All b blocks of one size m.
 
-    rows     where their values are among those in order
-    kernels  (c, b, m, m) of each component that has any, `rest` last; scaled
+    rows     slice of their values in the group-by-group order
+    kernels  (c, b, m, m) one per component that has kernels, `rest` last; scaled
     """
 
     rows: slice
     kernels: Array
 
     def of(self, ordered: Array) -> Array:
-        """(b, m, ...) the rows of these blocks."""
+        """(b, m, ...) rows that belong to these blocks."""
         return ordered[self.rows].reshape(*self.kernels.shape[1:3], ordered.shape[1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockCovariances:
-    """K within blocks, and loadings of shared effects.
+    """Kernels within blocks, and loadings on shared effects.
 
-    groups    the blocks by size
+    groups    blocks, grouped by size
     order     (n,) places of the values, group by group
-    kinds     (c,) numbers of the components that have kernels
-    owner     (p,) number of the component of each effect
-    loadings  (n, p) Z, in that order
-    count     k, of all components
+    kinds     (c,) indices of the components that have kernels
+    owner     (p,) index of the component of each effect
+    loadings  (n, p) Z, rows in that order
+    count     k, number of components
     """
 
     groups: Sequence[_Group]
@@ -55,7 +55,7 @@ class BlockCovariances:
 
     @classmethod
     def of(cls, layout: Layout) -> "BlockCovariances":
-        """The components of a layout, in the order of its names."""
+        """Components of a layout, in the order of its names."""
         sizes, names = np.array([len(rows) for rows in layout.blocks]), layout.names
         groups, places, start = [], [np.empty(0, dtype=np.int64)], 0
         for size in np.unique(sizes[sizes > 0]).tolist():
@@ -83,9 +83,9 @@ class BlockCovariances:
         return BlockInverse(self, roots, loadings, half, own, _inverse(factor), effects, determinant)
 
     def times_blocks(self, blocks: Sequence[Array], ordered: Array, turned: bool = False) -> Array:
-        """Matrices (b, m, m) of each group times these rows (n, c).
+        """Product of the matrices (b, m, m) of each group with the rows (n, c).
 
-        turned  whether to transpose them
+        turned  True to transpose the matrices
         """
         parts = [
             _flat((np.swapaxes(of, 1, 2) if turned else of) @ group.of(ordered))
@@ -105,7 +105,7 @@ class BlockCovariances:
         return self.returned(sums)
 
     def returned(self, ordered: Array) -> Array:
-        """(..., n, c) in the order of the layout's places again."""
+        """(..., n, c) rows put back into the layout's order."""
         found = np.empty_like(ordered)
         found[..., self.order, :] = ordered
         return found
@@ -113,14 +113,14 @@ class BlockCovariances:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockInverse:
-    """C^-1 = R' (I - H H') R in parts, F F' being M.
+    """C^-1 = R' (I - H H') R as its factors, with F F' = M.
 
-    roots     for each group (b, m, m) R, B^-1 = R' R
+    roots     for each group (b, m, m) R, with B^-1 = R' R
     loadings  (n, p) R Z
     half      (n, p) H = R Z F'^-1
     own       (p, p) Z' B^-1 Z
     inverse   (p, p) M^-1
-    effects   (p,) their variances
+    effects   (p,) variances of the effects
     """
 
     covariances: BlockCovariances
@@ -134,11 +134,12 @@ class BlockInverse:
 
     def solve(self, sides: Array) -> Array:
         of = self.covariances
+        # I - H H' is applied to vectors and never formed: it would be n x n.
         rooted = of.times_blocks(self.roots, sides[of.order])
         return of.returned(of.times_blocks(self.roots, rooted - self.half @ (self.half.T @ rooted), turned=True))
 
     def diagonal(self) -> Array:
-        """(n,) of C^-1."""
+        """(n,) diagonal of C^-1."""
         parts = []
         for group, root in zip(self.covariances.groups, self.roots, strict=True):
             mixed = np.swapaxes(root, 1, 2) @ group.of(self.half)
@@ -146,7 +147,7 @@ class BlockInverse:
         return self.covariances.returned(np.concatenate([np.empty(0), *parts])[:, None])[:, 0]
 
     def within(self) -> Iterator[tuple[Integers, Array]]:
-        """Places (m,) of the values of each block, and C^-1 (m, m) among them."""
+        """Places (m,) of the values of each block, and its diagonal block (m, m) of C^-1."""
         for group, root in zip(self.covariances.groups, self.roots, strict=True):
             mixed = np.swapaxes(root, 1, 2) @ group.of(self.half)
             inverse = np.swapaxes(root, 1, 2) @ root - mixed @ np.swapaxes(mixed, 1, 2)
@@ -159,17 +160,18 @@ class BlockInverse:
             half = group.of(self.half)
             inverse = np.swapaxes(root, 1, 2) @ (np.eye(root.shape[1]) - half @ np.swapaxes(half, 1, 2)) @ root
             found[self.covariances.kinds] += group.kernels.reshape(len(group.kernels), -1) @ inverse.ravel()
-        # Z' C^-1 Z = Z' B^-1 Z M^-1 L^-1, without a difference of large numbers.
+        # Z' C^-1 Z as Z' B^-1 Z M^-1 L^-1: Woodbury's form subtracts two nearly equal matrices when effects are large.
         shared = np.vecdot(self.own, self.inverse) / self.effects
         return np.asarray(found + np.bincount(self.covariances.owner, shared, self.covariances.count))
 
     def products(self, mean: Array) -> Array:
-        """With A = R K R' of each kernel, P = R' (I - W W') R:
+        """(k, k) traces tr P K_i P K_j of all components, with P = R' (I - W W') R and A = R K R' of each kernel.
 
-        of kernels  tr A_i A_j - 2 tr W' A_i A_j W + tr W' A_i W W' A_j W
-        of effects  |Z_i' P Z_j|^2
-        of both     tr Z_j' P K_i P Z_j
+        two kernels             tr A_i A_j - 2 tr W' A_i A_j W + tr W' A_i W W' A_j W
+        two kinds of effects    |Z_i' P Z_j|^2
+        a kernel and effects    tr Z_j' P K_i P Z_j
         """
+        # Each trace is expanded around W, which has only p + f columns, so that no n x n matrix is ever formed.
         of, p = self.covariances, len(self.effects)
         outer = np.hstack([self.half, self._unrooted(mean[of.order])])
         q, along = outer.shape[1], outer.T @ self.loadings
@@ -188,7 +190,7 @@ class BlockInverse:
         return self._together(within, both, effects)
 
     def _together(self, within: Array, both: Array, effects: Array) -> Array:
-        """(k, k) of all components, from kernels (c, c), kernels and effects (c, p), and effects (p, p)."""
+        """(k, k) traces of all components, from kernels (c, c), kernels and effects (c, p), and effects (p, p)."""
         of = self.covariances
         found = np.zeros((of.count, of.count))
         found[np.ix_(of.kinds, of.kinds)] += within
@@ -200,7 +202,7 @@ class BlockInverse:
         return found
 
     def _unrooted(self, ordered: Array) -> Array:
-        """R'^-1 times these rows (n, c)."""
+        """R'^-1 times the rows (n, c)."""
         parts = [
             _flat(np.asarray(np.linalg.solve(np.swapaxes(root, 1, 2), group.of(ordered)), np.float64))
             for group, root in zip(self.covariances.groups, self.roots, strict=True)
@@ -208,7 +210,7 @@ class BlockInverse:
         return np.concatenate([np.empty((0, ordered.shape[1])), *parts])
 
     def _rooted_kernels(self, ordered: Array) -> Iterator[tuple[Array, Array]]:
-        """(c, b, m, m) R K R' of a few blocks at a time, and (b, m, x) these rows of theirs."""
+        """(c, b, m, m) R K R' of a few blocks at a time, and (b, m, x) the rows of those blocks."""
         for group, root in zip(self.covariances.groups, self.roots, strict=True):
             rows, step = group.of(ordered), max(1, AT_ONCE // root.shape[1])
             for first in range(0, len(root), step):
@@ -217,12 +219,12 @@ class BlockInverse:
 
 
 def _flat(stacked: Array) -> Array:
-    """(b m, c) of (b, m, c)."""
+    """(b m, c) array from (b, m, c)."""
     return stacked.reshape(stacked.shape[0] * stacked.shape[1], stacked.shape[2])
 
 
 def _kernels(layout: Layout, some: Sequence[int]) -> Array:
-    """(c, b, m, m) the kernels of some blocks of one size, and what is a value's own; scaled."""
+    """(c, b, m, m) scaled kernels of some blocks of one size, and last the values' own part, `rest`."""
     size = len(layout.blocks[some[0]])
     kernels = np.empty((len(layout.kernels) + 1, len(some), size, size))
     for place, of in enumerate(layout.kernels.values()):
@@ -235,7 +237,7 @@ def _kernels(layout: Layout, some: Sequence[int]) -> Array:
 
 
 def _inverse(factor: Array) -> Array:
-    """The inverse of a matrix, of its lower Cholesky factor."""
+    """Inverse of a matrix from its lower Cholesky factor."""
     if len(factor) == 0:
         return factor
     lower = np.tril(np.asarray(dpotri(factor, lower=1)[0], dtype=np.float64))
@@ -243,7 +245,7 @@ def _inverse(factor: Array) -> Array:
 
 
 def _log_determinant(factor: Array) -> float:
-    """Logarithm of |C|, by lower Cholesky factors (..., m, m) of matrices, all together."""
+    """Sum of log |C| over matrices, from their lower Cholesky factors (..., m, m)."""
     return 2 * float(np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum())
 
 

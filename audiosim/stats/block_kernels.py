@@ -1,4 +1,4 @@
-"""Kernels of blocks, made of what few numbers each value has, when they are asked for: nobody keeps m x m of them."""
+"""Kernels of blocks, computed on access from a few numbers per value, so that no m x m matrix is stored."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from audiosim.stats.sparse_rows import written_out
 
 @dataclass(frozen=True, eq=False)
 class SameCode(Sequence[Booleans]):
-    """For each block (m, m) which of its values have one code; a value of unknown code is only like itself.
+    """Kernel (m, m) of each block: 1 for two values with the same code. An unknown code equals only itself.
 
     blocks  for each block the places of its values (m,)
     code    (n,) below 0 where unknown
-    among   (n,) which values to look at, all where None; others are not even like themselves
+    among   (n,) mask of the values that take part, None for all; the others are 0 even with themselves
     """
 
     blocks: tuple[Integers, ...]
@@ -42,10 +42,10 @@ class SameCode(Sequence[Booleans]):
 
 @dataclass(frozen=True, eq=False)
 class Cosines(Sequence[Array]):
-    """For each block (m, m) the cosines of what its values have, 1 of a value and itself.
+    """Kernel (m, m) of each block: cosines between the indicator rows of its values, 1 on the diagonal.
 
     blocks  for each block the places of its values (m,)
-    found   (n, s) sparse: 1 for each thing that a value has
+    found   (n, s) sparse indicators: 1 for each thing that a value has
     """
 
     blocks: tuple[Integers, ...]

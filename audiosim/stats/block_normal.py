@@ -1,4 +1,4 @@
-"""Multivariate normal of many unknowns: correlated within blocks, and across them through a few shared effects."""
+"""Multivariate normal of many unknowns, correlated within blocks and, through a few shared effects, across blocks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
@@ -12,14 +12,14 @@ from audiosim.errors import InputError
 from audiosim.properties import cached_property
 from audiosim.stats.across import may_be_kept, precision_of, reduced, reduced_by
 from audiosim.stats.conditioning import ConditionedBlock, condition_block
-from audiosim.stats.covariance_roots import closer_root, factor_of, root_of
+from audiosim.stats.covariance_roots import closer_root, effects_given, factor_of, root_of
 from audiosim.stats.loadings import Changed, Loadings
 from audiosim.stats.multivariate import Moments, Sparse
 from audiosim.stats.projection import FEW_WEIGHTS, WEIGHTS_KEPT, EffectsGiven, Kept, by_block, kept_product
 from audiosim.stats.within import Within, check_blocks, diagonals, with_parts
 
-HANDED_ON = 64  # unknowns that become known together, at most, from which what is at hand is updated
-ROUNDING = 1e-9  # of a variance: what is left of one that is known
+HANDED_ON = 64  # most unknowns conditioned on at once for which cached values are updated rather than dropped
+ROUNDING = 1e-9  # share of its variance below which a conditioned unknown counts as certain
 _Block = tuple[Array, Changed]  # K_b (m, m) and the rows of Z (m, p)
 
 
@@ -31,13 +31,12 @@ class BlockNormal:
 
     mean      (n,)
     blocks    for each block the places of its unknowns (m,); every place is in one block
-    within    for each block K_b (m, m), positive definite but for unknowns that are certain: their rows and columns
-              are 0
-    loadings  for each block its rows of Z (m, p), 0 for unknowns that are certain; see `Loadings`
+    within    for each block K_b (m, m), positive definite except for certain unknowns, whose rows and columns are 0
+    loadings  for each block its rows of Z (m, p), 0 for certain unknowns; see `Loadings`
     shared    V (p, p) covariance of the shared effects
 
-    Memory is linear in the unknowns if blocks and shared effects stay small. Conditioning on one unknown touches its
-    own block, V and the mean; other blocks are passed on as they are.
+    Memory is linear in n as long as blocks and shared effects stay small. Conditioning on one unknown changes its own
+    block, V and the mean; the other blocks are shared with the new distribution.
     """
 
     mean: Array
@@ -58,7 +57,7 @@ class BlockNormal:
         if not len(self.blocks) == len(self.within) == len(self.loadings):
             got = f"{len(self.within)} and {len(self.loadings)}"
             raise InputError(f"covariances and loadings must be {len(self.blocks)} each to match the blocks, got {got}")
-        if isinstance(self.within, Within):  # positive definite by the way they are made
+        if isinstance(self.within, Within):  # positive definite by construction; checking would compute every block
             return
         for block, (size, within) in enumerate(zip(map(len, self.blocks), self.within, strict=True)):
             sparse = isinstance(self.loadings, Loadings)
@@ -72,14 +71,14 @@ class BlockNormal:
 
     @cached_property
     def sparse_loadings(self) -> Loadings:
-        """The loadings of all blocks together."""
+        """Loadings of all blocks together."""
         if isinstance(self.loadings, Loadings):
             return self.loadings
         return Loadings.dense(self.loadings, self.blocks, len(self.shared))
 
     @cached_property
     def _place(self) -> tuple[Integers, Integers]:
-        """(n,) the block of each unknown, and (n,) its place there."""
+        """(n,) block of each unknown, and (n,) its place within that block."""
         block, place = np.empty(len(self.mean), dtype=np.int64), np.empty(len(self.mean), dtype=np.int64)
         for code, rows in enumerate(self.blocks):
             block[rows], place[rows] = code, np.arange(len(rows))
@@ -92,11 +91,12 @@ class BlockNormal:
     @cached_property
     def variance(self) -> Array:
         own = diagonals(self.within, self.blocks, len(self.mean))
+        # Repeated conditioning can leave a variance at minus a rounding error; its square root would be NaN.
         return np.maximum(0, self.sparse_loadings.variances(self.shared) + own)
 
     @cached_property
     def _columns(self) -> dict[int, Array]:
-        """Those asked for: that of an unknown about to be conditioned on is looked at more than once."""
+        """Columns computed so far: an unknown's column is needed several times before it is conditioned on."""
         return {}
 
     def column(self, index: int) -> Array:
@@ -125,23 +125,24 @@ class BlockNormal:
         split = by_block(weights, self.blocks) if kept is None else kept.split
         for block, (sums, some) in ((number, part) for number, part in enumerate(split) if len(part[0])):
             product = kept_product(None if kept is None else kept.products, block, self.within[block], some)
-            # All sums have a share in many a block; adding without an index is then several times faster.
+            # In many blocks every sum has a share; adding without an index is then several times faster.
             if len(sums) == count:
                 covariance += product
             else:
                 covariance[np.ix_(sums, sums)] += product
         covariance += loadings @ self.shared @ loadings.T
+        # Products of matrices are symmetric only up to rounding, and `Moments` wants no variance below 0.
         covariance = (covariance + covariance.T) / 2
         np.fill_diagonal(covariance, np.maximum(0, np.diagonal(covariance)))
         return Moments(weights @ self.mean, covariance)
 
     @cached_property
     def _kept(self) -> dict[int, Kept]:
-        """By the identity of weights asked for: `given` hands them on, so that one judgment touches one block."""
+        """Computed parts, by the identity of the weights; `given` passes them on: one judgment then costs one block."""
         return {}
 
     def _parts(self, weights: Sparse) -> Kept | None:
-        """Parts of these sums that are kept; None where they are too many."""
+        """Cached parts of these sums; None if they would take too much memory."""
         if weights.shape[0] * weights.shape[1] > FEW_WEIGHTS:
             return None
         found = self._kept.get(id(weights))
@@ -161,13 +162,15 @@ class BlockNormal:
     def condition(self, index: int, value: float) -> "BlockNormal":
         """Distribution given the value of one unknown.
 
-        With k the column of K_b and z the row of Z that belong to the unknown, and k_i and c_i their own entries,
+        With k the unknown's column of K_b, z its row of Z, c its covariance with every unknown, and k_i and
+        c_i = k_i + z' V z the entries of k and c for the unknown itself,
 
             mean + c (value - mean_i) / c_i,   K_b - k k' / k_i,   Z_b - k z' / k_i,   V - V z z' V / c_i
 
-        c being its covariance with all: c_i = k_i + z' V z. An unknown that is certain already only changes its own
-        value.
+        An unknown that is already certain only takes the new value.
         """
+        # The block is conditioned as if the effects were known (division by k_i), the effects on the value itself
+        # (by c_i). One update of the full covariance, by c c' / c_i, would couple all blocks and fill n x n numbers.
         block, place = (int(of[index]) for of in self._place)
         within, loadings = self.within[block], self.loadings[block]
         mean = self.mean.copy()
@@ -178,7 +181,7 @@ class BlockNormal:
             return after
         column, effects = self.column(index), self.shared @ loadings[place]
         mean += column * ((value - mean[index]) / column[index])
-        mean[index] = value
+        mean[index] = value  # exactly, not up to rounding: 0 variance and this mean are how certainty is recognised
         variance = np.maximum(0, self.variance - column**2 / column[index])
         variance[index] = 0
         gain = within[:, place] / within[place, place]
@@ -195,9 +198,11 @@ class BlockNormal:
     def condition_all(self, places: Integers, values: Array) -> "BlockNormal":
         """Distribution given the values of several unknowns.
 
-        With P the precision of the shared effects by the values in all blocks, and t that times their mean, V becomes
-        V (I + P V)^-1, and the effects move by that times t.
+        The values of all blocks add up to a precision P of the shared effects and to t, P times their mean. V becomes
+        V' = V (I + P V)^-1, and the effects' mean moves by V' t.
         """
+        # Blocks are independent given the effects, so each is conditioned on its own values only and passes on what it
+        # says of the effects: k^3 per block instead of one Cholesky factor of all values together.
         if len(np.unique(places)) != len(places) or len(values) != len(places):
             raise InputError(f"places must differ and have a value each, got {len(places)} and {len(values)} values")
         known, off = np.zeros(len(self.mean), dtype=np.bool_), np.zeros(len(self.mean))
@@ -205,10 +210,10 @@ class BlockNormal:
         mean = self.mean.copy()
         left, precision = {}, np.zeros((len(self.shared), len(self.shared) + 1))
         for block, rows in enumerate(self.blocks):
-            # One that was certain before says nothing of the others.
             if not known[rows].any():
                 continue
             within, loadings = self.within[block], self.loadings[block]
+            # An unknown that was certain before carries no information on the others, and would make K_b singular.
             new = np.flatnonzero(known[rows] & (np.diagonal(within) > 0))
             if len(new):
                 seen = condition_block(
@@ -227,11 +232,12 @@ class BlockNormal:
         return after
 
     def _hand_on(self, after: "BlockNormal", places: Integers) -> None:
-        """Give the distribution after some unknowns are known what is at hand here: variances, and `across`.
+        """Update the cached variances v and covariances `across` A for the conditioned distribution.
 
-            v - diag(C S^-1 C'),  A - A_i S^-1 C',   C (n, k) the covariance of all with these, S their own
+            v - diag(C S^-1 C'),  A - A_i S^-1 C'
 
-        Of a few it is less work than anew, as where a campaign is played on from batch to batch.
+        C (n, k) is the covariance of every unknown with the newly known ones, S theirs among each other. For a few
+        unknowns this is less work than computing v and A again, for instance in simulations that judge in batches.
         """
         new = places[self.variance[places] > 0]
         block, place = (of[new] for of in self._place)
@@ -239,6 +245,7 @@ class BlockNormal:
         columns = self.sparse_loadings.times(self.shared @ effects.T)
         for number, (b, p) in enumerate(zip(block.tolist(), place.tolist(), strict=True)):
             columns[self.blocks[b], number] += self.within[b][:, p]
+        # By S's factor L: diag(C S^-1 C') is then a sum of squares, so rounding cannot make a variance grow.
         root = np.asarray(np.linalg.cholesky(columns[new]), np.float64)
         halves = solve_triangular(root, columns.T, lower=True)
         variance = np.maximum(0, self.variance - np.einsum("kn,kn->n", halves, halves))
@@ -250,11 +257,11 @@ class BlockNormal:
         }
 
     def given(self, seen: Mapping[int, ConditionedBlock]) -> "BlockNormal":
-        """Distribution given others that are known: unknowns of their own, such as judgments with their noise.
+        """Distribution given observations that are not among the unknowns, such as noisy judgments of them.
 
-        seen  the blocks that these say something of, by number; see `condition_block`
+        seen  conditioned blocks, by number; see `condition_block`
 
-        One whose variance is left below ROUNDING of what it was is certain.
+        An unknown left with less than ROUNDING of its variance counts as certain.
         """
         left: dict[int, _Block] = {}
         for block, one in seen.items():
@@ -267,7 +274,7 @@ class BlockNormal:
         moved = known.shared @ known.precision[:, -1]
         mean = self.mean + self.sparse_loadings.times(moved)
         for block, one in seen.items():
-            # Also those that are certain now move with the effects, which they had loadings on before.
+            # With the loadings before `_without` sets some to 0: unknowns that become certain move with the effects.
             rows = self.blocks[block]
             mean[rows] = self.mean[rows] + one.shift + one.loadings @ moved
         after = self._after(mean, None, known.shared, left)
@@ -279,7 +286,7 @@ class BlockNormal:
         return []
 
     def _effects_given(self, seen: Mapping[int, ConditionedBlock]) -> EffectsGiven:
-        """The shared effects given others; where one value more is known than the last time, a rank-one update."""
+        """Shared effects given the observations; a rank-one update if there is one more than at the last call."""
         found = self._last_given[0].updated(seen) if self._last_given else None
         if found is None:
             precision = np.zeros((len(self.shared), len(self.shared) + 1))
@@ -294,7 +301,8 @@ class BlockNormal:
 
             mean_i = value_i - (C^-1 (value - mean))_i / (C^-1)_ii,  variance_i = 1 / (C^-1)_ii
 
-        C being their covariance; Rasmussen & Williams (2006), equation 5.12.
+        C is their covariance; Rasmussen & Williams (2006), equation 5.12. One inverse serves all k cases; conditioning
+        k times would cost k times as much.
         """
         off, order = np.full(len(self.mean), np.nan), np.empty(len(self.mean), dtype=np.int64)
         off[places], order[places] = values - self.mean[places], np.arange(len(places))
@@ -307,15 +315,16 @@ class BlockNormal:
                 at, solved = order[rows[known]], inverse @ np.column_stack([loadings, off[rows[known]]])
                 own[at], residuals[at], sides[at] = np.diagonal(inverse), solved[:, -1], solved[:, :-1]
                 precision += loadings.T @ solved
+        # C^-1 by Woodbury's identity, of which only the diagonal and one product are needed.
         shared = effects_given(self.shared, precision[:, :-1])
         inverse = own - np.vecdot(sides @ shared, sides)
         return values - (residuals - sides @ (shared @ precision[:, -1])) / inverse, 1 / inverse
 
     def with_effects(self, loadings: Array, covariance: Array) -> "BlockNormal":
-        """Distribution with more shared effects, of mean 0.
+        """Distribution with q more shared effects of mean 0, independent of the present ones.
 
-        loadings    (n, q) how much each counts for each unknown, none of which is certain
-        covariance  (q, q)
+        loadings    (n, q) of each unknown on each new effect; no unknown may be certain
+        covariance  (q, q) of the new effects
         """
         both = block_diag(self.shared, covariance)
         return BlockNormal(self.mean, self.blocks, self.within, self.sparse_loadings.beside(loadings), both)
@@ -329,11 +338,11 @@ class BlockNormal:
 
     @cached_property
     def _acrosses(self) -> dict[int, tuple[Sparse, Array]]:
-        """Those asked for, with their weights, by the identity of these: `condition` hands them on."""
+        """Results of `across` with their weights, by the identity of the weights; `condition` passes them on."""
         return {}
 
     def across(self, weights: Sparse) -> Array:
-        """(s, n) covariance of weighted sums with each unknown; at hand for the same ones, also after `condition`."""
+        """(s, n) covariance of weighted sums with each unknown; cached per weights, also through `condition`."""
         if id(weights) not in self._acrosses:
             across = self._across(weights)
             if not may_be_kept(across):
@@ -342,7 +351,7 @@ class BlockNormal:
         return self._acrosses[id(weights)][1]
 
     def _across(self, weights: Sparse) -> Array:
-        # By rows of an unknown each, which its block gathers and scatters whole: several times as fast as by columns.
+        # Stored with a row per unknown: a block then reads and writes whole rows, several times as fast as columns.
         count = weights.shape[0]
         found = np.empty((len(self.mean), count), dtype=precision_of(count * len(self.mean)))
         self.sparse_loadings.rows_times((self._weighted(weights) @ self.shared).T, found)
@@ -354,9 +363,9 @@ class BlockNormal:
         return found.T
 
     def draw(self, rng: np.random.Generator, count: int, closer: float = 1.0) -> Iterator[tuple[Integers, Array]]:
-        """Values drawn, block by block.
+        """Values drawn at random, block by block.
 
-        closer  times by which drawn covariances are larger, variances staying; as large as can be in a block
+        closer  factor on the covariances at unchanged variances; lowered in blocks where it would give no covariance
         """
         effects = rng.standard_normal((count, len(self.shared))) @ root_of(self.shared).T
         for rows, within, loadings in zip(self.blocks, self.within, self.loadings, strict=True):
@@ -365,10 +374,11 @@ class BlockNormal:
             yield rows, self.mean[rows] + own + np.sqrt(times) * (effects @ loadings.T)
 
     def _after(self, mean: Array, variance: Array | None, shared: Array, left: Mapping[int, _Block]) -> "BlockNormal":
-        """Distribution with other means, and what is left of some blocks: right as this one is, so not checked again.
+        """Distribution with a new mean, shared covariance and some new blocks.
 
-        variance  (n,) if it is at hand
+        variance  (n,) if already computed, None otherwise
         """
+        # A copy skips __post_init__: the result of conditioning is valid, and the check would compute every block.
         after = copy(self)
         within = with_parts(self.within, {block: own for block, (own, _) in left.items()})
         loadings = self.sparse_loadings.with_changed({block: rows for block, (_, rows) in left.items()})
@@ -380,19 +390,7 @@ class BlockNormal:
         return after
 
 
-def effects_given(covariance: Array, precision: Array) -> Array:
-    """(p, p) posterior covariance of the shared effects, of which V is the prior one and P the precision of the data.
-
-        V (I + P V)^-1
-
-    As R (I + R' P R)^-1 R' with R R' = V, which loses no more digits than a direct solution where P is large.
-    """
-    root = root_of(covariance)
-    half = solve_triangular(np.linalg.cholesky(np.eye(len(root)) + root.T @ precision @ root), root.T, lower=True)
-    return np.asarray(half.T @ half)
-
-
 def _without(within: Array, places: Integers) -> Array:
-    """K_b of a block in which some unknowns are certain."""
+    """K_b with the rows and columns of certain unknowns set to 0, in place."""
     within[places] = within[:, places] = 0
     return within

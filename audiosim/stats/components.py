@@ -1,4 +1,4 @@
-"""Standard deviations of the random effects of a multivariate normal, from values drawn from it."""
+"""Estimated standard deviations of the random effects of a multivariate normal, from values drawn from it."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,18 +14,18 @@ from audiosim.stats.restricted_likelihood import Bend, RestrictedLikelihood
 from audiosim.stats.size_search import least_cost, relative_errors
 from audiosim.stats.threads import one_thread
 
-LARGEST = 10  # times the largest value, that no size exceeds
+LARGEST = 10  # upper bound of a standard deviation, in multiples of the largest value
 
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """Variance components, and how sure they are.
+    """Estimated variance components with their standard errors.
 
     standard_deviations  by name
-    errors      their standard errors, by name; infinite where the data does not tell
-    likelihood  restricted log-likelihood there, the prior aside
+    errors      standard errors of these, by name; infinite where the data do not determine one
+    likelihood  restricted log-likelihood at the estimate, without the prior
     trend       (f,) coefficients of the trend, by generalised least squares
-    covariance  (f, f) of these
+    covariance  (f, f) of these coefficients
     """
 
     standard_deviations: Mapping[str, float]
@@ -43,15 +43,15 @@ def estimate_components(
 ) -> Components:
     """Standard deviations by restricted maximum likelihood, from one or several independent sets of values.
 
-    values  for each layout its (n,), of mean 0 but for a trend, which is estimated with them, each layout having
-            coefficients of its own; those returned are the ones that suit them all best
-    start   standard deviations to begin with, above 0; with `spread` the centre of the prior
-    spread  standard deviations of a normal prior of the logarithms of these, by name; None for no prior
+    values  for each layout (n,) values with mean 0 apart from the trend. The trend is estimated too, with coefficients
+            of its own in each layout; those returned are fitted to all layouts together
+    start   initial standard deviations, above 0; with `spread` also the centre of the prior
+    spread  standard deviations of a normal prior on their logarithms, by name; None for no prior
 
-    Newton's method on their logarithms, see `least_cost`; standard errors from the curvature of what is
-    maximised, those at their smallest held there. Patterson & Thompson (1971),
-    doi:10.1093/biomet/58.3.545.
+    Newton's method on the logarithms, see `least_cost`. Standard errors come from the curvature at the maximum, with
+    components at the lower bound held there. Patterson & Thompson (1971), doi:10.1093/biomet/58.3.545.
     """
+    # On the logarithms every step keeps standard deviations positive, and the likelihood is closer to a parabola.
     names = _names(layouts, values, start, spread)
     tightness = np.array([0.0 if spread is None else spread[name] ** -2 for name in names])
     likelihoods = [RestrictedLikelihood(layout, value) for layout, value in zip(layouts, values, strict=True)]
@@ -71,10 +71,10 @@ def estimate_components(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cost:
-    """Negative logarithm of the likelihood times the prior, to be minimised.
+    """Negative logarithm of likelihood times prior: the function to minimise.
 
-    centre     (k,) logarithms
-    tightness  (k,) of the prior, 0 for none
+    centre     (k,) centre of the prior, as logarithms
+    tightness  (k,) precision of the prior, 0 for none
     """
 
     likelihoods: Sequence[RestrictedLikelihood]
@@ -88,7 +88,7 @@ class _Cost:
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """The cost at some logarithms s of standard deviations; variances are exp 2 s."""
+    """Cost at logarithms s of standard deviations; the variances are exp(2 s)."""
 
     at: Array
     variances: Array
@@ -106,7 +106,7 @@ class _Point:
 
     @cached_property
     def _rising(self) -> Array:
-        """(k,) slopes of the likelihood."""
+        """(k,) derivatives of the log-likelihood by s; d variance / d s = 2 variance."""
         slopes: Array = sum((bend.slopes for bend in self.bends), np.zeros(len(self.at)))
         return 2 * self.variances * slopes
 
@@ -120,11 +120,12 @@ class _Point:
 
     @cached_property
     def curvature(self) -> Array:
+        # The chain rule adds slope times d2 variance / d s2 = 4 variance; it vanishes only at the maximum itself.
         own = np.diag(self.tightness - 2 * self._rising)
         return self._bent([bend.observed_information for bend in self.bends]) + own
 
     def _bent(self, information: Sequence[Array]) -> Array:
-        """(k, k) information on variances, as information on the logarithms of their roots."""
+        """(k, k) information on variances, converted to information on the logarithms of standard deviations."""
         total = sum(information, np.zeros((len(self.at),) * 2))
         return np.asarray(4 * np.outer(self.variances, self.variances) * total)
 
@@ -132,7 +133,7 @@ class _Point:
 def _trend(likelihoods: Sequence[RestrictedLikelihood], variances: Array) -> tuple[Array, Array]:
     """(f,) coefficients of generalised least squares, b = (X' C^-1 X)^-1 X' C^-1 y, and (f, f) (X' C^-1 X)^-1.
 
-    0, with an infinite variance, for a column of zeros, and for all where the values do not tell the others apart.
+    A column of zeros has coefficient 0 and infinite variance. So have all columns if the others are not independent.
     """
     products = np.sum([one.trend(variances) for one in likelihoods], axis=0)
     normal, beside = products[:-1, :-1], products[:-1, -1]
@@ -151,7 +152,7 @@ def _names(
     start: Mapping[str, float],
     spread: Mapping[str, float] | None,
 ) -> tuple[str, ...]:
-    """The components, if all that is given is about the same."""
+    """Names of the components; an InputError if layouts, values, start and spread do not match."""
     if not layouts or len(layouts) != len(values):
         raise InputError(f"layouts must be at least one, with values each, got {len(layouts)} and {len(values)}")
     names = layouts[0].names
@@ -168,7 +169,7 @@ def _names(
 
 
 def _ceiling(layouts: Sequence[Layout], values: Sequence[Array], start: Mapping[str, float]) -> float:
-    """The size that none exceeds, so that every covariance met has an inverse."""
+    """Upper bound of the standard deviations, low enough that every covariance met in the search has an inverse."""
     largest = max(start.values())
     for layout, value in zip(layouts, values, strict=True):
         largest = max(largest, float(np.max(np.abs(value / layout.scale), initial=0)))

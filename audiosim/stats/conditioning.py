@@ -1,4 +1,4 @@
-"""Conditioning of one block of a multivariate normal, whose unknowns share effects with other blocks."""
+"""Conditioning of one block of a multivariate normal that shares effects with other blocks."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,13 @@ from audiosim.arrays import Array
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConditionedBlock:
-    """Remainder of a block given k values, and what these say of the shared effects.
+    """Block conditioned on k values, and the information these hold on the shared effects.
 
-    within     (m, m) K_b that is left
-    loadings   (m, p) rows of Z that are left
-    shift      (m,) by how much the means move, the shared effects aside
-    precision  (p, p + 1) of the shared effects, and beside it the precision times a mean
-    gain       (m, k) of the unknowns by the values
+    within     (m, m) conditional K_b
+    loadings   (m, p) conditional rows of Z
+    shift      (m,) change of the means, given shared effects of 0
+    precision  (p, p + 1) precision of the shared effects, then one column: precision times mean
+    gain       (m, k) regression of the unknowns on the values
     """
 
     within: Array
@@ -29,15 +29,17 @@ class ConditionedBlock:
 def condition_block(
     within: Array, loadings: Array, across: Array, own: Array, seen_loadings: Array, off: Array
 ) -> ConditionedBlock:
-    """Remainder of a block given k values that are correlated with its m unknowns, or are some of these.
+    """Condition a block of m unknowns on k values that are correlated with them, or are some of them.
 
     within    (m, m) K_b
     loadings  (m, p) rows of Z
-    across    (k, m) covariance of the values with the unknowns, the shared effects aside
-    own       (k, k) their own, noise and all
-    seen_loadings  (k, p) their loadings on the shared effects
-    off       (k,) how far they are from their means
+    across    (k, m) covariance of the values with the unknowns, without the shared effects
+    own       (k, k) covariance of the values, noise included, without the shared effects
+    seen_loadings  (k, p) loadings of the values on the shared effects
+    off       (k,) values minus their means
     """
+    # Everything is conditional on the shared effects, so no other block enters. With `precision` this is exact:
+    # p(unknowns | values) integrates p(unknowns | values, effects) over p(effects | values).
     factor = cho_factor(own, lower=True)
     gain = cho_solve(factor, across).T
     covariance = within - gain @ across

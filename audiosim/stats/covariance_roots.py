@@ -1,20 +1,22 @@
-"""Roots of covariances, by which values are drawn of them."""
+"""Matrix roots of covariances, for drawing values and for stable updates."""
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from audiosim.arrays import Array
 
 
 def root_of(covariance: Array) -> Array:
-    """(m, m) R with R R' the covariance, which may be singular."""
+    """(m, m) R with R R' equal to the covariance, which may be singular."""
+    # By eigenvalues: Cholesky's method stops at a singular matrix, where rounding leaves eigenvalues just below 0.
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray(vectors * np.sqrt(np.maximum(0, values)))
 
 
 def factor_of(covariance: Array) -> Array:
-    """(m, m) R with R R' the covariance: a Cholesky factor, several times as fast as `_root`, where there is one.
+    """(m, m) R with R R' equal to the covariance: the Cholesky factor if it exists, else `root_of`, which is slower.
 
-    Rows and columns of unknowns that are certain are 0.
+    Rows and columns of certain unknowns are 0.
     """
     certain = np.diagonal(covariance) <= 0
     try:
@@ -26,9 +28,10 @@ def factor_of(covariance: Array) -> Array:
 
 
 def closer_root(within: Array, variance: Array, times: float) -> tuple[Array, float]:
-    """(m, m) root of times K - (times - 1) diag(variance), and times: less where that is no covariance.
+    """(m, m) root of times K - (times - 1) diag(variance), and the factor `times` that was used.
 
-    It is one as long as times <= 1 / (1 - the least eigenvalue of K over the deviations).
+    The matrix is a covariance as long as times <= 1 / (1 - least eigenvalue of K scaled by the deviations); a larger
+    factor is lowered to that bound.
     """
     deviation = np.sqrt(np.where(variance > 0, variance, 1))
     own, every = within / np.outer(deviation, deviation), np.diag((variance > 0).astype(np.float64))
@@ -39,3 +42,15 @@ def closer_root(within: Array, variance: Array, times: float) -> tuple[Array, fl
         times = 1 / (1 - min(least, 1 - 1 / times))
         root = root_of(times * own - (times - 1) * every)
     return np.where(variance > 0, deviation, 0)[:, None] * root, times
+
+
+def effects_given(covariance: Array, precision: Array) -> Array:
+    """(p, p) posterior covariance V (I + P V)^-1 of the shared effects, from prior covariance V and data precision P.
+
+    Computed as R (I + R' P R)^-1 R' with R R' = V.
+    """
+    # I + R' P R is symmetric with eigenvalues of at least 1: its Cholesky factor exists even where V is singular or P
+    # huge. I + P V is not symmetric, and (V^-1 + P)^-1 needs the inverse of V.
+    root = root_of(covariance)
+    half = solve_triangular(np.linalg.cholesky(np.eye(len(root)) + root.T @ precision @ root), root.T, lower=True)
+    return np.asarray(half.T @ half)

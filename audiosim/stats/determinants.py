@@ -1,13 +1,13 @@
-"""Determinants of the mixtures of many pairs of Gaussians, by elimination in step: one operation on all of them.
+"""Determinants of the mixtures of many pairs of Gaussians, eliminated in step: each operation acts on all pairs.
 
-A Gaussian of half a mixture is the upper triangle, row by row, of its matrix bordered by half of its mean and -1/2:
+Half a mixture is stored as the upper triangle, row by row, of half the covariance bordered by half the mean and -1/2:
 
     A   h
        -1/2
 
-The sum of one of A, a and one of B, -b has the determinant -det(A + B) (1 + v' (A + B)^-1 v), v = a - b: that of
--(A + B + v v'). The last pivot of its elimination is -1 - v' (A + B)^-1 v, in which nothing cancels however far
-apart the means are. So a pair costs one addition and one elimination.
+The sum of the bordered matrices of (A, a) and (B, -b) has the determinant -det(A + B) (1 + v' (A + B)^-1 v) with
+v = a - b, which is -det(A + B + v v'). The last pivot of its elimination is -1 - v' (A + B)^-1 v: both terms have one
+sign, so nothing cancels however far apart the means are. A pair costs one addition and one elimination.
 """
 
 import numpy as np
@@ -16,11 +16,11 @@ from audiosim.arrays import Array
 from audiosim.code_door import by_code
 from audiosim.stats.gaussian import upper_triangle
 
-ROWS = 256  # for which machine code is called at a time
+ROWS = 256  # rows per call of the machine code
 
 
 def bordered(means: Array, upper: Array) -> Array:
-    """(n, (d + 1)(d + 2) / 2) bordered triangles.
+    """(n, (d + 1)(d + 2) / 2) bordered triangles of n Gaussians.
 
     means  (n, d)
     upper  (n, d (d + 1) / 2) triangles of the matrices
@@ -34,14 +34,14 @@ def bordered(means: Array, upper: Array) -> Array:
 
 
 def log_determinants_of_mixtures(mine: Array, theirs: Array, dimension: int, many: bool = False) -> Array:
-    """(r, c) ln det (A_i + B_j + (a_i - b_j)(a_i - b_j)'); not finite where a pivot is not positive, by rounding.
+    """(r, c) ln det (A_i + B_j + (a_i - b_j)(a_i - b_j)'); not finite where rounding makes a pivot 0 or negative.
 
     mine       (r, p) bordered triangles of a and A
-    theirs     (p, c) those of -b and B, upright
+    theirs     (p, c) bordered triangles of -b and B, one per column
     dimension  d
-    many       whether they are worth machine code, which takes a tenth of a second to make, where LLVM is installed
+    many       True to use machine code where LLVM is installed; compiling takes a tenth of a second
 
-    In double precision. What is found for a pair depends on that pair alone.
+    In double precision. The result of a pair depends on that pair alone.
     """
 
     def arrays() -> Array:
@@ -51,7 +51,7 @@ def log_determinants_of_mixtures(mine: Array, theirs: Array, dimension: int, man
 
 
 def _by_code(mine: Array, theirs: Array, size: int) -> Array:
-    from audiosim.stats.elimination_code import BEYOND, PAIRS_AT_ONCE, PIVOTS_AT_ONCE, elimination  # what loads LLVM
+    from audiosim.stats.elimination_code import BEYOND, PAIRS_AT_ONCE, PIVOTS_AT_ONCE, elimination  # loads LLVM
 
     code, count = elimination(size), theirs.shape[1]
     columns = np.pad(theirs, ((0, BEYOND), (0, -count % PAIRS_AT_ONCE)), mode="edge")

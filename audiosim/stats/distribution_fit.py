@@ -1,4 +1,4 @@
-"""Distributions fitted to scores, by moments and by likelihood; and how well they fit."""
+"""Distributions fitted to scores, by moments and by likelihood, and the goodness of their fit."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,7 +8,7 @@ from audiosim.arrays import Array
 from audiosim.errors import InputError
 from audiosim.stats.distributions import Beta, Distribution, Empirical, Normal, TruncatedNormal, check_sample
 
-STEPS = 200  # of Newton's method, which takes about ten
+STEPS = 200  # most steps of Newton's method, which needs about ten
 
 
 def fit_normal(scores: ArrayLike) -> Normal:
@@ -22,20 +22,20 @@ def fit_truncated_normal(scores: ArrayLike) -> TruncatedNormal:
 
     scores  (n,) from 0 to 1
 
-    As in Urbano (2013), section 4.2.1: its own mean and variance are therefore not quite those of the scores.
+    As in Urbano (2013), section 4.2.1. Truncation moves mean and variance, so they differ slightly from the scores'.
     """
     sample = _within_unit(_varied(scores))
     return TruncatedNormal(float(sample.mean()), float(sample.std(ddof=1)))
 
 
 def fit_beta(scores: ArrayLike) -> Beta:
-    """The Beta distribution with the mean m and variance v (divisor n - 1) of the scores; else `fit_beta_likelihood`.
+    """Beta distribution with the mean m and variance v (divisor n - 1) of the scores.
 
         alpha = m (m (1 - m) / v - 1),  beta = (1 - m) (m (1 - m) / v - 1),  where v < m (1 - m)
 
     scores  (n,) from 0 to 1
 
-    Moments fail only where nearly all scores are 0 or 1. Urbano (2013), section 4.2.1.
+    If v >= m (1 - m), where nearly all scores are 0 or 1, `fit_beta_likelihood` is used. Urbano (2013), section 4.2.1.
     """
     sample = _within_unit(_varied(scores))
     mean, variance = float(sample.mean()), float(sample.var(ddof=1))
@@ -45,11 +45,11 @@ def fit_beta(scores: ArrayLike) -> Beta:
 
 
 def fit_beta_likelihood(scores: ArrayLike) -> Beta:
-    """The Beta distribution of greatest likelihood, by Newton's method.
+    """Beta distribution of greatest likelihood, by Newton's method.
 
     scores  (n,) from 0 to 1
 
-    Scores of 0 and 1, where the likelihood has no bound, are first drawn inwards, all of them by
+    The likelihood is unbounded at scores of 0 and 1. If there are any, all scores are first moved inwards, to
     (x (n - 1) + 1/2) / n. Smithson & Verkuilen (2006), doi:10.1037/1082-989X.11.1.54.
     """
     sample = _within_unit(_varied(scores))
@@ -86,13 +86,13 @@ def beta_likelihood(shapes: Array, logs: Array) -> float:
 
 
 def beta_gradient(shapes: Array, logs: Array) -> Array:
-    """(2,) the derivatives of `beta_likelihood` by alpha and beta."""
+    """(2,) derivatives of `beta_likelihood` by alpha and beta."""
     gradient: Array = logs - digamma(shapes) + digamma(shapes.sum())
     return gradient
 
 
 def omega_squared(distribution: Distribution, scores: ArrayLike) -> float:
-    """The squared distances of a distribution from the empirical one of scores (n,), summed over them, (4.7)."""
+    """Sum over scores (n,) of the squared distance between a distribution and their empirical one, equation 4.7."""
     sample = np.sort(check_sample(scores, 1))
     return float(np.sum((Empirical(sample).cdf(sample) - distribution.cdf(sample)) ** 2))
 

@@ -62,10 +62,10 @@ class Normal:
 
 @dataclass(frozen=True, slots=True)
 class TruncatedNormal:
-    """Normal distribution with all that lies outside an interval removed.
+    """Normal distribution truncated to an interval.
 
-    location   the mean before that
-    deviation  the standard deviation before that, above 0
+    location   mean before truncation
+    deviation  standard deviation before truncation, above 0
     lower      end of the interval
     upper      end of the interval
     """
@@ -108,7 +108,7 @@ class TruncatedNormal:
         return (np.asarray(scores, dtype=float) - self.location) / self.deviation
 
     def _sign(self) -> float:
-        """-1 where the interval lies in the upper tail, which loses its digits unless it is mirrored."""
+        """-1 if the interval lies in the upper tail: the tail is mirrored, as differences near 1 lose their digits."""
         return -1.0 if self.lower > self.location else 1.0
 
     def _between(self, start: ArrayLike, end: ArrayLike) -> Array:
@@ -162,7 +162,7 @@ class Beta:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Empirical:
-    """The scores themselves, each as likely as the other.
+    """Empirical distribution: the scores themselves, all equally likely.
 
     scores  (n,) rising
     """
@@ -181,7 +181,7 @@ class Empirical:
 
     @property
     def variance(self) -> float:
-        """Of a score: the divisor is n, for the sample is all there is."""
+        """Variance of a score, with divisor n: the sample is the whole distribution."""
         return float(self.scores.var())
 
     def cdf(self, scores: ArrayLike) -> Array:
@@ -189,17 +189,17 @@ class Empirical:
         return np.searchsorted(self.scores, np.asarray(scores, dtype=float), side="right") / len(self.scores)
 
     def quantile(self, probabilities: ArrayLike) -> Array:
-        """Between scores by straight lines, score i being the (i - 1) / (n - 1) quantile.
+        """Quantiles interpolated linearly between scores; score i is the (i - 1) / (n - 1) quantile.
 
-        So in Urbano (2013), section 4.2.1, which makes it no exact inverse of the steps. Hyndman & Fan
-        (1996), doi:10.2307/2684934, type 7.
+        As in Urbano (2013), section 4.2.1; it is therefore not the exact inverse of the step function `cdf`. Hyndman &
+        Fan (1996), doi:10.2307/2684934, type 7.
         """
         found: Array = np.quantile(self.scores, _probabilities(probabilities))
         return found
 
 
 def check_sample(scores: ArrayLike, least: int) -> Array:
-    """The scores as an array (n,) of at least so many finite numbers."""
+    """Scores as an array (n,) of at least `least` finite numbers."""
     sample = np.asarray(scores, dtype=float)
     if sample.ndim != 1 or len(sample) < least:
         raise InputError(f"scores must be (n,) with n at least {least}, got {sample.shape}")

@@ -1,29 +1,29 @@
-"""Elimination in step by machine code: eight pairs side by side, in double precision."""
+"""Machine code for elimination in step: eight pairs side by side, in double precision."""
 
 from functools import lru_cache
 
 from audiosim.vector_code import SIDE_BY_SIDE, Code, Lanes, NumbersInMemory, Place, Translated
 
 PAIRS_AT_ONCE = SIDE_BY_SIDE["double"]
-AT_ONCE = 4  # numbers of a row found together, from one reading of what they share
-BEYOND = AT_ONCE + 1  # numbers that may be read, or written, after those of the last row
-PIVOTS_AT_ONCE = 7  # pivots multiplied, before logarithms are taken: of more a product could leave double precision
+AT_ONCE = 4  # numbers of a row computed together, so that what they share is read once
+BEYOND = AT_ONCE + 1  # numbers that may be read or written past the end of the last row
+PIVOTS_AT_ONCE = 7  # pivots multiplied before taking a logarithm; a product of more could overflow or underflow
 
 
 @lru_cache
 def elimination(size: int) -> Translated:
-    """Products of seven pivots at a time of the eliminations of many symmetric matrices, each the sum of two.
+    """Code that eliminates many symmetric matrices, each the sum of two, and multiplies their pivots seven at a time.
 
     size  rows of a matrix, at least 2
 
-    Called with the number of rows of `mine` and the memories
+    The code is called with the number of rows of `mine` and these arrays:
 
         mine    (r, p + 5) upper triangles, row by row, p = size (size + 1) / 2
         theirs  (p + 5, 8)
-        work    (size + 1, size + 1, 8), written to
-        pivots  (r, ceil(size / 7), 8), the result: products of pivots, the last of all with its sign turned
+        work    (size + 1, size + 1, 8), scratch space
+        pivots  (r, ceil(size / 7), 8), the result: products of pivots, the very last pivot with its sign changed
 
-    The root of a matrix A by rows: R_kj = (A_kj - sum over m < k of R_mk R_mj) / R_kk, with R_kk^2 the pivot.
+    Root R of a matrix A, row by row: R_kj = (A_kj - sum over m < k of R_mk R_mj) / R_kk, with R_kk^2 the pivot.
     """
     code, last, groups = Code(["mine", "theirs", "work", "pivots"], "double"), size - 1, -(-size // PIVOTS_AT_ONCE)
     with code.loop(0, code.count) as row:
@@ -40,7 +40,7 @@ def elimination(size: int) -> Translated:
 
 
 def _write_row(code: Code, row: Place, k: Place, size: int, products: NumbersInMemory, above: bool = True) -> None:
-    """Row k of the root, from the diagonal on; what is written beyond its end is written again later."""
+    """Write row k of the root, from the diagonal on; numbers written past its end are overwritten later."""
     first, start = _eliminated(code, row, k, k, size, AT_ONCE, above), _work_at(k, size)
     _multiply(products, k, first[0])
     share = code.constant(1.0) / code.root(first[0])
@@ -54,7 +54,7 @@ def _write_row(code: Code, row: Place, k: Place, size: int, products: NumbersInM
 def _eliminated(
     code: Code, row: Place, k: Place, column: Place, size: int, count: int, above: bool = True
 ) -> list[Lanes]:
-    """A_kj less what the rows above, if any, take of it, for some j from a column on."""
+    """A_kj - sum over m < k of R_mk R_mj, for `count` values of j from a column on; the sum is 0 without rows above."""
     at = k * (code.whole(2 * size - 1) - k) // 2 + column
     mine = row * (size * (size + 1) // 2 + BEYOND) + at
     sums = [code["mine"].spread(mine + n) + code["theirs"].take((at + n) * PAIRS_AT_ONCE) for n in range(count)]
@@ -71,7 +71,7 @@ def _eliminated(
 
 
 def _work_at(row: Place, size: int) -> Place:
-    """Start of a row of the root: rows are of odd length, so that those of a column do not share places in cache."""
+    """Start of a row of the root; rows have odd length, so that the numbers of a column map to different cache sets."""
     return row * (size | 1)
 
 

@@ -1,4 +1,4 @@
-"""Trials of how well distributions fitted to some queries describe the others, over many random splits."""
+"""Held-out fit of score distributions: fitted to some queries, tested on the others, over many random splits."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,12 +27,12 @@ FITS: Mapping[str, Callable[[ArrayLike], Distribution]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitTrials:
-    """Distances of fitted distributions from scores that they were not fitted to.
+    """Distances of fitted distributions from held-out scores.
 
-    size    queries that each fit has seen
+    size    queries that each distribution is fitted to
     trials  random splits of the queries, for each system
     omega   (s, d) mean over the trials of omega, the root of (4.7), by system and distribution, in the order of FITS;
-            NaN where every draw of a system's scores is of one value, to which no spread can be fitted
+            NaN if every draw of a system's scores has a single value, so that no spread can be fitted
     """
 
     size: int
@@ -47,11 +47,11 @@ class FitTrials:
         return ", ".join(f"{name} {value:.3f}" for name, value in self.means().items())
 
     def _repr_html_(self) -> str:
-        """The distances as notebooks show them: the means, and each system's."""
+        """HTML for notebooks: the means, and the distances of each system."""
         return notebook_html(repr(self), self.to_frame)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Mean distance of each distribution; new axes where None."""
+        """Plot the mean distance of each distribution; on new axes if None."""
         from audiosim.drawing import draw_bars
 
         means = self.means()
@@ -65,16 +65,16 @@ class FitTrials:
 def fit_trials(
     scores: ArrayLike, seed: int | np.random.Generator = 0, *, size: int | None = None, trials: int = 200
 ) -> FitTrials:
-    """Fit four distributions to the scores on some queries, and hold them against the scores on the others.
+    """Fit four distributions to the scores on some queries and compare them with the scores on the others.
 
         omega = sqrt(sum over the other queries of (share of their scores <= x, less the fit's cdf at x)^2)
 
     scores  (s, q) from 0 to 1
-    seed    of the queries to fit to, or a generator
-    size    how many, at least 2, the others being at least as many; half where None
+    seed    seed, or generator, that draws the queries to fit to
+    size    number of queries to fit to, from 2 to half of all; half if None
     trials  draws for each system
 
-    Urbano (2013), section 4.2, which takes 200 trials and prints the mean of omega, not of omega squared.
+    Urbano (2013), section 4.2, which uses 200 trials and prints the mean of omega, not of omega squared.
     """
     matrix = np.asarray(scores, dtype=float)
     queries = matrix.shape[1]
@@ -94,7 +94,7 @@ def fit_trials(
 
 
 def _omegas(seen: Array, others: Array) -> Array:
-    """(d,) omega of each distribution; NaN for all of them where the scores to fit to are one value."""
+    """(d,) omega of each distribution; all NaN if the scores to fit to have a single value."""
     if np.ptp(seen) <= 1e-12:
         return np.full(len(FITS), np.nan)
     return np.sqrt([omega_squared(fit(seen), others) for fit in FITS.values()])

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Friedman:
-    """Friedman's test: do the systems rank alike on every query.
+    """Result of Friedman's test: do all systems rank equally well over the queries?
 
-    mean_ranks  (s,) from 1 for the worst on every query to s for the best
+    mean_ranks  (s,) from 1, worst on every query, to s, best on every query
     statistic   chi-squared
     freedom     its degrees of freedom, s - 1
     p_value     from the chi-squared distribution
-    variance    of the ranks within a query, (s^2 + s) / 12 where no scores are tied
-    queries     how many queries there are
+    variance    of the ranks within a query, (s^2 + s) / 12 without ties
+    queries     number of queries
     """
 
     mean_ranks: Array
@@ -43,10 +43,10 @@ class Friedman:
 class RankComparison:
     """Tukey's comparison of the mean ranks of all pairs of systems.
 
-    confidence  of all intervals at once
-    first       (p,) a system's place in the scores
-    second      (p,) another's
-    difference  (p,) mean rank of the first less that of the second: above 0 where the first is better
+    confidence  simultaneous, of all intervals together
+    first       (p,) row of one system in the scores
+    second      (p,) row of the other system
+    difference  (p,) mean rank of the first minus that of the second: above 0 if the first is better
     lower       (p,) ends of simultaneous intervals
     upper       (p,)
     p_value     (p,) already adjusted for all pairs
@@ -61,9 +61,9 @@ class RankComparison:
     p_value: Array
 
     def to_frame(self, systems: Sequence[str] | None = None) -> "pd.DataFrame":
-        """One row per pair, in the columns of MIREX's tables, and the p-value.
+        """Table with one row per pair: the columns of MIREX's tables, and the p-value.
 
-        systems  (s,) their names; their places in the scores where None
+        systems  (s,) names of the systems; their row numbers in the scores if None
         """
         return frame_of(
             pair_names(self.first, self.second, systems)
@@ -84,8 +84,8 @@ def friedman_test(scores: ArrayLike) -> Friedman:
 
     scores  (s, q) finite
 
-    Scores of a query that are equal but for rounding share the middle rank, which the variance makes up for.
-    Where all scores of every query are tied the statistic is 0 and p 1. Friedman (1937), doi:10.2307/2279372.
+    Scores of a query that differ by rounding alone share the middle rank; the variance corrects for ties.
+    If all scores of every query are tied, the statistic is 0 and p is 1. Friedman (1937), doi:10.2307/2279372.
     """
     matrix = check_scores(scores)
     systems, queries = matrix.shape
@@ -102,11 +102,11 @@ def tukey_test(friedman: Friedman, confidence: float = 0.95) -> RankComparison:
 
         |difference| / sqrt(variance / n)  is a studentised range of s normal values, variance known
 
-    friedman    the test of the same scores
-    confidence  of all intervals at once, between 0 and 1
+    friedman    Friedman's test of the same scores
+    confidence  simultaneous, of all intervals together, between 0 and 1
 
-    The variance is that of ranks within queries, not an error estimated with them. Hence a difference
-    of two systems depends on the others that took part. Tukey-Kramer on ranks, as in Matlab's multcompare.
+    The variance is that of the ranks within queries, not an estimated error. The result for two systems therefore
+    depends on the other systems that took part. Tukey-Kramer on ranks, as in Matlab's multcompare.
     """
     if not 0 < confidence < 1:
         raise InputError(f"confidence must be between 0 and 1, got {confidence:g}")
@@ -126,15 +126,16 @@ def studentised_range_tail(values: Array, count: int) -> Array:
         count * integral of phi(z) (Phi(z)^(count - 1) - (Phi(z) - Phi(z - value))^(count - 1)) dz
 
     values  (m,) 0 or more
-    count   of normal values, at least 2
+    count   number of normal values, at least 2
 
-    The studentised range with infinite degrees of freedom. The integral by the trapezoid rule, whose error
-    falls exponentially here; the difference of powers without cancelling, so that small tails keep their digits.
+    This is the studentised range with infinite degrees of freedom. The integral is computed by the trapezoid rule,
+    whose error falls exponentially for this integrand.
     """
     z = np.arange(-9.0, 40.0, 0.05)
     density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
     below = ndtr(z)
     tails = np.empty(len(values))
+    # The difference of powers by expm1 and log1p: for small tails the two powers agree in nearly all their digits.
     for place, value in enumerate(values.tolist()):
         beyond = np.minimum(ndtr(z - value) / below, 1 - 1e-16)
         tails[place] = -np.sum(density * below ** (count - 1) * np.expm1((count - 1) * np.log1p(-beyond)))
@@ -142,13 +143,13 @@ def studentised_range_tail(values: Array, count: int) -> Array:
 
 
 def studentised_range_quantile(probability: float, count: int) -> float:
-    """The value that the range of independent standard normal values stays below with a probability."""
+    """Quantile of the range of `count` independent standard normal values."""
     excess = lambda value: float(studentised_range_tail(np.array([value]), count)[0]) - (1 - probability)  # noqa: E731
     return float(brentq(excess, 0.0, 60.0, xtol=1e-12))
 
 
 def _ranks(matrix: Array) -> Array:
-    """(s, q) the ranks of the systems within each query."""
+    """(s, q) ranks of the systems within each query, ties sharing the middle rank."""
     near = nearness(matrix)
     order = np.argsort(matrix, axis=0, kind="stable")
     rising = np.take_along_axis(matrix, order, axis=0)

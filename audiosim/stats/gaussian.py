@@ -1,4 +1,4 @@
-"""Gaussians: one as a value with its rules; many as the rows of a table."""
+"""Gaussians: a single one as a checked value, many as rows of a table."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +14,7 @@ Singles = NDArray[np.float32]
 
 
 class RowTable(Protocol):
-    """(n, width) rows of Gaussians, in memory or read from elsewhere as they are asked for."""
+    """Table (n, width) of Gaussians, one per row, in memory or read on access."""
 
     def __len__(self) -> int: ...
 
@@ -46,19 +46,19 @@ class Gaussian:
 
 
 def width(dimension: int) -> int:
-    """The numbers in a row: the mean, the upper triangle of the covariance and its log-determinant."""
+    """Length of a row: mean, upper triangle of the covariance, and its log-determinant."""
     return dimension + dimension * (dimension + 1) // 2 + 1
 
 
 def to_rows(means: Array, covariances: Array) -> Singles:
-    """Gaussians as rows (n, width) of single precision: mean, upper triangle row by row, ln det.
+    """Gaussians as rows (n, width) in single precision: mean, upper triangle row by row, ln det.
 
     means        (n, d)
     covariances  (n, d, d) each symmetric, positive definite
 
-    Rounding moves eigenvalues by up to about d^1/2 2^-24 of the largest, which could leave a nearly singular
-    covariance without an inverse: where the smallest is below d 2^-23 of the largest, the diagonal is
-    raised until it is not. ln det is that of the row, not of what came in.
+    Rounding moves eigenvalues by up to about d^1/2 2^-24 of the largest, which could make a nearly singular
+    covariance indefinite. Where the smallest eigenvalue is below d 2^-23 of the largest, the diagonal is raised to
+    that bound. ln det belongs to the rounded row, not to the original covariance.
     """
     d = means.shape[1]
     upper = triangles(covariances).astype(np.float32)
@@ -71,19 +71,19 @@ def to_rows(means: Array, covariances: Array) -> Singles:
 
 
 def from_rows(rows: Singles, dimension: int) -> tuple[Array, Array]:
-    """Means (n, d) and covariances (n, d, d) of rows (n, width), in double precision."""
+    """Means (n, d) and covariances (n, d, d) from rows (n, width), in double precision."""
     d = dimension
     return rows[:, :d].astype(float), from_triangles(rows[:, d:-1], d)
 
 
 def triangles(matrices: Array) -> Array:
-    """The upper triangles (n, d(d+1)/2), row by row, of symmetric matrices (n, d, d)."""
+    """Upper triangles (n, d(d+1)/2), row by row, of symmetric matrices (n, d, d)."""
     upper: Array = matrices[:, *upper_triangle(matrices.shape[-1])]
     return upper
 
 
 def from_triangles(upper: Array | Singles, dimension: int) -> Array:
-    """The symmetric matrices (n, d, d) of upper triangles (n, d(d+1)/2)."""
+    """Symmetric matrices (n, d, d) from upper triangles (n, d(d+1)/2)."""
     matrices = np.empty((len(upper), dimension, dimension))
     i, j = upper_triangle(dimension)
     matrices[:, i, j] = upper
@@ -93,6 +93,6 @@ def from_triangles(upper: Array | Singles, dimension: int) -> Array:
 
 @cache
 def upper_triangle(dimension: int) -> tuple[Integers, Integers]:
-    """The rows and the columns of the entries of an upper triangle, row by row."""
+    """Row and column indices of the entries of an upper triangle, row by row."""
     i, j = np.triu_indices(dimension)
     return i, j

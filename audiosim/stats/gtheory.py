@@ -1,9 +1,9 @@
-"""Generalizability theory: where the variance of scores comes from, and how many queries a stable answer needs.
+"""Generalizability theory: variance components of scores, and the number of queries that stable results need.
 
-Two coefficients say how stable results are. Relative, E rho^2 or the generalizability coefficient: differences
-between systems. Absolute, Phi or the index of dependability: the scores themselves. Variance components that come
-out negative are set to 0 and named in `negative`; where one enters another, it enters as it came out, as in
-Brennan (2001), "Generalizability Theory".
+Two coefficients describe stability: E rho^2, the generalizability coefficient, for differences between systems
+(relative); and Phi, the index of dependability, for the scores themselves (absolute). Negative variance components
+are set to 0 and named in `negative`. Where a component is computed from another, the original value is used, even
+if negative, as in Brennan (2001), "Generalizability Theory".
 """
 
 from dataclasses import dataclass
@@ -27,19 +27,19 @@ from audiosim.stats.stability import (
 )
 
 DRAWS = 10_000
-ROUNDING = 1e-13  # of the sum of all components: what is less is none
+ROUNDING = 1e-13  # share of the sum of all components below which one counts as 0
 
 
 @dataclass(frozen=True, slots=True)
 class Crossed:
-    """Variance components where all systems have a score on all queries.
+    """Variance components of a crossed design: every system has a score on every query.
 
-    systems, queries  how many there are
+    systems, queries  their numbers
     mean_squares      of systems, of queries, residual
     system            variance of the systems
     query             variance of the queries' difficulty
-    residual          variance of the interaction of systems and queries, and of all else
-    negative          names of the components that came out below 0
+    residual          variance of the interaction of systems and queries, and of everything else
+    negative          names of the components estimated below 0
     """
 
     systems: int
@@ -55,29 +55,29 @@ class Crossed:
         return _shares({"system": self.system, "query": self.query, "residual": self.residual})
 
     def relative(self, queries: ArrayLike | None = None) -> Array:
-        """E rho^2.
+        """E rho^2, the stability of differences between systems.
 
             system / (system + residual / n)        (6.4)
 
-        queries  (m,) or one number, query set sizes n; as many as there are where None
+        queries  (m,) or one number, query set sizes n; the observed number if None
         """
         return coefficient(self.system, self.residual / self._sizes(queries))
 
     def absolute(self, queries: ArrayLike | None = None) -> Array:
-        """Phi.
+        """Phi, the stability of the scores themselves.
 
             system / (system + (query + residual) / n)        (6.5)
 
-        queries  (m,) or one number, query set sizes n; as many as there are where None
+        queries  (m,) or one number, query set sizes n; the observed number if None
         """
         return coefficient(self.system, (self.query + self.residual) / self._sizes(queries))
 
     def queries_for_relative(self, stability: float) -> int | None:
-        """The fewest queries with E rho^2 of at least `stability`, (6.6); None where systems do not differ."""
+        """Fewest queries with E rho^2 of at least `stability`, (6.6); None if systems do not differ."""
         return fewest(self.system, self.residual, stability)
 
     def queries_for_absolute(self, stability: float) -> int | None:
-        """The fewest queries with Phi of at least `stability`, (6.7); None where systems do not differ."""
+        """Fewest queries with Phi of at least `stability`, (6.7); None if systems do not differ."""
         return fewest(self.system, self.query + self.residual, stability)
 
     def relative_interval(self, queries: ArrayLike | None = None, confidence: float = 0.95) -> tuple[Array, Array]:
@@ -85,10 +85,10 @@ class Crossed:
 
             n r / (1 + n r),  r = (MS_system / (MS_residual F) - 1) / q,  F a quantile on s - 1, (s - 1)(q - 1)
 
-        queries     (m,) or one number n; as many as there are, q, where None
+        queries     (m,) or one number n; the observed number q if None
         confidence  between 0 and 1, half of the rest on each side
 
-        An end below 0 is 0. Feldt (1965), doi:10.1007/BF02289499, carried from q to n queries.
+        Ends below 0 are set to 0. Feldt (1965), doi:10.1007/BF02289499, extended from q to n queries.
         """
         lower, upper = (
             coefficient_of_ratio(self._to_relative_noise(p), self._sizes(queries)) for p in interval_sides(confidence)
@@ -98,11 +98,11 @@ class Crossed:
     def absolute_interval(self, queries: ArrayLike | None = None, confidence: float = 0.95) -> tuple[Array, Array]:
         """Confidence interval of Phi, approximate, for normal effects.
 
-        queries     (m,) or one number n; as many as there are, q, where None
+        queries     (m,) or one number n; the observed number q if None
         confidence  between 0 and 1, half of the rest on each side
 
-        An end below 0 is 0. Arteaga, Jeyaratnam & Franklin (1982), Communications in Statistics: Theory and
-        Methods 11(15), 1643-1658, as Brennan (2001) has it in chapter 6, carried from q to n queries.
+        Ends below 0 are set to 0. Arteaga, Jeyaratnam & Franklin (1982), Communications in Statistics: Theory and
+        Methods 11(15), 1643-1658, in the form of Brennan (2001), chapter 6, extended from q to n queries.
         """
         lower, upper = (
             coefficient_of_ratio(self._to_absolute_noise(p), self._sizes(queries)) for p in interval_sides(confidence)
@@ -119,21 +119,21 @@ class Crossed:
         return at_least_one("queries", self.queries if queries is None else queries)
 
     def _to_relative_noise(self, probability: float) -> float:
-        """The value that system / residual stays above with a probability."""
+        """Lower confidence bound of system / residual at a probability."""
         s, _, e = self.mean_squares
         freedom = self.systems - 1
         quantile = float(fdtri(freedom, freedom * (self.queries - 1), probability))
         return (divided(s, e * quantile) - 1) / self.queries
 
     def _to_absolute_noise(self, probability: float) -> float:
-        """The value that system / (query + residual) stays above with a probability."""
+        """Lower confidence bound of system / (query + residual) at a probability."""
         s, q, e = self.mean_squares
         freedom = self.systems - 1
-        known = float(chdtri(freedom, 1 - probability)) / freedom  # F with infinitely many degrees below
+        known = float(chdtri(freedom, 1 - probability)) / freedom  # F with infinite denominator freedom
         of_queries = float(fdtri(freedom, self.queries - 1, probability))
         of_residual = float(fdtri(freedom, freedom * (self.queries - 1), probability))
         if s <= of_residual * e:
-            return 0.0  # where E rho^2 has its 0; further down the quadratic rises again
+            return 0.0  # E rho^2 is 0 from here on down; the quadratic below would rise again
         signal = s**2 - known * s * e + (known - of_residual) * of_residual * e**2
         noise = freedom * known * s * e + of_queries * s * q
         return self.systems / self.queries * divided(signal, noise)
@@ -141,16 +141,16 @@ class Crossed:
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """Variance components where all systems are judged on all queries, each query by assessors of its own.
+    """Variance components of a nested design: all systems are judged on all queries, each query by its own assessors.
 
-    systems, queries, assessors  how many there are, assessors of each query
+    systems, queries, assessors  their numbers; assessors per query
     mean_squares    of systems, of queries, of assessors within queries, of systems by queries, residual
     system          variance of the systems
     query           variance of the queries' difficulty
     assessor        variance of the assessors within queries
     system_query    variance of the interaction of systems and queries
-    residual        variance of the interaction of systems and assessors within queries, and of all else
-    negative        names of the components that came out below 0
+    residual        variance of the interaction of systems and assessors within queries, and of everything else
+    negative        names of the components estimated below 0
     """
 
     systems: int
@@ -170,46 +170,46 @@ class Nested:
         return _shares({name: getattr(self, name) for name in names})
 
     def relative(self, queries: ArrayLike | None = None, assessors: ArrayLike | None = None) -> Array:
-        """E rho^2.
+        """E rho^2, the stability of differences between systems.
 
             system / (system + system_query / n + residual / (n h))        (6.9)
 
-        queries    (m,) or one number, query set sizes n; as many as there are where None
-        assessors  (m,) or one number, assessors h of each query; likewise
+        queries    (m,) or one number, query set sizes n; the observed number if None
+        assessors  (m,) or one number, assessors h per query; the observed number if None
         """
         n, h = self._sizes(queries, assessors)
         return coefficient(self.system, (self.system_query + self.residual / h) / n)
 
     def absolute(self, queries: ArrayLike | None = None, assessors: ArrayLike | None = None) -> Array:
-        """Phi.
+        """Phi, the stability of the scores themselves.
 
             system / (system + (query + system_query) / n + (assessor + residual) / (n h))        (6.10)
 
-        queries    (m,) or one number, query set sizes n; as many as there are where None
-        assessors  (m,) or one number, assessors h of each query; likewise
+        queries    (m,) or one number, query set sizes n; the observed number if None
+        assessors  (m,) or one number, assessors h per query; the observed number if None
         """
         n, h = self._sizes(queries, assessors)
         return coefficient(self.system, (self.query + self.system_query + (self.assessor + self.residual) / h) / n)
 
     def queries_for_relative(self, stability: float, assessors: float | None = None) -> int | None:
-        """The fewest queries with E rho^2 of at least `stability`; None where systems do not differ."""
+        """Fewest queries with E rho^2 of at least `stability`; None if systems do not differ."""
         _, h = self._sizes(None, assessors)
         return fewest(self.system, float(self.system_query + self.residual / h), stability)
 
     def queries_for_absolute(self, stability: float, assessors: float | None = None) -> int | None:
-        """The fewest queries with Phi of at least `stability`; None where systems do not differ."""
+        """Fewest queries with Phi of at least `stability`; None if systems do not differ."""
         _, h = self._sizes(None, assessors)
         by_query = self.query + self.system_query
         return fewest(self.system, float(by_query + (self.assessor + self.residual) / h), stability)
 
     def assessors_for_relative(self, stability: float, queries: float | None = None) -> int | None:
-        """The fewest assessors of each query with E rho^2 of at least `stability`; None where none are enough."""
+        """Fewest assessors per query with E rho^2 of at least `stability`; None if no number is enough."""
         n, _ = self._sizes(queries, None)
         left = tolerated(self.system, stability) - float(self.system_query / n)
         return fewest(left, float(self.residual / n), 0.5)
 
     def assessors_for_absolute(self, stability: float, queries: float | None = None) -> int | None:
-        """The fewest assessors of each query with Phi of at least `stability`; None where none are enough."""
+        """Fewest assessors per query with Phi of at least `stability`; None if no number is enough."""
         n, _ = self._sizes(queries, None)
         left = tolerated(self.system, stability) - float((self.query + self.system_query) / n)
         return fewest(left, float((self.assessor + self.residual) / n), 0.5)
@@ -227,12 +227,12 @@ class Nested:
 
         queries     (m,) or one number
         rng         draws the mean squares
-        assessors   of each query; as many as there are where None
+        assessors   per query; the observed number if None
         confidence  between 0 and 1, half of the rest on each side
-        draws       how many times
+        draws       number of draws
 
-        Generalized confidence intervals, for normal effects: quantiles of the coefficients where each mean
-        square is divided by a chi-squared draw over its degrees of freedom. Weerahandi (1993),
+        Generalized confidence intervals, for normal effects: quantiles of the coefficients over draws in which each
+        mean square is divided by a chi-squared value over its degrees of freedom. Weerahandi (1993),
         Journal of the American Statistical Association 88, 899-905; Hannig, Iyer & Patterson (2006), the
         same journal 101, 254-269.
         """
@@ -284,7 +284,7 @@ def crossed(scores: ArrayLike) -> Crossed:
 def nested(scores: ArrayLike) -> Nested:
     """Estimate the variance components of systems x (assessors within queries) by analysis of variance, (6.8).
 
-    scores  (s, q, h) finite, not all the same: of each system on each query by each of the query's h assessors
+    scores  (s, q, h) finite, not all the same: one for each system, query, and assessor of the query
     """
     cube = np.asarray(scores, dtype=float)
     if cube.ndim != 3:
@@ -317,7 +317,7 @@ def _nested_freedom(s: int, q: int, h: int) -> Array:
 
 
 def _nested_components(squares: Array, s: int, q: int, h: int) -> tuple[Array, Array, Array, Array, Array]:
-    """System, query, assessor, system by query, residual, (6.8), of mean squares (5, ...)."""
+    """Components system, query, assessor, system by query, residual, (6.8), from mean squares (5, ...)."""
     ms_s, ms_q, ms_h, ms_sq, ms_e = squares
     return (ms_s - ms_sq) / (h * q), (ms_q - ms_sq - ms_h + ms_e) / (s * h), (ms_h - ms_e) / s, (ms_sq - ms_e) / h, ms_e
 
