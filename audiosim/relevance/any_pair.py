@@ -1,4 +1,4 @@
-"""Pairs that no system need have retrieved: which of them something can be said about."""
+"""Pairs that no system need have retrieved: which of them can be predicted."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,11 +7,11 @@ from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
 from audiosim.properties import cached_property
 
-PORTION = 200  # unretrieved pairs of one query at a time: a query's covariance is held in full
+PORTION = 200  # unretrieved pairs per query and portion: a query's covariance is a dense matrix
 
 
 def portions(pool: Pool, pairs: Iterable[Pair]) -> Iterator[tuple[Pair, ...]]:
-    """The pairs that no system retrieved, each once, in portions that leave blocks of covariances small.
+    """The unretrieved pairs, each once, in portions that keep the covariance blocks small.
 
     At least one portion, which may be empty.
     """
@@ -24,11 +24,11 @@ def portions(pool: Pool, pairs: Iterable[Pair]) -> Iterator[tuple[Pair, ...]]:
 
 
 class Known:
-    """The documents and queries of which a collection knows anything.
+    """The documents and queries that a collection knows.
 
-    A document is known that a run names, or the metadata, the index of sounds or other evidence; a query whose own
-    document is known, or that a run answers. Any such query with any such document can be predicted: where no system
-    retrieved the document, by the rest that is known.
+    A document is known if a run, the metadata, the index of sounds or other evidence names it; a query if its own
+    document is known or a run answers it. Every known query with every known document can be predicted, from the other
+    evidence if no system retrieved the document. retrieved the document, by the rest that is known.
     """
 
     def __init__(self, collection: Collection) -> None:
@@ -36,14 +36,14 @@ class Known:
 
     @cached_property
     def documents(self) -> frozenset[str]:
-        """Their identifiers."""
+        """Identifiers of the documents."""
         collection = self._collection
         retrieved = (document for run in collection.runs for ranking in run.rankings.values() for document in ranking)
         return frozenset([*retrieved, *collection.documents, *self._heard(), *self._with_evidence()])
 
     @cached_property
     def queries(self) -> frozenset[str]:
-        """The queries that a run answers or that queries.tsv lists; any other is the document of its name."""
+        """The queries that a run answers or queries.tsv lists; any other is the document of the same name."""
         return frozenset(
             [*(query for run in self._collection.runs for query in run.rankings), *self._collection.query_documents]
         )
@@ -53,11 +53,11 @@ class Known:
         return document in self.documents and (query in self.queries or query in self.documents)
 
     def among(self, pairs: Iterable[Pair]) -> tuple[Pair, ...]:
-        """Those of some pairs that are known, each once."""
+        """The known ones among some pairs, each once."""
         return tuple(dict.fromkeys(Pair(*pair) for pair in pairs if pair in self))
 
     def _with_evidence(self) -> Iterator[str]:
-        """Documents that evidence of the user's own is about."""
+        """Documents that the user's own evidence covers."""
         for piece in self._collection.evidence:
             if piece.about == "document":
                 yield from (str(key) for key in piece.keys)

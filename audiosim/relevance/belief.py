@@ -1,4 +1,4 @@
-"""Belief about the relevance of a pool's pairs: one value, whichever estimator it comes from."""
+"""Belief about the relevance of a pool's pairs: the same kind of value from every estimator."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -25,26 +25,27 @@ from audiosim.relevance.level_use import AS_MARGINALS, WEIGHT, Levels
 from audiosim.stats.multivariate import IndependentNormal, MultivariateNormal
 from audiosim.stats.ordinal import expectation, variance
 
-FEW = 8  # judgments that are cheaper to condition on one by one than all at once
+FEW = 8  # largest number of judgments that is cheaper to condition on one by one than all at once
 
 
 @dataclass(frozen=True, eq=False)
 class Belief:
     """Belief about the grades of the n pairs of a pool, given the judgments made so far.
 
-    alone      what is believed of each pair by itself
-    prior      of the n gains, before any pair is judged; a gain is a grade over the highest
+    alone      level probabilities of each pair by itself
+    prior      distribution of the n gains before any judgment; a gain is a grade divided by the highest
     grades     (n,) the judgments, NaN where unjudged
-    use        of the levels: how a gain becomes one
-    evidence   combinations of kinds of evidence that spoke, such as output and genre
-    spoke      (n,) which of them spoke for each pair; None where the estimator does not say
-    posterior  of the n gains where that is at hand; None: it is computed when it is looked at
-    people     who judged, and what each of them said; None: nobody knows
-    answers    comparisons of its pairs; None where there are none
-    whose      whose mean opinion the gains are: of the panel of those who judged, of listeners at large, or of so many
+    use        mapping from gains to levels
+    evidence   combinations of kinds of evidence used, such as output and genre
+    spoke      (n,) combination used for each pair; None where the estimator does not say
+    posterior  distribution of the n gains given the judgments, if already computed; None: computed on first use
+    people     people who judged and their judgments; None: unknown
+    answers    comparisons of its pairs, or None
+    whose      population whose mean opinion the gains are: the panel of judges, listeners at large, or a number of
+               people
 
-    Estimators make the prior; conditioning it on the judgments is done here, whatever it is: see `gains`. Beliefs of
-    one prior differ in their judgments alone. InputError, saying which row, where a part is not well-formed.
+    Estimators make the prior; this class conditions it on the judgments, whatever it is: see `gains`. Beliefs with one
+    prior differ only in their judgments. An InputError names the row where a part is malformed.
     """
 
     alone: Marginals
@@ -80,9 +81,9 @@ class Belief:
         evidence: tuple[tuple[str, ...], ...] = (),
         spoke: Integers | None = None,
     ) -> "Belief":
-        """Belief in which no pair says anything of another; the arguments are those of the class and of `Marginals`.
+        """Belief with independent pairs; the arguments are those of the class and of `Marginals`.
 
-        model  the first one spoke for every pair where None
+        model  None: the first model for every pair
         """
         model = np.zeros(len(probabilities), dtype=np.int64) if model is None else model
         alone = Marginals(levels, probabilities, models, model, maximum)
@@ -97,17 +98,17 @@ class Belief:
 
     @property
     def marginals(self) -> Array:
-        """(n, l) P(level) of each pair by the model that spoke for it; rows sum to 1."""
+        """(n, l) P(level) of each pair by the model used for it; rows sum to 1."""
         return self.alone.probabilities
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Names of the models that were used."""
+        """Names of the models used."""
         return self.alone.models
 
     @property
     def model(self) -> Integers:
-        """(n,) which of the models spoke for each pair."""
+        """(n,) index of the model used for each pair."""
         return self.alone.model
 
     @property
@@ -121,40 +122,40 @@ class Belief:
 
     @cached_property
     def judged(self) -> Booleans:
-        """(n,) whether the pair is judged."""
+        """(n,) True where the pair is judged."""
         return ~np.isnan(self.grades)
 
     @cached_property
     def gains(self) -> MultivariateNormal:
-        """Posterior of the n gains; what one person judged is certain where nobody else's opinion is asked for."""
+        """Posterior of the n gains; a single judge's grades are certain if nobody else's opinion is asked for."""
         if self.posterior is not None:
             return self.posterior
         gains = self._by_grades
-        # Where people have graded, those who compared are listeners like others.
+        # Where people have graded, those who only compared are modelled as further listeners.
         whose = "listeners" if self.judged.any() else self.whose
         return gains if self.answers is None else self.answers.posterior(gains, whose)
 
     @property
     def _by_grades(self) -> MultivariateNormal:
-        """Posterior of the gains before anybody's comparisons."""
+        """Posterior of the gains by grades alone, without comparisons."""
         if self.people is not None and (self.people.panel.several or self.whose not in ("panel", 1)):
             return self.people.posterior(self.whose)
         judged = np.flatnonzero(self.judged)
         return self.prior.condition_all(judged, self.grades[judged] / self.maximum) if len(judged) else self.prior
 
     def heard(self, people: People) -> "Belief":
-        """The same belief of the same judgments, with who made them."""
+        """The same belief and judgments, with the people who made them."""
         return replace(self, people=people, posterior=None if people.panel.several else self.posterior)
 
     @property
     def judges(self) -> int:
-        """Number of people who judged, or where nobody did, who compared; 0 where nobody knows."""
+        """Number of people who judged, or if nobody did, who compared; 0 if unknown."""
         if self.people is not None and (self.answers is None or self.judged.any()):
             return len(self.people.panel.judges)
         return 0 if self.answers is None else len(self.answers.model.compared.judges)
 
     def about(self, whose: Who) -> "Belief":
-        """The same belief, its gains being the mean opinion of somebody else."""
+        """The same belief with the mean opinion of another population as gains."""
         if whose == self.whose:
             return self
         if self.people is None and self.answers is None:
@@ -163,23 +164,23 @@ class Belief:
 
     @cached_property
     def settled(self) -> Booleans:
-        """(n,) whether a pair is judged, and its gain known by it."""
+        """(n,) True where a pair is judged and its gain therefore certain."""
         return np.asarray(self.judged & (self.gains.variance == 0))
 
     @cached_property
     def probabilities(self) -> Array:
         """(n, l) P(level) of each pair given the judgments of all others; rows sum to 1.
 
-        The marginals where no pair says anything of another. Where pairs do,
+        Independent pairs keep their marginals. For correlated pairs,
 
             P(level <= l) = distribution function of Student's t of  (end_l - mean) / (stretch deviation),
             end_l = expectation by the marginals + deviation before any judgment x (width normal quantile of
                     P(level <= l) + shape_l)
 
-        mean and deviation being those of the gain, for a judged pair given all judgments but its own. Gains that move
-        shift and stretch what the marginals say, and it stays on the scale. The tails are those of FREEDOM degrees of
-        freedom, heavier than normal ones: some queries vary more than others, and a single grade shows it. How the
-        grades of a query are spread over the levels shows in no gain; the judged ones of the query, c of n, count too:
+        mean and deviation are those of the gain; for a judged pair, given all judgments but its own. A changed gain
+        thus shifts and stretches the marginal distribution, which stays on the scale. The tails are those of FREEDOM
+        degrees of freedom, heavier than normal: some queries vary more than others, and single grades show it. Gains do
+        not tell how a query's grades spread over the levels, so its judged pairs, c of n, count too:
 
             P(level) = (worth P + c) / (worth + n)
         """
@@ -193,7 +194,7 @@ class Belief:
 
     @property
     def _counts(self) -> Array:
-        """(n, l) judged pairs of the query of each pair, but for itself, by their nearest level."""
+        """(n, l) number of judged pairs at each level in the query of each pair, leaving out the pair itself."""
         judged, block = np.flatnonzero(self.judged), self.prior.block
         level = nearest_level(self.levels, self.grades[judged])
         counts = np.zeros((int(block.max()) + 1, len(self.levels)))
@@ -236,13 +237,13 @@ class Belief:
 
     @property
     def level_grades(self) -> Array:
-        """(l,) grades that the levels stand for: their means where judgments show them, else the levels."""
+        """(l,) grade of each level: its mean grade where judgments show it, otherwise the level."""
         return self.levels if self.use.means is None else self.use.means
 
     def shaped(self) -> "Belief":
-        """The same belief with levels as frequent, and as surely told apart, as the judgments have them.
+        """The same belief with the frequency and the separation of the levels learned from the judgments.
 
-        Each pair being predicted from the other judgments; see `Levels.learn`.
+        Each judged pair is predicted from the other judgments; see `Levels.learn`.
         """
         judged = np.flatnonzero(self.judged)
         plain = replace(self, use=Levels(width=self.use.width), posterior=None)
@@ -268,9 +269,9 @@ class Belief:
         return replace(self, grades=grades, posterior=self.gains.condition(index, grade / self.maximum))
 
     def condition_all(self, places: Integers, grades: Array) -> "Belief":
-        """Belief after several more pairs were judged, from what is known already: faster than from the beginning.
+        """Belief after several more pairs were judged, continued from the current posterior, which is faster.
 
-        places  (k,) of pairs that are not judged
+        places  (k,) places of unjudged pairs
         grades  (k,)
         """
         if np.any(self.judged[places]):
@@ -280,16 +281,16 @@ class Belief:
         return replace(self, grades=known, posterior=self.gains.condition_all(places, grades / self.maximum))
 
     def revise(self, grades: Array) -> "Belief":
-        """Belief of the same prior in which these are the judgments, whatever they were before.
+        """Belief with the same prior and these judgments, whatever the earlier ones were.
 
         grades  (n,) NaN where unjudged
 
-        Nothing is computed before it is looked at.
+        Nothing is computed until it is used.
         """
         return replace(self, grades=grades, posterior=None, people=None, whose="panel")
 
     def resumed(self, earlier: "Belief") -> "Belief":
-        """The same belief, computed from an earlier one of the same prior where only a few judgments were added."""
+        """The same belief, continued from an earlier one with the same prior if only a few judgments were added."""
         added = np.flatnonzero(self.judged & ~earlier.judged)
         kept = np.array_equal(earlier.grades[earlier.judged], self.grades[earlier.judged])
         people = self.people or earlier.people
@@ -309,12 +310,12 @@ class Belief:
         return replace(self, alone=alone, prior=known, grades=grades, posterior=None, answers=None)
 
     def gains_as(self, gain: Callable[[Array], Array]) -> MultivariateNormal:
-        """Posterior of another gain, as a share of that of the highest grade, through the level probabilities.
+        """Posterior of another gain, as a share of the highest grade's gain, through the level probabilities.
 
         gain  grades (...,) -> gains (...,), rising with the grade
 
-        Each pair's gain moves with its grade, in proportion to their standard deviations; before a shape was learned,
-        heavier tails of `probabilities` are taken back.
+        Each pair's gain varies in proportion to its grade, by the ratio of standard deviations; until a shape is
+        learned, the heavier tails of `probabilities` are corrected for.
         """
         highest = gain(np.array(self.maximum))
         values, known = gain(self.level_grades) / highest, gain(self.grades) / highest
@@ -331,12 +332,12 @@ class Belief:
         )
 
     def draw(self, rng: np.random.Generator, count: int) -> Iterator[tuple[Integers, Array]]:
-        """Grades drawn, in parts: the places of some pairs (m,), and their grades (count, m); see `grades_at`.
+        """Draw grades, in parts: the places of some pairs (m,), and their grades (count, m); see `grades_at`.
 
-        A value drawn of a correlated gain is put on the scale where the level probabilities have it. Once a shape was
-        learned, under the tails of Student's t: deviations are so many times as large in all of a query as those of a
-        drawn query are, sqrt(FREEDOM / chi squared), and the ends of the levels are as unsure as judgments leave them.
-        Levels show a part of a correlation: values are drawn so much closer correlated that grades are as gains are
+        Draws correlated gains and maps each to the scale by the level probabilities. Once a shape is learned, draws
+        have the tails of Student's t: each draw scales all deviations of a query by a common sqrt(FREEDOM / chi
+        squared), and the ends of the levels vary by their own posterior uncertainty. Levels show only a part of a
+        correlation, so the drawn values are correlated more closely, such that the grades correlate as the gains do
         (Cario & Nelson 1997, "NORmal To Anything").
         """
         if not self.prior.correlated:
@@ -350,7 +351,7 @@ class Belief:
             closer = 1 / shown_by_levels(self._ends[~self.judged], self.level_grades)
             times = np.sqrt(FREEDOM / own.chisquare(FREEDOM, times.shape))
             moved = own.standard_normal(moved.shape) @ self._shape_errors.T
-            moved -= moved.mean(axis=0)  # so that as good as drawn on the whole stays as good as expected
+            moved -= moved.mean(axis=0)  # centred, so that the mean over all draws stays the expectation
         mean, deviation = self.gains.mean, np.sqrt(np.where(self.gains.variance > 0, self.gains.variance, 1))
         reach = np.sqrt(self.prior.variance) / (self.use.stretch * deviation)
         for rows, values in self.gains.draw(rng, count, closer):
@@ -363,15 +364,15 @@ class Belief:
 
     @cached_property
     def _shape_errors(self) -> Array:
-        """(l - 1, l - 1) root of the covariance of the shape, as the judged pairs leave it; see `shape_errors`."""
+        """(l - 1, l - 1) root of the covariance of the shape given the judged pairs; see `shape_errors`."""
         judged = np.flatnonzero(self.judged)
         ratio = np.sqrt(self.prior.variance[judged] / self._held_out[1]) / self.use.stretch
         return shape_errors(self._ends[judged], ratio[:, None], np.diff(self.level_grades), WEIGHT)
 
     def drawn_mean(self, values: Array) -> Array:
-        """(n,) the mean, over draws, of what the level of each pair is worth, as `draw` has it.
+        """(n,) mean value of each pair's level over the draws of `draw`.
 
-        values  (l,) of the levels
+        values  (l,) value of each level
         """
         if not self.prior.correlated:
             return self.probabilities @ values
@@ -379,7 +380,7 @@ class Belief:
         return np.asarray(values[-1] - reached @ np.diff(values))
 
     def grades_at(self, rows: Integers, chance: Array) -> Array:
-        """(count, m) grades of some pairs: of a judged one its own, of any other the level that a chance falls on.
+        """(count, m) grades of some pairs: a judged pair's own, otherwise the level selected by a uniform number.
 
         rows    (m,)
         chance  (count, m) in [0, 1]
@@ -391,5 +392,5 @@ class Belief:
         return np.where(self.judged[rows], self.grades[rows], self.level_grades[level])
 
     def evidence_of(self, place: int) -> str | None:
-        """Evidence that spoke for a pair, such as "output, genre"; None where the estimator does not say."""
+        """Evidence used for a pair, such as "output, genre"; None where the estimator does not say."""
         return None if self.spoke is None else ", ".join(self.evidence[self.spoke[place]])

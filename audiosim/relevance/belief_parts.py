@@ -1,4 +1,4 @@
-"""Parts that a belief is made of, with their checks."""
+"""Parts of a belief, with their checks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 
-SUMMING = 1e-6  # of a row of probabilities, which may come from arithmetic of less precision
+SUMMING = 1e-6  # tolerance for the sum of a row; probabilities may have been computed in single precision
 
 
 def _check_array(what: str, value: object, kind: str) -> None:
@@ -38,7 +38,7 @@ def check_marginals(levels: Array, probabilities: Array, maximum: float) -> None
 
 
 def check_models(models: tuple[str, ...], model: Integers, count: int) -> None:
-    """An error unless each of so many pairs has the place of one of the models."""
+    """An error unless each of `count` pairs has the index of one of the models."""
     if not isinstance(models, tuple) or not models or not all(isinstance(name, str) and name for name in models):
         raise InputError(f"models must be a tuple of names, got {models!r}")
     _check_array("model", model, "int64")
@@ -47,7 +47,7 @@ def check_models(models: tuple[str, ...], model: Integers, count: int) -> None:
 
 
 def checked_grades(grades: Array, count: int, maximum: float) -> Array:
-    """A copy that nobody can write to."""
+    """A read-only copy of the grades."""
     _check_array("grades", grades, "float64")
     if grades.shape != (count,):
         raise InputError(f"grades must be ({count},) to match the probabilities, got {grades.shape}")
@@ -62,16 +62,16 @@ def checked_grades(grades: Array, count: int, maximum: float) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
-    """Chances of the levels of the n pairs of a pool, each by itself, and the models that say so.
+    """Level probabilities of the n pairs of a pool, each pair by itself, and the models that gave them.
 
     levels         (l,) grades, rising, from 0 to the highest of the scale
-    probabilities  (n, l) P(level) of each pair by the model that spoke for it; rows sum to 1
-    models         names of the models that were used
-    model          (n,) which of them spoke for each pair
+    probabilities  (n, l) P(level) of each pair by the model used for it; rows sum to 1
+    models         names of the models used
+    model          (n,) index of the model used for each pair
     maximum        the highest grade of the scale
 
-    Checked once: beliefs that differ in their judgments have it in common. InputError, saying which row, where a part
-    is not well-formed.
+    Checked only once, because beliefs with different judgments share it. An InputError names the row where a part is
+    malformed.
     """
 
     levels: Array

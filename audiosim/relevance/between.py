@@ -1,4 +1,4 @@
-"""Variation between collections of what a joint model knows: its prior for a collection that it has not seen."""
+"""Variation between collections of a joint model's parameters: its prior for a collection it has not seen."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,14 +16,14 @@ EFFECT_NAMES = (*ALWAYS, REST)
 
 @dataclass(frozen=True)
 class Between:
-    """A distribution over collections, of what the grades of one are made of where nothing is known of a document.
+    """A distribution over collections of the components of grades, for documents without metadata.
 
         grade = scale's usual mean + s (constant + agreement z + consensus x + repetition r + sum of effects)
 
     trend    of TREND each: mean and standard deviation of a normal distribution
-    standard_deviations  of the effects: median, and standard deviation of the logarithm, of each one's log-normal one
-    sources  collections that it was learned from, each once
-    carried  by kinship, "systems" or "edition": correlation of what kin have of all this; none where it is not known
+    standard_deviations  of the effects, each log-normal: median, and standard deviation of the logarithm
+    sources  collections it was learned from, each once
+    carried  by kinship, "systems" or "edition": correlation of these parameters between kin; empty if unknown
 
     z, x and r are those of `consensus.covariates`; standard deviations are in units of s, the usual one of a grade.
     """
@@ -64,5 +64,5 @@ class Between:
         return np.diag([self.trend[name][1] for name in TREND])
 
     def spread(self, name: str) -> float:
-        """Standard deviation between collections of an effect's logarithmic size; the query's where none is given."""
+        """Standard deviation between collections of the logarithm of an effect's size; defaults to the query's."""
         return self.standard_deviations.get(name, self.standard_deviations["query"])[1]

@@ -1,4 +1,4 @@
-"""Sizes that comparisons are modelled with: of gains, taste, opinion, noise and ties, learned from the answers."""
+"""Standard deviations for comparisons: of gains, taste, opinion, noise and ties, learned from the answers."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from audiosim.relevance.judges import TASTE
 from audiosim.stats.layout import REST, Layout
 from audiosim.stats.thurstone import Sites, answer_likelihood, answer_moments
 
-MOST = 400  # comparisons that sizes are learned from, spread evenly over all
+MOST = 400  # comparisons to learn from, spread evenly over all
 NOISE_UNSURE, TIE_UNSURE = 0.5, 0.7  # standard deviations of the logarithms of opinion and noise, and of ties
 STEP = 1e-4  # of a logarithm, for a derivative by differences
 
@@ -22,8 +22,8 @@ STEP = 1e-4  # of a logarithm, for a derivative by differences
 def usual_comparison_deviations(layout: Layout) -> tuple[dict[str, float], dict[str, float]]:
     """Medians of TASTE, OPINION, NOISE and TIE before anything is compared, and deviations of their logarithms.
 
-    Taste and noise are those of people who grade; half the variance of a grade's noise is an opinion of the pair, and
-    the other half, twice in a comparison, is noise of it. See `usual_deviations`.
+    Taste and noise have the values of people who grade. Half the noise variance of a grade is an opinion about the
+    pair; the other half, twice in a comparison, is its noise. See `usual_deviations`.
     """
     of, deviation = usual_deviations().of, float(np.sqrt(np.mean(layout.scale**2)))
     noise = of[REST][0] / deviation
@@ -35,7 +35,7 @@ def usual_comparison_deviations(layout: Layout) -> tuple[dict[str, float], dict[
 
 
 class LearnedDeviations(NamedTuple):
-    """Sizes by name: the likeliest, and standard deviations of their logarithms."""
+    """Learned standard deviations by name: the most likely values, and standard deviations of their logarithms."""
 
     found: dict[str, float]
     spread: dict[str, float]
@@ -49,13 +49,13 @@ def learn_comparison_deviations(
     centre: Mapping[str, float],
     spread: Mapping[str, float],
 ) -> LearnedDeviations:
-    """Sizes of components of gains, of taste, opinion, noise and ties, by comparisons and a log-normal prior.
+    """Deviations of the components of gains, of taste, opinion, noise and ties, by comparisons and a log-normal prior.
 
-    layout  of the pairs, components without a spread having the size in `centre`
+    layout  of the pairs; a component without a spread keeps its value in `centre`
     mean    (n,) of the gains
     centre, spread  medians and standard deviations of logarithms, of the components, TASTE, OPINION, NOISE and TIE
 
-    The largest approximate likelihood times prior, by its derivatives; see `_spreads`.
+    Maximises the approximate likelihood times the prior, with derivatives; see `_spreads`.
     """
     few = compared.some(np.unique(np.linspace(0, len(compared) - 1, MOST).round().astype(np.int64)))
     fixed, kernels = _covariances(layout, parts, few, centre, spread)
@@ -102,7 +102,7 @@ def _spreads(
 ) -> dict[str, float]:
     """Standard deviations of the logarithms of the sizes of kernels, by prior and expected information.
 
-    Entry i, j of the latter is tr(R D_i R D_j) / 2 where D_i = 2 size_i^2 K_i; noise and ties are as unsure as before.
+    Entry i, j of the latter is tr(R D_i R D_j) / 2 where D_i = 2 size_i^2 K_i; noise and ties keep their prior spread.
     """
     covariance = fixed + sum(size[name] ** 2 * of for name, of in kernels.items())
     noise, tie = size[NOISE] * deviation, size[TIE] * deviation
@@ -117,7 +117,7 @@ def _spreads(
 def _covariances(
     layout: Layout, parts: Array, compared: Compared, centre: Mapping[str, float], spread: Mapping[str, float]
 ) -> tuple[Array, dict[str, Array]]:
-    """(J, J) covariance of differences by what is of a known size, and (J, J) by name of what is to be learned."""
+    """(J, J) covariance of differences from components of known size, and (J, J) by name from those to be learned."""
     places, at = np.unique(np.concatenate([compared.first, compared.second]), return_inverse=True)
     first, second = np.split(at, 2)
     some = layout.part(places)

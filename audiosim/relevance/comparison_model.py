@@ -1,14 +1,13 @@
-"""Comparisons of two documents of a query by people, and what they say of gains.
+"""Model of comparisons: people compare two documents of a query, and their answers inform the gains.
 
-Comparison j by person a of the pairs i and i' of one query, s being a pair's deviation and M_ik how much it is of what
-system k retrieved, is of
+Comparison j by person a of the pairs i and i' of one query measures the difference
 
-    d_j = g_i - g_i' + sum_k (M_ik - M_i'k) x_ak + s_i w_ai - s_i' w_ai',   x_ak ~ N(0, taste^2), w_ai ~ N(0, opinion^2)
+  d_j = g_i - g_i' + sum_k (M_ik - M_i'k) x_ak + s_i w_ai - s_i' w_ai',   x_ak ~ N(0, taste^2), w_ai ~ N(0, opinion^2)
 
-with noise of c_a and ties of t times the deviation of such pairs; see `stats.thurstone`. Severity, and what a person
-thinks of a query, are in both and cancel. The opinion w of a pair is what somebody repeats whenever they compare it:
-five documents in one order are ten answers that never contradict one another, and yet another person may order them
-in another way.
+where s is a pair's deviation and M_ik the share of pair i that belongs to what system k retrieved. Noise is c_a, and
+ties t, times the deviation of such pairs; see `stats.thurstone`. A person's severity, and their opinion of a query, are
+in both terms and cancel. The opinion w of a pair recurs whenever the person compares it: ordering five documents gives
+ten answers that never contradict one another, and yet another person may order them differently.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -42,18 +41,18 @@ from audiosim.stats.thurstone import (
 
 NOISE, TIE, OPINION = "comparison", "tie", "judge_pair"
 CODES = {"a": A, "=": SAME, "b": B}
-CARE = 0.35  # standard deviation of the logarithm of a person's noise over the common one
+CARE = 0.35  # standard deviation of the logarithm of a person's noise relative to the common noise
 GRID = np.linspace(-1.5, 1.5, 31)  # of that logarithm
-ROUNDS = 2  # of learning how careful people are
+ROUNDS = 2  # rounds of learning how careful people are
 
 
 @dataclass(frozen=True, eq=False)
 class Compared:
     """Comparisons of a pool's pairs.
 
-    judges  p names, in the order of their first comparisons
+    judges  p names, in order of their first comparisons
     first, second  (J,) places of the two pairs
-    judge   (J,) whose it is
+    judge   (J,) index of the person
     answer  (J,) A, SAME or B; see `stats.thurstone`
     """
 
@@ -65,7 +64,7 @@ class Compared:
 
     @classmethod
     def of(cls, pool: Pool, comparisons: Iterable[PairedComparison]) -> "Compared":
-        """The last answer of each person about each two pairs of a pool, whichever stood first."""
+        """The last answer of each person about each two pairs of a pool, in either order."""
         last: dict[tuple[str, int, int], int] = {}
         for one in comparisons:
             first, second = (pool.positions.get(pair) for pair in one.pairs)
@@ -82,12 +81,12 @@ class Compared:
         return len(self.answer)
 
     def some(self, chosen: Integers) -> "Compared":
-        """Some of the comparisons, by the same people."""
+        """A selection of the comparisons, with the same people."""
         return replace(self, **{name: getattr(self, name)[chosen] for name in ("first", "second", "judge", "answer")})
 
 
 def shared_opinions(compared: Compared, scale: Array) -> Array:
-    """(J, J) covariance of comparisons by what each person thinks of each pair, for opinions of unit size."""
+    """(J, J) covariance of comparisons through each person's opinion of each pair, for opinions of unit size."""
     ends, judge, variance = (compared.first, compared.second), compared.judge, scale**2
     covariance = np.zeros((len(compared),) * 2)
     for row, plus in zip(ends, (1, -1), strict=True):
@@ -102,11 +101,11 @@ NOTHING_COMPARED = Compared((), *np.empty((4, 0), dtype=np.int64))
 class _Block(NamedTuple):
     """Comparisons within one block of gains.
 
-    rows    (k,) which they are
-    across  (k, m) covariance of the differences with the gains of the block, the shared effects aside
-    own     (k, k) of the differences
-    effects   (f,) the shared effects and tastes that count in it
-    loadings  (k, f) on these
+    rows    (k,) indices of these comparisons
+    across  (k, m) covariance of the differences with the gains of the block, without shared effects
+    own     (k, k) covariance of the differences
+    effects   (f,) indices of the shared effects and tastes that enter
+    loadings  (k, f) of the differences on these
     """
 
     block: int
@@ -119,7 +118,7 @@ class _Block(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparedDifferences:
-    """Differences that J comparisons are of, by gains and tastes, before any answer.
+    """The differences that J comparisons measure, by gains and tastes, before any answer.
 
     blocks   the comparisons, block by block of the gains
     effects  covariance of shared effects and tastes
@@ -153,12 +152,12 @@ class ComparedDifferences:
 
 @dataclass(frozen=True, eq=False)
 class ComparisonModel:
-    """Comparisons of pairs whose gains have some distribution, with sizes that are known.
+    """Comparisons of pairs whose gains have some distribution, with known standard deviations.
 
-    parts   (n, s) how much each pair is of what each system retrieved
+    parts   (n, s) share of each pair that belongs to what each system retrieved
     scale   (n,) deviation of each pair
     deviations  TASTE, a share of the scale, and OPINION, NOISE and TIE, in deviations of a pair
-    care    (p,) noise of each person over the common one
+    care    (p,) noise of each person relative to the common noise
     """
 
     compared: Compared
@@ -174,47 +173,47 @@ class ComparisonModel:
 
     @cached_property
     def _differ(self) -> Array:
-        """(J, s) how much more the first is of what each system retrieved."""
+        """(J, s) share of the first pair less that of the second in what each system retrieved."""
         return np.asarray(self.parts[self.compared.first] - self.parts[self.compared.second])
 
     @cached_property
     def _tasters(self) -> Integers:
-        """The people whose tastes are effects of their own: as many as TASTES allow, of those who compared most."""
+        """The people whose tastes are separate effects: those with most comparisons, as many as TASTES allows."""
         counts = np.bincount(self.compared.judge, minlength=len(self.compared.judges))
         most = np.argsort(-counts, kind="stable")[: TASTES // max(1, self.parts.shape[1])]
         return np.sort(most)
 
     @property
     def noise(self) -> Array:
-        """(J,) standard deviation of the error of each comparison, tastes that are no effects among it."""
+        """(J,) standard deviation of the error of each comparison, including tastes that are not separate effects."""
         own = self.deviations[NOISE] * self._deviation * self.care[self.compared.judge]
         folded = ~np.isin(self.compared.judge, self._tasters)
         return np.asarray(np.sqrt(own**2 + folded * self.deviations[TASTE] ** 2 * (self._differ**2).sum(axis=1)))
 
     @property
     def tie(self) -> Array:
-        """(J,) difference below which nobody prefers either."""
+        """(J,) difference below which people prefer neither."""
         return self.deviations[TIE] * self._deviation
 
     def differences(self, gains: BlockNormal) -> ComparedDifferences:
-        """Differences that the comparisons are of, gains being distributed so without the answers."""
+        """The differences that the comparisons measure, for this distribution of gains without the answers."""
         tastes = self.deviations[TASTE] ** 2 * np.ones(len(self._tasters) * self.parts.shape[1])
         effects = np.asarray(sparse.block_diag([gains.shared, sparse.diags_array(tastes)]).toarray())
         mean = gains.mean[self.compared.first] - gains.mean[self.compared.second]
         return ComparedDifferences(tuple(self._blocks(gains)), effects, mean)
 
     def sites(self, differences: ComparedDifferences, start: Sites | None = None) -> Sites:
-        """Measurements of the differences that stand for the answers."""
+        """Gaussian measurements of the differences that stand for the answers."""
         return propagate(differences.given, self.compared.answer, self.noise, self.tie, start)
 
     def posterior(
         self, gains: BlockNormal, differences: ComparedDifferences, sites: Sites, listeners: Listeners
     ) -> BlockNormal:
-        """Distribution of what some people would say of each pair on average, given the answers that sites stand for.
+        """Distribution of some people's mean opinion of each pair, given the answers that the sites stand for.
 
-        gains      of listeners at large, without the answers
+        gains      of listeners at large, not yet given the answers
         differences  by these gains
-        listeners  these people; those who compared are the judges
+        listeners  the people; those who compared are the judges
         """
         tasters = self._tasters
         folded = len(self.compared.judges) - len(tasters)
@@ -242,7 +241,7 @@ class ComparisonModel:
         """(J, 3) probability that somebody who has not compared yet answers a, the same, or b.
 
         gains     of listeners at large, given all answers
-        compared  what they are asked
+        compared  the comparisons put to them
         """
         other = replace(self, compared=compared, care=np.ones(len(compared.judges)))
         own = (self.deviations[NOISE] ** 2 + 2 * self.deviations[OPINION] ** 2) * other._deviation**2
@@ -257,9 +256,9 @@ class ComparisonModel:
         return np.column_stack([prefer, 1 - prefer - reject, reject])
 
     def careful(self, differences: ComparedDifferences, sites: Sites) -> "ComparisonModel":
-        """The same with what each person's answers say of their care, whose logarithm is normal a priori.
+        """The same model with each person's care learned from their answers; its logarithm has a normal prior.
 
-        The mean of its posterior on a grid, where all answers of others are as the sites have them.
+        Takes the posterior mean on a grid, with the answers of all others as their sites have them.
         """
         mean, variance = cavity(sites, *differences.given(sites))
         common = replace(self, care=np.ones(len(self.care)))
@@ -275,7 +274,7 @@ class ComparisonModel:
         return replace(self, care=np.exp(GRID @ softmax(by_person, axis=0)))
 
     def _between(self, places: Integers, rows: Integers, values: Array) -> Array:
-        """(k, m) values (n,) of the pairs that comparisons are of: plus that of the first, minus that of the second."""
+        """(k, m) values (n,) of the compared pairs: that of the first less that of the second."""
         plus = self.compared.first[rows, None] == places
         minus = self.compared.second[rows, None] == places
         return np.asarray((plus.astype(float) - minus) * values[places])
@@ -306,13 +305,13 @@ class ComparisonModel:
 
 
 def by_number(numbers: Integers) -> list[Integers]:
-    """Places of equal numbers together, by number."""
+    """Places of equal numbers grouped together, by number."""
     order = np.argsort(numbers, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1) if len(order) else []
 
 
 def _with_own(gains: BlockNormal, variance: Array) -> BlockNormal:
-    """Gains with something of each pair's own added, of mean 0 and a variance (n,)."""
+    """Gains plus an independent part of each pair, with mean 0 and a variance (n,)."""
     if not variance.any():
         return gains
     within = tuple(of + np.diag(variance[rows]) for rows, of in zip(gains.blocks, gains.within, strict=True))
@@ -321,10 +320,10 @@ def _with_own(gains: BlockNormal, variance: Array) -> BlockNormal:
 
 @dataclass(frozen=True, eq=False)
 class ComparedGains:
-    """Comparisons that were made, and what follows from them for gains.
+    """Comparisons that were made, and their consequences for gains.
 
-    model  of them, before it is known how careful each person is
-    prior  of the gains before anybody judged or compared
+    model  of the comparisons, before each person's care is learned
+    prior  of the gains before any judgment or comparison
     """
 
     model: ComparisonModel
@@ -347,7 +346,7 @@ class ComparedGains:
         return self._begun[0].chances(self.posterior(gains, "listeners"), compared)
 
     def posterior(self, gains: MultivariateNormal, whose: Who) -> BlockNormal:
-        """Distribution of what some people would say of each pair on average, grades and comparisons considered.
+        """Distribution of some people's mean opinion of each pair, given grades and comparisons.
 
         gains  by the grades alone
         """

@@ -1,4 +1,4 @@
-"""A pool's grades completed by what is believed: for evaluators that know of judgments alone, such as trec_eval."""
+"""Completion of a pool's grades by expectations, for evaluators that read only judgments, such as trec_eval."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,22 +10,23 @@ from audiosim.relevance.belief import Belief
 
 
 def expected_grades(belief: Belief) -> Array:
-    """(n,) grade of each judged pair, and the expected one of any other, as the ranking has it.
+    """(n,) grade of each judged pair, and the expected grade of any other, consistent with the ranking.
 
-    The expected gain times the highest grade: of sums of gains, such as CG and DCG, the scores of these grades are
-    those of the ranking. What is expected of a single grade, by its level probabilities, is `Belief.expectation`.
+    The expected grade is the expected gain times the highest grade. For sums of gains, such as CG and DCG, these grades
+    give the scores of the ranking. `Belief.expectation` is the expectation of a single grade by its level
+    probabilities.
 
-    A normal mean may lie a little below 0, which readers of qrels take for unjudged, or beyond the highest grade: it is
-    put on that end.
+    A normal mean may lie a little below 0, which readers of qrels take for unjudged, or above the highest grade; it is
+    clipped to the scale.
     """
     return np.where(belief.judged, belief.grades, np.clip(belief.gains.mean, 0, 1) * belief.maximum)
 
 
 def drawn_completions(belief: Belief, scale: Scale, count: int, rng: np.random.Generator) -> Iterator[Array]:
-    """(n,) grades of several completed pools: of a judged pair its own, of any other one drawn from the belief.
+    """(n,) grades of several completed pools: a judged pair has its own, any other one drawn from the belief.
 
-    Pairs are drawn together, so that what is computed of each pool varies as it is uncertain: Rubin (1987). A drawn
-    grade is put on the nearest one of the scale.
+    Pairs are drawn jointly, so that a result computed from each pool varies by its true uncertainty: Rubin (1987). A
+    drawn grade is rounded to the nearest one on the scale.
     """
     levels = np.array(scale.levels)
     middles = (levels[1:] + levels[:-1]) / 2
@@ -37,5 +38,5 @@ def drawn_completions(belief: Belief, scale: Scale, count: int, rng: np.random.G
 
 
 def completed_judgments(pairs: Sequence[Pair], grades: Array) -> list[Judgment]:
-    """Judgments of all pairs by these grades (n,)."""
+    """Judgments of all pairs with these grades (n,)."""
     return [Judgment(*pair, grade) for pair, grade in zip(pairs, grades.tolist(), strict=True)]

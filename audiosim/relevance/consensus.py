@@ -1,8 +1,9 @@
-"""Covariates from the numbers of teams and systems that found a document: they mean the same on any collection.
+"""Covariates from the numbers of teams and systems that found a document, comparable between collections.
 
-The share of the teams does not: what a tenth of them is worth depends on how many there are. How well
-a system agrees with others, in standard deviations over the systems, and the logarithm of a number of teams, do. Teams
-tell more than their systems, which are alike; but what all systems of a team found is better than what one of them did.
+A share of the teams is not comparable: the meaning of a tenth of them depends on their number. Comparable are a
+system's agreement with others, in standard deviations over the systems, and the logarithm of a number of teams. Teams
+say more than their systems, which are alike; but a document that all systems of a team found is better than one that
+only one of them found.
 """
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy import sparse
 from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool
 
-QUANTILES = (0.5, 0.8, 0.95)  # of the logarithm of the number of teams, between the bands of consensus
+QUANTILES = (0.5, 0.8, 0.95)  # of the logarithm of the number of teams; they separate the bands of consensus
 
 
 def log_teams(pool: Pool) -> Array:
@@ -30,9 +31,9 @@ def covariates(pool: Pool) -> tuple[Array, Array, Array]:
         consensus_i  = l_i - mean over the systems a that retrieved i of  u_a
         repetition_i = the same as consensus, of  ln (systems / teams)  that retrieved i
 
-    The first tells systems apart, the others the documents of one system: between and within groups, as Mundlak
-    (1978), doi:10.2307/1913646. Where all systems agree alike, or there is one, agreement is 0; where each is a team of
-    its own, repetition is.
+    The first distinguishes systems, the others documents within a system: between and within groups, as Mundlak
+    (1978), doi:10.2307/1913646. Agreement is 0 where all systems agree alike or there is only one; repetition is 0
+    where each system is its own team.
     """
     teams, repeated = log_teams(pool), log_repetition(pool)
     systems, consensus = _within(pool, teams)
@@ -44,15 +45,15 @@ def covariates(pool: Pool) -> tuple[Array, Array, Array]:
 
 
 def log_repetition(pool: Pool) -> Array:
-    """(n,) the natural logarithm of the number of systems that retrieved each pair's document, per team of theirs."""
+    """(n,) natural logarithm of the number of systems per team among those that retrieved each pair's document."""
     counts = np.asarray(pool.retrieved.sum(axis=0), dtype=np.float64).ravel()
     return np.log(np.maximum(1, counts)) - log_teams(pool)
 
 
 def _within(pool: Pool, values: Array) -> tuple[Array, Array]:
-    """(s,) mean value of each system's pairs, and (n,) by how much each pair exceeds those of its systems.
+    """(s,) mean value of each system's pairs, and (n,) how far each pair exceeds the mean of its systems.
 
-    values  (n,), taken from the mean over all pairs that some system retrieved
+    values  (n,), centred on the mean over all retrieved pairs
     """
     centred = values - values[pool.found].mean()
     counts = np.diff(pool.retrieved.indptr)
@@ -62,7 +63,7 @@ def _within(pool: Pool, values: Array) -> tuple[Array, Array]:
 
 
 def bands(pool: Pool) -> Array:
-    """(n, b) in which band of consensus each pair is: 1 there, else 0; bands without a pair are left out.
+    """(n, b) 1 in the band of consensus of each pair, else 0; bands without a pair are left out.
 
     Four bands lie between the QUANTILES of ln teams, a tie with a quantile below it.
     """

@@ -1,4 +1,4 @@
-"""Content of a pool, whatever its folder is called, and sketches from which to tell how much two contents share."""
+"""Content of a pool, independent of its folder's name, and sketches that estimate how much two contents share."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ import numpy as np
 
 from audiosim.corpus.pool import Pool
 
-KEPT = 256  # smallest hashes: a share of 1/2 is told with a standard error of .03
+KEPT = 256  # smallest hashes: a share of 1/2 has a standard error of .03
 BYTES = 4  # of a hash
 
 
 @dataclass(frozen=True)
 class Sketch:
-    """The smallest hashes of the items of a set: a sample of them, and the same one of equal items in any other set.
+    """The smallest hashes of a set's items: a random sample in which equal items of two sets agree.
 
     hashes  hexadecimal, rising
-    whole   whether these are all there are
+    whole   True if the sketch holds all items
 
     Broder (1997), "On the resemblance and containment of documents", doi:10.1109/SEQUEN.1997.666900.
     """
@@ -33,13 +33,13 @@ class Sketch:
 
     @property
     def size(self) -> float:
-        """Estimate of the number of items, off by a sixteenth or so: the kept hashes are as dense as all of them."""
+        """Estimate of the number of items, off by a sixteenth or so, from the density of the kept hashes."""
         return len(self.hashes) if self.whole else (len(self.hashes) - 1) * 256**BYTES / int(self.hashes[-1], 16)
 
     def containment(self, items: Iterable[str]) -> float:
-        """Estimate of the share of other items that are in the set; 0 where none of them is sampled.
+        """Estimate of the share of other items that are in the set; 0 if none of them is sampled.
 
-        |A and B| / |B|,  from those of B whose hash is no larger than the largest that is kept of A
+        |A and B| / |B|,  over the items of B whose hash is at most the largest kept for A
         """
         largest = self.hashes[-1] if self.hashes else ""
         sampled = {code for code in map(_hash, items) if self.whole or code <= largest}
@@ -49,21 +49,21 @@ class Sketch:
 def places_of(pool: Pool) -> set[str]:
     """The places of all result lists down to the cutoff: query, document, and the document ranked above it.
 
-    Shingles of two documents, as Broder has them: documents that stand together in one order are no coincidence, even
-    where identifiers are as common as d1 and d2.
+    These are shingles of two documents, as in Broder: two documents in the same order are no coincidence, even where
+    identifiers are as common as d1 and d2.
     """
     ranks = pool.ranks.tocoo()
     order = np.lexsort((ranks.data, pool.query[ranks.col], ranks.row))
     place, rank = ranks.col[order], ranks.data[order]
-    above = np.where(rank > 1, np.roll(place, 1), -1)  # of one system and query ranks go on from 1
+    above = np.where(rank > 1, np.roll(place, 1), -1)  # ranks of one system and query start at 1
     found = np.unique(np.stack([place, above], axis=1), axis=0)
     named = ((pool.pairs[at], pool.pairs[over].document if over >= 0 else "") for at, over in found.tolist())
     return {f"{pair.query}\0{pair.document}\0{over}" for pair, over in named}
 
 
 def documents_of(pool: Pool) -> set[str]:
-    """The documents that some system retrieved, with what is known of them: identifier, genre and artist."""
-    genres, artists = ((*names, "") for names in (pool.genre_names, pool.artist_names))  # place -1 is the unknown one
+    """The retrieved documents with their metadata: identifier, genre and artist."""
+    genres, artists = ((*names, "") for names in (pool.genre_names, pool.artist_names))  # code -1 is unknown
     found = np.flatnonzero(pool.found)
     codes: dict[str, int] = {}
     document = [codes.setdefault(pool.pairs[place].document, len(codes)) for place in found.tolist()]

@@ -1,12 +1,11 @@
-"""Pairs on which people differ more than the model expects of them: to be talked over, or judged once more.
+"""Pairs on which people differ more than the model expects: candidates for discussion or another judgment.
 
-Of the judgments y of a pair, r are these less what all judgments of other pairs let expect of the same people, with
-covariance V: severity, taste and how each of them hears the query are taken out as far as they are known.
-
+For the judgments y of a pair, r are the residuals from their prediction by all judgments of other pairs, with
+covariance V. Severity, taste and each person's view of the query are removed as far as they are known.
     r = P_SS^-1 (P y)_S,   V = P_SS^-1,   P = C^-1,   S the judgments of the pair
 
-With L the differences among k of them, (L r)' (L V L')^-1 L r has the chi-squared distribution with k - 1 degrees of
-freedom where people differ as they do elsewhere; its root over that of k - 1 is the standardised spread.
+With L the contrasts among k of them, (L r)' (L V L')^-1 L r has the chi-squared distribution with k - 1 degrees of
+freedom if people differ as they do elsewhere; its root divided by that of k - 1 is the standardised spread.
 """
 
 from dataclasses import dataclass
@@ -22,13 +21,13 @@ from audiosim.relevance.judged_rows import JudgedRows
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Difference of people on one pair.
+    """Disagreement between people on one pair.
 
     pair    of query and document
     grades  as a share of the scale, by name
-    beyond  by how much each grade is above what that person's other judgments let expect, likewise
-    spread  standardised: 1 where they differ as people do here
-    chance  probability that people who differ as they do elsewhere differ at least as much on a pair
+    beyond  excess of each grade over its prediction from that person's other judgments, likewise
+    spread  standardised: 1 where they differ as usual here
+    chance  probability of at least this much disagreement on a pair if people differ as they do elsewhere
     """
 
     pair: Pair
@@ -38,9 +37,9 @@ class Disagreement:
     chance: float
 
     def to_dict(self, highest: float = 1.0) -> dict[str, Any]:
-        """The same as plain values; grades and `beyond` on the scale.
+        """Plain values; grades and `beyond` on the scale.
 
-        highest  grade of the scale
+        highest  highest grade of the scale
         """
         on_scale = [{name: round(highest * of[name], 9) for name in of} for of in (self.grades, self.beyond)]
         said = {"grades": on_scale[0], "beyond": on_scale[1]}
@@ -48,10 +47,10 @@ class Disagreement:
 
 
 def disagreements(judged: JudgedRows, pairs: tuple[Pair, ...], count: int | None = None) -> list[Disagreement]:
-    """Pairs that several people judged, those first on which they differ most.
+    """Pairs that several people judged, greatest disagreement first.
 
-    pairs  of the pool
-    count  how many at most; all where None
+    pairs  pairs of the pool
+    count  largest number returned; None for all
     """
     panel, found = judged.panel, []
     for rows, inverse in judged.inverse.within():
@@ -70,7 +69,7 @@ def disagreements(judged: JudgedRows, pairs: tuple[Pair, ...], count: int | None
 
 
 def standardised_spread(off: Array, covariance: Array) -> tuple[float, float]:
-    """Spread of k values over what their covariance (k, k) lets expect, and the chance of as much."""
+    """Spread of k values relative to their covariance (k, k), and the chance of at least as much."""
     k = len(off)
     contrasts = np.linalg.svd(np.ones((1, k)))[2][1:]
     differences = contrasts @ off

@@ -1,4 +1,4 @@
-"""Estimators of how relevant an unjudged pair is likely to be: the Protocol, and those that come with us."""
+"""Estimators of the relevance of unjudged pairs: the Protocol, and the built-in ones."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -21,11 +21,11 @@ from audiosim.relevance.published import (
     usual_model,
 )
 
-JOINT = "joint"  # the model where none is named
+JOINT = "joint"  # the default model
 
 
 class RelevanceEstimator(Protocol):
-    """Says how relevant the pairs of one pool are likely to be, given the judgments made so far.
+    """Predicts the relevance of the pairs of one pool, given the judgments made so far.
 
     Entry-point group `audiosim.estimators`: each entry is a function that takes a Pool and the text
     after the colon of `--model NAME:TEXT`, and returns an estimator for that pool. Contract:
@@ -40,8 +40,8 @@ class RelevanceEstimator(Protocol):
 
         grades  (n,) the judgments made so far, NaN where unjudged; a pair's own grade must not be used for it
 
-        `Belief.independent` makes one whose pairs say nothing of each other; where they do, hand over a prior that is
-        correlated. The belief does the conditioning.
+        `Belief.independent` makes one with independent pairs; for dependent pairs, pass a correlated prior. The belief
+        does the conditioning.
         """
         ...
 
@@ -52,12 +52,12 @@ EstimatorFactory = Callable[[Pool, str], RelevanceEstimator]
 def estimator_of(
     pool: Pool, name: str | Model, kinds: Collection[EvidenceKind] | None = None
 ) -> OrdinalEstimator | JointEstimator:
-    """The estimator of a model, which may be named or in a file, followed by the fallbacks that the files name.
+    """The estimator of a model, given by name, file or value, followed by the fallbacks that it names.
 
-    kinds  of evidence that a joint one takes into account; all that are known where None
+    kinds  of evidence that a joint estimator uses; None for all known ones
 
-    A joint one where the model has components. One that knows how collections vary is there for any scale, as `joint`
-    is; see `transferred`.
+    A model with components gives a joint estimator. If it knows how collections vary, as `joint` does, it works on any
+    scale; see `transferred`.
     """
     model = _for_scale(name, pool.scale)
     models = (model, *fallbacks(model))
@@ -80,7 +80,7 @@ def uniform(pool: Pool, _: str = "") -> OrdinalEstimator:
 
 
 def built_in(pool: Pool, model: str | RelevanceEstimator | None) -> RelevanceEstimator:
-    """The estimator of a model that comes with audiosim, or of a model file; an estimator stays what it is.
+    """The estimator of a model that comes with audiosim, or of a model file; an estimator is returned unchanged.
 
     model  "uniform", a name in models/ with or without its scale, a .json file, an estimator for this
            pool, or None for `joint`
@@ -92,10 +92,10 @@ def built_in(pool: Pool, model: str | RelevanceEstimator | None) -> RelevanceEst
 
 
 def transferred(model: Model, scale: Scale) -> Model:
-    """A joint model for another scale than it was learned on.
+    """A joint model for another scale than that of its training data.
 
-    The mean is that of loutput where it is published for the scale, else the usual one. Trend, components and how
-    these vary between collections are in standard deviations of a grade, and go with it.
+    The mean is that of loutput where it is published for the scale, else the scale's usual one. Trend, components and
+    their variation between collections are in standard deviations of a grade, so they carry over unchanged.
     """
     name = f"loutput-{scale.name}"
     mean = load_model(name) if name in model_names() else usual_model(scale)

@@ -1,10 +1,10 @@
-"""Effects of evidence in a joint model: slopes of its columns, and what documents that are alike in it share.
+"""Effects of evidence in a joint model: slopes of its columns, and effects shared by documents similar in it.
 
     deviations += columns slopes  +  likenesses,   slopes ~ N(means, covariance)
 
-in standard deviations of a grade. Judgments correct the slopes exactly, from the first one on, as they do all other
-effects; the variances of the likenesses are learned anew with the others. What is said of a pair, and the prior of what
-that counts, each kind of evidence brings: see `evidence_kind`.
+in standard deviations of a grade. Judgments correct the slopes exactly, from the first one on, like all other effects;
+the variances of the likenesses are learned again with the others. Each kind of evidence brings its columns and the
+prior of its slopes: see `evidence_kind`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,12 +26,12 @@ from audiosim.relevance.random_effects import layout_of
 from audiosim.relevance.speaking import METADATA_KINDS, Kinds, combinations
 from audiosim.stats.layout import Layout
 
-CUTOFF = 5  # of the measure that is meant where none is named
+CUTOFF = 5  # of the default measure
 
 
 @dataclass(frozen=True, eq=False)
 class EvidenceEffects:
-    """The effects of a pool's evidence, before anything is judged.
+    """The effects of a pool's evidence, before any judgment.
 
     regressors  of all kinds together
     """
@@ -40,9 +40,9 @@ class EvidenceEffects:
 
     @classmethod
     def of(cls, pool: Pool, layout: Layout, kinds: Iterable[EvidenceKind] | None = None) -> "EvidenceEffects":
-        """Those of a pool, of which this is the layout.
+        """The effects of a pool's evidence, for the pool's layout.
 
-        kinds  of evidence; all that are known in this process where None
+        kinds  of evidence; None for all kinds known in this process
         """
         some = EVIDENCE_KINDS.values() if kinds is None else kinds
         found = (_regressors(kind, pool, layout) for kind in some)
@@ -59,14 +59,14 @@ class EvidenceEffects:
         return self.regressors.standard_deviations
 
     def onto(self, layout: Layout) -> Layout:
-        """The layout with likenesses and effects among its components, and the columns after those of its trend."""
+        """The layout with likenesses and effects added to its components, and the columns added after its trend."""
         brought = self.regressors
         trend = np.hstack([layout.fixed, brought.columns * layout.scale[:, None]])
         kernels, shared = {**brought.kernels, **layout.kernels}, {**layout.shared, **brought.shared}
         return replace(layout, kernels=kernels, shared=shared, trend=trend)
 
     def spoken(self, ordinal: Belief) -> tuple[tuple[Kinds, ...], Integers]:
-        """Evidence that spoke for each pair: output, what an ordinal model knew of it, and each piece of evidence; see
+        """Evidence used for each pair: output, the evidence of the ordinal model, and each piece of evidence; see
         `speaking.combinations`.
         """
         of_models = [set(kinds) for kinds in ordinal.evidence]
@@ -77,23 +77,23 @@ class EvidenceEffects:
 
 
 def _regressors(kind: EvidenceKind, pool: Pool, layout: Layout) -> Regressors | None:
-    """Regressors of a kind for a pool; what goes wrong in another's code is one line."""
+    """Regressors of a kind for a pool; an error in a plugin's code becomes one line."""
     if kind.name in OWN_KINDS:
         return kind.regressors(pool, layout.blocks)
     try:
         return kind.regressors(pool, layout.blocks)
-    except Exception as error:  # it is another's code, so it may raise anything
+    except Exception as error:  # a plugin's code may raise anything
         raise InputError(f"evidence {kind.name}: raises {one_line(error)}") from error
 
 
 def prepare_closeness(folder: Path) -> None:
-    """Compute the closeness that a joint model of a collection needs, and keep it beside the index of its sounds.
+    """Precompute the closeness that a joint model of a collection needs, and store it beside the index of its sounds.
 
     folder  of the collection
 
-    Its first ranking then takes as long as any. Does nothing where the folder holds no collection that can be read:
-    whoever reads it is told what is wrong. Of pools at other cutoffs than the collection's and 5, what the recordings
-    are compared with is kept.
+    Its first ranking is then as fast as any other. Does nothing if the folder holds no readable collection: whoever
+    reads it later gets the error. For pools at cutoffs other than the collection's and 5, stores what the recordings
+    are compared with.
     """
     with suppress(AudiosimError):
         collection = Collection.load(folder, judgments="none")

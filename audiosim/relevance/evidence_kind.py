@@ -1,4 +1,4 @@
-"""A kind of evidence: what it says of the pairs of a pool, and what is held of how much that counts."""
+"""A kind of evidence: its columns for the pairs of a pool, and the prior of their slopes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,20 +16,20 @@ Blocks = tuple[Integers, ...]  # the places of each query's pairs, as `Layout` h
 
 @dataclass(frozen=True, eq=False)
 class Regressors:
-    """Covariates of the n pairs of a pool that evidence brings, with the prior of their slopes, and its likenesses.
+    """Covariates of a pool's n pairs from evidence, with the prior of their slopes, and its likenesses.
 
         deviations += columns slopes + likeness + effects,   slopes ~ N(slopes, covariance)
 
-    names       of its m pieces, as a prediction says what spoke
-    known       (n, m) whether each says anything of each pair
-    columns     (n, k) in standard deviations over the retrieved pairs; 0 where nothing is said
+    names       of its m pieces, as shown with predictions
+    known       (n, m) True where each piece covers each pair
+    columns     (n, k) in standard deviations over the retrieved pairs; 0 where not covered
     slopes      (k,) prior means, in standard deviations of a grade
     covariance  (k, k) of that prior
-    kernels     by name: for each block how alike its documents are, a correlation
-    shared      by name: (n, p) how much each of p effects of one kind counts for each pair
-    standard_deviations  by name of a kernel or of effects: the median of theirs, and the spread of its logarithm
-    explained   by components of the model, together: the variance, in deviations, that columns are expected to take
-                over from them
+    kernels     by name: for each block the similarity of its documents, a correlation
+    shared      by name: (n, p) loading of each pair on each of p effects of one kind
+    standard_deviations  by name of a kernel or of effects: median, and standard deviation of the logarithm
+    explained   by names of components, together: the part of their variance, in deviations, that the columns are
+                expected to explain
     """
 
     names: tuple[str, ...]
@@ -62,7 +62,7 @@ class EvidenceKind:
 
     name        letters, digits, - and _, beginning with a letter
     meaning     one line
-    regressors  of a pool whose blocks are given; None where this kind says nothing of it
+    regressors  function of a pool and its blocks; returns None if this kind does not cover it
     """
 
     name: str
@@ -97,5 +97,5 @@ def beside(first: Regressors, second: Regressors) -> Regressors:
 
 
 def no_regressors(count: int) -> Regressors:
-    """Regressors of so many pairs of which nothing is said."""
+    """Regressors of `count` pairs without any evidence."""
     return Regressors((), np.empty((count, 0), dtype=np.bool_), np.empty((count, 0)), np.empty(0), np.empty((0, 0)))

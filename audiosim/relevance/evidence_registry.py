@@ -1,4 +1,4 @@
-"""Kinds of evidence by name: the built-in ones, and those that a program registers."""
+"""Kinds of evidence by name: the built-in ones, and those registered by a program."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -18,9 +18,9 @@ EVIDENCE_KINDS: Mapping[str, EvidenceKind] = MappingProxyType(_KINDS)
 
 
 def register_evidence_kind(kind: EvidenceKind) -> None:
-    """Make a kind of evidence of one's own known in this process: joint models then take it into account.
+    """Register a kind of evidence in this process: joint models then use it.
 
-    An error where the name is taken; to register the same kind again changes nothing.
+    An error if the name is taken; registering the same kind again changes nothing.
     """
     if _KINDS.setdefault(kind.name, kind) != kind:
         raise InputError(f"evidence {kind.name} is known already, expected another name for a kind of your own")

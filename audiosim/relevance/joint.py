@@ -1,19 +1,19 @@
-"""The estimator of correlated grades: an ordinal model, and a multivariate normal of the deviations from it.
+"""Joint estimator: correlated grades by an ordinal model and a multivariate normal of the deviations from it.
 
     grade_i = mu_i + s_i (c + a z_i + b x_i + d r_i + sum of effects of the pair i)
 
-The effects are normal, with variances of the model; mu_i is the expectation of the ordinal model's grade, which
-reads no judgment, and s_i its standard deviation, no less than FLOOR of the mean of all. Effects that pairs share
-correlate their grades; see `layout_of`. The trend, c + a z + b x + d r, is there because whole systems differ more than
-the features of single documents tell, and because what many teams find is better; see `consensus`. It is as uncertain
-as its covariance says. Judgments condition all of it, exactly.
+The effects are normal, with the model's variances. mu_i is the expectation of the ordinal model, which reads no
+judgments, and s_i its standard deviation, at least FLOOR of the mean over all pairs. Effects shared between pairs
+correlate their grades; see `layout_of`. The trend, c + a z + b x + d r, is needed because systems differ more than the
+features of single documents show, and because documents found by many teams are better; see `consensus`. Its covariance
+gives its uncertainty. Judgments condition all of it, exactly.
 
-A model knows the collection that it was learned on, and in part its kin; see `kinship`. Any other is a draw from a
-distribution of collections, see `Between`: there trend and variances are as uncertain as collections differ, and where
-nothing is known of any document, so is the mean, which is then that of the scale.
+A model knows the collection it was trained on, and partly its kin; see `kinship`. Any other collection is a draw from a
+distribution of collections, see `Between`: there trend and variances are as uncertain as collections differ. If no
+document has metadata, the mean is uncertain too and is that of the scale.
 
-Sound, and evidence of the user's own, is met in the same way everywhere: each piece moves the mean by a slope of which
-a prior is held, and documents that are alike in it share an effect; see `evidence_effects`.
+Sound and the user's own evidence are handled the same way everywhere: each piece moves the mean by a slope that has a
+prior, and documents similar in it share an effect; see `evidence_effects`.
 """
 
 from collections.abc import Collection, Mapping
@@ -62,7 +62,7 @@ class JointEstimator:
         """An estimator for one pool.
 
         models  in order of preference, as of `OrdinalEstimator`; the first has components
-        kinds   of evidence that it takes into account; all that are known where None
+        kinds   of evidence that it uses; None for all known ones
         """
         model = models[0]
         components = components_of(model)[1]
@@ -71,8 +71,8 @@ class JointEstimator:
         self._panel: Panel | None = None
         self._panel_models = PanelModels(self.panel_model)
         self._reserve: JointEstimator | None = None
-        self._first = self  # of those that learn from it, too: they are copies
-        self._unheard = self  # of those that hear people, too: they have their reserve in common
+        self._first = self  # also for the copies that learn
+        self._unheard = self  # also for the copies that know the judges: they share one reserve
         carried = carried_to(pool, model)
         sound = SOUND in components and (carried == 1 or pool.sounds is not None)
         if model.between is None or carried > 0:
@@ -95,7 +95,7 @@ class JointEstimator:
         self._begin(self._held.standard_deviations(self._held.centre, self._held.spread))
 
     def _learn_from_comparisons(self) -> None:
-        """Sizes of components, and of what people add to comparisons, by what was compared."""
+        """Learn the deviations of components, and of people's comparisons, from the comparisons."""
         layout, held = self._with_trend(), self._held
         own, unsure = usual_comparison_deviations(layout)
         pair, pair_unsure = true_of_pairs(held)
@@ -111,7 +111,7 @@ class JointEstimator:
         self._held = replace(held, centre=found, spread=left, compared=True)
 
     def _answers(self, gains: BlockNormal) -> ComparedGains | None:
-        """The comparisons of pairs whose gains have this prior; None where there are none."""
+        """The comparisons of pairs whose gains have this prior, or None."""
         compared = self._compared
         if not len(compared):
             return None
@@ -124,8 +124,8 @@ class JointEstimator:
         gains = self._prior.layout.normal(standard_deviations, self._held.mean)
         gains = gains.with_effects(self._prior.layout.fixed, self._held.covariance)
         words, spoke = self._spoken
-        # By how much collections vary in level, trend and variances says nothing of how wide a level is.
-        # Of the pairs that were retrieved alone: what else is asked for changes nothing of these.
+        # The variation between collections of level, trend and variances does not widen the levels. It is measured on
+        # retrieved pairs only, so that further requested pairs do not change the predictions of these.
         wider = (np.sqrt(gains.variance) / self._prior.layout.scale)[self._pool.found].mean()
         width = min(1.0, 1 / float(wider)) if self._held.away else 1.0
         self._start = replace(
@@ -153,18 +153,18 @@ class JointEstimator:
         return belief.heard(People(self._panel, self._panel_models.of))
 
     def hearing(self, panel: Panel) -> "JointEstimator":
-        """The estimator that knows who judged, where the grades that it is asked about are those of these people."""
+        """The estimator that knows who judged, for requests about the grades of these people."""
         other = copy(self)
         other._panel = panel
         return other
 
     def relearned(self, grades: Array) -> "JointEstimator":
-        """The estimator whose components are those of these judgments and of the model together; see `relearning`.
+        """The estimator whose components are estimated from these judgments and the model together; see `relearning`.
 
         grades  (n,) NaN where unjudged
 
-        The prior of the standard deviations is log-normal, that of the trend normal. The trend itself needs
-        no learning: it is among the effects that are conditioned.
+        The prior of the standard deviations is log-normal. The trend itself needs no learning: it is among the effects
+        that are conditioned.
         """
         with one_thread():
             return self._relearned(grades)
@@ -177,7 +177,7 @@ class JointEstimator:
         return other
 
     def learned_deviations(self, places: Integers, gains: Array) -> dict[str, float]:
-        """Standard deviations to predict with, by name, of these gains and of the model together.
+        """Standard deviations for predictions, by name, estimated from these gains and the model together.
 
         places  (k,) of the judged pairs
         gains   (k,) as shares of the highest
@@ -192,9 +192,9 @@ class JointEstimator:
         return held.standard_deviations({name: found.standard_deviations[name] for name in held.centre}, left)
 
     def panel_model(self, panel: Panel, deviations: JudgeDeviations | None = None) -> PanelModel:
-        """Model of the pool's gains and of the people who judge them, its deviations learned from what they said.
+        """Model of the pool's gains and of the people who judge them, with deviations learned from their judgments.
 
-        deviations  prior of those of people; the usual one where None
+        deviations  prior of people's deviations; None for the usual one
         """
         parts = self._parts_of_pairs()
         with one_thread():
@@ -202,7 +202,7 @@ class JointEstimator:
 
     @property
     def prior(self) -> Prior:
-        """Prior of the pairs before anything is judged, except for the standard deviations."""
+        """Prior of the pairs before any judgment, except for the standard deviations."""
         return self._prior
 
     @property
@@ -218,12 +218,12 @@ class JointEstimator:
 
     @property
     def basis(self) -> object:
-        """All that a lesson rests on beside the grades."""
+        """Everything except the grades that a lesson depends on."""
         return self._prior, self._held, self._pool.found
 
     @property
     def learned(self) -> dict[str, Any]:
-        """Standard deviations and levels as they were learned last."""
+        """Standard deviations and levels as last learned."""
         return {"standard_deviations": dict(self.standard_deviations), **self._start.use.to_dict()}
 
     def resumed(self, grades: Array, learned: Mapping[str, Any]) -> "JointEstimator":
@@ -233,13 +233,14 @@ class JointEstimator:
         return other
 
     def unlearned(self) -> "JointEstimator":
-        """The estimator as it was when nothing was judged."""
+        """The estimator before any judgment."""
         return self._first
 
     def in_reserve(self) -> "JointEstimator | None":
-        """Estimator for where this one does not fit: nothing known of documents, and a collection like any other.
+        """Estimator to use if this one fails its check: without metadata, and for an average collection.
 
-        It has learned from the same judgments. None where nothing is held of other collections, or this is it already.
+        It has learned from the same judgments. None if the model has no distribution of collections, or already is this
+        one.
         """
         between = self._model.between
         bare = not self._brought and self._pool is unknown_documents(self._pool)
@@ -249,7 +250,7 @@ class JointEstimator:
         return reserve if self._panel is None else reserve.hearing(self._panel)
 
     def _kept_reserve(self) -> "JointEstimator":
-        """The reserve, which has learned once: to learn takes a hundred times as long as to predict."""
+        """The reserve, trained once: learning takes a hundred times as long as predicting."""
         if self._reserve is None:
             models = (replace(self._model, training=None), *self._models[1:])
             made = JointEstimator(unknown_documents(self._pool), models, kinds=())
@@ -257,9 +258,9 @@ class JointEstimator:
         return self._reserve
 
     def following(self, learned: object) -> "JointEstimator | None":
-        """The estimator with components and the shape of levels that one of another pool of the collection has learned.
+        """The estimator with components and levels learned by an estimator of another pool of the collection.
 
-        None where that one has other components.
+        None if that one has other components.
         """
         if (
             not isinstance(learned, JointEstimator)
@@ -273,7 +274,7 @@ class JointEstimator:
         return other
 
     def judged_rows(self, panel: Panel) -> JudgedRows:
-        """Judgments of a panel with their covariance, its components learned from them."""
+        """Judgments of a panel with their covariance, with the components learned from them."""
         model, parts = self.panel_model(panel), self._parts_of_pairs()
         unit = float(np.sqrt(np.mean(model.layout.scale**2)))
         rows = with_judges(self._with_trend(), parts, panel)
@@ -281,17 +282,17 @@ class JointEstimator:
         return JudgedRows(rows, deviations, panel, panel.gain - self._held.mean[panel.place], unit, parts)
 
     def judge_reports(self, panel: Panel) -> list[JudgeReport]:
-        """Reports on those who judged, by the first judgments of a panel; see `judge_reports.MOST`."""
+        """Reports on the judges, by the first judgments of a panel; see `judge_reports.MOST`."""
         with one_thread():
             return judge_reports(self.judged_rows(panel.first(MOST)), self._pool.systems)
 
     def disagreements(self, panel: Panel, count: int | None = None) -> list[Disagreement]:
-        """Pairs on which people differ most, by at most MOST judgments; see `disagreements`."""
+        """Pairs with the greatest disagreement between people, by at most MOST judgments; see `disagreements`."""
         with one_thread():
             return disagreements(self.judged_rows(most_telling(panel, MOST)), self._pool.pairs, count)
 
     def _parts_of_pairs(self) -> Array:
-        """(n, s) how much each pair is of what each system retrieved."""
+        """(n, s) share of each pair that belongs to what each system retrieved."""
         parts = np.asarray(self._pool.retrieved.T.toarray(), dtype=np.float64)
         return np.asarray(parts / np.maximum(1, parts.sum(axis=1, keepdims=True)))
 
@@ -304,7 +305,7 @@ class JointEstimator:
 
 
 def unknown_documents(pool: Pool) -> Pool:
-    """The pool with nothing known of its documents beyond who retrieved them; itself where nothing is."""
+    """The pool without metadata, so that documents are known only by who retrieved them; unchanged if it has none."""
     known = np.any(pool.genre != UNKNOWN) or np.any(pool.artist != UNKNOWN)
     if not known and pool.sounds is None and not pool.evidence and not pool.judges:
         return pool
@@ -313,9 +314,9 @@ def unknown_documents(pool: Pool) -> Pool:
 
 
 def carried_to(pool: Pool, model: Model) -> float:
-    """Share of what a model learned that carries over to a pool: 1 at home, and where it knows of no other collection.
+    """Share of what a model learned that carries over to a pool: 1 at home, or if the model knows no other collection.
 
-    See `kinship`. Of another edition only what is known of documents tells which pairs are as the model has them.
+    See `kinship`. For another edition this needs metadata: only they identify the pairs that resemble the model's.
     """
     if model.between is None:
         return 1.0
@@ -339,5 +340,5 @@ def knows_documents(model: Model, pool: Pool) -> bool:
 
 
 def _of_documents(model: Model) -> bool:
-    """True if a model has a feature that is of documents, not of who retrieved them."""
+    """True if a model has a feature of the documents themselves, not only of who retrieved them."""
     return any(name not in FEATURES or kinds_of(FEATURES[name]) != ("output",) for name in model.features)

@@ -1,4 +1,4 @@
-"""Prior of a joint model for one pool: expectations, effects that pairs share, and how unsure it is of their sizes."""
+"""Prior of a joint model for one pool: expectations, shared effects, and the uncertainty of their deviations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,21 +21,22 @@ from audiosim.relevance.random_effects import layout_of
 from audiosim.stats.layout import REST, Layout
 
 VARIETY = 0.2  # standard deviation of the logarithm of a size over queries of one collection
-# Standard deviation of the constant for each unit between logarithms of numbers of systems. Of random 3, 6, 9, 12 of
-# the 18 of MIREX 2011, 1.8, 1.1, .7, .4 units less, scores are off by .17, .09, .05, .03; of one, 2.9 less, by .36.
+# Standard deviation of the constant per unit of the logarithm of the number of systems. Random subsets of 12, 9, 6, 3
+# and 1 of the 18 systems of MIREX 2011, .4, .7, 1.1, 1.8 and 2.9 units fewer, shift scores by .03, .05, .09, .17 and
+# .36.
 OF_FEWER = 0.75
-LEAST = 1e-3  # standard deviation, as a share of the scale, that no pair falls below
-FLOOR = 0.6  # of the mean standard deviation, that no pair falls below: no ordinal model is as sure as its ends
+LEAST = 1e-3  # smallest standard deviation of a pair, as a share of the scale
+FLOOR = 0.6  # smallest share of the mean standard deviation; ordinal models are overconfident at the ends
 
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """Prior of the pairs of a pool before anything is judged, except for the variance components.
+    """Prior of the pairs of a pool before any judgment, except for the variance components.
 
     ordinal   belief by the ordinal models
     layout    of the components; constant, system agreement, consensus and repetition are its trend
     mean      (n,) expected grade as a share of the highest
-    informed  (n,) whether the ordinal model knows anything of the pair
+    informed  (n,) True where the ordinal model has a feature of the pair
     systems   number of systems of the pool
     """
 
@@ -47,10 +48,10 @@ class Prior:
 
     @classmethod
     def of(cls, pool: Pool, models: tuple[Model, ...], sound: bool, metadata: bool = True) -> "Prior":
-        """The prior of some models, in order of preference as of `OrdinalEstimator`.
+        """The prior by some models, in order of preference as in `OrdinalEstimator`.
 
-        sound     whether recordings that sound alike have something in common
-        metadata  whether documents of a genre or an artist have
+        sound     True to let recordings that sound alike share an effect
+        metadata  True to let documents of a genre or an artist share one
         """
         readers = [name for model in models for name in model.features if needs_judgments([name])]
         if readers:
@@ -64,9 +65,9 @@ class Prior:
         return cls(ordinal, layout, mean, informed, len(pool.systems))
 
     def fewer(self, model: Model) -> float:
-        """Distance of the logarithm of the number of systems from that of a collection which a model was fitted to.
+        """Difference in the logarithm of the number of systems to the nearest collection that a model was fitted to.
 
-        0 where the model does not say: it was not fitted here.
+        0 if the model does not say, as it was not fitted here.
         """
         known = () if model.training is None else model.training.collections
         return min((abs(float(np.log(self.systems / source.systems))) for source in known), default=0.0)
@@ -74,14 +75,14 @@ class Prior:
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
-    """Prior uncertainty about the trend and the variance components, before a judgment of the collection is seen.
+    """Prior uncertainty about the trend and the variance components, before any judgment of the collection.
 
     mean        (n,) expected grade as a share of the highest, trend included
     covariance  (f, f) of the trend's coefficients
     centre      standard deviations, by component
     spread      standard deviations of their logarithms
-    away        whether this is another collection than the model was learned on
-    compared    whether comparisons have told how much of `rest` is true of a pair whoever judges
+    away        True for a collection that the model was not trained on
+    compared    True if comparisons already separated the part of `rest` that is true of the pair from people's noise
     """
 
     mean: Array
@@ -93,16 +94,17 @@ class Uncertainty:
 
     @classmethod
     def at_home(cls, prior: Prior, model: Model, carried: float = 1.0) -> "Uncertainty":
-        """Prior uncertainty of the collection which the model was learned on: its own estimates, as sure as they are.
+        """Prior uncertainty for the collection that the model was trained on: its estimates and their standard errors.
 
         carried  share of what the model learned that carries over, see `kinship`: 1 at home, less for its kin
 
-        The spread of a size is that of its logarithm by the model's standard error, and at least VARIETY. Kin differ
-        besides, by (1 - carried) of the variance between collections. Of fewer systems the constant is less sure: what
-        a share of them is worth, from which the ordinal model reads it, depends on how many there are.
+        A size has the spread of its logarithm by the model's standard error, at least VARIETY. Kin differ in addition
+        by (1 - carried) of the variance between collections. With fewer systems the constant is less certain: the
+        ordinal model reads the share of systems that found a document, and its meaning depends on their number.
         """
         trend, components = components_of(model)
         centre = {name: components[name][0] for name in prior.layout.names}
+        # A size near 0 would make the relative error explode, and one without error tells nothing: both end at 1.
         spread = {
             name: max(VARIETY, min(1.0, (components[name][1] or np.inf) / max(size, SMALL)))
             for name, size in centre.items()
@@ -118,21 +120,26 @@ class Uncertainty:
 
     @classmethod
     def elsewhere(cls, prior: Prior, model: Model, between: Between) -> "Uncertainty":
-        """Prior uncertainty of any other collection.
+        """Prior uncertainty for any other collection.
 
-        Pairs of which something is known are expected as the model has them; others as collections are on average.
-        Query, retrievers and rest are as large as the model has them where most pairs are known, all else is as
-        collections have it, but for what only known documents share.
+        Pairs with known features have the model's trend, other pairs the average trend of collections. Query,
+        retrievers and rest have the model's sizes where most pairs have known features. All other sizes are those
+        between collections, or the model's for effects that only documents with metadata share.
         """
         trend, components = components_of(model)
+        # Coefficients go by pair: the model's trend corrects its ordinal expectation, and uninformed pairs have none.
         usual = np.array([between.trend[name][0] for name in TREND])
         own_trend = np.array([trend.coefficients[name] for name in TREND])
         coefficients = np.where(prior.informed[:, None], own_trend, usual)
+        # Sizes go by collection, as a component has one variance for all pairs: the majority decides. Only the
+        # components within a query depend on the ordinal model's features; those shared between queries vary like
+        # collections do.
         known = prior.informed.mean() > 1 / 2
         centre, spread = {}, {}
         for name in prior.layout.names:
             own = known and name in {"query", "retrievers", "rest"}
             usual_size = between.standard_deviations.get(name, components[name])[0]
+            # Log-normal sizes cannot leave 0, so a component estimated as 0 starts from SMALL.
             centre[name] = max(components[name][0], SMALL) if own else usual_size
             spread[name] = between.spread(name)
         mean = prior.mean + np.vecdot(prior.layout.fixed, coefficients)
@@ -141,10 +148,10 @@ class Uncertainty:
     def with_evidence(self, effects: EvidenceEffects, layout: Layout) -> "Uncertainty":
         """The same with a slope for each piece of evidence, and standard deviations of the effects that it adds.
 
-        layout  to which the effects are added
+        layout  layout that receives the effects
 
-        What likenesses explain is taken out of `rest`, and what columns are expected to explain out of the components
-        that they name; half of each deviation is left at least.
+        The variance that likenesses explain is taken from `rest`, and the variance that columns are expected to explain
+        from the components that they name; at least half of each deviation is left.
         """
         brought = effects.regressors
         columns = brought.columns * layout.scale[:, None]
@@ -161,7 +168,7 @@ class Uncertainty:
         )
 
     def standard_deviations(self, found: Mapping[str, float], spread: Mapping[str, float]) -> dict[str, float]:
-        """Standard deviations to predict with: away from home each root mean square of its log-normal distribution.
+        """Standard deviations for predictions: away from home the root mean square of each log-normal distribution.
 
         found   medians
         spread  standard deviations of the logarithms
@@ -170,7 +177,7 @@ class Uncertainty:
 
 
 def _left_of(centre: Mapping[str, float], explained: Mapping[tuple[str, ...], float]) -> dict[str, float]:
-    """Sizes once columns explain a part of what components had, of several together in proportion to their variances.
+    """Sizes left once columns explain a part of the components, several together in proportion to their variances.
 
     explained  variance, by names of components
     """
@@ -184,7 +191,7 @@ def _left_of(centre: Mapping[str, float], explained: Mapping[tuple[str, ...], fl
 
 
 def components_of(model: Model) -> tuple[Trend, Mapping[str, tuple[float, float | None]]]:
-    """Trend and components of a model; an error where it has none."""
+    """Trend and components of a model; an error if it has none."""
     if model.components is None or model.trend is None:
         raise InputError(f"model {model.name} has no components: train it with --features joint")
     return model.trend, model.components

@@ -1,8 +1,8 @@
-"""Sizes of what people add to a pair's gain: severity, taste, judge x query and noise, and how they vary.
+"""Deviations that people add to a pair's gain: severity, taste, judge x query and noise, and their variation.
 
 Standard deviations as shares of the scale have a log-normal distribution over collections, which
-`models/make_listeners.py` learns and `models/listeners/deviations.json` keeps. Where two people have judged, restricted
-maximum likelihood with that prior estimates them from the judgments; where one has, the prior speaks.
+`models/make_listeners.py` learns and `models/listeners/deviations.json` stores. With two or more judges, restricted
+maximum likelihood with that prior estimates them from the judgments; with one judge only the prior counts.
 """
 
 import json
@@ -21,11 +21,11 @@ from audiosim.stats.layout import REST, Layout
 
 PANELS_KEPT = 4
 COVARIATES = "trend"  # its effects in a layout, whose covariance is known
-HELD = 1e-3  # standard deviation of the logarithm of what is not learned anew
-SMALL = 0.03  # size at which a component is taken up again that there was none of
-OF_PAIR = 0.5  # share of one person's variance that is true of the pair alone, before two people have judged it
-DOUBTED = (PAIR, SEVERITY, TASTE, JUDGE_QUERY)  # which no model has learned of its own collection
-UNSURE = 0.4  # standard deviation of the logarithm of the deviation that this makes
+HELD = 1e-3  # standard deviation of the logarithm of deviations that are not learned again
+SMALL = 0.03  # starting size of a component that was estimated as 0
+OF_PAIR = 0.5  # share of one person's variance that belongs to the pair itself, until two people have judged
+DOUBTED = (PAIR, SEVERITY, TASTE, JUDGE_QUERY)  # which no model learns from its own collection
+UNSURE = 0.4  # standard deviation of the logarithm of the resulting deviation
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class JudgeDeviations:
     """Log-normal distribution over collections: median, and standard deviation of the logarithm, by name.
 
     of       of SEVERITY, TASTE, JUDGE_QUERY and `rest`, the noise, as shares of the scale
-    sources  collections that it was learned from
+    sources  collections it was learned from
     """
 
     of: Mapping[str, tuple[float, float]]
@@ -64,7 +64,7 @@ class PriorOfGains(Protocol):
 
 @cache
 def usual_deviations() -> JudgeDeviations:
-    """The distribution that comes with the package."""
+    """The distribution shipped with the package."""
     fields = json.loads((folder("models") / "listeners" / "deviations.json").read_text(encoding="utf-8"))
     return JudgeDeviations(
         {name: (median, spread) for name, (median, spread) in fields["deviations"].items()}, tuple(fields["sources"])
@@ -72,14 +72,14 @@ def usual_deviations() -> JudgeDeviations:
 
 
 class PanelModels:
-    """Models of panels, each learned until the last moment of learning, see `relevance.moments`; the last are kept."""
+    """Models of panels, each learned up to the last moment of learning, see `relevance.moments`; keeps recent ones."""
 
     def __init__(self, make: Callable[[Panel], PanelModel]) -> None:
-        """None so far; `make` learns one."""
+        """An empty store; `make` learns a model."""
         self._make, self._made = make, dict[tuple[bytes, ...], PanelModel]()
 
     def of(self, panel: Panel) -> PanelModel:
-        """Model by the judgments of a panel until the last moment."""
+        """Model by the judgments of a panel up to the last moment of learning."""
         first = panel.first(last_moment(len(panel.place)))
         key = tuple(part.tobytes() for part in (first.place, first.judge, first.gain))
         found = self._made.get(key)
@@ -91,10 +91,10 @@ class PanelModels:
 
 
 def true_of_pairs(held: PriorOfGains) -> tuple[float, float]:
-    """Median of what is true of a single pair whoever judges it, and standard deviation of its logarithm.
+    """Median size of the part of single pairs that holds for every judge, and standard deviation of its logarithm.
 
-    What a model has of single pairs it has of one person's judgments: OF_PAIR of that variance is true of the pair.
-    Comparisons by several people have told it already.
+    A model's part of single pairs comes from one person's judgments: OF_PAIR of that variance belongs to the pair.
+    Comparisons by several people have already separated it.
     """
     if held.compared:
         return held.centre[REST], held.spread[REST]
@@ -104,10 +104,11 @@ def true_of_pairs(held: PriorOfGains) -> tuple[float, float]:
 def prior_deviations(
     layout: Layout, held: PriorOfGains, deviations: JudgeDeviations
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Medians of all deviations before anything is judged, and standard deviations of their logarithms.
+    """Medians of all deviations before any judgment, and standard deviations of their logarithms.
 
-    Of queries and systems nothing is taken out: how much of that was theirs nobody knows, and what is left out here no
-    interval makes up for. Severity and taste are shares of the scale, all else is in deviations of a pair.
+    Nothing is subtracted from query and system effects: how much of them belonged to people is unknown, and no interval
+    would make up for variance left out. Severity and taste are shares of the scale, all else is in deviations of a
+    pair.
     """
     deviation = float(np.sqrt(np.mean(layout.scale**2)))
     units = {SEVERITY: 1.0, TASTE: 1.0, JUDGE_QUERY: deviation, REST: deviation}
@@ -130,8 +131,8 @@ def panel_model(
     """Model of a pool's gains and of the people who judge them, by their judgments and the prior.
 
     with_trend  the layout with the trend as effects of unit size, COVARIATES
-    parts  (n, s) how much each pair is of what each system retrieved
-    deviations  the prior of those of people; the usual one where None
+    parts  (n, s) share of each pair that belongs to what each system retrieved
+    deviations  prior of people's deviations; None for the usual one
     """
     from audiosim.relevance.judge_noise import judge_noise
     from audiosim.stats.components import estimate_components  # costs start-up time that most uses need not pay

@@ -1,14 +1,14 @@
-"""Noise of each person who judges, around the noise common to all.
+"""Noise of each judge relative to the common noise.
 
     noise_a = noise exp(t_a),   t_a ~ N(0, VARIES^2)
 
-A careless person's judgments count less, and nobody's are dropped. With P the inverse of the covariance of the
-judgments y, less what their mean takes, and v_j the noise of judgment j, the logarithm of the likelihood of t_a has
+A careless person's judgments count less; nobody's are dropped. With P the inverse of the covariance of the judgments y,
+projected off their mean, and v_j the noise variance of judgment j, the logarithm of the likelihood of t_a has
 
     slope        sum over the judgments j of a  v_j ((P y)_j^2 - P_jj)
     information  2 sum over the judgments j of a  (v_j P_jj)^2
 
-the latter being the expected one, but for what judgments say of each other's noise.
+the latter being the expected one, without what judgments tell about each other's noise.
 """
 
 from collections.abc import Mapping
@@ -23,15 +23,15 @@ from audiosim.stats.restricted_likelihood import RestrictedLikelihood
 
 VARIES = 0.35  # standard deviation of the logarithm of noise over people
 ROUNDS = 12  # at most
-NEAR = 0.02  # of a logarithm: a move that changes no statement
-FARTHEST = 1.0  # that a logarithm moves in one step
+NEAR = 0.02  # of a logarithm: smaller moves change no result
+FARTHEST = 1.0  # largest move of a logarithm in one step
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgeNoise:
     """Noise of p people.
 
-    times   (p,) noise of each, over the common one
+    times   (p,) noise of each, relative to the common noise
     errors  (p,) standard errors of the logarithms of these
     """
 
@@ -40,11 +40,11 @@ class JudgeNoise:
 
 
 def judge_noise(rows: Layout, deviations: Mapping[str, float], panel: Panel, off: Array) -> JudgeNoise:
-    """Noise of each person of a panel: where its likelihood times the prior is largest, by Fisher scoring.
+    """Noise of each person of a panel: maximum of likelihood times prior, by Fisher scoring.
 
     rows        layout of the judgments
-    deviations  by name, of all components of that
-    off         (J,) judgments less what was expected of them
+    deviations  by name, of all components of that layout
+    off         (J,) judgments less their expectations
     """
     variances = np.array([deviations[name] ** 2 for name in rows.names])
     logarithms, prior, people = np.zeros(len(panel.judges)), VARIES**-2, len(panel.judges)

@@ -1,4 +1,4 @@
-"""Reports on people who judge: how severe each of them is, whom they favour, how noisy they are; by what all said."""
+"""Reports on judges: each one's severity, favourites and noise, from everybody's judgments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,24 +12,24 @@ from audiosim.relevance.judges import SEVERITY, TASTE
 from audiosim.stats.block_covariances import BlockInverse
 from audiosim.stats.layout import REST
 
-MOST = 3000  # judgments that are looked at, the first ones
+MOST = 3000  # judgments used, the first ones
 REACH = 1.959964  # standard errors of a 95 % interval
 FEWEST_FOR_DRIFT = 10
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeReport:
-    """Severity, noise, taste and worth of one person, by the judgments of all.
+    """Severity, noise, taste and worth of one person, from everybody's judgments.
 
     judge      name
-    judgments  how many they made
-    severity   by how much their grades are above those of listeners at large, as a share of the scale, with an interval
+    judgments  number they made
+    severity   excess of their grades over those of listeners at large, as a share of the scale, with an interval
     noise      standard deviation of the same judgment made again, as a share of the scale, with an interval
-    favours    the system that they grade differently most surely, beyond their severity; None where there is one system
-    taste      by how much they grade it higher than listeners at large do, as a share of the scale, with an interval
-    drift      by how much their last judgment is above what their first would have been of the same pair, as a share of
-               the scale, with an interval; None of fewer than FEWEST_FOR_DRIFT judgments
-    worth      judgments of somebody of the common noise that theirs are worth
+    favours    system that they most surely grade differently, beyond their severity; None with a single system
+    taste      excess of its grades by them over those by listeners at large, as a share of the scale, with an interval
+    drift      how far their last judgment would exceed their first of the same pair, as a share of the scale, with an
+               interval; None with fewer than FEWEST_FOR_DRIFT judgments
+    worth      equivalent number of judgments with the common noise
     """
 
     judge: str
@@ -56,7 +56,8 @@ def judge_reports(judged: JudgedRows, systems: Sequence[str]) -> list[JudgeRepor
     """Reports on the people of a panel, in the order of their first judgments.
 
     Severity and taste are the conditional means of their effects, noise is that of `judge_noise`, with 95 % intervals.
-    Drift d is that of grades y + t d, t being the progress of each person's judgments: by generalised least squares
+    Drift d is the coefficient in grades y + t d, where t is the progress of a person's judgments, by generalised least
+    squares:
 
         d = t' C^-1 y / t' C^-1 t,   variance 1 / t' C^-1 t
     """

@@ -1,4 +1,4 @@
-"""Judgments of a panel with the covariance that the model gives them: reports on people and pairs are read off it."""
+"""Judgments of a panel with their covariance under the model, for reports on people and pairs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,14 +15,14 @@ from audiosim.stats.layout import Layout
 
 @dataclass(frozen=True, eq=False)
 class JudgedRows:
-    """Judgments of a panel, what was expected of them, and their covariance C.
+    """Judgments of a panel, their expectations, and their covariance C.
 
     rows        layout of the J judgments, the trend among its effects
-    deviations  by name, of all components of that
-    panel       who judged
+    deviations  by name, of all components of that layout
+    panel       the judges and their judgments
     off         (J,) y, judgments less the mean of each before any was made
-    unit        deviation of a pair, as a share of the scale: that of which noise is a multiple
-    parts       (n, s) how much each pair is of what each system retrieved
+    unit        deviation of a pair, as a share of the scale; noise is a multiple of it
+    parts       (n, s) share of each pair that belongs to what each system retrieved
     """
 
     rows: Layout
@@ -39,7 +39,7 @@ class JudgedRows:
 
     @cached_property
     def inverse(self) -> BlockInverse:
-        """C^-1, everybody with the noise of their own."""
+        """C^-1, with each person's own noise."""
         rows = replace(self.rows, times=self.noise.times[self.panel.judge])
         return BlockCovariances.of(rows).inverse(np.array([self.deviations[name] ** 2 for name in rows.names]))
 
@@ -50,14 +50,14 @@ class JudgedRows:
 
     @property
     def person(self) -> Array:
-        """(J, p) whose judgment each is."""
+        """(J, p) 1 where the judgment is the person's."""
         return np.eye(len(self.panel.judges))[self.panel.judge]
 
     @property
     def progress(self) -> Array:
         """(J, p) place of each judgment among those of the same person, from -1/2 for the first to 1/2 for the last.
 
-        0 for other people's, and for a single judgment.
+        0 in other people's columns, and for a single judgment.
         """
         found = np.zeros((len(self.off), len(self.panel.judges)))
         for code in range(len(self.panel.judges)):
@@ -68,7 +68,7 @@ class JudgedRows:
 
 
 def most_telling(panel: Panel, most: int) -> Panel:
-    """So many judgments of a panel at most: the latest of pairs that several people judged, then the first of others.
+    """At most `most` judgments of a panel: the latest on pairs with several judges, then the first of the others.
 
     In the order in which they were made.
     """

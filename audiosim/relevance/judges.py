@@ -1,14 +1,14 @@
-"""People who judge: what each of them adds to a pair's gain, and what their judgments say of one who has not judged.
+"""Model of judges: what each adds to a pair's gain, and what their judgments tell about other people.
 
-Judgment j by person a of pair i of query q, in gains, s_i being the pair's deviation and M_ik how much it is of what
-system k retrieved:
+Judgment j by person a of pair i of query q, in gains, where s_i is the pair's deviation and M_ik the share of pair i
+that belongs to what system k retrieved:
 
     y_j = g_i + h_a + sum_k M_ik x_ak + s_i (w_aq + e_j)
     h_a ~ N(0, severity^2),  x_ak ~ N(0, taste^2),  w_aq ~ N(0, query^2),  e_j ~ N(0, noise^2)
 
-What is stated is about the mean of what some people would say of each pair, see `Listeners`: of those who judged, or of
-any number of people like them. Conditioning is exact, whoever it is about: judgments are unknowns beside those of the
-pairs, correlated with them.
+Statements are about some people's mean opinion of each pair, see `Listeners`: the people who judged, or any number of
+people like them. Conditioning is exact for each of these: judgments are further unknowns, correlated with those of the
+pairs.
 """
 
 import math
@@ -32,16 +32,16 @@ from audiosim.stats.layout import REST, Layout
 
 PAIR, SEVERITY, TASTE, JUDGE_QUERY = "pair", "judge", "judge_system", "judge_query"
 OPINIONS_KEPT = 4
-TASTES = 400  # effects of people on systems at most: those of the people who judged least are taken for noise
+TASTES = 400  # most effects of people on systems; the tastes of people who judged least count as noise
 
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """Judgments of a pool's pairs, each by somebody.
+    """Judgments of a pool's pairs, each with its judge.
 
     judges  p names, in the order of their first judgments
-    place   (J,) which pair
-    judge   (J,) which of the people
+    place   (J,) place of the pair
+    judge   (J,) index of the person
     gain    (J,) grade over the highest
     """
 
@@ -52,7 +52,7 @@ class Panel:
 
     @classmethod
     def of(cls, pool: Pool, judgments: Iterable[Judgment]) -> "Panel":
-        """The last judgment of each person of each pair of a pool, in the order of their first ones."""
+        """The last judgment of each person of each pair of a pool, in order of their first ones."""
         said = {(one.pair, one.assessor): one.grade for one in judgments if one.pair in pool.positions}
         judges = tuple(dict.fromkeys(name for _, name in said))
         code = {name: number for number, name in enumerate(judges)}
@@ -61,7 +61,7 @@ class Panel:
         return cls(judges, place.astype(np.int64), judge.astype(np.int64), grade / pool.scale.maximum)
 
     def after(self, place: int, name: str, gain: float) -> "Panel":
-        """The panel once this is what somebody says of a pair; NaN: they say nothing of it any more."""
+        """The panel after a person's new grade for a pair; NaN withdraws their grade."""
         judges = self.judges if name in self.judges else (*self.judges, name)
         code = judges.index(name)
         known = np.flatnonzero((self.place == place) & (self.judge == code))
@@ -76,7 +76,7 @@ class Panel:
         return Panel(judges, np.append(self.place, place), np.append(self.judge, code), np.append(self.gain, gain))
 
     def after_all(self, said: Iterable[tuple[int, str, float]]) -> "Panel":
-        """The panel after one `after` the other, in time that grows with their number and not with its square."""
+        """The panel after several calls of `after`, in time linear, not quadratic, in their number."""
         gains = {
             (place, self.judges[code]): gain
             for place, code, gain in zip(self.place.tolist(), self.judge.tolist(), self.gain.tolist(), strict=True)
@@ -89,7 +89,7 @@ class Panel:
             elif known:
                 del gains[key]
                 counts[name] -= 1
-                if not counts[name]:  # who comes back later is a new one
+                if not counts[name]:  # a person who returns later is appended as new
                     del counts[name]
         code = {name: number for number, name in enumerate(counts)}
         places = np.fromiter((place for place, _ in gains), np.int64, len(gains))
@@ -97,16 +97,16 @@ class Panel:
         return Panel(tuple(counts), places, judges, np.fromiter(gains.values(), np.float64, len(gains)))
 
     def first(self, count: int) -> "Panel":
-        """So many of the judgments, the first ones, by the same people."""
+        """The first `count` judgments, with the same people."""
         return Panel(self.judges, self.place[:count], self.judge[:count], self.gain[:count])
 
     @property
     def several(self) -> bool:
-        """True if two people have judged, so that one is not the other."""
+        """True if at least two people have judged, so that people can be told apart."""
         return len(self.judges) > 1
 
     def is_of(self, grades: Array) -> bool:
-        """True if these are the judgments that grades (n,), NaN where unjudged, come of."""
+        """True if these judgments give the grades (n,), NaN where unjudged."""
         judged = np.zeros(len(grades), dtype=np.bool_)
         judged[self.place] = True
         return bool(np.array_equal(judged, ~np.isnan(grades)))
@@ -117,7 +117,7 @@ class Panel:
         return np.bincount(self.judge, minlength=len(self.judges))
 
     def without(self, judge: int) -> "Panel":
-        """The judgments of all others."""
+        """The judgments by everybody else."""
         kept = self.judge != judge
         names = tuple(name for code, name in enumerate(self.judges) if code != judge)
         return Panel(names, self.place[kept], (self.judge - (self.judge > judge))[kept], self.gain[kept])
@@ -128,10 +128,10 @@ NO_JUDGES = Panel((), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), 
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """People whose mean a statement is about: each who judged with one weight, and others like them beside.
+    """Population of a statement: the judges, all with the same weight, and further people like them.
 
-    each   weight of everyone who judged
-    fresh  sum of the squares of the weights of those who did not
+    each   weight of each judge
+    fresh  sum of the squared weights of people who have not judged
     """
 
     each: float
@@ -139,9 +139,9 @@ class Listeners:
 
     @classmethod
     def of(cls, who: "Who", judges: int) -> "Listeners":
-        """The panel of those who judged; listeners at large, who are beyond counting; or so many people.
+        """The panel of judges; listeners at large, infinitely many; or a given number of people.
 
-        A number counts those who judged, as far as they go; the others are people like them.
+        A number counts the judges first; the rest are people like them.
         """
         if who == "listeners":
             return cls(0.0, 0.0)
@@ -156,16 +156,16 @@ Who = Literal["panel", "listeners"] | int
 
 @dataclass(frozen=True, eq=False)
 class PanelModel:
-    """Gains and judgments of a pool jointly, but for what was judged.
+    """Joint distribution of a pool's gains and judgments, before any judgment.
 
-    layout  of the components of gains, `rest` among them being what is true of the pair alone
+    layout  of the components of gains, where `rest` belongs to the pair itself
     effects, covariance  (n, f) more loadings on shared effects, and (f, f) their covariance: the trend
-    parts   (n, s) how much each pair is of what each system retrieved
+    parts   (n, s) share of each pair that belongs to what each system retrieved
     mean    (n,) of the gains
-    deviations   standard deviations by name: those of the layout, `pair` in place of `rest`, and of SEVERITY, TASTE,
+    deviations   standard deviations by name: those of the layout, with `pair` for `rest`, and of SEVERITY, TASTE,
             JUDGE_QUERY and `rest`, the noise
-    noise   (p,) standard deviation of the noise of the first people, over the common one, that of all others
-    likeliest  the deviations before their own uncertainty made them larger
+    noise   (p,) noise of the first people, relative to the common noise, which all others have
+    likeliest  the deviations before their own uncertainty enlarged them
     noise_error  relative standard error of the noise
     """
 
@@ -181,7 +181,7 @@ class PanelModel:
 
     @cached_property
     def gains(self) -> BlockNormal:
-        """The gains before anything was said."""
+        """The gains before any judgment."""
         deviations = {**self.deviations, REST: self.deviations[PAIR]}
         return self.layout.normal(deviations, self.mean).with_effects(self.effects, self.covariance)
 
@@ -190,7 +190,7 @@ class PanelModel:
         return {}
 
     def posterior(self, panel: Panel, listeners: Listeners) -> BlockNormal:
-        """Distribution of the mean of what some people would say of each pair, given what was said."""
+        """Distribution of some people's mean opinion of each pair, given the judgments."""
         some = tasters(panel, self.parts.shape[1])
         key = listeners, len(panel.judges), some.tobytes()
         found = self._opinions.get(key)
@@ -201,17 +201,17 @@ class PanelModel:
         return found.given(panel.place, panel.judge, panel.gain)
 
     def _before(self, judges: int, some: Integers, listeners: Listeners) -> Opinions:
-        """Opinions before anything was said; `some` are the people whose tastes are effects of their own."""
+        """Opinions before any judgment; `some` are the people whose tastes are separate effects."""
         severity, taste = self.deviations[SEVERITY] ** 2, self.deviations[TASTE] ** 2
         systems, (n, folded) = self.parts.shape[1], (len(self.parts), judges - len(some))
-        known = np.empty(0) if self.noise is None else self.noise[:judges]  # a panel may go back
+        known = np.empty(0) if self.noise is None else self.noise[:judges]  # withdrawn judgments may shrink the panel
         noise = (self.deviations[REST] * np.append(known, np.ones(judges - len(known)))) ** 2
         variances = np.repeat([severity, taste, severity, taste], [judges, len(some) * systems, 1, systems])
         of_pairs = [
             np.full((n, judges), listeners.each),
             np.tile(listeners.each * self.parts, (1, len(some))),
             np.full((n, 1), np.sqrt(listeners.fresh)),
-            # Of people whose tastes are no effects of their own, those of their mean are.
+            # Where individual tastes are not separate effects, the taste of these people's mean still is.
             np.sqrt(listeners.fresh + listeners.each**2 * folded) * self.parts,
         ]
         alone = listeners.each**2 * float(noise.sum()) + listeners.fresh * self.deviations[REST] ** 2
@@ -231,10 +231,10 @@ class PanelModel:
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """People who judged, what they said, and what follows from it for anybody.
+    """The judges, their judgments, and the consequences for anybody's opinion.
 
     panel     their judgments
-    model_of  gives the model of a panel's judgments
+    model_of  function from a panel to its model
     """
 
     panel: Panel
@@ -250,26 +250,26 @@ class People:
         return {}
 
     def posterior(self, who: Who) -> BlockNormal:
-        """Distribution of the mean of what some people would say of each pair."""
+        """Distribution of some people's mean opinion of each pair."""
         if who not in self._posteriors:
             self._posteriors[who] = self.model.posterior(self.panel, Listeners.of(who, len(self.panel.judges)))
         return self._posteriors[who]
 
 
 def tasters(panel: Panel, systems: int) -> Integers:
-    """The people whose tastes are effects of their own: as many as TASTES allow, of those who had judged most.
+    """The people whose tastes are separate effects: those who had judged most, as many as TASTES allows.
 
-    By the last moment of learning, so that it does not change from one judgment to the next.
+    Counts judgments up to the last moment of learning, so that the choice does not change with every judgment.
     """
     counts = panel.first(last_moment(len(panel.place))).counts
     return np.sort(np.argsort(-counts, kind="stable")[: TASTES // max(1, systems)])
 
 
 def with_judges(layout: Layout, parts: Array, panel: Panel) -> Layout:
-    """Layout of judgments, to estimate all deviations by: those of gains, and of who judged.
+    """Layout of judgments for estimating all deviations: those of gains and those of judges.
 
     layout  of the n pairs
-    parts   (n, s) how much each pair is of what each system retrieved
+    parts   (n, s) share of each pair that belongs to what each system retrieved
 
     The noise is its `rest`; severity and taste do not grow with a pair's deviation.
     """

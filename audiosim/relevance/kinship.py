@@ -1,21 +1,21 @@
-"""Kinship of a pool with the collections that a model learned from: told by content, or declared; not by a folder.
+"""Kinship of a pool with a model's training collections, by content or declaration, not by folder name.
 
-    home      the same result lists: nearly all places in those of the pool are among those learned from
+    home      the same result lists: nearly all places in those of the pool occur in the training collection
     systems   other queries, but systems of the same names, and the same documents or a common `edition_of`
     edition   the same documents or a common `edition_of`, but other systems, or another scale
     stranger  any other
 
-A place is a query, a document, and the document ranked above it. With fewer systems, fewer queries, a smaller cutoff,
-lines in another order or other judgments all places are still among those learned from; new queries bring new ones.
+A place is a query, a document, and the document ranked above it. With fewer systems or queries, a smaller cutoff,
+reordered lines or other judgments, all places still occur in the training collection; new queries bring new places.
 Documents are the same if their identifier, genre and artist are.
 
-How much of what a model learned carries over is a correlation: a parameter that differs between collections, with a
-variance T^2, has about that of its kin a variance of
+The share of a model's knowledge that carries over is a correlation: a parameter that varies between collections with
+variance T^2 varies around that of a kin collection with variance
 
     (1 - carried) T^2
 
-beside what is unknown of the kin itself. At home all carries over, to a stranger nothing; in between it is learned from
-collections that have several editions: see `training.between_editions`.
+in addition to the uncertainty about the kin itself. At home everything carries over, to a stranger nothing; in between
+it is learned from collections that have several editions: see `training.between_editions`.
 """
 
 from collections.abc import Callable, Iterable
@@ -31,10 +31,10 @@ from audiosim.relevance.provenance import Source
 Kinship = Literal["home", "systems", "edition", "stranger"]
 NEAREST_FIRST: tuple[Kinship, ...] = get_args(Kinship)
 KIN: tuple[Kinship, ...] = ("systems", "edition")
-MOST = 0.95  # share of the places that are known at home: a corrected run does not make another collection
-TOO_MANY = 2  # times as many pairs as there are places are not in these, however far off their number is estimated
-HALF = 0.5  # share of the systems that have known names where they are the same
-SHARED = 0.05  # share of the documents that are known where they are the same
+MOST = 0.95  # share of known places that makes it home: a corrected run is not another collection
+TOO_MANY = 2  # times more pairs than places cannot all be known, even if the number of places is underestimated
+HALF = 0.5  # share of systems with known names from which they count as the same
+SHARED = 0.05  # share of known documents from which they count as the same
 
 
 def kinship_of(pool: Pool, sources: Iterable[Source]) -> Kinship:
@@ -45,13 +45,13 @@ def kinship_of(pool: Pool, sources: Iterable[Source]) -> Kinship:
 
 
 def _kinship(pool: Pool, source: Source, places: Callable[[], set[str]], documents: Callable[[], set[str]]) -> Kinship:
-    """Kinship with one collection; a file that does not have its content knows home by the hash of the whole pool."""
+    """Kinship with one collection; a file without its content recognises home by the hash of the whole pool."""
     if source.pairs == len(pool.pairs) and source.pool == pool.content_hash:
         return "home"
     if source.places is None or source.documents is None:
         return "stranger"
     same_scale = source.scale == str(pool.scale)
-    # A pool has a place for each pair at least: where these are far more than all places learned from, no need to look.
+    # A pool has at least one place per pair: with far more pairs than known places, there is no need to look.
     larger = np.count_nonzero(pool.found) > TOO_MANY * source.places.size
     if same_scale and not larger and source.places.containment(places()) >= MOST:
         return "home"
@@ -63,6 +63,6 @@ def _kinship(pool: Pool, source: Source, places: Callable[[], set[str]], documen
 
 
 def same_systems(systems: Iterable[str], known: Iterable[str]) -> bool:
-    """True if most of some systems have names among the known ones: they are taken for the same, perhaps improved."""
+    """True if most systems have known names: they then count as the same, perhaps improved."""
     names = set(systems)
     return len(names & set(known)) >= HALF * len(names)

@@ -1,4 +1,4 @@
-"""Chances of the levels of single grades, of ends on the scale of the gains and of counts of judged levels."""
+"""Chances of the levels of single grades, from the ends of levels on the scale of gains and counts of judged levels."""
 
 from collections.abc import Callable
 
@@ -8,22 +8,22 @@ from scipy.special import gammaln, ndtr
 from audiosim.arrays import Array, Integers
 
 FREEDOM = 10  # 5 to 30 predict single grades about as well
-REACH = 4.0  # deviations that the end of a level may be off
-NEAR = 1e-9  # deviations by which the end of a level may be missed
+REACH = 4.0  # largest move of the end of a level, in deviations
+NEAR = 1e-9  # tolerance for the end of a level, in deviations
 HALVINGS = 60
 FARTHEST = 1e8  # deviations beyond which a probability is 0 or 1
-WORTHS = (np.inf, 40.0, 20.0, 10.0, 5.0, 2.5)  # of equal likelihood the first
-FURTHER = 1.01  # times the mean squared error of expected grades that levels of the query may cost
-SPARSE = 1e-3  # density at the end of a level that none is taken to fall below
-LEAST = 1e-9  # chance of a level that none is taken to fall below
+WORTHS = (np.inf, 40.0, 20.0, 10.0, 5.0, 2.5)  # of equally likely ones, the first is used
+FURTHER = 1.01  # largest factor by which counting a query's levels may raise the squared error of expected grades
+SPARSE = 1e-3  # lower bound of the density at the end of a level
+LEAST = 1e-9  # lower bound of the chance of a level
 
 
 def t_below(deviations: Array) -> Array:
-    """P(t <= x) of Student's t of FREEDOM degrees of freedom: their number is even, so it is a polynomial.
+    """P(t <= x) of Student's t of FREEDOM degrees of freedom, a polynomial because their number is even.
 
         1/2 + sin a / 2 (1 + 1/2 cos^2 a + 3/8 cos^4 a + ...),   tan a = x / sqrt(FREEDOM)
 
-    Some times as fast as the incomplete Beta function, to 1e-15. Abramowitz & Stegun (1964), 26.7.4.
+    Several times as fast as the incomplete Beta function, accurate to 1e-15. Abramowitz & Stegun (1964), 26.7.4.
     """
     deviations = np.clip(deviations, -FARTHEST, FARTHEST)
     inverse = 1 / (deviations**2 + FREEDOM)
@@ -41,48 +41,49 @@ _SERIES = [0.5 * float(np.prod([(2 * i - 1) / (2 * i) for i in range(1, j + 1)])
 
 
 def between_ends(ends: Array) -> Array:
-    """(k, l) chances of the levels whose ends (k, l - 1) lie so many deviations from the mean, of FREEDOM degrees."""
+    """(k, l) chances of the levels whose ends (k, l - 1) are given in deviations from the mean; FREEDOM degrees."""
     reached = np.zeros((len(ends), ends.shape[1] + 2))
     reached[:, 1:-1] = t_below(ends)
     reached[:, -1] = 1
-    # A polynomial's last digit may fall where the distribution function is flat.
+    # Rounding may make the polynomial fall by its last digit where the distribution function is flat.
     return np.maximum(np.diff(reached, axis=1), 0)
 
 
 def nearest_level(levels: Array, grades: Array) -> Integers:
-    """(...) place of the level nearest to each grade, half way to the upper one, in the shape of the grades.
+    """(...) index of the level nearest to each grade, the upper one at half way, in the shape of the grades.
 
-    So Fine grades 40 to 49 are of level 45, as in Urbano (2013), section 7.3.1.
+    Fine grades 40 to 49 thus have level 45, as in Urbano (2013), section 7.3.1.
     """
     return np.searchsorted((levels[1:] + levels[:-1]) / 2, grades, side="right").astype(np.int64)
 
 
 def level_means(levels: Array, level: Integers, grades: Array, weight: float) -> Array:
-    """(l,) mean grade of each level: of the judged ones (k,) in it, and of the level itself that counts for so many.
+    """(l,) mean grade of each level: of the judged grades (k,) at it, shrunk to the level with a weight in judgments.
 
-    A grade between two levels stands for its level's mean, which need not be its middle: Fine grades are often round.
+    Grades between levels count at their level's mean, which need not be its middle: Fine grades are often round.
     """
     counts = np.bincount(level, minlength=len(levels))
     return np.asarray((weight * levels + np.bincount(level, grades, len(levels))) / (weight + counts))
 
 
 def with_counts(chances: Array, counts: Array, worth: float) -> Array:
-    """(k, l) chances that count for so many judged pairs, and counts (k, l), together."""
+    """(k, l) chances, weighted as `worth` judged pairs, combined with counts (k, l)."""
     if not np.isfinite(worth):
         return chances
     return np.asarray((worth * chances + counts) / (worth + counts.sum(axis=1, keepdims=True)))
 
 
 def best_worth(chances: Array, counts: Array, level: Integers, means: Array, grades: Array, weight: float) -> float:
-    """One of WORTHS for chances (k, l) beside counts (k, l): that under which the levels that came out are likeliest.
+    """The member of WORTHS that makes the observed levels most likely, for chances (k, l) and counts (k, l).
 
-    level   (k,) that came out, of grades (k,)
-    means   (l,) grades that the levels stand for
-    weight  1 / worth is exponential with a mean of 1 over this beforehand
+    level   (k,) observed level of the grades (k,)
+    means   (l,) grade of each level
+    weight  the prior of 1 / worth is exponential with a mean of 1 / weight
 
-    Only those count by which expected grades are not further off.
+    Leaves out those that raise the squared error of expected grades by more than FURTHER.
     """
     both = [with_counts(chances, counts, worth) for worth in WORTHS]
+    # The likelihood alone would favour counts that sharpen the levels but bias the expected grades.
     off = [float(((one @ means - grades) ** 2).sum()) for one in both]
     fits = [
         log_likelihood(one, level) - weight / worth if error <= FURTHER * off[0] else -np.inf
@@ -92,12 +93,12 @@ def best_worth(chances: Array, counts: Array, level: Integers, means: Array, gra
 
 
 def log_likelihood(chances: Array, level: Integers) -> float:
-    """Sum of the logarithms of the chances of the levels (k,) that came out, none below LEAST."""
+    """Sum of the logarithms of the chances of the observed levels (k,), none below LEAST."""
     return float(np.log(np.maximum(chances[np.arange(len(level)), level], LEAST)).sum())
 
 
 def centred(shape: Array, ends: Array, ratio: Array, values: Array, wanted: float) -> Array:
-    """(l - 1,) a shape moved as a whole, so that the grades of the levels, values (l,), have the mean that is wanted.
+    """(l - 1,) a shape shifted as a whole, so that the levels, with grades `values` (l,), have the wanted mean grade.
 
     ends, ratio  see `shape_of`
     """
@@ -113,11 +114,12 @@ def centred(shape: Array, ends: Array, ratio: Array, values: Array, wanted: floa
 
 
 def shape_of(ends: Array, ratio: Array, target: Array) -> Array:
-    """(l - 1,) by how much ends (k, l - 1) move for their mean chances to be those of a target (l - 1,).
+    """(l - 1,) shifts of the ends (k, l - 1) that give their mean chances the target (l - 1,).
 
-    ratio  (k, 1) by how much the ends of each row move with the shape; no end falls below the one before
+    ratio  (k, 1) rate at which the ends of each row move with the shape; no end falls below the one before
     """
     shape, reached = np.zeros(len(target)), np.full(len(ends), -np.inf)
+    # One level at a time, from the lowest: an end depends only on those below it, so each is a root in one variable.
     for level, wanted in enumerate(target.tolist()):
         own, floor, aim = ends[:, level], reached, wanted
 
@@ -133,9 +135,9 @@ def shape_of(ends: Array, ratio: Array, target: Array) -> Array:
 
 
 def _zero(falling: Callable[[float], tuple[float, float]]) -> float:
-    """Zero of a falling function that is given with its slope: by Newton's method, by halves where that leads away.
+    """Zero of a falling function, given with its slope: Newton's method, or bisection where a step leaves the bracket.
 
-    An end of -REACH to REACH where it does so beyond.
+    Returns -REACH or REACH if the zero lies beyond.
     """
     low, high, at = -REACH, REACH, 0.0
     for _ in range(HALVINGS):
@@ -151,19 +153,19 @@ def _zero(falling: Callable[[float], tuple[float, float]]) -> float:
 
 
 def shape_errors(ends: Array, ratio: Array, steps: Array, weight: float) -> Array:
-    """(l - 1, l - 1) root R of the covariance R R' of a shape that k judged pairs tell, beside what is held before.
+    """(l - 1, l - 1) root R of the covariance R R' of a shape, given k judged pairs and the prior.
 
         Cov[F_l, F_m] = (min(F_l, F_m) - F_l F_m) / (weight + k + 1)
 
-    F_l being the share of pairs of level l or lower: that of a Dirichlet distribution, which the mean density of the
-    pairs at each end brings to the shape. What moves the mean grade is taken out: that is known as gains are.
+    F_l is the share of pairs of level l or lower, under a Dirichlet distribution; the mean density of the pairs at each
+    end translates it to the shape. The part that moves the mean grade is removed: the gains already account for it.
 
     ends    (k, l - 1) of the levels of each pair, in deviations
-    ratio   (k, 1) by how much the ends of each pair move with the shape
-    steps   (l - 1,) by how much the grade of each level exceeds that of the one before
-    weight  judgments' worth of what is held before
+    ratio   (k, 1) rate at which the ends of each pair move with the shape
+    steps   (l - 1,) difference of each level's grade from the one before
+    weight  weight of the prior, in judgments
 
-    0 where no pair is judged: the shape comes from elsewhere.
+    0 without a judged pair: the shape then comes from elsewhere.
     """
     if not len(ends):
         return np.zeros((len(steps), len(steps)))
@@ -172,7 +174,9 @@ def shape_errors(ends: Array, ratio: Array, steps: Array, weight: float) -> Arra
     covariance = np.minimum.outer(reached, reached) - np.outer(reached, reached)
     covariance /= np.outer(density, density) * (weight + len(ends) + 1)
     moves = steps * density
+    # Projects out equal shifts of all ends, weighted by their effect on the mean grade.
     kept = np.eye(len(steps)) - moves / moves.sum()
+    # eigh instead of Cholesky: the projection makes the covariance singular.
     values, vectors = np.linalg.eigh(kept @ covariance @ kept.T)
     return np.asarray(vectors * np.sqrt(np.maximum(0, values)))
 
@@ -185,16 +189,16 @@ def t_density(deviations: Array) -> Array:
 
 
 def shown_by_levels(ends: Array, grades: Array) -> float:
-    """Share of the correlation of two normal variables that the levels on which they fall show, in the mean.
+    """Mean share of the correlation of two normal variables that remains in the levels on which they fall.
 
         corr(grade_i, grade_j) ~ corr(z_i, z_j) r_i r_j,
         r = corr(z, grade) = sum over ends of step density(end) / standard deviation of the grade
 
-    the mean of r^2 over pairs, 1 where there is none. Olsson, Drasgow & Dorans (1982), doi:10.1007/BF02294164,
+    the mean of r^2 over pairs, 1 without pairs. Olsson, Drasgow & Dorans (1982), doi:10.1007/BF02294164,
     equation 12.
 
     ends    (k, l - 1) of the levels of each pair, in deviations
-    grades  (l,) that the levels stand for
+    grades  (l,) grade of each level
     """
     reached = np.diff(ndtr(ends), axis=1, prepend=0, append=1)
     spread = reached @ grades**2 - (reached @ grades) ** 2

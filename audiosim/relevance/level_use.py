@@ -1,4 +1,4 @@
-"""Levels of a scale, as gains are told by them: how a gain that moves becomes chances of levels."""
+"""Levels of a scale as functions of gains: how a changed gain changes the chances of levels."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,23 +20,23 @@ from audiosim.relevance.level_chances import (
     t_below,
 )
 
-WEIGHT = 10.0  # judgments' worth of the shape of the levels that is held before
+WEIGHT = 10.0  # weight of the prior shape of the levels, in judgments
 STRETCHES = (0.7, 0.85, 1.0, 1.2, 1.4, 1.7, 2.0, 2.5)
-SPREAD = 0.3  # standard deviation of the logarithm of a stretch beforehand
+SPREAD = 0.3  # standard deviation of the logarithm of a stretch under the prior
 
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """Use that is made of the l levels of a scale; by default that of the marginals.
+    """Mapping from gains to the l levels of a scale; by default that of the marginals.
 
-    shape    (l - 1,) how far the end of each level but the highest lies above where the marginals have it, in
-             deviations before any judgment. None: not at all
-    stretch  by how much less surely than by the gains levels are told apart
-    width    of the levels, in deviations before any judgment over those of the marginals: less than 1 where the prior
-             is wider for what is not known of the collection
-    worth    judged pairs of its query that what the gains say of a pair's level counts for, beside their own levels;
-             infinite: those levels count for nothing more
-    means    (l,) mean grade of each level, as far as judgments show it; the levels themselves where None
+    shape    (l - 1,) distance of the end of each level but the highest above its place in the marginals, in prior
+             deviations. None: 0
+    stretch  factor by which levels are separated less sharply than the gains say
+    width    of the levels, in prior deviations relative to the marginals: less than 1 where the prior is wider because
+             the collection is unknown
+    worth    number of judged pairs of its query that equals the gains' evidence on a pair's level; infinite: the levels
+             of the judged pairs are ignored
+    means    (l,) mean grade of each level, as far as judgments show it; None: the levels themselves
     """
 
     shape: Array | None = None
@@ -53,7 +53,7 @@ class Levels:
             raise InputError("its worth must be one number above 0")
 
     def check(self, levels: Array, maximum: float) -> None:
-        """An error unless this is a use of the levels (l,) of a scale."""
+        """Raise an error unless this fits the levels (l,) of a scale."""
         if self.shape is not None and not _numbers(self.shape, len(levels) - 1):
             raise InputError(f"its shape must be {len(levels) - 1} finite numbers, one for each level but the highest")
         if self.means is None:
@@ -68,35 +68,37 @@ class Levels:
             (own + deviation (width normal quantile of below + shape) - mean) / (stretch spread)
 
         below      (k, l - 1) P(level <= l) by the marginals
-        own        (k,) expected gain by these
+        own        (k,) expected gain by the marginals
         deviation  (k,) of the gain before any judgment
         mean       (k,) of the gain now
         spread     (k,) standard deviation of the gain now
         """
         shape = np.zeros(below.shape[1]) if self.shape is None else self.shape
+        # Ends may not cross: a shape learned level by level could otherwise give a level a negative chance.
         ends = own[:, None] + deviation[:, None] * np.maximum.accumulate(self.width * ndtri(below) + shape, axis=1)
         return np.asarray((ends - mean[:, None]) / (self.stretch * spread)[:, None])
 
     def learn(self, levels: Array, ends: Array, ratio: Array, counts: Array, grades: Array, wanted: float) -> "Levels":
-        """Levels as frequent, and as surely told apart, as k judgments have them.
+        """Levels with the frequency and the separation that k judgments show.
 
-            mean over judged pairs of P(level <= l) = (WEIGHT what it was + judged l or lower) / (WEIGHT + judged)
+            mean over judged pairs of P(level <= l) = (WEIGHT previous value + judged l or lower) / (WEIGHT + judged)
 
         levels  (l,) of the scale
         ends    (k, l - 1) of each judged pair by the marginals, predicted from the other judgments
-        ratio   (k, 1) by how much the ends of each pair move with the shape
-        counts  (k, l) judged pairs of the query of each, but for itself, by their level
+        ratio   (k, 1) rate at which the ends of each pair move with the shape
+        counts  (k, l) judged pairs of each pair's query by level, leaving out the pair itself
         grades  (k,)
         wanted  mean grade that the gains expect of them
 
-        A Dirichlet prior of WEIGHT pseudo-counts gives `shape`. Of STRETCHES it takes the likeliest, the logarithm
-        being normal with SPREAD beforehand; see `best_worth`. The shape is moved so that judged pairs are expected, on
-        the whole, as gains are.
+        A Dirichlet prior of WEIGHT pseudo-counts gives `shape`. `stretch` is the most likely of STRETCHES, whose
+        logarithm has a normal prior with SPREAD; see `best_worth` for `worth`. The shape is then shifted so that the
+        mean expected grade of the judged pairs agrees with their gains.
         """
         level = nearest_level(levels, grades)
         means = level_means(levels, level, grades, WEIGHT)
         target = _target(ends, level)
         best, found = -np.inf, (np.zeros(ends.shape[1]), 1.0)
+        # A grid, as each stretch needs its own shape: the two are not separable, and derivatives would cost more.
         chances = np.empty((len(ends), len(levels)))
         for stretch in STRETCHES:
             shape = shape_of(ends / stretch, ratio / stretch, target)
@@ -109,7 +111,7 @@ class Levels:
         return Levels(found[0], found[1], self.width, worth, means)
 
     def as_in(self, other: "Levels") -> "Levels":
-        """Use that another has learned, with the width of this one."""
+        """The mapping another has learned, with the width of this one."""
         return Levels(other.shape, other.stretch, self.width, other.worth, other.means)
 
     def to_dict(self) -> dict[str, Any]:
@@ -122,7 +124,7 @@ class Levels:
         }
 
     def resumed(self, learned: Mapping[str, Any]) -> "Levels":
-        """Use learned before, taken up again from plain values, with the width of this one."""
+        """A mapping learned earlier, restored from plain values, with the width of this one."""
         shape, means = (None if learned[name] is None else np.array(learned[name]) for name in ("shape", "means"))
         return Levels(shape, learned["stretch"], self.width, learned["worth"], means)
 
@@ -131,11 +133,11 @@ AS_MARGINALS = Levels()
 
 
 def _numbers(values: Array, count: int) -> bool:
-    """True if these are so many finite numbers."""
+    """True for `count` finite numbers."""
     return values.dtype == np.float64 and values.shape == (count,) and bool(np.all(np.isfinite(values)))
 
 
 def _target(ends: Array, level: Integers) -> Array:
-    """(l - 1,) mean over the judged pairs that P(level <= l) is to have; see `Levels.learn`."""
+    """(l - 1,) target for the mean of P(level <= l) over the judged pairs; see `Levels.learn`."""
     below = level[:, None] <= np.arange(ends.shape[1])
     return np.asarray((WEIGHT * t_below(ends).mean(axis=0) + below.sum(axis=0)) / (WEIGHT + len(level)))

@@ -1,16 +1,16 @@
-"""Evidence of machines that judge: covariates of people's grades, with slopes of which real machines give the prior.
+"""Evidence from judging machines: covariates of people's grades, with a prior of slopes learned from real machines.
 
     deviations += sum over machines m of  b_m within_m + c_m system_m + d_m query_m + f_m excess_m  +  taste
 
-the parts being those of `features.machines`. Taste is of machine and system: an effect of each system, the larger the
-more the machines set it apart, so that whom a machine favours is in doubt most. `models/judges/slopes.json` says what
-the slopes of one machine are like. Machines that say the same err alike, so that several count for less than their sum:
-with C the correlation of what they say at one level, D its standard deviations, mu and sigma the prior of one machine,
+with the parts of `features.machines`. Taste is between machine and system: an effect of each system, larger the more
+the machines set it apart, so that a machine's favourites are most in doubt. `models/judges/slopes.json` has the
+distribution of one machine's slopes. Machines that agree also err alike, so several count for less than their sum: with
+C the correlation of their grades at one level, D its standard deviations, mu and sigma the prior of one machine,
 
     slopes ~ N(D^-1 C^-1 D mu, sigma^2 C^-1)
 
-which is the regression on all of grades whose covariance with each alone is that of one machine alone (a g prior,
-Zellner 1986). What the slopes are expected to explain, the components of the model explain no more.
+which is the regression on all of them if each alone has the covariance with grades of a single machine (a g prior,
+Zellner 1986). Components of the model lose the variance that the slopes are expected to explain.
 """
 
 import json
@@ -31,23 +31,24 @@ from audiosim.stats.layout import REST
 from audiosim.stats.proximity import nearest_correlation
 
 MACHINE_SYSTEM = "machine_system"
-OWN_ERRORS = 0.1  # share of each machine's grades that no other has, at least
+OWN_ERRORS = 0.1  # smallest share of a machine's grades taken as independent of others
 TAKEN_FROM = {
     "within": ("retrievers", REST),
     "system": ("team", "system"),
     "query": ("query",),
-}  # components that explain, without a machine, what one says at each level
+}  # components that explain, without a machine, the variation at each level
 
 
 @dataclass(frozen=True)
 class SlopePrior:
-    """Normal distribution over machines of the slopes of what they say: mean and standard deviation, by level.
+    """Normal distribution over machines of the slopes of their grades: mean and standard deviation, by level.
 
     of       of LEVELS each, in standard deviations of a grade
-    taste    median, and standard deviation of the logarithm, of that of taste for each unit that a system is set apart
-    sources  collections that it was learned from
+    taste    median, and standard deviation of the logarithm, of the deviation of taste per unit by which a system is
+             set apart
+    sources  collections it was learned from
     response mean and standard deviation of the regression of a machine's mean grades of systems on people's
-    favour   median, and standard deviation of the logarithm, of what it adds to systems beside
+    favour   median, and standard deviation of the logarithm, of its further additions to systems
     """
 
     of: Mapping[str, tuple[float, float]]
@@ -59,7 +60,7 @@ class SlopePrior:
 
 @cache
 def usual_slopes() -> SlopePrior:
-    """The distribution that comes with the package."""
+    """The distribution shipped with the package."""
     fields = json.loads((folder("models") / "judges" / "slopes.json").read_text(encoding="utf-8"))
     slopes = {name: (mean, spread) for name, (mean, spread) in fields["slopes"].items()}
     median, spread = fields["taste"]
@@ -68,7 +69,7 @@ def usual_slopes() -> SlopePrior:
 
 
 def machine_regressors(machines: tuple[MachineGrades, ...], pool: Pool, prior: SlopePrior) -> Regressors:
-    """Regressors of some machines of a pool, by a prior of what they are like."""
+    """Regressors of a pool's machines, by a prior of their slopes."""
     counted = pool.found
     columns, means, covariances, explained = [], [], [], dict[tuple[str, ...], float]()
     for place, level in enumerate(LEVELS):
@@ -95,9 +96,9 @@ def machine_regressors(machines: tuple[MachineGrades, ...], pool: Pool, prior: S
 
 
 def _tastes(pool: Pool, distinct: Array) -> sparse.csr_array:
-    """(n, s) loadings of the pairs on the tastes for systems: in equal parts of the systems that retrieved a pair.
+    """(n, s) loadings of the pairs on the tastes for systems: equal parts for the systems that retrieved a pair.
 
-    distinct  (s,) by how much machines set each system apart
+    distinct  (s,) how far machines set each system apart
     """
     found = sparse.csr_array(pool.retrieved.T)
     parts = sparse.diags_array(1 / np.maximum(1, found.sum(axis=1))) @ found
@@ -105,13 +106,13 @@ def _tastes(pool: Pool, distinct: Array) -> sparse.csr_array:
 
 
 def _weights(said: Array) -> tuple[Array, Array]:
-    """(m,) D^-1 C^-1 D of ones, how much each of m machines counts beside the others, and (m, m) C^-1.
+    """(m,) D^-1 C^-1 D of ones, the weight of each of m machines beside the others, and (m, m) C^-1.
 
-    said  (n, m) what they say of pairs
+    said  (n, m) their grades of pairs
     """
     deviations = np.maximum(said.std(axis=0), 1e-9)
     centred = (said - said.mean(axis=0)) / deviations
-    correlation = np.maximum(0.0, centred.T @ centred / max(1, len(said)))  # contradiction makes neither more credible
+    correlation = np.maximum(0.0, centred.T @ centred / max(1, len(said)))  # disagreement makes neither more credible
     np.fill_diagonal(correlation, 1)
     shared = (1 - OWN_ERRORS) * nearest_correlation(correlation) + OWN_ERRORS * np.eye(len(correlation))
     inverse = np.linalg.inv(shared)
@@ -119,7 +120,7 @@ def _weights(said: Array) -> tuple[Array, Array]:
 
 
 def machine_kind(prior: SlopePrior | None = None) -> EvidenceKind:
-    """The kind of evidence that machines are, by a prior of what they are like; the usual one where None."""
+    """The kind of evidence for machines, by a prior of their slopes; the shipped one where None."""
 
     def regressors(pool: Pool, _: Blocks) -> Regressors | None:
         machines = machine_grades(pool)

@@ -1,12 +1,12 @@
-"""Reports on machines that judge: leniency, favourites, agreement with people, and the judgments that each is worth.
+"""Reports on judging machines: leniency, favourites, agreement with people, and worth in judgments.
 
-Favourites are told from the pairs that people judged: where y is their grade and e the machine's, both standardised,
-and R says which teams retrieved a pair,
+Favourites are estimated from the pairs that people judged: with their grade y and the machine's e, both standardised,
+and R the teams that retrieved each pair,
 
     e = a + b y + sum over teams t of R_it f_t + u_q + noise,   f ~ N(0, d^2),   ln d ~ N(favour)
 
-f_t, what the machine adds to all that a team retrieved, has the posterior of that, d integrated out on a grid. What it
-agrees with, and what it is worth, is told by scores of systems as judgments and no machine have them.
+f_t, the machine's addition to all results of a team, has this posterior with d integrated out on a grid. Agreement and
+worth are based on the systems' scores by judgments without any machine.
 """
 
 from collections.abc import Sequence
@@ -27,11 +27,11 @@ from audiosim.relevance.machine_evidence import usual_slopes
 from audiosim.stats.multivariate import Moments
 
 REACH = 1.959964  # standard errors of a 95 % interval
-MOST = 2000  # judged pairs that favourites are told from
-FEWEST = 10  # of them
-OF_QUERY = 0.2  # share of the noise of a machine that pairs of a query have in common
-WIDE = 100.0  # variance of what is not known of a and b
-LEFT_OVER = 0.1  # of a favour that grades with noise cannot tell from quality: good teams seem favoured by so much
+MOST = 2000  # judged pairs used for favourites
+FEWEST = 10  # smallest number of these
+OF_QUERY = 0.2  # share of the noise of a machine shared by pairs of a query
+WIDE = 100.0  # variance prior variance of a and b
+LEFT_OVER = 0.1  # bias of a favour: with noisy grades good teams seem favoured by up to this
 FAVOURS = np.geomspace(0.02, 2.0, 24)
 DRAWS = 400
 STEPS = (
@@ -48,16 +48,16 @@ STEPS = (
     3200,
     6400,
     12800,
-)  # further judgments that a machine is held against
+)  # numbers of further judgments to compare a machine with
 Bounds = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Favour:
-    """Grades that a machine adds to all that a team retrieved, beyond what people see in it.
+    """Addition of a machine to all grades of a team, beyond the quality that people see.
 
     size  in standard deviations of its grades, with a 95 % interval
-    sure  whether an interval that holds for all systems at once is beyond 0
+    sure  True if a simultaneous interval for all systems excludes 0
     """
 
     team: str
@@ -67,16 +67,16 @@ class Favour:
 
 @dataclass(frozen=True, slots=True)
 class MachineReport:
-    """Leniency, favourites, agreement and worth of a machine, by the judgments that people have made.
+    """Leniency, favourites, agreement and worth of a machine, by people's judgments.
 
     judge      name
     judgments  pairs of the pool that it grades
-    severity   by how much its grades are above people's, as a share of the scale; None where its scale is another
+    severity   excess of its grades over people's, as a share of the scale; None where its scale is another
     agreement  correlation of its mean grades of systems with people's scores
     favours    of all teams, the surest first
-    maker      team or system that made it; empty: nothing is said
+    maker      team or system that made it; empty: unspecified
     made       team of its maker
-    worth      further judgments of people that it saves now, beside those made
+    worth      number of further human judgments that it replaces now
     """
 
     judge: str
@@ -90,7 +90,7 @@ class MachineReport:
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """Sentences on the teams whose results it surely favours or disfavours, its maker's first."""
+        """Sentences on the teams that it certainly favours or disfavours, its maker's first."""
         said = sorted((one for one in self.favours if one.sure), key=lambda one: one.team != self.made)
         return tuple(self._sentence(one) for one in said)
 
@@ -125,10 +125,10 @@ class MachineReport:
 
 
 def machine_reports(pool: Pool, without: Belief, beside: Sequence[tuple[str, Belief]]) -> list[MachineReport]:
-    """Reports on the machines of a pool that tell anything.
+    """Reports on the machines of a pool that give any information.
 
-    without  what is believed by people's judgments and no machine
-    beside   name of each machine, and what is believed by these judgments and this machine alone
+    without  belief by people's judgments without machines
+    beside   name of each machine, and the belief by these judgments and this machine alone
     """
     judges = {judge.name: judge for judge in pool.judges}
     weights = mean_weights(pool, pool.found)
@@ -181,7 +181,7 @@ def favours_of(
     for favour in FAVOURS:
         precision = gram + np.eye(count) / favour**2
         covariance = np.linalg.inv(precision)
-        # Of the likelihood what depends on d: Woodbury's identity.
+        # Only the part of the likelihood that depends on d, by Woodbury's identity.
         fit = moments @ covariance @ moments - np.linalg.slogdet(precision)[1] - 2 * count * np.log(favour)
         weights.append(0.5 * fit - 0.5 * (np.log(favour / prior.favour[0]) / prior.favour[1]) ** 2)
         middles.append(covariance @ moments)
@@ -227,7 +227,7 @@ def _on_scale(grades: Array, scale: Scale) -> bool:
 
 
 def _agreement(scores: Array, people: Moments) -> Bounds:
-    """Correlation of scores with those of people, as draws of the posterior have it."""
+    """Correlation of scores with people's scores, over draws of the posterior."""
     draws = _drawn(people)
     centred = draws - draws.mean(axis=1, keepdims=True)
     lengths = np.linalg.norm(centred, axis=1) * np.linalg.norm(scores - scores.mean())
@@ -243,7 +243,7 @@ def _drawn(moments: Moments) -> Array:
 
 
 def _confidence(scores: Moments) -> float:
-    """Mean over pairs of systems of the probability that they are in the order of their means."""
+    """Mean over pairs of systems of the probability that their means are in the right order."""
     first, second = np.triu_indices(len(scores.mean), 1)
     if not len(first):
         return 1.0
@@ -260,10 +260,10 @@ def _variances(covariance: Array, first: Integers, second: Integers) -> Array:
 
 
 def _confidence_curve(pool: Pool, people: Belief, weights: sparse.csr_array) -> list[tuple[int, Array]]:
-    """Further judgments of pairs drawn at random, and (DRAWS,) confidence after these as it may come out.
+    """Numbers of further judgments of random pairs, and (DRAWS,) possible values of confidence after each.
 
-    What is told of a normal by judgments that are not there yet has a known distribution: means move by the variance
-    that goes. Without any machine.
+    The effect of judgments not yet made on a normal distribution is known: the means move with the variance that is
+    lost. Without any machine.
     """
     left = np.flatnonzero(~people.judged & pool.found)
     order = np.random.default_rng(0).permutation(left)
@@ -280,7 +280,7 @@ def _confidence_curve(pool: Pool, people: Belief, weights: sparse.csr_array) -> 
 
 
 def _worth(curve: list[tuple[int, Array]], sure: float, left: int) -> Bounds:
-    """Further judgments after which confidence without a machine is as high, in the mean and at the ends of 95 %."""
+    """Further judgments that give the same confidence without a machine: mean and ends of a 95 % interval."""
     if not left:
         return 0.0, 0.0, 0.0
     counts = np.array([count for count, _ in curve], dtype=np.float64)
@@ -290,7 +290,7 @@ def _worth(curve: list[tuple[int, Array]], sure: float, left: int) -> Bounds:
 
 
 def _team_of(pool: Pool, maker: str) -> str:
-    """Team that a maker, a system or a team, stands for; empty where it stands for none."""
+    """Team of a maker, which is a system or a team; empty if it is neither."""
     if maker in pool.systems:
         return pool.team_names[pool.systems.index(maker)]
     return maker if maker in pool.team_names else ""

@@ -1,4 +1,4 @@
-"""Sequential test of a belief: are sums of judged gains as far from what was stated of them as was said?"""
+"""Sequential test of a belief: do sums of judged gains err by as much as their stated uncertainty?"""
 
 import math
 from dataclasses import dataclass
@@ -17,47 +17,47 @@ from audiosim.relevance.prequential import Grouping, Prequential, groupings, lea
 from audiosim.relevance.sums_check import Misfit, further_off, of_pairs, of_spread, of_sums, of_systems
 
 LEAST = 50  # judgments that a verdict needs
-ALARM = 20.0  # an e-value that a true model reaches once in so many campaigns at most
-MOST = 250  # judgments that are looked at, the first ones: enough of them speak against any model of real grades
-NOTABLE = 1.005  # times as wide, from which it is said
-IMPOSSIBLE = 1e-6  # a chance counts as no less
-TAIL = 0.05  # share of the chances at both ends together
+ALARM = 20.0  # an e-value that a true model reaches at most once in so many campaigns
+MOST = 250  # judgments used, the first ones: with enough of them any model of real grades fails
+NOTABLE = 1.005  # widening that is worth reporting
+IMPOSSIBLE = 1e-6  # lower bound of chances
+TAIL = 0.05  # share of the chances in both tails together
 
 
 @runtime_checkable
 class Reserved(Protocol):
-    """An estimator that has another in reserve for where it does not fit, such as a joint model away from home."""
+    """An estimator with a replacement for when it fails its check, such as a joint model away from home."""
 
     def in_reserve(self) -> RelevanceEstimator | None:
-        """The estimator in reserve, which has learned from the same judgments; None where there is none."""
+        """The replacement, which has learned from the same judgments; None if there is none."""
         ...
 
 
 @runtime_checkable
 class Unlearned(Protocol):
-    """An estimator that can tell what it was before it learned from a campaign, such as a joint model."""
+    """An estimator that can return its state before it learned from a campaign, such as a joint model."""
 
     def unlearned(self) -> RelevanceEstimator:
-        """The estimator as it was when nothing was judged."""
+        """The estimator before any judgment."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class ModelCheck:
-    """Verdict on a model from the judgments of a campaign, valid at any moment at which one looks.
+    """Verdict on a model from the judgments of a campaign, valid whenever it is read.
 
-    chances   (k,) where each judgment fell in its predictive distribution given those before it, in [0, 1], in the
-              order in which they were made: Dawid (1984), doi:10.2307/2981683, randomised within a level. To look at;
-              empty where a model cannot be checked
-    groups    of the judgments, in which they may be off together: to look at
-    evidence  against the model, of several kinds; none where a model cannot be checked
-    off       how much further off sums and single judgments were than stated, at least 1
-    instead   check of what is stated instead, where that is of another belief; None where it is of the same one
-    needed    whether anything rests on the model: not where everything is judged
+    chances   (k,) place of each judgment in its predictive distribution given those before it, in [0, 1], in order of
+              judgment: Dawid (1984), doi:10.2307/2981683, randomised within a level. For display; empty where a
+              model cannot be checked
+    groups    groups of judgments that may err together: for display
+    evidence  against the model, by kind; none where a model cannot be checked
+    off       error of sums and single judgments relative to their stated deviations, at least 1
+    instead   check of the replacement belief, if results are stated by one, or None
+    needed    False if nothing rests on the model because everything is judged
 
-    The weighted mean of the e-values is a test martingale: a right model ever exceeds ALARM with a probability of at
+    The weighted mean of the e-values is a test martingale: a true model ever exceeds ALARM with a probability of at
     most 1 / ALARM (Ville 1939; Vovk & Wang 2021, doi:10.1214/20-AOS2020), as far as sums of its errors are normal. See
-    `sums_check`. A refusal is for overconfidence alone.
+    `sums_check`. Only overconfidence makes a model fail.
     """
 
     chances: Array
@@ -83,9 +83,9 @@ class ModelCheck:
 
     @property
     def factor(self) -> float:
-        """Widening of intervals, at least 1: how much further off judgments were than what is stated instead has them.
+        """Widening of intervals, at least 1: ratio of errors to deviations under the belief that results are stated by.
 
-        `off` of what is stated; 1 unless the verdict is FAIL.
+        1 unless the verdict is FAIL.
         """
         if self.verdict != "FAIL":
             return 1.0
@@ -97,19 +97,19 @@ class ModelCheck:
 
     @property
     def failed_after(self) -> int:
-        """Number of judgments after which the model was refused; 0 where it was not."""
+        """Number of judgments after which the model failed; 0 if it did not."""
         return 1 + int(np.argmax(self.e_values >= ALARM)) if self.verdict == "FAIL" else 0
 
     @property
     def against(self) -> str:
-        """The strongest of what speaks against the model when it failed, in words; empty unless it did."""
+        """The strongest evidence against the model when it failed, in words; empty if it did not."""
         if self.verdict != "FAIL":
             return ""
         return max(self.evidence, key=lambda one: float(one.values[self.failed_after - 1])).said
 
     @property
     def sentence(self) -> str:
-        """The verdict for people."""
+        """The verdict as a sentence."""
         count = len(self.chances)
         if not self.needed:
             return "Model check: none is needed, as everything is judged."
@@ -125,7 +125,7 @@ class ModelCheck:
     def group_rows(self) -> list[dict[str, Any]]:
         """One row for all judgments and one for each group: kind, group, judged, bias, spread and tails.
 
-        bias    mean of the normal quantiles of the chances: 0 if the model is right, above where grades were higher
+        bias    mean of the normal quantiles of the chances: 0 if the model is right, positive if grades were higher
         spread  their root mean square: 1 if it is right
         tails   share of the chances in the outer TAIL
         """
@@ -170,16 +170,16 @@ def check_model(
 ) -> ModelCheck:
     """Check of an estimator by the judgments made so far.
 
-    belief  of the estimator, given the judgments
-    order   (k,) places of the judged pairs, in the order in which they were judged
-    pool    of which the sums are over systems and their pairs, and the groups that are looked at; None for neither
-    rng     of the places within a level; seeded with 0 where None
+    belief  belief by the estimator, given the judgments
+    order   (k,) places of the judged pairs, in order of judgment
+    pool    defines the systems' sums and the groups for display; None for neither
+    rng     for the randomisation within a level; seeded with 0 where None
 
-    An estimator whose marginals read the judgments cannot be checked so: they would have read later ones. Those of
-    correlated gains do not, by contract; any other is asked once what it predicts with nothing judged. What the
-    estimator has learned from these judgments, such as variance components, it knows throughout; the first ones, of
-    which it had not learned yet, are also held against what it was then, if it says so: see `Unlearned`. One that has
-    another in reserve is held against that one, too: see `_of_rival`.
+    Estimators whose marginals read the judgments need a different check, as they would have seen later judgments. Those
+    of correlated gains do not, by contract; any other is asked once for its predictions without judgments. Quantities
+    that the estimator learned from these judgments, such as variance components, are known to it throughout; the first
+    judgments, made before it learned, are therefore also compared with its earlier state, if available: see
+    `Unlearned`. An estimator with a replacement is compared with that, too: see `_of_rival`.
     """
     if not len(order):
         return NOT_CHECKED
@@ -203,16 +203,17 @@ def check_model(
 def _of_rival(
     start: RelevanceEstimator | None, before: Prequential, belief: Belief, order: Integers
 ) -> dict[str, Array]:
-    """Evidence that the reserve of an estimator predicts better; none where it has none.
+    """Evidence that an estimator's replacement predicts better; empty if it has none.
 
         S = sum of (m' - m) error,  m and m' the predictions of both
 
-    start   the estimator as it was when nothing was judged
-    before  the judgments as it predicted them
+    start   the estimator before any judgment
+    before  the judgments with its predictions
 
-    A right model's errors go with nothing that was known before, so with no rival's predictions either; where the rival
-    is right they go with how much it differs: the test of encompassing, Mizon & Richard (1986), doi:10.2307/1911313.
-    Neither has learned sizes from these judgments: one that has adapted to its misfit hardly differs from its rival.
+    A right model's errors are uncorrelated with all that was known before, including a rival's predictions; if the
+    rival is right they correlate with its difference: the test of encompassing, Mizon & Richard (1986),
+    doi:10.2307/1911313. Neither has learned sizes from these judgments: a model that adapted to its misfit hardly
+    differs from its rival.
     """
     rival = start.in_reserve() if isinstance(start, Reserved) else None
     if rival is None:
@@ -230,9 +231,9 @@ def _sums_over_systems(pool: Pool | None, order: Integers) -> tuple[Array, ...]:
 
 
 def _kinds(seen: Prequential, first: Array, sums: tuple[Array, ...]) -> dict[str, Array]:
-    """Evidence of each kind by what it speaks for; where nothing is known of systems, theirs is that of the sum of all.
+    """Evidence of each kind by its meaning; without known systems, theirs is that of the sum over all judgments.
 
-    first  standardised errors of the judgments made before the estimator first learned, by what it was then
+    first  standardised errors of the judgments before the estimator first learned, by its state then
     """
     count = len(seen.error)
     every, leans = np.ones((1, count)), leaning(seen.mean)[None]

@@ -1,4 +1,4 @@
-"""Mean opinion of some people about each pair, given judgments: block by block, of which a new one touches its own."""
+"""Mean opinion of some people about each pair, given judgments, in blocks: a new judgment changes only its own."""
 
 from dataclasses import dataclass
 
@@ -12,19 +12,19 @@ from audiosim.stats.conditioning import ConditionedBlock, condition_block
 
 @dataclass(frozen=True, eq=False)
 class Opinions:
-    """Mean opinion of some people of n pairs before p people judged, and how it goes with their judgments.
+    """Mean opinion of some people about n pairs before p people judged, and its covariance with their judgments.
 
-    gains   of the pairs, whoever judges
+    gains   gains of the pairs for listeners at large
     prior   of the mean opinion; its last effects are p severities, tastes of some, and a severity and tastes of others
-    parts   (n, s) how much each pair is of what each system retrieved
+    parts   (n, s) share of each pair that belongs to what each system retrieved
     scale   (n,) deviation of each pair
     noise   (p,) variance of each person's noise, in deviations of a pair
-    together  variance of what one person's judgments of a query have in common, likewise
-    taste   variance of the taste of one whose tastes are no effects: it counts as noise
-    column  (p,) place among the tastes of each person, -1 where they are no effects
-    each    weight of each of the p people in the mean
+    together  variance shared by one person's judgments of a query, likewise
+    taste   variance of the tastes that are not separate effects: it counts as noise
+    column  (p,) place of each person among the tastes, -1 if not a separate effect
+    each    (p,) weight of each person in the mean
 
-    What was said of a block is kept with what came of it: the next judgment touches its own block.
+    Results for a block are cached with its judgments: the next judgment recomputes only its own block.
     """
 
     gains: BlockNormal
@@ -42,7 +42,7 @@ class Opinions:
         return {}
 
     def given(self, place: Integers, judge: Integers, gain: Array) -> BlockNormal:
-        """Distribution of the mean opinion given judgments (J,): of which pair, by whom, and what."""
+        """Distribution of the mean opinion given judgments (J,): their pairs, judges and gains."""
         if not len(place):
             return self.prior
         block = self.gains.block[place]
@@ -75,7 +75,7 @@ class Opinions:
         return condition_block(self.prior.within[block], self.prior.loadings[block], across, own, loadings, off)
 
     def _loadings(self, place: Integers, judge: Integers) -> Array:
-        """(k, q) of judgments on severities and tastes."""
+        """(k, q) loadings of judgments on severities and tastes."""
         systems, people = self.parts.shape[1], len(self.noise)
         found = np.zeros((len(place), len(self.prior.shared) - len(self.gains.shared)))
         found[np.arange(len(place)), judge] = 1

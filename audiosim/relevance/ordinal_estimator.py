@@ -1,4 +1,4 @@
-"""The estimator of ordinal models, each pair on its own."""
+"""Estimator by ordinal models, with independent pairs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,24 +18,24 @@ from audiosim.relevance.speaking import evidence_of
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _State:
-    """The table of features of one state of the judgments, and the belief that follows from it."""
+    """The table of features for one state of the judgments, and the resulting belief."""
 
     table: Table
     belief: Belief
 
 
 class OrdinalEstimator:
-    """Ordinal models in order of preference: each pair is left to the first whose features are all known.
+    """Ordinal models in order of preference: the first with all features known predicts a pair.
 
-    The last model must need no feature, so that no pair is left over. The estimator remembers its last
-    prediction and computes only the rows that the judgments changed since then touch; the answer does
-    not depend on what it was asked before, and threads may share it.
+    The last model must need no feature, so that every pair is predicted. The estimator remembers its last prediction
+    and recomputes only rows affected by later judgments; its answers do not depend on earlier requests, and threads
+    may share it.
     """
 
     def __init__(self, pool: Pool, models: tuple[Model, ...], features: Mapping[str, Feature] = FEATURES) -> None:
         """An estimator for one pool.
 
-        features  by name; more than audiosim's own where a program brings others
+        features  by name; may include features other than audiosim's own
         """
         if len({model.levels for model in models}) > 1:
             raise InputError(f"models {', '.join(model.name for model in models)} differ in their levels")
@@ -74,7 +74,7 @@ class OrdinalEstimator:
         return belief
 
     def _predict(self, table: Table, grades: Array, probabilities: Array, model: Integers) -> Belief:
-        """The belief from a table, in arrays of its own that hold all but the rows which the table computed."""
+        """The belief from a table; copies the rows that the table recomputed into arrays of its own."""
         rows = table.computed
         probabilities[rows] = self._probabilities(self._models[0], table, rows)
         model[rows] = 0

@@ -1,4 +1,4 @@
-"""Rows of predictions: what is believed of single pairs, as plain values."""
+"""Rows of predictions for single pairs, as plain values."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,12 +12,12 @@ def prediction_rows(
 ) -> list[dict[str, Any]]:
     """One row per chosen pair: query, document, expectation, variance, probabilities, gain, model, evidence.
 
-    expectation, variance and probabilities are of a single grade, given the judgments of all other pairs; gain is
-    what the pair counts for in the ranking, as a share of the highest grade: see `Belief.gains`.
+    expectation, variance and probabilities are of a single grade, given the judgments of all other pairs; gain is the
+    pair's value in the ranking, as a share of the highest grade: see `Belief.gains`.
 
     pairs   n, those of the pool
     chosen  places among them
-    by      the belief that gains are stated by, where that is another
+    by      the belief that gains are stated by, if it is another one
     """
     keys = ("expectation", "variance", "probabilities", "gain")
     found = (belief.expectation, belief.variance, belief.probabilities, (by or belief).gains.mean)

@@ -1,4 +1,4 @@
-"""Judgments beside what was predicted for each from those before it, and groups that may be off together."""
+"""Judgments with their predictions from earlier judgments, and groups that may err together."""
 
 from dataclasses import dataclass
 
@@ -13,17 +13,17 @@ from audiosim.relevance.level_chances import nearest_level, t_below
 from audiosim.relevance.level_use import Levels
 from audiosim.stats.ordinal import expectation
 
-ROUNDING = 1e-6  # a spread of predictions below this is none
+ROUNDING = 1e-6  # a spread of predictions below this counts as 0
 
 
 @dataclass(frozen=True, eq=False)
 class Prequential:
-    """Judgments beside what was predicted for each from those before it.
+    """Judgments with their predictions from earlier judgments.
 
     chances     (k,) place in the predictive distribution of the grade, in [0, 1], drawn within a level; uniform and
                 independent if the belief is right
     mean        (k,) predicted gain
-    error       (k,) gain less what was predicted
+    error       (k,) gain less its prediction
     deviation   (k,) standard deviation of the predicted gain
     """
 
@@ -34,7 +34,7 @@ class Prequential:
 
     @classmethod
     def of(cls, belief: Belief, order: Integers, rng: np.random.Generator) -> "Prequential":
-        """Judgments of a belief, in the order in which they were made.
+        """Judgments of a belief, in order of judgment.
 
         order  (k,) places of the judged pairs
         rng    of the places within a level
@@ -57,12 +57,12 @@ class Prequential:
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """Groups of judgments that may be off together.
+    """Groups of judgments that may err together.
 
     kind      query, genre or system
     names     g
-    member    (k, g) which judgments are of which group
-    disjoint  whether each judgment is of one group at most
+    member    (k, g) True where a judgment belongs to a group
+    disjoint  True if each judgment belongs to at most one group
     """
 
     kind: str
@@ -72,9 +72,9 @@ class Grouping:
 
 
 def groupings(pool: Pool, order: Integers) -> tuple[Grouping, ...]:
-    """Groups of judged pairs: of a query, of a genre where any is known, and of what a system retrieved.
+    """Groups of judged pairs: by query, by genre if any is known, and by retrieving system.
 
-    order  (k,) places of the pairs; groups that none is of are left out
+    order  (k,) places of the pairs; empty groups are left out
     """
     found = []
     for kind, code in (("query", pool.query[order]), ("genre", pool.genre[order])):
@@ -90,7 +90,7 @@ def groupings(pool: Pool, order: Integers) -> tuple[Grouping, ...]:
 
 
 def leaning(mean: Array) -> Array:
-    """(k,) by how much each prediction lies above the mean of those before it; 0 for the first two."""
+    """(k,) excess of each prediction over the mean of those before it; 0 for the first two."""
     before = np.arange(len(mean))
     average = np.divide(np.cumsum(mean) - mean, before, out=np.zeros(len(mean)), where=before > 1)
     return np.where(before > 1, mean - average, 0)

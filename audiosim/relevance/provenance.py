@@ -1,4 +1,4 @@
-"""Provenance of a trained model: which collections, as what, with what."""
+"""Provenance of a trained model: its collections, settings and package versions."""
 
 import hashlib
 import json
@@ -17,18 +17,18 @@ PACKAGES = ("audiosim", "numpy", "scipy")
 
 @dataclass(frozen=True)
 class Source:
-    """A collection that a model was fitted to, and SHA-256 of what the fit could see of it.
+    """A collection that a model was fitted to, with SHA-256 hashes of everything the fit could see of it.
 
     collection  its identifier
     judged      number of its pairs with a judgment
     pool        hash of levels, cutoff, systems, pairs and ranks
-    metadata    hash of who is of which team, genre and artist
+    metadata    hash of teams, genres and artists
     judgments   hash of the grade of each pair, null where there is none
-    names       of the systems; none where a file of an earlier format does not say
+    names       of the systems; empty in files of an earlier format
     scale       its levels, in words
-    edition_of  what the collection was said to be an edition of
-    places      sketch of its result lists, and
-    documents   of what they consist of, see `content`; None where a file of an earlier format does not say
+    edition_of  collection of which this is declared an edition
+    places      sketch of its result lists
+    documents   sketch of their documents, see `content`; None in files of an earlier format
     """
 
     collection: str
@@ -51,11 +51,11 @@ class Source:
 class Provenance:
     """Provenance of a model: how it was made.
 
-    collections   that it was fitted to
+    collections   it was fitted to
     rows          judged pairs that entered the fit
-    own_judgment  whether aSYS and aART contained the very judgment that they are to predict
-    date          as it was given, ISO 8601; None where none was
-    packages      versions of the packages that decide the numbers
+    own_judgment  True if aSYS and aART included the judgment to be predicted
+    date          as given, ISO 8601, or None
+    packages      versions of the packages that affect the numbers
     """
 
     collections: tuple[Source, ...]
@@ -91,7 +91,7 @@ def source_of(pool: Pool, grades: Array) -> Source:
 
 
 def package_versions() -> dict[str, str]:
-    """The versions of the packages that decide a fit's numbers."""
+    """The versions of the packages that affect a fit's numbers."""
     return {name: version(name) for name in PACKAGES}
 
 

@@ -6,8 +6,8 @@
      "components": null, "trend": null, "between": null, "covariance": null, "training": null, "report": null,
      "checksum": "sha256 of the rest"}
 
-A model without terms is a fixed distribution. What `audiosim train` writes has the last three filled; a joint model
-has components, {"query": [0.50, 0.06], ..., "rest": [0.56, 0.01]}, a trend, and how both vary between collections; see
+A model without terms is a fixed distribution. `audiosim train` fills in the last three fields; a joint model has
+components, {"query": [0.50, 0.06], ..., "rest": [0.56, 0.01]}, a trend, and how both vary between collections; see
 `relevance.between`.
 """
 
@@ -43,7 +43,7 @@ MOST_BYTES = 2**26
 
 @dataclass(frozen=True)
 class Trend:
-    """Deviation of grades from the expectations of an ordinal model on the whole; see `relevance.joint`.
+    """Systematic deviation of grades from the expectations of an ordinal model; see `relevance.joint`.
 
     coefficients  by name, in standard deviations of a grade: constant, of all pairs; system_agreement, per standard
                   deviation over the systems; consensus, per unit of the logarithm of the number of teams; repetition,
@@ -74,22 +74,22 @@ class Model:
 
     name          of the file, such as "mout-fine"
     scale         name of the scale whose judgments it was fitted to
-    levels        the grades it gives probabilities for, rising
+    levels        grades, rising, whose probabilities it gives
     terms         features, and products of features written a:b
     coefficients  one per term
     thresholds    one for each level but the lowest, falling
     fallback      the model for pairs with an unknown feature: the name of a shipped one, or the model; None: none
-    source        where the numbers come from
-    definitions   which version of its definition each feature is of; not given: the installed ones
+    source        source of the numbers
+    definitions   version of each feature's definition; not given: the installed ones
     components    of a joint model: for each the standard deviation of its effects, as a share of a pair's grade's,
                   and its standard error, None where the judgments did not tell; see `relevance.joint`
-    trend         of a joint model; None where there is none
-    between       of a joint model: how components and trend vary between collections; None: what it says of one
-                  collection it says of every other
+    trend         of a joint model, or None
+    between       of a joint model: how components and trend vary between collections; None: its values apply
+                  to every collection
     covariance    of thresholds, then coefficients, allowing for correlated judgments of one query where
-                  there are several queries; None where it is not known
-    training      what it was fitted to; None where it was not fitted here
-    report        what `Findings.to_dict` says of it
+                  there are several queries; None if unknown
+    training      its training data; None if it was not fitted here
+    report        its `Findings.to_dict`
     """
 
     name: str
@@ -168,7 +168,7 @@ class Model:
 
     @cached_property
     def version(self) -> str:
-        """The first twelve digits of the checksum: two models of one version say the same."""
+        """The first twelve digits of the checksum: models of one version give the same predictions."""
         return checksum(asdict(self))[:12]
 
     @property
@@ -178,7 +178,7 @@ class Model:
 
     @property
     def fallback_name(self) -> str | None:
-        """The name of the fallback, whether it is shipped or comes along."""
+        """The name of the fallback, shipped or included."""
         return self.fallback.name if isinstance(self.fallback, Model) else self.fallback
 
     def probabilities(self, table: Mapping[str, Array], count: int) -> Array:
@@ -196,13 +196,13 @@ class Model:
 
 
 def checksum(fields: Mapping[str, Any]) -> str:
-    """SHA-256 of a model's fields, whatever their order and layout; a checksum among them is left out."""
+    """SHA-256 of a model's fields, independent of their order and layout; leaves out a checksum among them."""
     kept = {key: value for key, value in fields.items() if key not in {"checksum", "format"}}
     return hashlib.sha256(json.dumps(kept, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def save_model(model: Model, path: Path) -> None:
-    """Write a model file; nothing is left half written."""
+    """Write a model file, all or nothing."""
     write_text(path, ["{", *_lines(model_fields(model)), "}"])
 
 
@@ -213,16 +213,16 @@ def model_fields(model: Model) -> dict[str, Any]:
 
 
 def _lines(fields: Mapping[str, Any]) -> list[str]:
-    """One line per key; all that a reader would want to compare stands in one."""
+    """One line per key; values that readers compare share a line."""
     lines = [f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items()]
     return [f"{line}," for line in lines[:-1]] + lines[-1:]
 
 
 def load_model(name: "str | Path | Model") -> Model:
-    """The model of a name in models/, such as "mout-fine", or of a file that ends in .json; a model is itself.
+    """The model with a name in models/, such as "mout-fine", or in a .json file; a model is returned unchanged.
 
-    The scale may be left out of a name where there is one alone: "joint" is "joint-fine". Raises FormatError where the
-    file is not a model or its checksum does not match.
+    The scale may be left out of an unambiguous name: "joint" is "joint-fine". Raises FormatError if the file is not a
+    model or its checksum does not match.
     """
     if isinstance(name, Model):
         return name
@@ -242,14 +242,14 @@ def load_model(name: "str | Path | Model") -> Model:
 
 
 def model_names() -> list[str]:
-    """The names of the models shipped."""
+    """The names of the shipped models."""
     return sorted(path.stem for path in shipped.folder("models").glob("*.json"))
 
 
 def model_for_scale(name: str | Model, scale: Scale) -> Model:
-    """The model of a name or path, its coefficients picked by the scale: mout means mout-fine on the Fine scale.
+    """The model with a name or path for a scale: mout means mout-fine on the Fine scale.
 
-    A model is itself, if it is for the scale.
+    A model is returned unchanged if it is for the scale.
     """
     model = load_model(_full_name(name, scale) if isinstance(name, str) else name)
     if model.scale != scale.name:
@@ -260,7 +260,7 @@ def model_for_scale(name: str | Model, scale: Scale) -> Model:
 
 
 def usual_model(scale: Scale) -> Model:
-    """The model without features of how grades of a scale usually are: the published shares, or all alike."""
+    """The model without features for a scale's usual grades: the published shares, or equal ones."""
     name = f"historical-{scale.name}"
     return load_model(name) if name in model_names() else uniform_model(scale)
 
@@ -324,7 +324,7 @@ def _parse(path: Path) -> Model:
 
 
 def _read_fields(path: Path) -> object:
-    """Contents of a model file, from its JSON; NaN, infinity and what no model needs are refused."""
+    """Contents of a model file, from its JSON; refuses NaN, infinity and unreasonable sizes."""
     if path.stat().st_size > MOST_BYTES:
         raise FormatError(path, 1, f"not a model: larger than {MOST_BYTES:,} bytes")
     try:

@@ -1,4 +1,4 @@
-"""Random effects that the grades of a pool's pairs share; a joint model knows their variances.
+"""Random effects shared by the grades of a pool's pairs; a joint model has their variances.
 
     query         the pairs of one query
     retrievers    those of them that the same systems retrieved, by the cosine of the two sets of systems
@@ -10,8 +10,8 @@
     consensus     the pairs of one band of the number of teams that retrieved them, of all queries
     team, system  the pairs that a team's systems, or a system, retrieved; where several did, in equal parts
 
-A pair of which something is not known has an effect of its own in its place: it is as doubtful as the others, and
-shares nothing with them.
+A pair with an unknown value has an effect of its own instead: it is as uncertain as the others, and shares nothing with
+them.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ from audiosim.stats.layout import Kernels, Layout
 from audiosim.stats.proximity import nearest_correlation
 from audiosim.stats.sparse_rows import short
 
-ALWAYS = ("query", "retrievers", "consensus", "team", "system")  # known of any pool
+ALWAYS = ("query", "retrievers", "consensus", "team", "system")  # available for any pool
 METADATA = ("query_genre", "query_artist", "genres", "artist")
 SOUND = "sound"
 EFFECTS = 100  # of one kind that are shared between queries at most; it bounds memory

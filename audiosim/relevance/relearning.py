@@ -1,6 +1,6 @@
-"""Times at which an estimator learns from a campaign's own judgments, beyond conditioning on them.
+"""Learning from a campaign's own judgments, beyond conditioning on them.
 
-At 25, 50, 100, 200, ... judged pairs, and at no other moment: what a campaign says can be had again from the order of
+At 25, 50, 100, 200, ... judged pairs, and at no other moment: results of a campaign can be reproduced from the order of
 its judgments.
 """
 
@@ -18,7 +18,7 @@ from audiosim.relevance.moments import last_moment
 
 @runtime_checkable
 class Relearning(Protocol):
-    """An estimator that learns from a campaign's judgments, such as a joint model's variance components."""
+    """An estimator that learns from a campaign's judgments, such as a joint model learning variance components."""
 
     def relearned(self, grades: Array) -> RelevanceEstimator:
         """The estimator that has learned from these judgments.
@@ -30,11 +30,11 @@ class Relearning(Protocol):
 
 @runtime_checkable
 class Resuming(Protocol):
-    """An estimator whose lessons can be written down, and taken up again by one that has not learned them."""
+    """An estimator whose lessons can be stored, and restored without learning again."""
 
     @property
     def basis(self) -> object:
-        """All that a lesson rests on beside the grades: values, arrays, and dataclasses of them."""
+        """Everything except the grades that a lesson depends on: values, arrays, and dataclasses of them."""
         ...
 
     @property
@@ -43,7 +43,7 @@ class Resuming(Protocol):
         ...
 
     def resumed(self, grades: Array, learned: Mapping[str, Any]) -> RelevanceEstimator:
-        """The estimator that has learned this from these judgments, as `relearned` made it.
+        """The estimator that learned this from these judgments, equal to that of `relearned`.
 
         grades  (n,) NaN where unjudged
         """
@@ -52,39 +52,39 @@ class Resuming(Protocol):
 
 @runtime_checkable
 class Hearing(Protocol):
-    """An estimator that can tell people who judge from each other."""
+    """An estimator that can model individual judges."""
 
     def hearing(self, panel: Panel) -> RelevanceEstimator:
-        """The estimator that knows who judged, where it is asked about the grades that these people gave."""
+        """The estimator that knows who judged, for requests about these people's grades."""
         ...
 
 
 @runtime_checkable
 class Following(Protocol):
-    """An estimator that can take over what one of another pool of the same collection has learned."""
+    """An estimator that can take over the lessons of one for another pool of the collection."""
 
     def following(self, learned: object) -> RelevanceEstimator | None:
-        """The estimator that has learned the same as another; None where that one knows something else."""
+        """The estimator with the other's lessons; None if their models differ."""
         ...
 
 
 def relearned(estimator: RelevanceEstimator, grades: Array) -> RelevanceEstimator:
-    """Estimator that has learned from these judgments (n,), if it does."""
+    """The estimator after learning from these judgments (n,), if it can learn."""
     return estimator.relearned(grades) if isinstance(estimator, Relearning) else estimator
 
 
 def hearing(estimator: RelevanceEstimator, panel: Panel) -> RelevanceEstimator:
-    """Estimator that knows who judged, if it can tell people from each other."""
+    """The estimator that knows who judged, if it can model judges."""
     return estimator.hearing(panel) if isinstance(estimator, Hearing) else estimator
 
 
 def following(estimator: RelevanceEstimator, learned: RelevanceEstimator) -> RelevanceEstimator | None:
-    """Estimator that has learned what one of another pool has; None where it cannot take that over."""
+    """The estimator with the lessons of one for another pool; None if it cannot take them over."""
     return estimator.following(learned) if isinstance(estimator, Following) else None
 
 
 def learned_from(pool: Pool, grades: Mapping[Pair, float]) -> dict[Pair, float]:
-    """The grades that a campaign's estimator has learned from, whose pairs were first judged in this order.
+    """The grades from which a campaign's estimator has learned, if pairs were first judged in this order.
 
     grades  of the judged pairs; those outside the pool are left out
     """
@@ -93,11 +93,11 @@ def learned_from(pool: Pool, grades: Mapping[Pair, float]) -> dict[Pair, float]:
 
 
 def after_judgments(pool: Pool, estimator: RelevanceEstimator, judgments: Sequence[Judgment]) -> RelevanceEstimator:
-    """The estimator as a campaign has it after these judgments; it knows who made them."""
+    """The estimator of a campaign after these judgments; it knows who made them."""
     return hearing(after_grades(pool, estimator, mean_grades(judgments)), Panel.of(pool, judgments))
 
 
 def after_grades(pool: Pool, estimator: RelevanceEstimator, grades: Mapping[Pair, float]) -> RelevanceEstimator:
-    """The estimator as a campaign has it in which the pairs were first judged in this order."""
+    """The estimator of a campaign in which pairs were first judged in this order."""
     first = learned_from(pool, grades)
     return relearned(estimator, pool.spread(first)) if first else estimator

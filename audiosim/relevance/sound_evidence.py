@@ -1,11 +1,11 @@
-"""Evidence of sound: how near a recording is to the query's, and what recordings that sound alike share.
+"""Evidence of sound: closeness of a recording to the query's, and effects shared by recordings that sound alike.
 
-What holds for sound is learned where both sound and relevance are known: the demo (slope .49 +- .08 where nothing else
-is known of a document, .24 +- .05 beside genre and artist) and 96 clips of eight games (.33 +- .03), see
-`benchmarks/evidence.py`. The spread is that of collections, not of these estimates.
+The prior is learned where both sound and relevance are known: the demo (slope .49 +- .08 for documents without
+metadata, .24 +- .05 with genre and artist) and 96 clips of eight games (.33 +- .03), see `benchmarks/evidence.py`. Its
+spread is that between collections, not of these estimates.
 
-Several descriptions of how alike recordings sound, Gaussians and vectors, say much the same: their sum, in standard
-deviations, has the slope that one has, and their likenesses together the size. Judgments tell which of them is right.
+Several descriptions of sound, Gaussians and vectors, say much the same: their sum, in standard deviations, has the
+slope of a single one, and their likenesses together its size. Judgments decide which of them is right.
 """
 
 import math
@@ -44,7 +44,7 @@ def _regressors(pool: Pool, blocks: Blocks) -> Regressors | None:
 
 
 def _spread_of_sum(values: Array, known: Booleans) -> float:
-    """Standard deviation of the sum of columns, each of which has one of 1, where all are known."""
+    """Standard deviation of the sum of standardised columns, over rows where all are known."""
     count = values.shape[1]
     together = values[known.all(axis=1)].sum(axis=1)
     return max(1.0, float(together.std())) if count > 1 and len(together) else float(count)

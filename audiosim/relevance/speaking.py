@@ -1,4 +1,4 @@
-"""Evidence that spoke for a pair: output, genre, artist, sound, judgments, or what the user brought."""
+"""Evidence used for a pair: output, genre, artist, sound, judgments, or the user's own."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -8,13 +8,13 @@ from audiosim.arrays import Booleans, Integers
 from audiosim.features.feature import Feature
 from audiosim.relevance.belief import Belief
 
-METADATA_KINDS = ("genre", "artist", "judgments")  # that an ordinal model may know beside what systems retrieved
+METADATA_KINDS = ("genre", "artist", "judgments")  # that an ordinal model may use besides output
 ORDER = ("output", "genre", "artist", "sound", "judgments")
 Kinds = tuple[str, ...]
 
 
 def kinds_of(feature: Feature) -> tuple[str, ...]:
-    """Kinds of evidence that a feature is made of: sGEN of genre, aGEN of judgments and genre, qSIM of sound."""
+    """Kinds of evidence that a feature uses: sGEN uses genre, aGEN judgments and genre, qSIM sound."""
     judgments = () if feature.reads == "nothing" else ("judgments",)
     if feature.kind == "audio":
         return (*judgments, "sound")
@@ -22,23 +22,23 @@ def kinds_of(feature: Feature) -> tuple[str, ...]:
 
 
 def evidence_of(features: Iterable[Feature]) -> Kinds:
-    """Kinds of evidence that some features together are made of."""
+    """Kinds of evidence that several features use together."""
     kinds = {kind for feature in features for kind in kinds_of(feature)}
     return tuple(kind for kind in ORDER if kind in kinds)
 
 
 def in_words(kinds: Kinds) -> str:
-    """Kinds of evidence as people and other programs read them, such as "output, genre"."""
+    """Kinds of evidence as text for people and programs, such as "output, genre"."""
     return ", ".join(kinds)
 
 
 def of_words(text: str) -> Kinds:
-    """Kinds of evidence that another program has put in words."""
+    """Kinds of evidence parsed from another program's text."""
     return tuple(text.split(", ")) if text else ()
 
 
 def evidence_counts(belief: Belief) -> dict[str, int]:
-    """Number of pairs that each piece of evidence spoke for; empty where the estimator does not say."""
+    """Number of pairs for which each piece of evidence was used; empty where the estimator does not say."""
     if belief.spoke is None:
         return {}
     counts: dict[str, int] = {}
@@ -49,9 +49,9 @@ def evidence_counts(belief: Belief) -> dict[str, int]:
 
 
 def what_lacks(belief: Belief, brought: Iterable[str] = ()) -> tuple[str, ...]:
-    """Sentences on what a joint model could have used and does not know, and on evidence that tells it nothing.
+    """Sentences on evidence that a joint model lacks, and on evidence that it has but cannot use.
 
-    brought  names of evidence of the user's own
+    brought  names of the user's own evidence
     """
     if belief.spoke is None or not belief.prior.correlated:
         return ()
@@ -66,7 +66,7 @@ def what_lacks(belief: Belief, brought: Iterable[str] = ()) -> tuple[str, ...]:
 
 
 def _lacking(without: Mapping[str, int], count: int) -> tuple[str, ...]:
-    """Sentence on the number of pairs, of all there are, without each kind of knowledge; none where nothing lacks."""
+    """Sentence on the number of pairs, out of `count`, without each kind of evidence; none if none lacks it."""
     if all(number == count for number in without.values()):
         return (
             f"no genre, artist or sound is known for these {count:,} pairs; predictions use the systems' results alone",
@@ -80,10 +80,10 @@ def _lacking(without: Mapping[str, int], count: int) -> tuple[str, ...]:
 
 
 def combinations(kinds: Sequence[str], spoke: Booleans) -> tuple[tuple[Kinds, ...], Integers]:
-    """The different combinations there are, such as output and genre, and (n,) which of them each pair has.
+    """The distinct combinations of evidence, such as output and genre, and (n,) the index of each pair's.
 
     kinds  k names
-    spoke  (n, k) whether each spoke for each pair
+    spoke  (n, k) True where a kind was used for a pair
     """
     number = (
         spoke @ (1 << np.arange(len(kinds), dtype=np.int64)) if len(kinds) else np.zeros(len(spoke), dtype=np.int64)

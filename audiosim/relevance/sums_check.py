@@ -1,15 +1,15 @@
-"""Evidence against a model from sums of judged gains, standardised by what it stated of them before they were judged.
+"""Evidence against a model from sums of judged gains, standardised by the deviations it stated beforehand.
 
-What is stated of systems are sums over what they retrieved, so sums are what a model is held to. Errors of single
-grades are not normal, as grades are few and bounded; those of their sums nearly are. A sum of errors, each of a
-judgment given those before it, is a martingale whose variance the model says. Against it stands a drift of the sum,
-normal, with DRIFT of the variance that the sum has by the last judgment:
+Statements about systems are sums over their results, so the check is on sums. Errors of single grades are not normal,
+as grades are few and bounded; those of their sums nearly are. A sum of errors, each of a judgment given those before
+it, is a martingale with a variance known from the model. The alternative is a drift of the sum, normal, with DRIFT of
+the variance that the sum has by the last judgment:
 
     E = sqrt(r / (V + r)) exp(S^2 / (2 (V + r))),   S = sum of w error,  V = sum of (w deviation)^2,  r = DRIFT V_last
 
 the mixture of Robbins (1970), doi:10.1214/aoms/1177696786; see Howard et al. (2021), doi:10.1214/20-AOS1991. It grows
-only where sums are further off than stated: a model that is too modest is never refused. Of a sum that a rival model
-expects to rise, the drift is half-normal: E is twice as large, times the normal probability of S / sqrt(V + r).
+only where sums err by more than stated: an underconfident model never fails. If a rival model expects a sum to rise,
+the drift is half-normal: E is twice as large, times the normal probability of S / sqrt(V + r).
 """
 
 from collections.abc import Iterable
@@ -22,20 +22,20 @@ from scipy.special import log_ndtr
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.pool import Pool
 
-DRIFT = 0.1  # of the variance that a sum has by the last judgment: .03 and .3 tell nearly the same apart
-LARGEST = 700.0  # logarithm of the largest evidence that is told from others
-MOST_PAIRS = 2000  # pairs of systems that are looked at
-FURTHER = 3.0  # times the variance of a first judgment that a model would have to have stated
-FARTHEST = 4.0  # deviations: a single grade that is further off counts as no more
+DRIFT = 0.1  # of the variance that a sum has by the last judgment: .03 and .3 have nearly the same power
+LARGEST = 700.0  # logarithm of the largest evidence represented; exp of more overflows
+MOST_PAIRS = 2000  # pairs of systems used
+FURTHER = 3.0  # alternative variance of the first judgments, in stated variances
+FARTHEST = 4.0  # deviations at which a single error is capped
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Misfit:
     """Evidence of one kind against a model.
 
-    said        what it speaks for, in words
-    weight      share in all the evidence
-    logarithms  (k,) of its e-value after each judgment: a right model's is 0 in the mean
+    said        its meaning, in words
+    weight      share of all the evidence
+    logarithms  (k,) logarithm of its e-value after each judgment; the e-value of a right model has mean 1
     """
 
     said: str
@@ -49,12 +49,12 @@ class Misfit:
 
 
 def of_sums(weights: Array, error: Array, deviation: Array, rising: bool = False) -> Array:
-    """(k,) logarithm of the mean of the e-values of several sums; 0 where there is none.
+    """(k,) logarithm of the mean of the e-values of several sums; 0 without any.
 
     weights    (d, k) of each judgment in each sum, known before it is made
-    error      (k,) gain less what was predicted from the judgments before
+    error      (k,) gain less its prediction from the judgments before
     deviation  (k,) of that prediction
-    rising     only sums that rise speak against the model
+    rising     True if only rising sums are evidence
     """
     sums, variances = np.cumsum(weights * error, axis=1), np.cumsum((weights * deviation) ** 2, axis=1)
     there = variances[:, -1] > 0
@@ -87,7 +87,7 @@ def of_systems(pool: Pool, order: Integers) -> Array:
 
 
 def of_pairs(systems: Array) -> Array:
-    """(p, k) weights of the differences of systems, each with those that follow it: all pairs, or MOST_PAIRS of many.
+    """(p, k) weights of the differences between pairs of systems: all pairs, or MOST_PAIRS of many.
 
     systems  (s, k)
     """
@@ -97,7 +97,7 @@ def of_pairs(systems: Array) -> Array:
 
 
 def further_off(weights: Iterable[Array], error: Array, deviation: Array) -> float:
-    """Root mean square of sums of errors, in the deviations that were stated of them; 1 if these are right.
+    """Root mean square of sums of errors, in their stated deviations; 1 if these are right.
 
     weights  (d, k) of several kinds of sums
     """
