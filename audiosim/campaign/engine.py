@@ -223,6 +223,9 @@ def check_writable(engine: sql.Engine, path: Path | None) -> None:
             if path is not None and not all(os.access(one, os.W_OK) for one in (path, path.parent)):
                 raise StoreError(f"{shown}: {path} or its folder may be read and not written to")
             connection.exec_driver_sql("BEGIN IMMEDIATE")  # ended by giving the connection back; nothing is written
+            # Of a file opened for reading alone SQLite begins that without a word, and refuses the first statement.
+            version = int(connection.exec_driver_sql("PRAGMA user_version").scalar() or 0)
+            connection.exec_driver_sql(f"PRAGMA user_version = {version}")
         elif connection.exec_driver_sql("SHOW transaction_read_only").scalar() == "on":
             raise StoreError(f"{shown}: it may be read and not written to: a replica, or set to be read alone")
 
