@@ -1,4 +1,4 @@
-"""Rank music-similarity systems honestly from as few human judgments as will do.
+"""Rank music-similarity systems from as few human judgments as possible, and say how sure the ranking is.
 
 Public are the names in `__all__` and the modules that docs/public.md lists; everything else may change in any version.
 """

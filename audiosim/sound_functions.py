@@ -90,7 +90,7 @@ class NearestRecordings:
         spaced = next((name for name in sorted(names) if name.split() != [name]), None)
         if spaced is not None:
             remedy = "audiosim init FOLDER names recordings so that they can be; json and csv show them as they are"
-            raise InputError(f"{spaced!r} has white space, which parts the columns of a run: {remedy}")
+            raise InputError(f"{spaced!r} has white space, which separates the columns of a run: {remedy}")
 
     def to_frame(self) -> "pd.DataFrame":
         """The rows as a pandas table."""
@@ -257,7 +257,7 @@ def _described_like(index: str | Path, sounds: Sequence[str | Path]) -> "AudioIn
     AudioIndex.load(index)  # complains before any sound is read
     found = extract(list(sounds), parameters=installed_frames(Path(index)), decoders=other_decoders())
     if not found.ids:
-        raise InputError(f"none of the sounds to query by could be described, expected one at least: {sounds[0]}")
+        raise InputError(f"no sound to query by could be described, expected at least one: {sounds[0]}")
     return found
 
 

@@ -115,14 +115,14 @@ class Access:
             return
         if not is_loopback(host):
             raise InputError(
-                f"refusing to listen on {host} without tokens: make one with audiosim token create, "
+                f"refusing to listen on {host} without tokens: create one with audiosim token create, "
                 f"or listen on 127.0.0.1"
             )
         beyond = sorted(name for name in self.hosts if not is_loopback(name))
         if beyond:
             raise InputError(
-                f"refusing to be asked as {beyond[0]} without tokens: whoever reaches that name could do everything; "
-                f"make one with audiosim token create, or leave --allowed-host out"
+                f"refusing the host name {beyond[0]} without tokens: everybody who reaches it could do everything; "
+                f"create one with audiosim token create, or leave --allowed-host out"
             )
 
     @property
@@ -221,7 +221,7 @@ class Access:
         if wait_s := self._guesses.count(address, moment):
             later = {"Retry-After": str(int(wait_s) + 1)}
             raise DeniedError(429, "too many wrong tokens from this address; try again later", later)
-        raise DeniedError(401, "this token is not known, or has ended", {"WWW-Authenticate": WRONG})
+        raise DeniedError(401, "this token is unknown, or has ended", {"WWW-Authenticate": WRONG})
 
 
 MISSING = 'Bearer realm="audiosim"'

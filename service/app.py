@@ -241,10 +241,10 @@ def _greetings(app: FastAPI, listening: socket.socket) -> Iterator[tuple[int, st
         for problem in inspect(one.collection).problems:
             yield logging.WARNING, f"{one.collection.identifier}: {problem}"
     if access.deserted:
-        lost = "there is no token that is good, and tokens are needed: nobody gets in until audiosim token makes one"
+        lost = "this service requires tokens and has no valid one: nobody can sign in until audiosim token creates one"
         yield logging.WARNING, lost
     if not access.locked:
-        open_to_all = "there are no tokens: everybody on this machine may do everything; audiosim token makes one"
+        open_to_all = "there are no tokens: everybody on this machine may do everything; audiosim token creates one"
         yield logging.WARNING, open_to_all
     judging = app.state.served.judging
     if judging.database is None:

@@ -200,7 +200,7 @@ class Receiver:
     def _check_room(self, one: ServedCollection, document: Document) -> None:
         came = Arrivals.of(one.folder).documents if one.folder is not None else {}
         if document.identifier not in came and len(came) >= MOST_DOCUMENTS:
-            raise InputError(f"{MOST_DOCUMENTS} documents have come to this collection, no more are taken")
+            raise InputError(f"{MOST_DOCUMENTS} documents have been added to this collection, the most that it takes")
 
     def _described(
         self, one: ServedCollection, document: Document, sound: bytes, suffix: str

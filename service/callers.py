@@ -36,7 +36,7 @@ class Caller:
         """
         if self.role == "assessor":
             if said not in (None, self.name):
-                raise DeniedError(403, f"this token is {self.name}'s, who cannot speak for {said!r:.80}")
+                raise DeniedError(403, f"this token is {self.name}'s, who cannot act for {said!r:.80}")
             return self.name
         return said or ""
 

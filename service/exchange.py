@@ -203,7 +203,7 @@ def _decode_strictly(body: bytes, kind: type[Value]) -> Value:
     except HTTPException as error:
         if error.status_code != 400:
             raise
-        raise HTTPException(422, "the body holds a lone surrogate, which is no text") from None
+        raise HTTPException(422, "the body contains a lone surrogate, which is not text") from None
 
 
 def _check_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

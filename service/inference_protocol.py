@@ -239,13 +239,13 @@ def _column(tensor: TensorIn, pieces: Iterator[bytes]) -> Array:
         )
     values = _from_bytes(tensor.name, next(pieces)) if tensor.data is None else _flat(tensor.data)
     if len(values) != rows:
-        raise InputError(f"input {tensor.name} has {len(values)} values where its shape says {rows}")
+        raise InputError(f"input {tensor.name} has {len(values)} values but its shape says {rows}")
     return values
 
 
 def _from_bytes(name: str, piece: bytes) -> Array:
     if len(piece) % BYTES:
-        raise InputError(f"input {name} has {len(piece)} bytes, which is no whole number of {DATATYPE}")
+        raise InputError(f"input {name} has {len(piece)} bytes, not a multiple of {DATATYPE}")
     values = np.frombuffer(piece, "<f8").astype(np.float64)
     if np.isinf(values).any():
         raise InputError(f"every number must be finite, input {name} has an infinite one")

@@ -48,7 +48,7 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
-            raise InputError(f"a question's name has small letters, digits and _ alone, got {self.name!r:.80}")
+            raise InputError(f"a question's name has only small letters, digits and _, got {self.name!r:.80}")
         if not self.text.strip():
             raise InputError(f"question {self.name} has no text")
         if self.kind == "text":
@@ -135,7 +135,7 @@ class Questions:
             raise InputError(f"unknown setting ask={ask!r:.80}, expected {', '.join(ASKS)}")
         chosen = both if ask == "both" else tuple(one for one in both if one.name == ask)
         if self.scale.name not in {one.name for one in chosen}:
-            raise InputError(f"ask={ask} leaves out the grade that counts, which is on the {self.scale.name} scale")
+            raise InputError(f"ask={ask} leaves out the grade that counts, on the {self.scale.name} scale")
         return chosen
 
     def check(self, answers: Mapping[str, Value], judged: bool) -> dict[str, Value]:
@@ -184,10 +184,10 @@ def read_questions(path: Path, taken: Sequence[str]) -> tuple[Question, ...]:
 def _converted(said: Mapping[str, object]) -> tuple[Question, ...]:
     tables = said.get("question")
     if set(said) != {"question"} or not isinstance(tables, list):
-        raise InputError(f"expected [[question]] tables alone, got {', '.join(said) or 'nothing'}")
+        raise InputError(f"expected only [[question]] tables, got {', '.join(said) or 'nothing'}")
     found = tuple(msgspec.convert(_ranged(one), Question) for one in tables)
     if any(one.grade for one in found):
-        raise InputError("grade = true is for the grades on the collection's scale alone")
+        raise InputError("grade = true is only for grades on the collection's scale")
     return found
 
 

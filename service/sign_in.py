@@ -84,9 +84,9 @@ class SignIn:
         self._header, self._groups_header, self._issuer = header, groups_header, issuer
         self._proxies = [ipaddress.ip_network(one) for one in proxies]
         if not self._grants:
-            raise InputError("nobody would get in: --grant says who has which role, such as assessor=*")
+            raise InputError("nobody could sign in: give people a role with --grant, such as assessor=*")
         if header and not proxies:
-            raise InputError(f"whoever sends {header} could be anybody: --trusted-proxy says whose is believed")
+            raise InputError(f"whoever sends {header} could be anybody: name the proxy to believe with --trusted-proxy")
 
     def vouched(self, headers: Headers, peer: str) -> Person | None:
         """The person whom a proxy vouches for; None where it does not, or is none of those that are believed.
@@ -97,7 +97,7 @@ class SignIn:
             return None
         said = headers.getlist(self._header)
         if len(said) > 1:
-            raise DeniedError(400, f"the header {self._header} is there twice: the proxy must replace what it is sent")
+            raise DeniedError(400, f"the header {self._header} is there twice: the proxy must replace the client's")
         name = _text(said[0]) if said else ""
         if not name:
             return None

@@ -89,9 +89,9 @@ def _time(said: str | None, clock: Clock) -> str:
         return write_time(now)
     when = parse_time(said)
     if (when - now).total_seconds() > AHEAD_S:
-        raise InputError(f"time {said} is still to come; it is {write_time(now)}")
+        raise InputError(f"time {said} is in the future; it is now {write_time(now)}")
     if (now - when).days >= LATE_DAYS:
-        raise InputError(f"time {said} is more than {LATE_DAYS} days ago; it is {write_time(now)}")
+        raise InputError(f"time {said} is more than {LATE_DAYS} days ago; it is now {write_time(now)}")
     return write_time(when)
 
 

@@ -281,7 +281,7 @@ def test_neighbours_like_a_sound_from_elsewhere(run, tmp_path):
     code, _, err = run("neighbours", index, "--like", tmp_path / "notes.wav")
     assert (code, err.splitlines()[-1]) == (
         1,
-        f"audiosim: none of the sounds to query by could be described, expected one at least: {tmp_path}/notes.wav",
+        f"audiosim: no sound to query by could be described, expected at least one: {tmp_path}/notes.wav",
     )
 
 

@@ -30,7 +30,7 @@ class Searched:
 
     def __post_init__(self) -> None:
         if not self.shards:
-            raise InputError("there is no shard to search, expected one index at least")
+            raise InputError("there is no shard to search: expected at least one index")
         for one in (*self.shards[1:], *((self.asked,) if self.asked else ())):
             if one.parameters != self.parameters:
                 raise InputError(

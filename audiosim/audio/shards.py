@@ -65,7 +65,7 @@ def search_shards(
         raise InputError(f"k must be at least 1, got {k}")
     folders = [str(shard) for shard in shards]
     if not folders:
-        raise InputError("there is no shard to search, expected one index at least")
+        raise InputError("there is no shard to search: expected at least one index")
     spread: Spread = map if scheduler is None else partial(together, scheduler=scheduler)
     open_in = list(spread(_count_open, folders))
     count, plain = sum(open_in), divergence == "kl" and not proximity
@@ -136,7 +136,7 @@ def gather(shards: Iterable[str | Path], identifiers: Iterable[str] | None) -> A
     """Some recordings of shards, all where None, as an index in memory."""
     indexes = [AudioIndex.load(shard) for shard in shards]
     if not indexes:
-        raise InputError("there is no shard to search, expected one index at least")
+        raise InputError("there is no shard to search: expected at least one index")
     where: dict[str, int] = {}
     for number, index in enumerate(indexes):
         for name in index.ids:

@@ -134,7 +134,9 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
             try:
                 row = json.loads(text)
             except ValueError:
-                raise FormatError(path, number, "not JSON: the backup was cut off, or is none") from None
+                raise FormatError(
+                    path, number, "not JSON: the backup was cut off, or the file is not a backup"
+                ) from None
             if not isinstance(row, dict):
                 raise FormatError(path, number, "expected an object")
             yield number, row

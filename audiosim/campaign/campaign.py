@@ -191,7 +191,7 @@ class Campaign:
         now, scale = write_time(self._clock()), self._collection.scale
         events = [one if isinstance(one, Event) else judgment_event(one, scale, now) for one in said]
         if any(event.kind in LEASES for event in events):
-            raise InputError("a lease is not told: ask for pairs")
+            raise InputError("a lease cannot be told: ask for pairs instead")
         with self._log.turn() as turn:
             while turn.goes_on():
                 turn.write(self._admitted(events, vouched))
@@ -273,7 +273,7 @@ class Campaign:
         with self._log.state:
             name = self._ledger.name(said)
         if said and not name:
-            raise InputError(f"{said!r:.80} is no name: there is nothing to be seen of it")
+            raise InputError(f"{said!r:.80} is not a name: no character of it is visible")
         return name
 
     def answers(self, assessor: str, count: int | None = None, before: int | None = None) -> list[Record]:

@@ -227,7 +227,7 @@ def check_writable(engine: sql.Engine, path: Path | None) -> None:
             version = int(connection.exec_driver_sql("PRAGMA user_version").scalar() or 0)
             connection.exec_driver_sql(f"PRAGMA user_version = {version}")
         elif connection.exec_driver_sql("SHOW transaction_read_only").scalar() == "on":
-            raise StoreError(f"{shown}: it may be read and not written to: a replica, or set to be read alone")
+            raise StoreError(f"{shown}: it is read-only: a replica, or set to read-only")
 
 
 class DatabaseFile:

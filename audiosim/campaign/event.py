@@ -84,7 +84,7 @@ class Event:
             if not self.query.strip() or not self.document.strip():
                 raise InputError(f"{self.kind} needs a query and a document, got {self.query!r} and {self.document!r}")
         elif self.query or self.document:
-            raise InputError(f"{self.kind} is of no pair, got {self.query!r} and {self.document!r}")
+            raise InputError(f"{self.kind} takes no pair, got {self.query!r} and {self.document!r}")
 
     def _check_lease(self, began: datetime) -> None:
         if self.kind not in LEASES:
@@ -231,4 +231,4 @@ def _check_text(name: str, value: str, limit: int, among: str = "") -> None:
     if not value.isprintable():
         wrong = [sign for sign in value if unicodedata.category(sign) in ("Cc", "Cs") and sign not in among]
         if wrong:
-            raise InputError(f"{name} holds the character {wrong[0]!r}, which is no text")
+            raise InputError(f"{name} holds the character {wrong[0]!r}, which is not text")

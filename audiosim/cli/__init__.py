@@ -121,7 +121,7 @@ def _first_paragraph(module: str, function: str) -> str:
     return (ast.get_docstring(named[0] if named else source) or "").split("\n\n")[0]
 
 
-SUMMARY = """Rank music-similarity systems honestly from as few human judgments as will do.
+SUMMARY = """Rank music-similarity systems from as few human judgments as possible, and say how sure the ranking is.
 
 `audiosim COMMAND --help` has examples. They use the folder that `audiosim demo my-demo` makes, so you can try them.
 """

@@ -55,7 +55,7 @@ def create(
 
     if in_memory(database):
         raise InputError(
-            f"--db {database} is memory, and the token would be gone at once: expected a file, or PostgreSQL"
+            f"--db {database} is in memory, so the token would be lost at once: expected a file, or PostgreSQL"
         )
     secret = TokenStore(database).create(name, role, collection, expires)
     row = {"name": name, "role": role, "collection": collection or None, "token": secret}

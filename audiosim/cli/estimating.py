@@ -194,8 +194,8 @@ def compare(
 ) -> None:
     """Compare two systems: the difference A less B of their scores, its interval, and whether they can be told apart.
 
-    The verdict is about queries of this kind, of which the collection's are a sample; the verdict on these queries
-    alone stands beside it. With everything judged it is the paired t-test. `--about these` swaps the two.
+    The verdict is about queries of this kind: the collection's count as a sample of them. The verdict on these queries
+    alone stands beside it. With everything judged, it is the paired t-test. `--about these` swaps the two.
 
     Examples: `audiosim compare my-demo timbre-full fusion`
 

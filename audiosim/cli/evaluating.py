@@ -78,10 +78,10 @@ def evaluate(
 ) -> None:
     """Score systems whose documents are all judged: mean scores, satisfied users, tests of all pairs.
 
-    --unjudged zero also gives the lowest and the highest score each system could have were all judged. --complete
-    leaves out systems and queries whose rankings have holes, and says which. Several measures are compared by how
-    they rank the systems: tau, rho and the RMSE of the differences. Intervals are of 95 %. P-values are adjusted
-    for all pairs by Holm and by Benjamini and Hochberg; Tukey's already are.
+    --unjudged zero also gives the lowest and the highest score that each system could have if everything were judged.
+    --complete leaves out systems and queries whose rankings have holes, and says which. Several measures are compared
+    by how they rank the systems: tau, rho and the RMSE of the differences. Intervals have 95 %. P-values are adjusted
+    for all pairs by Holm and by Benjamini and Hochberg; Tukey's need no adjustment.
 
     Examples: `audiosim evaluate my-demo --judgments my-demo/truth.qrels --measure nDCG@5 --test friedman`
 

@@ -83,8 +83,8 @@ def migrate(
 ) -> None:
     """Upgrade the tables of a database, as `serve` does when it starts.
 
-    All of it happens in one transaction, or nothing does. Of an SQLite file a copy is kept beside it, as it was; back
-    up PostgreSQL first, and stop the services that use it: from then on the judgments of older ones are refused.
+    The upgrade is one transaction. An SQLite file is first copied, beside it; back up PostgreSQL yourself. Stop the
+    services that use the database: judgments from older versions are refused after the upgrade.
 
     Example: `audiosim migrate --db sqlite:///my-demo/campaign.db`
     """

@@ -122,9 +122,9 @@ AboutWords = Annotated[
     typer.Option(
         "--about",
         metavar="these|queries|panel|listeners|N",
-        help="About `these` queries, where only missing judgments leave a doubt, or `queries` of this kind, of "
-        "which these are a sample. `panel`: as those who judged have it, had each judged every pair; `listeners`: as "
-        "people like them have it in the mean; N: as so many people, those who judged among them.",
+        help="`these`: only these queries, so that only missing judgments leave doubt; `queries`: queries of this "
+        "kind, with these as a sample. `panel`: the opinion of those who judged, as if each had judged every pair; "
+        "`listeners`: the mean opinion of people like them; N: that of N people, including those who judged.",
         show_default="queries for compare and report, else these",
     ),
 ]

@@ -96,18 +96,19 @@ def judges(
 ) -> None:
     """Report how each person and each machine judges: severity, favourites, worth, and what the ranking owes them.
 
-    Severity is by how much their grades lie above those of listeners at large, a share of the scale. Noise is the
-    standard deviation of the same judgment made again. Drift is by how much their last grade lies above what their
-    first would have been. Worth of a person is how many judgments of somebody of the usual noise theirs stand for. A
-    second table says how the ranking moves without each person.
+    Severity: how far their grades lie above those of listeners at large, as a share of the scale. Noise: the standard
+    deviation of the same judgment made again. Drift: the change of their grades from the first to the last. Worth: the
+    number of judgments with the usual noise that theirs equal. A second table shows how the ranking changes without
+    each person.
 
-    --set-aside shows the ranking with and without somebody and, with --yes, sets them aside in the campaign's log:
-    nothing rests on what they said or say until --take-back. Of judgments in files, `set_aside = ["NAME"]` in
+    --set-aside shows the ranking with and without somebody. With --yes it sets them aside in the campaign's log: their
+    judgments, past and future, do not count until --take-back. For judgments in files, `set_aside = ["NAME"]` in
     collection.toml does the same.
 
-    A machine is held against people's judgments: its favourites in standard deviations of its own grades, its agreement
-    as the correlation with people's scores of the systems, its worth as the further human judgments that it saves now.
-    All have 95 % intervals. Under the table stands whom a machine surely favours, first the systems of its own maker.
+    Machines are compared with people's judgments. Favourites: in standard deviations of the machine's own grades.
+    Agreement: the correlation with people's scores of the systems. Worth: the number of further human judgments that it
+    saves now. All have 95 % intervals. The lines under the table name systems that a machine surely favours, those of
+    its own maker first.
 
     Examples: `audiosim judges my-demo --judgments my-demo/truth.qrels`
 

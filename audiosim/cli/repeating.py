@@ -138,7 +138,7 @@ def check_report(report: Path | None, repeats: int | None, at: str | None) -> No
         return
     need("plots", "--report")
     if repeats is None or at is None:
-        raise InputError("--report needs --repeat and --at: it shows what is stated and true at these moments")
+        raise InputError("--report needs --repeat and --at: it compares stated with true confidence at these moments")
     # A file is written beside where it goes; a pipe or a terminal is not.
     place = report.resolve().parent if report.is_file() or not report.exists() else report
     if report.is_dir() or not os.access(place, os.W_OK):

@@ -171,13 +171,13 @@ LoginHeader = Annotated[
     ),
 ]
 GroupsHeader = Annotated[
-    str | None, _option("GROUPS_HEADER", "Header in which it says their groups, with commas.", metavar="NAME")
+    str | None, _option("GROUPS_HEADER", "Header with their groups, separated by commas.", metavar="NAME")
 ]
 OidcIssuer = Annotated[
     str | None,
     _option(
         "OIDC_ISSUER",
-        "OpenID Connect issuer whose bearer tokens are good, such as https://login.example.org; needs audiosim[oidc].",
+        "OpenID Connect issuer whose tokens are accepted, such as https://login.example.org; needs audiosim[oidc].",
         metavar="URL",
     ),
 ]
@@ -188,9 +188,9 @@ OidcAudience = Annotated[
     ),
 ]
 OidcName = Annotated[
-    str, _option("OIDC_NAME", "Claim of its tokens that is the person's name here, one that is theirs alone and stays.")
+    str, _option("OIDC_NAME", "Claim of its tokens to use as the person's name here; it must be unique and permanent.")
 ]
-OidcGroups = Annotated[str, _option("OIDC_GROUPS", "Claim of its tokens that has their groups.")]
+OidcGroups = Annotated[str, _option("OIDC_GROUPS", "Claim of its tokens with their groups.")]
 Port = Annotated[int, _option("PORT", "Port to listen on; 0 for any.", min=0, max=65535)]
 MeasureName = Annotated[
     str | None, _option("MEASURE", "Measure that the systems are ranked by; default: CG at the collection's cutoff.")
@@ -248,7 +248,7 @@ SplitQueries = Annotated[
     ),
 ]
 CannotLimit = Annotated[
-    int, _option("CANNOT_LIMIT", "A pair that this many assessors could not judge is no longer asked for.", min=1)
+    int, _option("CANNOT_LIMIT", "Stop asking for a pair that this many assessors could not judge.", min=1)
 ]
 SelectionRuleName = Annotated[
     str | None,

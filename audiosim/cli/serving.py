@@ -215,9 +215,7 @@ def _sign_in(
     """Sign-in by a proxy's header or by an issuer of tokens; None where neither is asked for."""
     if header is None and issuer[0] is None:
         if grants or groups_header:
-            raise InputError(
-                "--grant and --groups-header need --login-header or --oidc-issuer, which say who somebody is"
-            )
+            raise InputError("--grant and --groups-header need --login-header or --oidc-issuer, which identify people")
         return None
     from service.issuer import Issuer
     from service.sign_in import Grant, SignIn

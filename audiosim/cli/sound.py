@@ -85,14 +85,14 @@ def extract(
 ) -> None:
     """Describe each recording by a Gaussian of its MFCC frames, and save the descriptions as an index.
 
-    Unchanged files that the index has already are skipped. Bad files are listed, one line each, and left out; a file
+    Unchanged files that are already in the index are skipped. Bad files are listed, one line each, and left out; a file
     that crashes its decoder, or takes more than 120 s and 4 s per megabyte, is bad too. Run the command again to resume
     it. If INDEX is the sounds.index of a collection, the closeness of its recordings is computed too, for the first
     ranking.
 
     Example: `audiosim extract my-demo/sounds -o sounds.index`
 
-    Again, without what is gone: `audiosim extract my-demo/documents.tsv -o sounds.index --prune`
+    Again, without deleted files: `audiosim extract my-demo/documents.tsv -o sounds.index --prune`
 
     As in the papers: `audiosim extract my-demo/sounds -o mfcc.index --frames mfcc`
 
@@ -331,9 +331,9 @@ def init(
     """Turn a music folder into a collection: read its tags, index its sound, and draw a first sample of queries.
 
     Writes documents.tsv with artist, genre, album, title and length by the files' tags, queries.tsv, collection.toml,
-    sounds.index, and a run of what sounds nearest to each query. Identifiers are safe in run files and URLs.
-    Possible duplicates are listed; choose which to keep. FOLDER is not changed. Run the command again to resume it, or
-    to add new files.
+    sounds.index, and a baseline run: the recordings that sound nearest to each query. Identifiers are safe in run files
+    and URLs. Possible duplicates are listed; choose which to keep. FOLDER is not changed. Run the command again to
+    resume it, or to add new files.
 
     Example: `audiosim init my-demo/sounds -o campaign/`
     """

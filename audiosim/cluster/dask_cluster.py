@@ -202,5 +202,5 @@ def _threads(client: "Client") -> int:
         client.wait_for_workers(1, timeout=JOIN_S)
     except TimeoutError:
         address = client.scheduler.address
-        raise InputError(f"the scheduler at {address} has no worker after {JOIN_S} s, expected one at least") from None
+        raise InputError(f"the scheduler at {address} has no worker after {JOIN_S} s, expected at least one") from None
     return sum(client.nthreads().values()) or 1

@@ -99,7 +99,7 @@ def check_agrees(known: Document | None, came: Document) -> None:
     for name, now in new.items():
         before = said.get(name)
         if before is not None and now is not None and before != now:
-            raise InputError(f"document {came.identifier}: its {name} is known to be {before!r}, got {now!r}")
+            raise InputError(f"document {came.identifier}: its {name} is already known as {before!r}, got {now!r}")
 
 
 def check_distinct(what: str, names: Iterable[str], known: Collection[str]) -> None:
@@ -109,7 +109,7 @@ def check_distinct(what: str, names: Iterable[str], known: Collection[str]) -> N
     for name in new:
         if (meant := alike.get(_alike(name))) is not None:
             raise InputError(
-                f"{what} {name!r:.80} is not known, and {meant!r:.80} is, which differs in case or spaces alone"
+                f"{what} {name!r:.80} is not known, and {meant!r:.80} is, which differs only in case or spaces"
             )
 
 

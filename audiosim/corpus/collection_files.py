@@ -99,11 +99,11 @@ def prepare_folder(folder: str | Path, names: set[str]) -> Path:
     for part in PARTS:
         for name in (part, f"{part}.gz"):
             if name not in names and (folder / name).exists():
-                raise InputError(f"{folder / name}: would become part of the collection to write, expected it gone")
+                raise InputError(f"{folder / name}: would become part of the new collection: move or delete it")
     for part in (EVIDENCE, JUDGES):
         for path in sorted((folder / part).iterdir()) if (folder / part).is_dir() else ():
             if f"{part}/{path.name}" not in names:
-                raise InputError(f"{path}: would become part of the collection to write, expected it gone")
+                raise InputError(f"{path}: would become part of the new collection: move or delete it")
     try:
         for place in {folder, *((folder / name).parent for name in names)}:
             place.mkdir(parents=True, exist_ok=True)

@@ -103,7 +103,7 @@ def _parse(path: Path, text: str) -> dict[str, object]:
         raise FormatError(path, number, f"not TOML: {problem or error}") from None
     except (ValueError, RecursionError):
         raise FormatError(
-            path, 1, "not TOML to be read: a number of thousands of digits, or too deeply nested"
+            path, 1, "this TOML cannot be read: it has a number of thousands of digits, or is nested too deeply"
         ) from None
 
 

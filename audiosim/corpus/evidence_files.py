@@ -173,7 +173,7 @@ def read_evidence(
     first: dict[str, Path] = {}
     for path, piece in found:
         if (other := first.setdefault(piece.name, path)) is not path:
-            raise InputError(f"{path}: evidence {piece.name} is in {other} already, expected one of a name")
+            raise InputError(f"{path}: evidence {piece.name} is in {other} already, expected a unique name")
     beside = () if index is None else read_vectors(index)
     return (*(piece for _, piece in found), *(piece for piece in beside if piece.name not in first))
 

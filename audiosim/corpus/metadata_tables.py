@@ -142,7 +142,7 @@ def document_lines(documents: Iterable[Document]) -> list[str]:
 def _columns(document: Document) -> dict[str, str]:
     clash = set(DOCUMENT_COLUMNS) & set(document.more)
     if clash:
-        raise InputError(f"document {document.identifier} has a further column named {min(clash)}, which is taken")
+        raise InputError(f"document {document.identifier} has an extra column named {min(clash)}, a reserved name")
     named = zip(DOCUMENT_COLUMNS, (document.identifier, document.artist, document.genre, document.path), strict=True)
     return {column: value for column, value in named if value} | dict(document.more)
 

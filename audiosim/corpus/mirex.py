@@ -136,7 +136,7 @@ def _matrix_results(
     for number, text in lines:
         row, *values = text.split()
         if row not in files:
-            raise FormatError(path, number, f"expected a row that starts with the number of a file, found {row!r}")
+            raise FormatError(path, number, f"expected a row that begins with the number of a file, found {row!r}")
         if len(values) != len(documents):
             raise FormatError(path, number, f"expected {len(documents)} distances, found {len(values)}")
         # Parsing and sorting a row takes milliseconds: and few of thousands of rows may be queries.

@@ -52,7 +52,7 @@ class Judges:
         """Those of a pool; InputError where nobody judged, and no machine."""
         found = cls(tuple(reports_on_people(pool, judgments)), tuple(reports_on_machines(pool, judgments)))
         if not found.people and not found.machines:
-            raise InputError(f"nobody has judged a pair of {pool.collection}, and no machine has")
+            raise InputError(f"no person and no machine has judged a pair of {pool.collection}")
         return found
 
     def with_effects(

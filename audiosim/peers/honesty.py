@@ -177,7 +177,7 @@ def compare_methods(
     if not budgets or min(budgets) < 0 or any(low >= high for low, high in pairwise(budgets)):
         raise InputError(f"budgets must rise from 0 or more, got {', '.join(map(str, budgets)) or 'none'}")
     if OWN in peers:
-        raise InputError(f"a peer cannot be called {OWN}: that is what it is held against")
+        raise InputError(f"a peer cannot be called {OWN}: audiosim's own results have that name")
     if keep is not None:
         keep = keep.absolute()  # machines of a cluster work elsewhere
         keep.mkdir(parents=True, exist_ok=True)

@@ -27,7 +27,7 @@ def check_evidence_kind(kind: EvidenceKind, pool: Pool, larger: Pool) -> None:
     first, again, more = (_said(kind, one) for one in (pool, pool, larger))
     if first is None or again is None or more is None:
         if first is not again:
-            raise InputError(f"evidence {kind.name}: says something of a pool at one time and nothing at another")
+            raise InputError(f"evidence {kind.name}: gives a pool evidence at one time and none at another")
         return
     _check_said(kind, first, pool)
     _compare(kind, first, again, len(pool.pairs), "the same pool gives other numbers")

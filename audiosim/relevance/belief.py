@@ -159,7 +159,7 @@ class Belief:
         if whose == self.whose:
             return self
         if self.people is None and self.answers is None:
-            raise InputError(f"{self.models[0]} says nothing of people who have not judged: use the model joint")
+            raise InputError(f"{self.models[0]} does not model people who have not judged: use the model joint")
         return replace(self, whose=whose, posterior=None)
 
     @cached_property

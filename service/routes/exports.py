@@ -82,7 +82,7 @@ def negotiated(accept: str) -> str:
         if kind in ASKED and re.fullmatch(r"[01](\.\d{0,3})?", weight) and float(weight) > 0:
             wishes.append((-float(weight), place, ASKED[kind]))
     if not wishes:
-        raise HTTPException(406, f"judgments are to be had as {', '.join(dict.fromkeys(FORMATS.values()))}")
+        raise HTTPException(406, f"judgments are available as {', '.join(dict.fromkeys(FORMATS.values()))}")
     return min(wishes)[2]
 
 

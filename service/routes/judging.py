@@ -72,7 +72,7 @@ def named_assessor(caller: Caller, one: ServedCollection, said: str | None) -> s
     """
     assessor = caller.assessor(said)
     if not assessor.strip():
-        raise InputError("expected an assessor: who judges needs a name")
+        raise InputError("expected the name of an assessor")
     return assessor if caller.role == "assessor" else one.campaign.known_as(assessor)
 
 
@@ -121,7 +121,7 @@ def _share(request: Request, caller: Caller, one: ServedCollection, shares: Shar
 def _check_heard(one: ServedCollection) -> None:
     """An error where nothing of a collection can be heard."""
     if len(one.mute) == len(one.campaign.selection.pool.pairs):
-        raise HTTPException(409, f"there is no pair that can be heard: {one.coverage}")
+        raise HTTPException(409, f"no pair can be heard: {one.coverage}")
 
 
 def _rushed(one: ServedCollection, event: Event) -> Event:

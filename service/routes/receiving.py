@@ -146,7 +146,7 @@ async def take_document(
         known, sound = DocumentIn.taken(incoming.body).to_domain(), None
     elif kind in SUFFIXES:
         if document is None:
-            raise HTTPException(422, "expected ?document=IDENTIFIER, which the recording is to be called")
+            raise HTTPException(422, "expected ?document=IDENTIFIER, the identifier of the recording")
         known, sound = Document(document, artist, genre), incoming.body
     else:
         raise HTTPException(415, f"expected {JSON} or a file of sound ({', '.join(SUFFIXES)}), got {kind!r:.80}")

@@ -176,7 +176,7 @@ def test_a_cluster_without_workers_is_an_error(loopback, sounds, monkeypatch):
     monkeypatch.setattr(dask_cluster, "JOIN_S", 1)
     address = loopback(0).address
     with pytest.raises(
-        InputError, match=rf"^the scheduler at {address} has no worker after 1 s, expected one at least$"
+        InputError, match=rf"^the scheduler at {address} has no worker after 1 s, expected at least one$"
     ):
         next(describe_all(sounds, STANDARD_FRAMES, scheduler=address))
 

@@ -144,7 +144,7 @@ def test_the_same_again_goes_on(source, music, tmp_path):
 def test_a_collection_of_others_is_not_overwritten(source, tmp_path):
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs/mine.trec").write_text("q Q0 d 1 1 mine\n")
-    with pytest.raises(InputError, match=r"runs: would become part of the collection to write, expected it gone$"):
+    with pytest.raises(InputError, match=r"runs: would become part of the new collection: move or delete it$"):
         collect(source, tmp_path)
 
 

@@ -74,7 +74,7 @@ def test_what_is_asked_for_is_in_one_shard(whole, tmp_path):
         gather(shards, ["r1", "x"])
     with pytest.raises(InputError, match=r"^'r0' is in two shards, .*/0000\.index and .*index$"):
         gather([shards[0], whole.folder], ["r1"])
-    with pytest.raises(InputError, match=r"^there is no shard to search, expected one index at least$"):
+    with pytest.raises(InputError, match=r"^there is no shard to search: expected at least one index$"):
         gather([], None)
 
 
@@ -89,7 +89,7 @@ def test_shards_are_searched_on_a_cluster(whole, tmp_path):
 
 
 def test_no_shard_and_no_count_are_refused(whole, tmp_path):
-    with pytest.raises(InputError, match=r"^there is no shard to search, expected one index at least$"):
+    with pytest.raises(InputError, match=r"^there is no shard to search: expected at least one index$"):
         search_shards([], whole, 1)
     with pytest.raises(InputError, match=r"^k must be at least 1, got 0$"):
         search_shards([whole.folder], whole, 0)
@@ -117,8 +117,8 @@ def test_names_with_spaces_are_told_how_to_become_a_run(run, tmp_path):
     code, _, err = run("neighbours", tmp_path / "index")
     assert (code, err) == (
         1,
-        "audiosim: 'a b' has white space, which parts the columns of a run: audiosim init FOLDER names recordings so "
-        "that they can be; json and csv show them as they are\n",
+        "audiosim: 'a b' has white space, which separates the columns of a run: audiosim init FOLDER names recordings "
+        "so that they can be; json and csv show them as they are\n",
     )
     assert '"document": "a b"' in run("neighbours", tmp_path / "index", "--format", "json")[1]
 

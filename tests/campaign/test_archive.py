@@ -93,7 +93,7 @@ def another(lines):
         (add, r"jsonl:\d: expected the end of the backup here: it was cut off, or added to"),
         (swap, r"jsonl:3: event 1 of one is not as it was written"),
         (end, r"jsonl:5: the log of one does not end as its campaign says"),
-        (spoil, r"jsonl:3: not JSON: the backup was cut off, or is none"),
+        (spoil, r"jsonl:3: not JSON: the backup was cut off, or the file is not a backup"),
         (another, r"jsonl:1: expected a backup of format audiosim-log/1"),
     ],
 )

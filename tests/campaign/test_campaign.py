@@ -217,7 +217,10 @@ def test_a_refused_judgment_leaves_no_trace_in_the_log(opened, store):
         (Judgment("q1", "z", 10.0), "no system retrieved document z for query q1 in its top 2"),
         (Judgment("q1", "a", 10.0, time="yesterday"), "expected a time in UTC"),
         (Event("judgment", NOON, "", "q1", "a", {"broad": 1}), "expected a grade on the fine scale, got only broad"),
-        (Event("lease", NOON, "ann", "q1", "a", until="2013-05-02T00:00:00Z"), "a lease is not told: ask for pairs"),
+        (
+            Event("lease", NOON, "ann", "q1", "a", until="2013-05-02T00:00:00Z"),
+            "a lease cannot be told: ask for pairs instead",
+        ),
         (Event("undo", NOON, "ann", refers=1), "event 1 is no answer of ann that counts"),
         (("q1", "a", 10.0), "expected a judgment such as"),
     ]:

@@ -72,7 +72,7 @@ def test_a_name_is_taken_literally_by_all_that_does_not_come_from_typing(tiny):
 
 
 def test_a_name_of_which_nothing_is_to_be_seen_is_none(tiny):
-    with pytest.raises(InputError, match="is no name: there is nothing to be seen of it"):
+    with pytest.raises(InputError, match="is not a name: no character of it is visible"):
         opened(tiny).known_as("\u200b\u2060")
 
 

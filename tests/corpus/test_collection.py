@@ -249,7 +249,7 @@ def test_saving_again_replaces_the_files_but_never_mixes_two_collections(tmp_pat
     other = Collection("x", "x", BROAD, 1, collection.runs, judgments=(Judgment("q", "a", 1),))
     before = {path: path.read_bytes() for path in folder.iterdir()}
     with pytest.raises(
-        InputError, match=r"documents\.tsv: would become part of the collection to write, expected it gone$"
+        InputError, match=r"documents\.tsv: would become part of the new collection: move or delete it$"
     ):
         other.save(folder)
     assert {path: path.read_bytes() for path in folder.iterdir()} == before

@@ -114,7 +114,7 @@ def test_other_files_and_names_that_are_taken_are_refused(folder):
 
 def test_a_folder_to_write_to_must_not_hold_other_judges(folder, tiny):
     put(folder, GOOD)
-    with pytest.raises(InputError, match=r"gpt.tsv: would become part of the collection to write, expected it gone"):
+    with pytest.raises(InputError, match=r"gpt.tsv: would become part of the new collection: move or delete it"):
         tiny.with_judge(
             "other", dict.fromkeys([(run, doc[0]) for run, doc in tiny.runs[0].rankings.items()], 1.0)
         ).save(folder)

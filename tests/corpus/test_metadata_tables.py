@@ -110,7 +110,7 @@ def test_values_that_a_table_cannot_hold_are_refused():
         document_lines([Document("d", artist="a\tb")])
     with pytest.raises(InputError, match=r"' ' cannot be written to a table: expected an identifier$"):
         system_lines({" ": "T"})
-    with pytest.raises(InputError, match=r"^document d has a further column named path, which is taken$"):
+    with pytest.raises(InputError, match=r"^document d has an extra column named path, a reserved name$"):
         document_lines([Document("d", more={"path": "x"})])
 
 

@@ -109,7 +109,7 @@ ERRORS = {
     HEAD + "Q/R\t1\n": r":4: expected Q/R and the numbers of the 2 files, found 1 numbers$",
     HEAD + "Q/R\t1\t3\n": r":4: expected Q/R and the numbers of the 2 files, found 2 numbers, other ones$",
     HEAD + "Q/R\t1\t2\n1\t0\n": r":5: expected 2 distances, found 1$",
-    HEAD + "Q/R\t1\t2\n3\t0\t1\n": r":5: expected a row that starts with the number of a file, found '3'$",
+    HEAD + "Q/R\t1\t2\n3\t0\t1\n": r":5: expected a row that begins with the number of a file, found '3'$",
     HEAD + "Q/R\t1\t2\n1\t0\tinf\n": r":5: expected a finite number for distance, found 'inf'$",
     HEAD + "Q/R\t1\t2\n1\t0\t1\n1\t0\t1\n": r":6: query a is on line 5 already, expected it once$",
 }

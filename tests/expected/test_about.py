@@ -274,7 +274,7 @@ def drawn_on_screen(ranking):
 
 
 def test_a_model_that_knows_no_people_says_nothing_of_listeners_at_large(demo):
-    with pytest.raises(InputError, match="says nothing of people who have not judged: use the model joint"):
+    with pytest.raises(InputError, match="does not model people who have not judged: use the model joint"):
         estimate(judged_by(demo, "ann", "bob"), "uniform", about="listeners")
 
 

@@ -550,7 +550,7 @@ def test_without_a_token_a_page_asks_for_one_and_says_when_it_is_wrong(browse, i
     assert audit(page) == []
     page.keyboard.type("guess")
     page.keyboard.press("Enter")
-    expect(page.locator("#token-wrong")).to_have_text("That did not work: this token is not known, or has ended.")
+    expect(page.locator("#token-wrong")).to_have_text("That did not work: this token is unknown, or has ended.")
     page.fill("#token", token)
     page.keyboard.press("Enter")
     begin(page)

@@ -737,7 +737,7 @@ def test_a_wrong_token_is_refused_with_the_services_words(guarded, anywhere, wat
     page.get_by_label("Token").fill("audiosim_wrong")
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_selector("#entrance-trouble:not([hidden])")
-    assert page.inner_text("#entrance-trouble") == "this token is not known, or has ended."
+    assert page.inner_text("#entrance-trouble") == "this token is unknown, or has ended."
 
 
 def test_where_there_is_nothing_to_order_the_page_shows_dashes_and_no_false_zero(commanded, anywhere, tmp_path):

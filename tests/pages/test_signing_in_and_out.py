@@ -143,7 +143,7 @@ def test_an_invitation_replaces_nobody_who_is_signed_in_without_asking(browse, t
 def test_an_ended_token_is_said_beside_the_form_for_another(browse, tokens, watch):
     watch.expected.append("401 (Unauthorized)")
     page = browse("/#token=audiosim_ended")
-    expect(page.locator("#entrance-trouble")).to_have_text("this token is not known, or has ended.")
+    expect(page.locator("#entrance-trouble")).to_have_text("this token is unknown, or has ended.")
     page.fill("#token", tokens[1]["Olga"])
     page.keyboard.press("Enter")
     expect(page.locator("#who")).to_have_text("Olga, organiser")

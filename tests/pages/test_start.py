@@ -60,7 +60,7 @@ def test_an_assessor_sees_what_is_theirs_to_judge_and_nothing_of_the_ranking(bro
     assert wrong(page) == []
     page.fill("#token", "guess")
     page.keyboard.press("Enter")
-    expect(page.locator("#entrance-trouble")).to_have_text("this token is not known, or has ended.")
+    expect(page.locator("#entrance-trouble")).to_have_text("this token is unknown, or has ended.")
     page.fill("#token", token)
     page.keyboard.press("Enter")
     expect(page.locator("#who")).to_have_text("Bea, assessor")

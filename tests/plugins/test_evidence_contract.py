@@ -85,7 +85,7 @@ def test_what_a_kind_does_wrong_is_said_in_words(pools, regressors, message):
 
 def test_a_kind_that_speaks_at_one_time_only_is_told_so(pools):
     answers = iter([None, said(pools[0]), None])
-    with pytest.raises(InputError, match="something of a pool at one time and nothing at another"):
+    with pytest.raises(InputError, match="gives a pool evidence at one time and none at another"):
         check_evidence_kind(EvidenceKind("mine", "of a test", lambda pool, blocks: next(answers)), *pools)
 
 

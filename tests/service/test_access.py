@@ -88,7 +88,7 @@ def test_an_assessor_judges_under_his_own_name_alone(ask):
     said = {"query": pair["query"], "document": pair["document"], "fine": 10}
     refused = ask("POST", f"{SMALL}/judgments", "assessor", json={**said, "assessor": "somebody"})
     assert refused.status_code == 403
-    assert refused.json()["detail"] == "this token is assessor's, who cannot speak for 'somebody'"
+    assert refused.json()["detail"] == "this token is assessor's, who cannot act for 'somebody'"
     record = ask("POST", f"{SMALL}/judgments", "assessor", json=said)
     assert record.status_code == 201
     assert record.json()["assessor"] == "assessor"
@@ -195,13 +195,15 @@ def test_another_address_without_tokens_is_refused_in_one_line(run, folders):
     code, _, said = run("serve", folders[0], "--host", "0.0.0.0", "--port", 0)
     assert code == 1
     assert said == (
-        "audiosim: refusing to listen on 0.0.0.0 without tokens: make one with audiosim token create, "
+        "audiosim: refusing to listen on 0.0.0.0 without tokens: create one with audiosim token create, "
         "or listen on 127.0.0.1\n"
     )
 
 
 def test_a_service_without_tokens_or_database_says_so(server, another):
-    assert another.says("there are no tokens: everybody on this machine may do everything; audiosim token makes one\n")
+    assert another.says(
+        "there are no tokens: everybody on this machine may do everything; audiosim token creates one\n"
+    )
     assert another.says("there is no database: judgments are lost when the service stops; --db names one\n")
     assert "there are no tokens" not in server.log.read_text(encoding="utf-8")
 

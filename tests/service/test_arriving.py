@@ -156,7 +156,7 @@ def test_what_was_sent_before_is_answered_and_nothing_is_written(both, tmp_path,
 
 def test_what_is_known_stays_and_what_is_blank_is_filled(both):
     served, receiver = both
-    with pytest.raises(InputError, match="document d3: its genre is known to be 'jazz', got 'pop'"):
+    with pytest.raises(InputError, match="document d3: its genre is already known as 'jazz', got 'pop'"):
         receiver.take_document("music", Document("d3", None, "pop"))
     assert receiver.take_document("music", Document("d3", "Bob", "jazz")).document.artist == "Bob"
     # d3 is retrieved: the campaign knows its artist from now on.
@@ -399,8 +399,8 @@ def test_a_system_may_have_a_name_that_is_too_long_for_a_file(both, place, name)
     [
         (run_of("N\x1b[31mEW", "d7"), r"the run holds the name 'N\\x1b\[31mEW', expected characters that can be shown"),
         (run_of("NEW", "d7\x1b[2J"), "expected characters that can be shown"),
-        (run_of("NEW", "D7"), "document 'D7' is not known, and 'd7' is, which differs in case or spaces alone"),
-        (run_of("s", "d7"), "system 's' is not known, and 'S' is, which differs in case or spaces alone"),
+        (run_of("NEW", "D7"), "document 'D7' is not known, and 'd7' is, which differs only in case or spaces"),
+        (run_of("s", "d7"), "system 's' is not known, and 'S' is, which differs only in case or spaces"),
         (run_of("x" * 1001, "d7"), "expected a name of 1 to 1000 printable characters"),
     ],
 )

@@ -93,7 +93,7 @@ def test_what_a_role_may_not_do_is_said(assessor, server):
         assessor.ranking("coarse")
     with pytest.raises(InputError, match="refuses: the role assessor may not do this, only organiser$"):
         list(assessor.export("coarse"))
-    with Client(server.url, token="wrong") as stranger, pytest.raises(InputError, match="this token is not known, or"):
+    with Client(server.url, token="wrong") as stranger, pytest.raises(InputError, match="this token is unknown, or"):
         stranger.collections()
 
 

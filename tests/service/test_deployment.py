@@ -53,7 +53,7 @@ def test_the_example_starts_a_service_once_a_token_is_made(run, commanded, tmp_p
     (tmp_path / "service.toml").write_text(text, encoding="utf-8")
     db = f"sqlite:///{tmp_path / 'campaign.db'}"
     code, _, said = run("serve", "--config", tmp_path / "service.toml")
-    assert (code, said.split(":")[1]) == (1, " refusing to be asked as judge.example.org without tokens")
+    assert (code, said.split(":")[1]) == (1, " refusing the host name judge.example.org without tokens")
     token = run("token", "create", "--role", "organiser", "--name", "me", "--db", db)[1].split()[-1]
     with commanded([], tmp_path / "log", "--config", tmp_path / "service.toml") as server, server.client() as client:
         assert client.get("/health/ready").status_code == 200

@@ -270,7 +270,7 @@ def test_a_database_that_becomes_read_only_while_serving_is_answered_with_503_an
     with commanded(folders[1:], tmp_path / "log", "--unasked", "count", "--db", cluster.url) as server:
         judged(server, "first", 201, pairs[0])
         turn("on")
-        wait_until(lambda: "it may be read and not written to: a replica" in why_not_ready(server)[1])
+        wait_until(lambda: "it is read-only: a replica" in why_not_ready(server)[1])
         problem = judged(server, "second", 503, pairs[1])
         assert "read-only transaction" in problem["detail"]
         with server.client() as client:

@@ -73,7 +73,7 @@ def test_the_accept_header_chooses_the_form(accept, form):
 def test_a_form_that_there_is_not_is_refused(client):
     refused = client.get(JUDGMENTS, headers={"Accept": "image/png"})
     assert refused.status_code == 406
-    assert refused.json()["detail"].startswith("judgments are to be had as text/csv, text/plain")
+    assert refused.json()["detail"].startswith("judgments are available as text/csv, text/plain")
     assert client.get(JUDGMENTS, params={"format": "xml"}).status_code == 422
 
 
@@ -202,7 +202,7 @@ def test_a_form_for_spreadsheets_defuses_formulas_and_says_so(client, answered):
         (b"\xef\xbb\xbf{}", "the body is not JSON: it starts with a byte order mark, which JSON has not"),
         ('{"query": "q0"}'.encode("utf-16"), "the body is not JSON: it looks like UTF-16 or UTF-32, expected UTF-8"),
         ('{"query": "q0"}'.encode("utf-16-le"), "the body is not JSON: it looks like UTF-16 or UTF-32, expected UTF-8"),
-        (b'{"query": "\\ud800"}', "the body holds a lone surrogate, which is no text"),
+        (b'{"query": "\\ud800"}', "the body contains a lone surrogate, which is not text"),
     ],
 )
 def test_a_body_in_another_encoding_is_told_so(client, body, message):

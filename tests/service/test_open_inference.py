@@ -157,7 +157,7 @@ SIZED = {"data": None, "parameters": {"binary_data_size": 8}}
             [tensor(shape=[10**9]), *REST],
             "input aSYS must have the shape [n] or [n, 1], n up to 50000, got [1000000000]",
         ),
-        ([tensor(shape=[2]), *REST], "input aSYS has 1 values where its shape says 2"),
+        ([tensor(shape=[2]), *REST], "input aSYS has 1 values but its shape says 2"),
         ([tensor(data=[[1.0, 2.0]]), *REST], "nested data must have one value in each row"),
         ([tensor(data=[[1.0], 2.0]), *REST], "nested data must have one value in each row"),
         (
@@ -184,7 +184,7 @@ def test_inputs_that_are_wrong_are_refused(http, inputs, message):
         (8, b"12345678", "x", "Inference-Header-Content-Length must be a number of bytes up to the body's "),
         (8, b"12345678", "100000", "Inference-Header-Content-Length must be a number of bytes up to the body's "),
         (8, b"1234", None, "the inputs declare 8 bytes after the JSON, there are 4"),
-        (4, b"1234", None, "input aSYS has 4 bytes, which is no whole number of FP64"),
+        (4, b"1234", None, "input aSYS has 4 bytes, not a multiple of FP64"),
         (-8, b"", None, "the inputs declare -8 bytes after the JSON, there are 0"),
         ("8", b"", None, "binary_data_size must be a number of bytes, got '8'"),
         (8, np.array([np.inf]).tobytes(), None, "every number must be finite, input aSYS has an infinite one"),

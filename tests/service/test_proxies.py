@@ -63,8 +63,8 @@ def test_a_name_beyond_this_machine_without_tokens_is_refused_in_one_line(run, f
     code, _, said = run("serve", folders[0], "--db", database, "--allowed-host", name, "--port", 0)
     assert code == 1
     assert said == (
-        f"audiosim: refusing to be asked as {name} without tokens: whoever reaches that name could do everything; "
-        "make one with audiosim token create, or leave --allowed-host out\n"
+        f"audiosim: refusing the host name {name} without tokens: everybody who reaches it could do everything; "
+        "create one with audiosim token create, or leave --allowed-host out\n"
     )
 
 
@@ -72,7 +72,7 @@ def test_a_name_beyond_this_machine_without_tokens_is_refused_in_one_line(run, f
 def test_revoking_the_last_token_and_starting_again_lets_nobody_in(commanded, folders, database, secret, tmp_path, run):
     assert run("token", "revoke", "olga", "--db", database)[0] == 0
     with commanded(folders[:1], tmp_path / "log", "--db", database) as server, server.client() as client:
-        assert server.says("nobody gets in until audiosim token makes one")
+        assert server.says("nobody can sign in until audiosim token creates one")
         assert client.post(f"{SMALL}/campaign/close", json={}).status_code == 401
         assert client.get("/v1/session").json()["open"] is False
     elsewhere = f"sqlite:///{tmp_path / 'other.db'}"
@@ -89,5 +89,5 @@ def test_a_database_in_memory_is_called_what_it_is(commanded, folders, tmp_path,
         judgment = said | {"query": pair["query"], "document": pair["document"]}
         assert client.post(f"{SMALL}/judgments", json=judgment).status_code == 201
     code, _, err = run("token", "create", "--db", "sqlite:///:memory:", "--role", "client", "--name", "c")
-    expected = "the token would be gone at once: expected a file, or PostgreSQL"
-    assert (code, err.splitlines()[-1]) == (1, f"audiosim: --db sqlite:///:memory: is memory, and {expected}")
+    expected = "so the token would be lost at once: expected a file, or PostgreSQL"
+    assert (code, err.splitlines()[-1]) == (1, f"audiosim: --db sqlite:///:memory: is in memory, {expected}")

@@ -44,8 +44,8 @@ def test_the_scale_of_a_collection_says_which_grades_are_asked_for():
     ("scale", "ask", "message"),
     [
         (FINE, "fien", "^unknown setting ask='fien', expected fine, broad, both$"),
-        (FINE, "broad", "^ask=broad leaves out the grade that counts, which is on the fine scale$"),
-        (BINARY, "both", "^ask=both leaves out the grade that counts, which is on the binary scale$"),
+        (FINE, "broad", "^ask=broad leaves out the grade that counts, on the fine scale$"),
+        (BINARY, "both", "^ask=both leaves out the grade that counts, on the binary scale$"),
     ],
 )
 def test_a_setting_that_there_is_not_is_refused(scale, ask, message):
@@ -56,12 +56,12 @@ def test_a_setting_that_there_is_not_is_refused(scale, ask, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("name = 'x'", "expected [[question]] tables alone, got name"),
-        ("", "expected [[question]] tables alone, got nothing"),
+        ("name = 'x'", "expected only [[question]] tables, got name"),
+        ("", "expected only [[question]] tables, got nothing"),
         ("[[question]]\nname = 'x'", "Object missing required field `kind`"),
         (
             MOOD.replace("mood", "The mood", 1),
-            "a question's name has small letters, digits and _ alone, got 'The mood'",
+            "a question's name has only small letters, digits and _, got 'The mood'",
         ),
         (MOOD.replace("mood", "fine", 1), "the name fine is taken, give the question another one"),
         (MOOD.replace("mood", "seconds", 1), "the name seconds is taken, give the question another one"),
@@ -71,7 +71,7 @@ def test_a_setting_that_there_is_not_is_refused(scale, ask, message):
         (MOOD.replace('"calm"', "nan"), "question mood: every level must be text or a finite number"),
         (MOOD + 'words = ["x"]', "question mood has 1 words for 2 levels"),
         (MOOD + 'ends = ["x"]', "question mood needs words for both ends or none, got 1"),
-        (MOOD + "grade = true", "grade = true is for the grades on the collection's scale alone"),
+        (MOOD + "grade = true", "grade = true is only for grades on the collection's scale"),
         (MOOD + "colour = 1", "Object contains unknown field `colour`"),
         (MOOD.replace('"choice"', '"text"'), "question mood: a text has no levels, words or ends"),
         (

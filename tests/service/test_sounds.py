@@ -284,7 +284,7 @@ def test_where_no_pair_can_be_heard_it_is_said_instead_of_nothing(commanded, sca
     with commanded([scattered], tmp_path / "log") as server, server.client() as http:
         answer = http.post(f"{SCATTERED}/next", json={"assessor": "ann"})
         assert answer.status_code == 409
-        assert answer.json()["detail"].startswith("there is no pair that can be heard: sound of 0 of 5 documents: ")
+        assert answer.json()["detail"].startswith("no pair can be heard: sound of 0 of 5 documents: ")
 
 
 @pytest.mark.slow

@@ -131,7 +131,7 @@ def test_a_token_that_has_ended_is_refused(access, store, watch):
     watch.s = 86_399
     assert access.identify(secret, "a").name == "ann"
     watch.s = 86_400
-    with pytest.raises(DeniedError, match="^this token is not known, or has ended$") as denied:
+    with pytest.raises(DeniedError, match="^this token is unknown, or has ended$") as denied:
         access.identify(secret, "a")
     assert denied.value.status_code == 401
     assert denied.value.headers["WWW-Authenticate"].startswith("Bearer ")
@@ -199,12 +199,12 @@ def test_without_tokens_only_a_loopback_address_may_be_listened_on(store):
         assert is_loopback(host)
         Access(host, tokens=store)
     for host in ("0.0.0.0", "::", "192.168.0.1", "example.org"):
-        with pytest.raises(InputError, match=f"^refusing to listen on {host} without tokens: make one with audiosim"):
+        with pytest.raises(InputError, match=f"^refusing to listen on {host} without tokens: create one with audiosim"):
             Access(host, tokens=store)
     Access("127.0.0.1", ["localhost", "127.0.0.2", "::1"], store)
     for name in ("judge.example.org", "*", "192.168.0.1"):
         with pytest.raises(
-            InputError, match=f"^refusing to be asked as {re.escape(name)} without tokens: whoever reaches"
+            InputError, match=f"^refusing the host name {re.escape(name)} without tokens: everybody who reaches"
         ):
             Access("127.0.0.1", ["localhost", name], store)
     store.create("olga", "organiser")
@@ -379,7 +379,7 @@ def test_a_route_that_does_not_say_whom_it_is_for_is_the_organiser_s(store, smal
 def test_an_assessor_speaks_for_himself_alone():
     ann = Caller("assessor", "ann")
     assert ann.assessor(None) == ann.assessor("ann") == "ann"
-    with pytest.raises(DeniedError, match="^this token is ann's, who cannot speak for 'bob'$"):
+    with pytest.raises(DeniedError, match="^this token is ann's, who cannot act for 'bob'$"):
         ann.assessor("bob")
     assert Caller("organiser", "olga").assessor("bob") == "bob"
 
