@@ -362,7 +362,9 @@ def sound_map(
     folder = Path(str(collection)) if read is None else read.sounds
     searched = Searched.load([folder or ""])
     groups = {} if read is None else {name: one.genre or one.artist for name, one in read.documents.items()}
-    found = map_of(searched, groups, {} if read is None else read.query_documents, by, descriptions)
+    retrieved = set() if read is None else {name for run in read.runs for top in run.rankings.values() for name in top}
+    queries = {} if read is None else read.query_documents
+    found = map_of(searched, groups, queries, by, descriptions, retrieved)
     if output is not None:
         from audiosim.report.map_page import map_page
 

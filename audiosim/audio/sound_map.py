@@ -1,6 +1,6 @@
 """A map of recordings: two coordinates for each, so that what sounds alike lies together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -22,6 +22,7 @@ MapBy = Literal["pca", "umap"]
 FEWEST = 3  # recordings of a map
 LANDMARKS = 250  # recordings whose divergences from one say where it lies
 NEIGHBOURS = 15  # of UMAP, as it has by default
+MOST = 20_000  # recordings of a map: more can be neither drawn nor told apart
 TOGETHER = 1024
 SEED = 2012
 OTHERS = "other"
@@ -87,15 +88,18 @@ def map_of(
     queries: Mapping[str, str],
     by: MapBy = "pca",
     names: Sequence[str] | None = None,
+    kept: Collection[str] = (),
 ) -> SoundMap:
-    """A map of the recordings of indexes.
+    """A map of the recordings of indexes; of more than 20,000 those of the queries, and others drawn once.
 
     groups   recording -> its group
     queries  query -> its recording
     by       see `map_coordinates`
     names    of descriptions, all where None
+    kept     recordings that are on it in any case, beside the queries'
     """
-    heard, coordinates = map_coordinates(searched, descriptions_of(searched, names), by)
+    first = {*queries.values(), *kept}
+    heard, coordinates = map_coordinates(searched, descriptions_of(searched, names), by, first)
     identifiers = tuple(searched.ids[place] for place in heard)
     inside = set(identifiers)
     asked = {query: name for query, name in queries.items() if name in inside}
@@ -103,10 +107,11 @@ def map_of(
 
 
 def map_coordinates(
-    searched: Searched, descriptions: Sequence[Description], by: MapBy = "pca"
+    searched: Searched, descriptions: Sequence[Description], by: MapBy = "pca", kept: Collection[str] = ()
 ) -> tuple[Integers, Array]:
     """Places of the recordings that are heard, and (n, 2) coordinates of these, each of standard deviation 1.
 
+    kept  recordings that are among them where there are more than 20,000
     by  "pca", principal components: the same for the same index, and far is far; or "umap", neighbourhoods, which needs
         umap-learn: groups show better, distances between them mean little. McInnes et al. (2018), arXiv:1802.03426
 
@@ -119,10 +124,21 @@ def map_coordinates(
     heard = np.flatnonzero(~searched.silent[: len(searched)])
     if len(heard) < FEWEST:
         raise InputError(f"a map needs at least {FEWEST} recordings that are not silent, found {len(heard)}")
+    if len(heard) > MOST:
+        heard = _drawn(searched, heard, kept)
     shares = np.column_stack([_shares(description, heard) for description in descriptions])
     found = _components(shares) if by == "pca" else _neighbourhoods(shares)
     spread = found.std(axis=0)
     return heard, (found - found.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+
+
+def _drawn(searched: Searched, heard: Integers, kept: Collection[str]) -> Integers:
+    """MOST of the recordings, or more where more are to be kept."""
+    wanted = np.isin(np.array(searched.ids, dtype=object)[heard], list(kept))
+    rest = heard[~wanted]
+    count = min(len(rest), max(0, MOST - int(wanted.sum())))
+    chosen = np.random.default_rng(SEED).choice(rest, count, replace=False)
+    return np.sort(np.concatenate([heard[wanted], chosen]))
 
 
 def _shares(description: Description, heard: Integers) -> Array:

@@ -12,6 +12,7 @@ from scipy.spatial.distance import pdist, squareform
 from scipy.stats import spearmanr
 
 import audiosim
+from audiosim.audio import sound_map
 from audiosim.audio.index import AudioIndex
 from audiosim.audio.parameters import PLAIN
 from audiosim.audio.searched import Searched
@@ -89,6 +90,16 @@ def test_the_largest_groups_have_a_colour_of_their_own(searched):
     assert sorted(set(found.shown_groups)) == ["0", "1", "10", "11", "2", "3", "4", OTHERS]
     axes = found.plot(page_axes())
     assert sum(len(drawn.get_offsets()) for drawn in axes.collections) == 3 * EACH
+
+
+def test_of_too_many_recordings_some_are_drawn_beside_those_that_are_asked_for(searched, monkeypatch):
+    monkeypatch.setattr(sound_map, "MOST", 20)
+    found = map_of(searched, {}, {"q": "b3"}, kept=["a0", "c7"])
+    assert len(found.names) == 20
+    assert {"b3", "a0", "c7"} <= set(found.names)
+    assert list(found.names) == [name for name in searched.ids if name in set(found.names)]
+    assert found.names == map_of(searched, {}, {"q": "b3"}, kept=["a0", "c7"]).names
+    assert len(map_of(searched, {}, {}, kept=searched.ids[:30]).names) == 30, "as many as are asked for"
 
 
 def test_too_few_recordings_and_an_unknown_way_are_refused(searched):
