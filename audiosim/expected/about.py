@@ -1,4 +1,4 @@
-"""Subject of a statement about systems: the queries that there are or others of their kind, and whose judgments."""
+"""Subject of a statement about systems: these queries or queries of their kind, and the people whose opinion counts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ QUERIES_IN_WORDS = {"these": "these queries", "queries": "queries of this kind"}
 class About:
     """Subject of a statement about systems, such as a confidence, an interval or a verdict.
 
-    queries    `these`: the collection's own, so that only judgments that are missing leave a doubt; `queries`: those of
-               this kind at large, of which the collection's are a random sample
-    listeners  `panel`: relevance as those who judged have it, each of them judging every pair; `listeners`: as people
-               like them have it in the mean; or a number of people, those who judged among them
+    queries    `these`: the collection's own queries, so that missing judgments are the only uncertainty; `queries`: all
+               queries of this kind, of which the collection's are a random sample
+    listeners  `panel`: mean opinion of the assessors, as if each judged every pair; `listeners`: mean opinion of all
+               people like them; or a number: mean opinion of that many people, the assessors included
     """
 
     queries: QueriesMeant = "these"
@@ -35,11 +35,11 @@ class About:
 
     @classmethod
     def parse(cls, words: str | Iterable[str], otherwise: "About | None" = None) -> "About":
-        """The subject that some words stand for, at most one of each axis: these or queries, panel, listeners or N.
+        """Subject given by words, at most one per axis: "these" or "queries"; "panel", "listeners" or a number.
 
         words      such as "queries", ["queries", "listeners"] or "queries+listeners"
 
-        otherwise  what holds on an axis that no word is of; `About()` where None
+        otherwise  subject on axes without a word; `About()` if None
         """
         found = dict((otherwise or cls()).to_dict())
         named: dict[str, str] = {}
@@ -62,13 +62,13 @@ class About:
 
     @property
     def written(self) -> str:
-        """The subject as `parse` reads it, in one word, such as "queries+listeners"."""
+        """The subject as one word that `parse` reads, such as "queries+listeners"."""
         people = [] if self.listeners == "panel" else [self.listeners]
         return "+".join([*([] if people and self.queries == "these" else [self.queries]), *people])
 
     @property
     def whose(self) -> Who:
-        """People whose mean opinion is meant."""
+        """People whose mean opinion counts."""
         if self.listeners == "panel":
             return "panel"
         return "listeners" if self.listeners == "listeners" else int(self.listeners)
@@ -86,8 +86,8 @@ THESE, OF_THIS_KIND = About("these"), About("queries")
 
 
 def as_about(about: About | str | Iterable[str], otherwise: About = THESE) -> About:
-    """The subject that a value or some words stand for.
+    """Subject from a value or from words.
 
-    otherwise  what holds on an axis that no word is of
+    otherwise  subject on axes without a word
     """
     return about if isinstance(about, About) else About.parse(about, otherwise)

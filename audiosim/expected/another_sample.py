@@ -1,9 +1,10 @@
-"""Order of systems on another sample of queries: what is known of their kind, and the chance of that sample, too.
+"""Order of systems on another sample of queries, including the chance variation of that sample.
 
-A difference that stands out among many is partly luck, of which the next sample has less: regression to the mean. So
-differences have a prior here, whose size all pairs of systems tell: in units of how much a pair varies from query to
-query, since systems alike in what they retrieve differ little in both (the g-prior of Zellner 1986, with g by its
-moments). The confidence about queries of this kind has no such prior: with everything judged it is the paired t-test.
+A difference that stands out among many is partly luck and will be smaller on the next sample: regression to the mean.
+Differences therefore have a prior, estimated from all pairs of systems. It is in units of a pair's variation between
+queries, since systems that retrieve similar lists have both small differences and small variation (the g-prior of
+Zellner 1986, with g by its moments). The confidence about queries of this kind has no such prior: with everything
+judged it is the paired t-test.
 """
 
 import numpy as np
@@ -20,9 +21,9 @@ def on_another_sample(ranking: Ranking) -> Array:
         k = g / (1 + g),  g = mean of (E^2 + V) / S over the pairs, less 1, at least 0
         F_t(k E / sqrt(k^2 V + k S + S)), with (queries - 1) degrees of freedom
 
-    E and V are moments of the difference on these queries given the judgments, S the expected sample variance of the
-    queries' differences over their number. Of the kind's difference k E is then the expectation and k^2 V + k S the
-    variance; the last S is the chance of the other sample. A pair that is known to be equal gives 1/2.
+    E and V are the moments of the difference on these queries given the judgments; S is the expected sample variance
+    of the queries' differences, divided by their number. The difference on queries of this kind then has expectation
+    k E and variance k^2 V + k S; the last S is the variation of the other sample. Systems known to be equal give 1/2.
 
     ranking  about queries of this kind
     """
@@ -43,12 +44,12 @@ def on_another_sample(ranking: Ranking) -> Array:
 
 
 def _carried(ranking: Ranking, expectation: Array, known: Array, chance: Array) -> float:
-    """Share k of a difference that is expected on other queries."""
+    """Share k of a difference that is expected to remain on other queries."""
     open_ = chance > 0
     if not open_.any():
         return 1.0
     ratios = (expectation[open_] ** 2 + known[open_]) / chance[open_]
-    # The sample variance is in the denominator: the inverse of a chi-square is so much too large in the mean.
+    # The sample variance is in the denominator, and the mean of an inverse chi-square is too large by this factor.
     bias = (ranking.freedom - 2) / ranking.freedom if ranking.freedom > 2 else 1.0
     g = max(0.0, float(ratios.mean()) * bias - 1)
     return g / (1 + g)

@@ -1,4 +1,4 @@
-"""Expectation of a measure, and how sure that is, while judgments are missing."""
+"""Expectation and uncertainty of a measure while judgments are missing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,13 +25,13 @@ from audiosim.relevance.relearning import after_judgments
 from audiosim.stats.multivariate import Moments, MultivariateNormal
 from audiosim.users.satisfaction import SatisfactionMapping
 
-FEWEST_QUERIES = 2  # that show how queries vary
+FEWEST_QUERIES = 2  # needed to estimate the variation between queries
 
 
 class ExpectedScores(Protocol):
     """Expectation of the systems' mean scores over the queries, for one measure and pool.
 
-    draws  how many times grades are drawn; None where nothing is drawn
+    draws  number of draws of the grades; None if computed without drawing
     """
 
     @property
@@ -51,7 +51,7 @@ class ExpectedScores(Protocol):
         """(s, s) expected sample covariance of the systems' scores over the queries, given the judgments.
 
         scores   moments of the mean scores by the same belief
-        mapping  of scores to shares of users, of which it is then, and `scores` too: see `satisfied`
+        mapping  from scores to shares of users: if given, result and `scores` are about these shares; see `satisfied`
         """
         ...
 
@@ -60,11 +60,11 @@ class ExpectedScores(Protocol):
         ...
 
     def after(self, scores: Moments, before: Belief, belief: Belief, index: int) -> Moments:
-        """The moments after the pair at `index` alone was judged, of what they were before."""
+        """Update the moments after a judgment of the single pair at `index`."""
         ...
 
     def slopes(self, belief: Belief) -> sparse.csc_array:
-        """(s, n) how much each system's mean score rises with the gain of each pair."""
+        """(s, n) derivative of each system's mean score by the gain of each pair."""
         ...
 
     def gains(self, belief: Belief) -> MultivariateNormal:
@@ -79,8 +79,8 @@ class ExpectedScores(Protocol):
 def expected_scores(measure: Measure, pool: Pool, ideal: Ideal = "ordered", draws: int = DRAWS) -> ExpectedScores:
     """Expected scores of a measure.
 
-    Exactly where it is linear in the gains, by the delta method where it is a sum over that of the ideal ranking, by
-    simulation elsewhere.
+    Exact if the measure is linear in the gains, by the delta method if it is divided by the ideal ranking's sum, by
+    simulation otherwise.
 
     ideal  see `RatioScores`
     draws  see `SampledScores`
@@ -98,11 +98,11 @@ def rank(
     distribution: DifferenceDistribution = "t",
     correlated: bool = False,
 ) -> Ranking:
-    """The ranking that some moments of the systems' scores stand for.
+    """Ranking from moments of the systems' scores.
 
     model       name of the estimator
     judged      number of judged pairs
-    correlated  whether the gains were taken to be
+    correlated  True if the gains were modelled as correlated
     """
     pool = expected.pool
     shape = (len(pool.queries), judged, len(pool.pairs))
@@ -120,7 +120,7 @@ def estimate(
     about: About | str | Sequence[str] = THESE,
     judgments: object = None,
 ) -> Ranking:
-    """Rank the systems of a collection from the judgments it has, few or none.
+    """Rank the systems of a collection from the judgments made so far, even few or none.
 
     collection    or its folder, or runs in memory; see `Collection.from_frames`
     model         name in models/ such as "mout", a model file, "uniform", an estimator for this collection's pool
@@ -129,9 +129,9 @@ def estimate(
     ideal         of nDCG and RBP: `ordered`, or `independent` as in the thesis; see `RatioScores`
     draws         of grades, for measures that are simulated; see `SampledScores`
     distribution  of scores and differences: "t", or "normal" as in the paper of 2013
-    about         "these" queries, or "queries" of this kind; and the "panel" of those who judged, "listeners" at large,
-                  or a number of people such as "6"
-    judgments     in memory, or a file, in place of the collection's; `estimate(runs, qrels)` will do, too
+    about         "these" queries, or "queries" of this kind; and the "panel" of assessors, "listeners" at large, or a
+                  number of people such as "6"
+    judgments     in memory, or a file, in place of the collection's; `estimate(runs, qrels)` also works
     """
     model, judgments = judgments_in_place_of(model, judgments, None)
     collection, measure = as_collection(collection, judgments), as_measure(measure)
@@ -151,10 +151,10 @@ def estimate_pool(
     order: Integers | None = None,
     about: About = THESE,
 ) -> Ranking:
-    """Rank the systems of a pool from the judgments there are, and check the model by them.
+    """Rank the systems of a pool from the judgments so far, and check the model against them.
 
     grades  (n,) NaN where unjudged
-    order   (k,) places of the judged pairs, in the order in which they were judged; that of the pool where None
+    order   (k,) places of the judged pairs, in the order of judging; the pool's order if None
     about   which queries the ranking is about
     """
     return rank_belief(expected, estimator, estimator.predict(grades), distribution, order, about)
@@ -168,7 +168,7 @@ def rank_belief(
     order: Integers | None = None,
     about: About = THESE,
 ) -> Ranking:
-    """Rank the systems of a pool by what its estimator believes, given the judgments; see `estimate_pool`."""
+    """Rank the systems of a pool by its estimator's belief given the judgments; see `estimate_pool`."""
     judged, scores = int(belief.judged.sum()), expected.scores(belief)
     ranking = rank(expected, estimator.name, scores, judged, distribution, belief.prior.correlated)
     if belief.answers is not None:
@@ -179,11 +179,11 @@ def rank_belief(
 
 @dataclass(frozen=True, eq=False)
 class Grounds:
-    """Grounds of a ranking, by which it is stated about these queries and about others of their kind.
+    """Basis of a ranking, from which statements about other queries or other people are derived.
 
     ranking   about these queries
-    belief    that its scores are of
-    believed  the scores by that belief, before a failed check widened them
+    belief    belief from which its scores were computed
+    believed  scores by that belief, before a failed check widened them
     """
 
     ranking: Ranking
@@ -214,7 +214,7 @@ class Grounds:
         return self.ranking.of_this_kind(expected.between_queries(self.belief, self.believed))
 
     def _of_people(self, about: About, expected: ExpectedScores) -> "Grounds":
-        """Grounds of the ranking about the opinion of other people; a failed check widens it likewise."""
+        """Basis of the ranking by the opinion of other people; a failed check widens it in the same way."""
         belief = self.belief.about(about.whose)
         scores = expected.scores(belief)
         subject = replace(self.ranking.about, listeners=about.listeners)
@@ -230,16 +230,16 @@ def check_ranking(
     order: Integers,
     kept: ModelCheck | None = None,
 ) -> Grounds:
-    """The ranking with a check of its model; where that fails, what is stated instead.
+    """Ranking with a check of its model; if the check fails, the more cautious replacement.
 
     belief   of the estimator, given the judgments
     ranking  by that belief, about these queries
-    order    (k,) places of the judged pairs, in the order in which they were judged
-    kept     check that holds already, by fewer judgments; the model is checked now where None
+    order    (k,) places of the judged pairs, in the order of judging
+    kept     earlier check, by fewer judgments, that remains in force; None to check the model now
 
-    Of a model that does not fit and knows better than to insist, see `Reserved`, the scores are those that it holds to
-    in reserve: it fails where it has learned what is not so here. All deviations are larger by the `factor` of a check.
-    Where everything is judged nothing rests on a model, and none is checked.
+    A model that has a replacement in reserve (see `Reserved`) gives its scores from that one if it fails the check: it
+    has then learned something that does not hold here. All deviations are multiplied by the `factor` of the check.
+    If every pair is judged, nothing depends on the model, and it is not checked.
     """
     if ranking.judged == ranking.pool:
         return Grounds(ranking.with_check(NOT_NEEDED), belief, ranking.scores)

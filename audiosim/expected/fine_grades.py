@@ -11,16 +11,17 @@ HELD = 1.0  # judgments' worth of every grade of a level being as likely as any 
 
 
 def within_levels(belief: Belief, scale: Scale, rows: Integers, grades: Array, rng: np.random.Generator) -> Array:
-    """(draws, m) drawn grades of some pairs, each moved from its level's grade to one that the level stands for.
+    """(draws, m) drawn grades of some pairs, each moved from its level's grade to a grade within that level.
 
         P(grade | level) = (HELD / grades in the level + judged so) / (HELD + judged in the level)
 
-    belief  which drew them
+    belief  belief that the grades were drawn from
     rows    (m,) places of the pairs
     grades  (draws, m)
 
-    Ten levels of a hundred grades tie what the scale tells apart, and a measure that compares grades takes a tie for
-    success. People give round grades more often than others: these ties are to stay. Grades of judged pairs are known.
+    Ten levels for a hundred grades create ties that the scale does not have, and a measure that compares grades counts
+    a tie as success. Ties on round grades, which people give more often, are real and stay. Grades of judged pairs are
+    known.
     """
     every = np.array(scale.levels)
     if len(every) == len(belief.levels):

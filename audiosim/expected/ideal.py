@@ -11,18 +11,18 @@ from audiosim.relevance.belief import Belief
 def expected_ideal(
     belief: Belief, gain: Callable[[Array], Array], rows: Integers, query: Integers, discounts: Array
 ) -> Array:
-    """(q,) the expected discounted sum over the best documents of each query, in shares of the highest gain.
+    """(q,) expected discounted sum over the best documents of each query, as a share of the highest gain.
 
         sum over ranks i of  discount_i E[G_(i)]
         E[G_(i)] = integral over t of P(at least i documents gain t or more)
 
     rows       (m,) all pairs of the q queries
-    query      (m,) which query each is of
+    query      (m,) query of each pair
     discounts  (k,) of the ranks
 
-    Exact for gains that do not depend on each other. How many unjudged documents reach a level is a sum of
-    independent coins of unequal chance; its distribution is built up document by document, k + 1 numbers for each
-    level. How many judged ones do is known.
+    Exact for independent gains. The number of unjudged documents that reach a level is a sum of independent Bernoulli
+    variables (Poisson binomial); its distribution is built up document by document, k + 1 numbers per level. The
+    number of judged documents that reach it is known.
     """
     highest = gain(np.array(belief.maximum))
     levels = gain(belief.levels) / highest
@@ -31,7 +31,7 @@ def expected_ideal(
     tails = _tails(belief.probabilities[rows[~judged]], query[~judged], count, k)
     known = _best(gain(belief.grades[rows[judged]]) / highest, query[judged], count, k)
     lengths = _lengths(known, levels)
-    # With c judged documents above t, and at least j others, the ranks up to c + j are filled.
+    # If c judged documents and at least j others gain more than t, the ranks up to c + j are filled.
     filled = np.zeros((k + 1, k + 1))
     for c in range(k + 1):
         filled[c, 0] = discounts[:c].sum()
@@ -40,7 +40,7 @@ def expected_ideal(
 
 
 def _tails(probabilities: Array, query: Integers, count: int, k: int) -> Array:
-    """(k + 1, q, l + 1) the probability that at least j unjudged documents reach each level, and one above all.
+    """(k + 1, q, l + 1) P(at least j unjudged documents reach each level), with one more level above all others.
 
     probabilities  (u, l) of the levels of the unjudged documents
     query          (u,)
@@ -61,7 +61,7 @@ def _tails(probabilities: Array, query: Integers, count: int, k: int) -> Array:
 
 
 def _best(gains: Array, query: Integers, count: int, k: int) -> Array:
-    """(k, q) the best judged gains of each query, 0 where there are fewer."""
+    """(k, q) best judged gains of each query, padded with 0."""
     order = np.lexsort((-gains, query))
     starts = np.searchsorted(query[order], np.arange(count))
     ranks = np.arange(len(order)) - starts[query[order]]
@@ -71,7 +71,7 @@ def _best(gains: Array, query: Integers, count: int, k: int) -> Array:
 
 
 def _lengths(best: Array, levels: Array) -> Array:
-    """(k + 1, q, l + 1) for how much of each step between levels exactly c judged documents gain more.
+    """(k + 1, q, l + 1) length of the part of each step between levels above which exactly c judged documents gain.
 
     best    (k, q) falling
     levels  (l,) rising; the steps are from 0 to the first, from each to the next, and from the last to 1

@@ -1,4 +1,4 @@
-"""nDCG and RBP where grades are correlated: the ideal ranking is that of drawn grades, the same draws at every look."""
+"""nDCG and RBP with correlated grades: the ideal ranking is simulated, always with the same random draws."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ class Ratios:
         score_a = mean over queries of  X_aq / Y_q,   X the discounted sum of gains, Y the same of the best documents
 
     mean      (s,) expected scores
-    slopes    (s, n) the mean derivative of each score by each gain
-    residual  (s, s) covariance of what the slopes leave of the scores
+    slopes    (s, n) mean derivative of each score by each gain
+    residual  (s, s) covariance of the part of the scores that the slopes do not explain
     squares   (s, s) sum of x x' over queries and draws, x the scores for one query
     totals    (s, draws) sums of the scores over the queries
 
     For a normal distribution the mean derivative is the slope of the best linear approximation: Cov[f(G), G] =
-    E[f'(G)] Cov[G] (Stein 1981, doi:10.1214/aos/1176345632). What it explains is known exactly, so that only the rest
-    is drawn: it is a control variate of the mean, and its own covariance is added to that of the linear part.
+    E[f'(G)] Cov[G] (Stein 1981, doi:10.1214/aos/1176345632). The moments of the linear part are known exactly, so it
+    serves as a control variate of the mean; only the covariance of the remainder is simulated, and added to its own.
     """
 
     mean: Array
@@ -46,7 +46,7 @@ def drawn_ratios(
     weights    (s, n) the discount of each pair in each system, 0 where not retrieved
     discounts  (k,) of the ideal ranking
 
-    A query of which nothing can gain anything scores 0.
+    A query without any document of positive gain scores 0.
     """
     systems, count = weights.shape[0], int(query.max()) + 1
     slopes, scores = np.zeros(weights.shape), np.zeros(1)

@@ -1,4 +1,4 @@
-"""Effect of each person who judges on a ranking: how it stands with their judgments, and how without."""
+"""Effect of each assessor on a ranking: the ranking with and without their judgments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from audiosim.expected.ranking import DifferenceDistribution, Ranking
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.relearning import after_judgments
 
-MOST_EFFECTS = 30  # people that are left out one by one, those who judged most: each costs learning anew
+MOST_EFFECTS = 30  # most people left out one by one, starting with the most active: each case learns anew
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,9 +24,9 @@ class JudgeEffect:
     """Effect of one person's judgments on a ranking.
 
     judge      name
-    judgments  of theirs that are of pairs of the pool
-    having     the ranking with all that they said
-    lacking    the ranking without, everything learned anew from what the others said
+    judgments  number of their judgments of pairs in the pool
+    having     ranking with their judgments
+    lacking    ranking without them, with everything learned anew from the others' judgments
     """
 
     judge: str
@@ -36,12 +36,12 @@ class JudgeEffect:
 
     @property
     def changes(self) -> Array:
-        """(s,) by how much each system's score is higher with their judgments than without."""
+        """(s,) score of each system with their judgments minus score without."""
         return self.having.scores.mean - self.lacking.scores.mean
 
     @property
     def turned(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of systems that change places: the better one with their judgments first."""
+        """Pairs of systems that change places; the one that is better with their judgments comes first."""
         names, before = self.having.systems, self.having.scores.mean
         after = self.lacking.scores.mean
         pairs = zip(*self.having.pairs, strict=True)
@@ -49,7 +49,7 @@ class JudgeEffect:
 
     @property
     def most_changed(self) -> tuple[str, float]:
-        """The system whose score changes most, and by how much it is higher with their judgments."""
+        """System whose score changes most, and its score with their judgments minus that without."""
         place = int(np.argmax(np.abs(self.changes)))
         return self.having.systems[place], float(self.changes[place])
 
@@ -69,7 +69,7 @@ class JudgeEffect:
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per system, best first as it stands with them: rank and score with them and without."""
+        """One row per system, best first with their judgments: rank and score with and without them."""
         rank = np.argsort(self.lacking.order)
         (low, high), (low_without, high_without) = self.having.interval(), self.lacking.interval()
         return [
@@ -88,7 +88,7 @@ class JudgeEffect:
         ]
 
     def summary(self) -> dict[str, Any]:
-        """Moves of the ranking without them, as plain values."""
+        """Changes of the ranking without them, as plain values."""
         system, change = self.most_changed
         return {
             "turned": len(self.turned),

@@ -1,4 +1,4 @@
-"""Measures that are weighted sums of gains: what they are expected to be, exactly."""
+"""Exact expectations of measures that are weighted sums of gains."""
 
 from dataclasses import dataclass
 
@@ -19,9 +19,9 @@ from audiosim.users.satisfaction import SatisfactionMapping
 
 
 def weights_of_ranks(measure: Measure, scale: Scale) -> Array:
-    """(cutoff,) what a document of the highest grade scores at each rank, all others having the lowest gain of 0.
+    """(cutoff,) score of a list with one document of the highest grade, at each rank, and gain 0 elsewhere.
 
-    measure  a weighted sum of gains: what is scored is in proportion to its `rank_weights`
+    measure  a weighted sum of gains: its scores are proportional to its `rank_weights`
     """
     weights = measure.rank_weights
     assert weights is not None
@@ -41,7 +41,7 @@ def spread_over_ranks(pool: Pool, weights: Array) -> sparse.csc_array:
 
 
 def check_cutoff(pool: Pool, cutoff: int) -> None:
-    """A measure is expected from the pool of its own cutoff: what is ranked below it must not count."""
+    """Refuse a pool with another cutoff than the measure: documents below it must not count."""
     if pool.cutoff != cutoff:
         raise InputError(
             f"a measure at {cutoff} needs the pool of the top {cutoff}, this one is of the top {pool.cutoff}"
@@ -49,7 +49,7 @@ def check_cutoff(pool: Pool, cutoff: int) -> None:
 
 
 def gains_of(measure: Measure, belief: Belief) -> MultivariateNormal:
-    """Posterior of the pairs' gains as a measure has them, as shares of the highest."""
+    """Posterior of the pairs' gains under a measure, as shares of the highest gain."""
     gain = gain_of(measure)
     return belief.gains if gain is linear_gain else belief.gains_as(gain)
 
@@ -93,9 +93,8 @@ class LinearScores:
             E[f(x)] = a0 + a1 m + a2 (m^2 + v) + a3 (m^3 + 3 m v),   f the mapping, x a query's score with moments m, v
             Cov[f(x), f(y)] = E f'(x) E f'(y) c + E f"(x) E f"(y) c^2 / 2 + (6 a3)^2 c^3 / 6,   c = Cov[x, y]
 
-        Exact for a cubic of normal scores, by Hermite polynomials; between queries, whose scores are correlated little,
-        only the first term of the covariance counts. It is the mean of f, not f of the mean: Urbano (2013), equation
-        4.4.
+        Exact for a cubic of normal scores, by Hermite polynomials. Between queries, whose scores correlate weakly, only
+        the first term of the covariance is used. It is the mean of f, not f of the mean: Urbano (2013), equation 4.4.
         """
         means, bent, slopes = self._mapped(belief, mapping)
         linear = self.gains(belief).project(slopes).covariance
@@ -120,14 +119,14 @@ class LinearScores:
         return means, bent, sparse.csc_array(slopes)
 
     def after(self, scores: Moments, before: Belief, belief: Belief, index: int) -> Moments:
-        """The scores after the pair at `index` alone was judged, of what they were before: a rank-one update.
+        """Rank-one update of the scores after a judgment of the single pair at `index`.
 
-        mean + W c (gain - mean_i) / c_i,  Cov - W c c' W' / c_i,   c the covariance of the pair with all
+        mean + W c (gain - mean_i) / c_i,  Cov - W c c' W' / c_i,   c the covariance of the pair's gain with all gains
         """
         old = self.gains(before)
         column = old.column(index)
         linear = gain_of(self.measure) is linear_gain or not before.prior.correlated
-        if not linear or column[index] <= 0:  # it moves gains of others otherwise, or was judged before
+        if not linear or column[index] <= 0:  # not linear: other gains move differently; 0: judged before
             return self.scores(belief)
         moved = self.weights @ column
         mean = scores.mean + moved * ((self.gains(belief).mean[index] - old.mean[index]) / column[index])
@@ -151,12 +150,12 @@ def rows_by_query(pool: Pool) -> list[Integers]:
 
 
 def sample_covariance(means: Array, within: Array, scores: Moments) -> Array:
-    """(s, s) expected sample covariance, over q queries, of scores that are not known for certain.
+    """(s, s) expected sample covariance, over q queries, of uncertain scores.
 
         E = (sum over queries of (M_q - M)(M_q - M)' + C_q  -  q Cov[mean]) / (q - 1)
 
-    since the sum of squares about the mean is that of the scores less q times that of their mean, each with its
-    variance added. Queries that are believed to go together make it smaller.
+    The sum of squares about the mean equals the sum of squared scores less q times their squared mean; uncertainty adds
+    a covariance to each of the two terms. Positive correlation between queries makes the result smaller.
 
     means   (s, q) expected scores M_q
     within  (s, s) sum over queries of the covariance C_q of the scores for one
@@ -173,8 +172,8 @@ def linear_between(
 ) -> Array:
     """(s, s) `sample_covariance` of scores that are weighted sums of gains.
 
-    weights  (s, n) sparse: of the gains in the mean scores
-    means    (s, q) expected scores where they are no weighted sums of the expected gains
+    weights  (s, n) sparse: weights of the gains in the mean scores
+    means    (s, q) expected scores, if they are not weighted sums of the expected gains
     """
     count, systems = len(pool.queries), weights.shape[0]
     within, linear = np.zeros((systems, systems)), np.empty((systems, count))
@@ -196,7 +195,7 @@ def mean_sample_covariance(squares: Array, totals: Array, queries: int) -> Array
 
 
 def settled(mean: Array, covariance: Array) -> Moments:
-    """Moments whose variances are not below 0 by rounding."""
+    """Moments with variances that rounding made negative set to 0."""
     np.fill_diagonal(covariance, np.maximum(0, np.diagonal(covariance)))
     return Moments(mean, covariance)
 

@@ -27,24 +27,24 @@ PREDICTED = "predicted, nothing judged"  # right over collections, not on each
 class Ranking:
     """The systems' expected scores, and how sure their order is.
 
-    measure       what was measured
+    measure       measure of the scores
     model         name of the estimator
     systems       s names, in the order of the moments
     scores        moments of the s mean scores, over the queries that the ranking is about, with their covariance
     queries       number of queries
     judged        number of judged pairs in the pool
     pool          number of pairs in the pool
-    draws         how many times grades were drawn to get the moments; None where they were computed
-    distribution  of a mean score and of a difference: Student's t as in the thesis, or normal as in
+    draws         number of draws behind the moments; None if they were computed without drawing
+    distribution  for mean scores and differences: Student's t as in the thesis, or normal as in
                   Urbano & Schedl (2013), equations 6 to 8
-    correlated    whether the gains were taken to be, so that the scores' variances are to be believed
-    check         of the model by the judgments so far; the scores are wider for it where it fails: see `with_check`
-    about         which queries, and whose judgments, the scores and their order are stated of
-    sampling      (s, s) part of the covariance that is there because the queries are a sample of their kind; None for
-                  a ranking about these queries
-    judges        how many people judged; 0 where the model does not tell them from each other
-    comparisons   how many comparisons of two documents count in it
-    others        gives the same ranking about listeners at large, where several judged and this one is about them
+    correlated    True if the gains were modelled as correlated; otherwise the scores' variances are too small
+    check         check of the model against the judgments so far; a failed one widens the scores, see `with_check`
+    about         queries and people that the scores and their order are about
+    sampling      (s, s) part of the covariance due to the queries being a sample of their kind; None for a ranking
+                  about these queries
+    judges        number of people who judged; 0 if the model does not distinguish them
+    comparisons   number of comparisons of two documents that were used
+    others        makes the ranking about listeners at large, if several judged and this one is about the panel
     """
 
     measure: Measure
@@ -66,17 +66,17 @@ class Ranking:
 
     @cached_property
     def at_large(self) -> "Ranking | None":
-        """The ranking as listeners at large would have it; None where one person judged, or this is it."""
+        """Ranking about listeners at large; None if only one person judged, or if this ranking already is."""
         return None if self.others is None else self.others()
 
     def with_check(self, check: ModelCheck) -> "Ranking":
-        """The ranking with a check of its model: where that fails, all deviations are so many times as large."""
+        """Ranking with a check of its model; a failed check multiplies all deviations by its factor."""
         return replace(self.wider(check.factor), check=check)
 
     def wider(self, factor: float) -> "Ranking":
-        """The ranking with all deviations for missing judgments so many times as large.
+        """Ranking with the deviations due to missing judgments multiplied by a factor.
 
-        What queries of this kind vary is seen in the scores themselves, and stays.
+        The variation between queries is observed in the scores themselves and stays the same.
         """
         if factor == 1:
             return self  # with what is known of it by now
@@ -85,13 +85,13 @@ class Ranking:
         return replace(self, scores=Moments(self.scores.mean, covariance))
 
     def of_this_kind(self, between: Array) -> "Ranking":
-        """The ranking about queries of this kind, made of one about these queries.
+        """Ranking about queries of this kind, from one about these queries.
 
             Var[difference] = Var[mean of d | judgments] + E[sample variance of d | judgments] / queries
 
-        d being the difference of two systems for a query: the law of total variance, for queries that are a random
-        sample of their kind. Where all is judged the first term is 0, and the confidence is one less the one-sided
-        p-value of the paired t-test.
+        d is the difference of two systems on one query. This is the law of total variance, for queries that are a
+        random sample of their kind. With everything judged the first term is 0, and the confidence is one minus the
+        one-sided p-value of the paired t-test.
 
         between  (s, s) expected sample covariance of the scores over the queries; see `ExpectedScores.between_queries`
         """
@@ -101,7 +101,7 @@ class Ranking:
 
     @property
     def of_these(self) -> "Ranking":
-        """The ranking about these queries alone: no doubt but for missing judgments."""
+        """Ranking about these queries alone: missing judgments are the only uncertainty."""
         if self.sampling is None:
             return self
         scores = Moments(self.scores.mean, self.scores.covariance - self.sampling)
@@ -115,7 +115,7 @@ class Ranking:
         )
 
     def _repr_html_(self) -> str:
-        """The ranking as notebooks show it: one line, and the systems as a table."""
+        """HTML for notebooks: one line, and a table of the systems."""
         return notebook_html(repr(self), self.to_frame, ["expectation", "low", "high"])
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
@@ -138,7 +138,7 @@ class Ranking:
         return self.order[better], self.order[worse]
 
     def place_of(self, a: str, b: str) -> int:
-        """Place of two systems among the pairs, whichever is better."""
+        """Place of two systems among the pairs, in either order."""
         (i, j), (first, second) = sorted(map(self.systems.index, (a, b))), self.pairs
         low, high = np.minimum(first, second), np.maximum(first, second)
         return int(np.flatnonzero((low == i) & (high == j))[0])
@@ -169,8 +169,8 @@ class Ranking:
 
             F_t(E / sqrt(Var)), with (queries - 1) degrees of freedom
 
-        What is known gives 1: a difference, or that there is none. Urbano (2013), equation 8.20, with the sign
-        mended; a single query has the one degree of freedom of the widest t there is.
+        1 for a pair whose difference is known, even if it is 0. Urbano (2013), equation 8.20, with the sign corrected;
+        a single query gets one degree of freedom, the widest t distribution.
         """
         return np.where(self.tied, 1.0, self.above(0.0))
 
@@ -204,7 +204,7 @@ class Ranking:
         return float(self._cumulative(np.array(deviations)))
 
     def _positive(self, expectation: Array) -> Array:
-        """(p,) the probability that what has these expectations, and the variances of the differences, is above 0."""
+        """(p,) P(value > 0) for values with these expectations and the variances of the differences."""
         variance = self.differences[1]
         known = (1 + np.sign(expectation)) / 2
         deviation = np.sqrt(np.where(variance > 0, variance, 1))
@@ -216,7 +216,7 @@ class Ranking:
         return np.asarray(stdtr(self.freedom, deviations))
 
     def quantile(self, level: float) -> float:
-        """Number of standard deviations that a central interval of this level reaches to either side."""
+        """Half-width, in standard deviations, of a central interval of this level."""
         middle = (1 + level) / 2
         return float(ndtri(middle) if self.distribution == "normal" else stdtrit(self.freedom, middle))
 
@@ -226,12 +226,12 @@ class Ranking:
         return self.mean_of_open(self.confidences)
 
     def mean_of_open(self, values: Array) -> float | None:
-        """The mean of values (p,) of pairs of systems over those that are not known to be equal; None of none."""
+        """Mean of values (p,) over the pairs of systems not known to be equal; None if there is none."""
         return None if self.tied.all() else float(values[~self.tied].mean())
 
     @property
     def sureness(self) -> str:
-        """The confidence in words, and what it is about."""
+        """The confidence and its subject, in words."""
         return spelled_confidence(self.confidence, self.about)
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
@@ -260,7 +260,7 @@ class Ranking:
 
     @property
     def basis(self) -> str | int:
-        """Basis of the scores: PREDICTED where nothing is judged, else how many judged pairs."""
+        """Basis of the scores: PREDICTED if nothing is judged, else the number of judged pairs."""
         return self.judged or PREDICTED
 
     @property
@@ -319,7 +319,7 @@ class Ranking:
         }
 
     def _of_others(self) -> dict[str, Any]:
-        """The ranking at large, as plain values; empty where nothing stands beside."""
+        """Ranking about listeners at large, as plain values; empty if there is none."""
         found = self.at_large
         if found is None:
             return {}
@@ -332,7 +332,7 @@ class Ranking:
 
 
 def spelled_confidence(confidence: float | None, about: About = THESE) -> str:
-    """A confidence in an order of systems in words, with what it is about; None: there is nothing to order."""
+    """A confidence in an order of systems and its subject, in words; None: there is nothing to order."""
     if confidence is None:
         return "nothing to order: no two systems differ"
     return f"confidence {confidence:.3f} ({about.words})"

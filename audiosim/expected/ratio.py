@@ -1,7 +1,7 @@
-"""nDCG and RBP relative to the best that the judged documents allow: what they are expected to be.
+"""Expectation of nDCG and RBP, whose scores are relative to the ideal ranking.
 
-The ideal ranking is unknown as long as judgments are missing, so that a score is the ratio of two random sums,
-X over Y, that share documents. Both are expanded to first order around their means (the delta method):
+The ideal ranking is unknown while judgments are missing, so a score is the ratio of two random sums, X over Y, that
+share documents. The ratio is expanded to first order around their means (the delta method):
 
     E[X / Y] = E[X] / E[Y]
     Var[X / Y] = (E[X] / E[Y])^2 (Var[X] / E[X]^2 + Var[Y] / E[Y]^2 - 2 Cov[X, Y] / (E[X] E[Y]))
@@ -41,7 +41,7 @@ Ideal = Literal["ordered", "correlated", "independent"]
 
 @dataclass(frozen=True, eq=False)
 class _Expansion:
-    """Numerators, ideals and what moves them, for some queries.
+    """Numerators and ideals of some queries, with the gains that they depend on.
 
     weights  (s, m) sparse: discount of each of m pairs in each system
     gains    of the m pairs
@@ -58,7 +58,7 @@ class _Expansion:
 
     @cached_property
     def inverse(self) -> Array:
-        """(q,) 1 over the ideal; 0 where nothing can gain anything, so that the score is 0."""
+        """(q,) 1 / ideal; 0 for queries without any positive gain, so that the score is 0."""
         return np.divide(1, self.ideal, out=np.zeros(len(self.ideal)), where=self.ideal > 0)
 
     @cached_property
@@ -80,16 +80,16 @@ class _Expansion:
 class RatioScores:
     """Moments of the systems' mean scores over the queries, for nDCG and RBP relative to the ideal ranking.
 
-    ideal  what is taken for the ideal ranking, and what of its doubt counts:
+    ideal  form of the ideal ranking, and treatment of its uncertainty:
            ordered      E[Y] is the expected sum over the best k documents, whichever they turn out to be, by order
                         statistics of the level probabilities; numerator and ideal are correlated
-           correlated   E[Y] is that of the k documents expected to be best, which is less; they are correlated
-           independent  the same, as if they were independent: the thesis's form
+           correlated   E[Y] is the sum over the k documents expected to be best, which is less; also correlated
+           independent  the same E[Y], treated as independent of the numerator: the thesis's form
 
     On MIREX 2011 `ordered` is within .001 of simulation from the level probabilities where the other two are .09 to
     .25 too high, see benchmarks/expected.py; on pools of a dozen documents within .0025, with exponential gains .011.
-    Where gains are correlated `ordered` is by simulation of them, always by the same draws; see `drawn_ratios`. In the
-    others numerators and ideals are then correlated, whatever is asked for.
+    With correlated gains `ordered` is simulated, always with the same random draws; see `drawn_ratios`. The other forms
+    then correlate numerators and ideals in any case.
     """
 
     measure: Measure
@@ -146,8 +146,8 @@ class RatioScores:
         raise InputError(f"users are satisfied by scores that do not depend on what was judged, not by {self.measure}")
 
     def after(self, scores: Moments, before: Belief, belief: Belief, index: int) -> Moments:
-        """The scores after the pair at `index` alone was judged: its query's are replaced, all where it says
-        something of other queries.
+        """Update the scores after a judgment of the single pair at `index`: those of its query, or of all queries if
+        its gain is correlated with theirs.
         """
         if before.prior.correlated:
             return self.scores(belief)
@@ -156,14 +156,14 @@ class RatioScores:
         return settled(scores.mean + mean - old_mean, scores.covariance + covariance - old_covariance)
 
     def slopes(self, belief: Belief) -> sparse.csc_array:
-        """(s, n) how much each system's mean score rises with the gain of each pair, here."""
+        """(s, n) derivative of each system's mean score by the gain of each pair, at this belief."""
         if belief.prior.correlated and self.ideal == "ordered":
             return sparse.csc_array(self._drawn(belief).slopes)
         return self._slopes(self._expand(belief, np.arange(len(self.pool.pairs))))
 
     @cached_property
     def _last(self) -> list[tuple[Belief, Ratios]]:
-        """Of the belief that was last asked for: scores and rules look at the same one."""
+        """Cache of the ratios of the last belief: scores and selection rules use the same one."""
         return []
 
     def _drawn(self, belief: Belief) -> Ratios:
@@ -197,7 +197,7 @@ class RatioScores:
         return sparse.csc_array(found.weights * found.inverse[found.query])
 
     def _expand(self, belief: Belief, rows: Integers) -> _Expansion:
-        """Numerators and ideals of the queries of some pairs; with one pair of a query come all of them."""
+        """Numerators and ideals of some queries, given by their pairs; `rows` holds all pairs of a query or none."""
         codes, query = np.unique(self.pool.query[rows], return_inverse=True)
         every = gains_of(self.measure, belief)
         gains = IndependentNormal(every.mean[rows], every.variance[rows])

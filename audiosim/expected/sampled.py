@@ -1,4 +1,4 @@
-"""Expectation of any measure: by drawing grades from the level probabilities and scoring them."""
+"""Expectation of any measure, by drawing grades from the level probabilities and scoring them."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -28,18 +28,18 @@ from audiosim.users.satisfaction import SatisfactionMapping
 DRAWS = 1000
 RELEVANT = 0.4  # of the highest grade: the binary scale that works best, Urbano (2013), section 3.3.1
 
-MapScores = Callable[[Array], Array]  # scores (s, draws) for a query -> what is made of them
+MapScores = Callable[[Array], Array]  # scores (s, draws) for a query -> mapped scores
 
 
 @dataclass(frozen=True, eq=False)
 class SampledScores:
     """Moments of the systems' mean scores over the queries, for any measure, by simulation.
 
-    draws  of the grades of all pairs; the standard error of a mean score is sqrt(Var / draws)
-    seed   of the draws; the same draws serve every state of the judgments, so that states can be compared
+    draws  number of draws of all grades; the standard error of a mean score is sqrt(Var / draws)
+    seed   of the draws; every state of the judgments uses the same random numbers, so that states can be compared
 
-    Pairs are drawn as they are believed to be, independent or correlated. Every retrieved document counts
-    as judged in the ideal ranking.
+    Grades are drawn from the belief, independent or correlated. Every retrieved document counts as judged in the ideal
+    ranking.
     """
 
     measure: Measure
@@ -96,9 +96,7 @@ class SampledScores:
         return settled(*self._over_queries(np.sum(means, axis=0), np.sum(covariances, axis=0)))
 
     def _check_relevant(self, belief: Belief) -> None:
-        """An error where pairs are predicted by a model that has no level for the irrelevant grades of the scale: every
-        score would be 1.
-        """
+        """Refuse a model without a level for the irrelevant grades of the scale: every score would be 1."""
         takes = any(parameter.name == "min" for parameter in self.measure.definition.parameters)
         lowest, predicted = self.pool.scale.levels[0], not belief.judged.all()
         if takes and predicted and lowest < belief.levels[0] >= self.measure.number("min"):
@@ -114,8 +112,8 @@ class SampledScores:
         return float(possible[np.argmin(np.abs(possible - RELEVANT * self.pool.scale.maximum))])
 
     def after(self, scores: Moments, before: Belief, belief: Belief, index: int) -> Moments:
-        """The scores after the pair at `index` alone was judged: its query is drawn again, all where it says something
-        of other queries.
+        """Update the scores after a judgment of the single pair at `index`: its query is drawn again, or all queries if
+        its gain is correlated with theirs.
         """
         if before.prior.correlated:
             return self.scores(belief)
@@ -126,7 +124,7 @@ class SampledScores:
         return settled(scores.mean + mean, scores.covariance + covariance)
 
     def slopes(self, belief: Belief) -> sparse.csc_array:
-        """(s, n) one over the number of queries where a system retrieved a pair: no measure's own slopes."""
+        """(s, n) 1 / queries where a system retrieved a pair: a stand-in, as a simulated measure has no slopes."""
         return sparse.csc_array(self.discounted(belief) / len(self.pool.queries))
 
     def gains(self, belief: Belief) -> MultivariateNormal:
@@ -141,21 +139,21 @@ class SampledScores:
         return mean / count, covariance / count**2
 
     def _query(self, belief: Belief, code: int, seen: MapScores) -> tuple[Array, Array]:
-        """(s,) mean and (s, s) covariance of what the scores for one query are seen as."""
+        """(s,) mean and (s, s) covariance of the mapped scores for one query."""
         rows = self._rows[code]
         chance = np.random.default_rng([self.seed, code]).random((self.draws, len(rows)))
         grades = self._on_the_scale(belief, code, rows, belief.grades_at(rows, chance))
         return _moments(seen(self._scores(code, rows, grades)))
 
     def _correlated(self, belief: Belief, seen: MapScores) -> Moments:
-        """Moments where queries are not drawn independently of each other."""
+        """Moments of mapped scores if queries are not drawn independently of each other."""
         total = np.zeros((len(self.pool.systems), self.draws))
         for scores in self._drawn_queries(belief):
             total += seen(scores)
         return settled(*_moments(total / len(self.pool.queries)))
 
     def _drawn_queries(self, belief: Belief) -> Iterator[Array]:
-        """(s, draws) the scores for each query of which anything was retrieved."""
+        """(s, draws) scores for each query that has retrieved documents."""
         for rows, grades in belief.draw(np.random.default_rng(self.seed), self.draws):
             for code in np.unique(self.pool.query[rows]).tolist():
                 own = self.pool.query[rows] == code
@@ -186,5 +184,5 @@ class SampledScores:
 
 
 def _moments(scores: Array) -> tuple[Array, Array]:
-    """(s,) mean and (s, s) covariance of drawn scores (s, draws); of what is certain a variance of exactly 0."""
+    """(s,) mean and (s, s) covariance of drawn scores (s, draws); a constant score has variance exactly 0."""
     return scores.mean(axis=1), np.atleast_2d(np.cov(scores - scores[:, :1]))

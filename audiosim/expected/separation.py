@@ -16,8 +16,8 @@ from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.stats.multivariate import Sparse
 
 PROBABLY = 0.8
-MOST = 1000  # judgments looked ahead
-FIRST = 125  # looked at before more are: most answers are below
+MOST = 1000  # most further judgments considered
+FIRST = 125  # considered first, as most answers are below
 
 
 def verdicts_of_pool(
@@ -29,10 +29,10 @@ def verdicts_of_pool(
     k: int = TOP,
     about: About = THESE,
 ) -> Verdicts:
-    """Verdicts on the systems of a pool from the judgments there are, with the next to be had; see `estimate_pool`.
+    """Verdicts on the systems of a pool from the judgments so far, with the next separation; see `estimate_pool`.
 
-    k      of the probability of being among the best k
-    about  which queries the verdicts are about
+    k      number of best systems for the probability of being among them
+    about  subject of the verdicts
     """
     belief = estimator.predict(grades)
     verdicts = Verdicts(rank_belief(expected, estimator, belief, distribution, order, about), k=k)
@@ -49,12 +49,12 @@ def two_systems_of_pool(
     order: Integers | None = None,
     about: About | None = None,
 ) -> TwoSystems:
-    """Verdict on two systems of a pool from the judgments there are, and how many more would probably tell them apart.
+    """Verdict on two systems of a pool, and the number of further judgments that would probably separate them.
 
-    names  of the two
+    names  of the two systems
     level  of the interval, and the confidence that a verdict needs
-    about  which queries the verdict is about; what holds about the others is beside it. None: queries of this kind,
-           but of a single query, which does not show how they vary, that one
+    about  subject of the verdict; the verdict about the other kind of queries is given beside it. None: queries of
+           this kind, or, with a single query, that query alone, as it shows no variation
     """
     belief, several = estimator.predict(grades), len(expected.pool.queries) >= FEWEST_QUERIES
     about = about or (OF_THIS_KIND if several else THESE)
@@ -69,23 +69,24 @@ def two_systems_of_pool(
 
 
 def looks_ahead(expected: ExpectedScores, belief: Belief) -> bool:
-    """True where it is known what judgments would do: not of scores that are drawn, nor of gains taken to be
+    """True if the effect of further judgments can be predicted: not for simulated scores, and not for gains modelled as
     independent, whose variances are too small.
     """
     return expected.draws is None and belief.prior.correlated
 
 
 def with_next(verdicts: Verdicts, expected: ExpectedScores, belief: Belief) -> Verdicts:
-    """The verdicts with the next to be had: see `next_separation`."""
+    """Verdicts with the next separation added; see `next_separation`."""
     return replace(verdicts, nearest=next_separation(expected, belief, verdicts))
 
 
 def next_separation(expected: ExpectedScores, belief: Belief, verdicts: Verdicts) -> Separation | None:
-    """Separation of the two systems that are nearest to being told apart.
+    """Separation of the two systems that need the fewest further judgments.
 
-    belief  that the scores of the ranking are of, one that correlates gains
-    None where all are told apart that may be, where more than MOST judgments would be needed, and where it is not
-    known, see `looks_ahead`.
+    belief  belief behind the scores of the ranking, with correlated gains
+
+    None if all pairs that can be separated are, if more than MOST judgments would be needed, or if it cannot be
+    predicted; see `looks_ahead`.
     """
     ranking = verdicts.ranking
     if not looks_ahead(expected, belief):
@@ -103,23 +104,23 @@ def next_separation(expected: ExpectedScores, belief: Belief, verdicts: Verdicts
 def judgments_to_separate(
     expected: ExpectedScores, belief: Belief, ranking: Ranking, pair: int, critical: float
 ) -> int | None:
-    """The least number of further judgments after which two systems are told apart with probability PROBABLY.
+    """Least number of further judgments after which two systems are told apart with probability PROBABLY.
 
     pair      place among the pairs of the ranking
     critical  standard deviations that a difference must exceed
 
-    Those judged are the pairs with the largest C_d^2 / Var[G_d], C_d being the covariance of the difference D with the
-    gain of d. What is left of the variance after n of them, V_n, is known beforehand; the expected difference will then
-    be normal around what it is now, E, with variance V - V_n:
+    The pairs with the largest C_d^2 / Var[G_d] are judged first; C_d is the covariance of the difference D with the
+    gain of d. The variance V_n that remains after n judgments is known in advance. The expected difference will then be
+    normal around its present value E, with variance V - V_n:
 
         P(told apart) = F((E - c sqrt(V_n)) / sqrt(V - V_n)) + F((-E - c sqrt(V_n)) / sqrt(V - V_n))
 
-    Raiffa & Schlaifer (1961), Applied Statistical Decision Theory, section 5.4 (preposterior analysis). Deviations that
-    the ranking has wider than the belief remain so, and no judgment takes away what queries of this kind vary. None
-    where more than MOST would be needed.
+    Raiffa & Schlaifer (1961), Applied Statistical Decision Theory, section 5.4 (preposterior analysis). If the
+    ranking's deviations are wider than the belief's, they remain so; judgments do not reduce the variation between
+    queries of this kind. None if more than MOST judgments would be needed.
     """
     if belief.people is not None:
-        # Further judgments are looked at as the selection rules look at them: by the mean grade of a pair.
+        # As in the selection rules, a further judgment reveals the mean grade of a pair.
         belief = belief.revise(belief.grades)
     better, worse = (int(of[pair]) for of in ranking.pairs)
     difference, variance = (float(of[pair]) for of in ranking.differences)
@@ -157,10 +158,10 @@ def _row(across: Sparse | Array, system: int) -> Array:
 
 
 def _removed(among: Array, covariance: Array) -> Array:
-    """(m,) how much of a variance is gone once the first, the first two, ... of m unknowns are known.
+    """(m,) reduction of a variance once the first, the first two, ... of m unknowns are known.
 
-    among       (m, m) their covariance
-    covariance  (m,) with the unknown whose variance it is
+    among       (m, m) covariance of the m unknowns
+    covariance  (m,) their covariance with the unknown whose variance is reduced
     """
     explained = solve_triangular(np.linalg.cholesky(among), covariance, lower=True)
     return np.asarray(np.cumsum(explained**2))

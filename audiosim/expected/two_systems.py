@@ -1,4 +1,4 @@
-"""Verdict on two systems: which is better, by how much, and whether a condition on them is shown."""
+"""Verdict on two systems: the better one, the difference, and conditions that are shown to hold."""
 
 import math
 import re
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class Condition:
     """A condition on two systems, such as "A not worse by 0.02" or "A better".
 
-    size    of the difference: the one it is about must be better by more than this; below 0 it may be worse by as much
-    words   as it was written
-    second  true where it is about the second of the two
+    size    difference by which its subject must be better; below 0, the amount by which it may be worse
+    words   the condition as written
+    second  True if its subject is the second of the two
     """
 
     size: float
@@ -36,7 +36,7 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str, first: str, second: str) -> "Condition":
-        """The condition that is written so: `[A] better [than B] [by SIZE]` or `[A] not worse [than B] [by SIZE]`.
+        """Condition from text: `[A] better [than B] [by SIZE]` or `[A] not worse [than B] [by SIZE]`.
 
         first, second  the systems compared; a condition that names neither is about the first
         """
@@ -69,7 +69,7 @@ def more_judgments(count: int) -> str:
 
 
 def check_two(systems: tuple[str, ...], a: str, b: str) -> None:
-    """Refuse names that are not two of these systems."""
+    """Refuse names that are not two different systems of the ranking."""
     for name in (a, b):
         if name not in systems:
             raise InputError(f"unknown system {name!r}, expected one of {', '.join(systems)}")
@@ -78,7 +78,7 @@ def check_two(systems: tuple[str, ...], a: str, b: str) -> None:
 
 
 def check_level(level: float) -> None:
-    """Refuse a confidence that no verdict can need."""
+    """Refuse a confidence outside the range that a verdict can have."""
     if not 0.5 < level < 1:
         raise InputError(f"the confidence must be between .5 and 1, got {level:g}")
 
@@ -90,8 +90,8 @@ class TwoSystems:
     ranking  of several systems
     a, b     names of two of them
     level    of the interval, and the confidence that a verdict needs, in (.5, 1)
-    more     judgments that would probably tell them apart; None where they are, and where it is not known
-    beside   the verdict about other queries than this one is about; None where it is not known
+    more     further judgments that would probably separate them; None if they are separated, or if it is unknown
+    beside   verdict about the other kind of queries; None if unknown
     """
 
     ranking: Ranking
@@ -120,7 +120,7 @@ class TwoSystems:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Central interval of the difference, of the level."""
+        """Central interval of the difference at the level."""
         half = self.ranking.quantile(self.level) * math.sqrt(self._moments[1])
         return self.expectation - half, self.expectation + half
 
@@ -191,7 +191,7 @@ class TwoSystems:
 
     @property
     def sentence_again(self) -> str:
-        """The order on another sample of as many queries, for people; empty where nothing is said of one."""
+        """Sentence on the order on another sample of as many queries; empty if there is no such statement."""
         if self.again is None:
             return ""
         ahead = self.a if self.expectation > 0 else self.b
@@ -209,7 +209,7 @@ class TwoSystems:
         return frame_of([self.row()])
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The expected difference with its interval, and the 0 that it is held against; new axes where None."""
+        """Plot the expected difference with its interval, beside 0; on new axes if None."""
         from audiosim.drawing import draw_intervals
 
         low, high = self.interval
@@ -219,7 +219,7 @@ class TwoSystems:
         return axes
 
     def row(self) -> dict[str, Any]:
-        """The verdict as one row of a table: what it is about in a column each, and without what is beside it."""
+        """The verdict as one row of a table: a column for each part of its subject, without `beside`."""
         value = self.to_dict()
         del value["beside"]
         about = {f"about_{axis}": word for axis, word in value.pop("about").items()}

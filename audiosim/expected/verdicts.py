@@ -13,17 +13,17 @@ from audiosim.expected.ranking import Ranking
 from audiosim.expected.two_systems import more_judgments
 from audiosim.properties import cached_property
 
-DRAWS = 10_000  # the error of a 95 % quantile's level is then .002
-AT_ONCE = 1_000  # draws of all systems that stay in the processor's cache
+DRAWS = 10_000  # standard error of a 95 % quantile's level: .002
+AT_ONCE = 1_000  # draws of all systems that fit into the processor's cache
 SHOWN = 4  # systems that a sentence names one by one
 TOP = 3  # systems at the top, of which a system may be one
 
 
 @dataclass(frozen=True, slots=True)
 class Separation:
-    """Two systems that cannot be told apart, and how many judgments would probably change that.
+    """Two systems that cannot be told apart, with the number of judgments that would probably separate them.
 
-    judgments  at least 1, of the pairs that say most of their difference; see `judgments_to_separate`
+    judgments  at least 1, of the pairs most informative about their difference; see `judgments_to_separate`
     """
 
     a: str
@@ -45,8 +45,8 @@ class Verdicts:
     ranking  of s systems, with the joint distribution of their scores
     level    probability, in (0, 1), that all statements about pairs of systems hold at once (family-wise)
     seed     of the draws of scores: the same ranking always gets the same verdicts
-    k        of `top`, at least 1; all systems where there are no more
-    nearest  the two systems nearest to being told apart; None where that is not known, see `next_separation`
+    k        number of best systems for `top`, at least 1; cut to the number of systems
+    nearest  the two systems that need the fewest judgments to separate; None if unknown, see `next_separation`
     """
 
     ranking: Ranking
@@ -75,7 +75,7 @@ class Verdicts:
 
     @cached_property
     def critical(self) -> float:
-        """Quantile of the largest standardised deviation of a difference, over all pairs of systems that are open.
+        """Quantile of the largest standardised deviation of a difference, over all pairs of systems not known equal.
 
             P(max over pairs (a, b) of |D_ab - E D_ab| / sd D_ab <= critical) = level
 
@@ -96,7 +96,7 @@ class Verdicts:
 
     @cached_property
     def better(self) -> Booleans:
-        """(s, s) where the first system is better than the second: all these statements hold together at the level."""
+        """(s, s) True if the first system is shown to be better than the second; jointly valid at the level."""
         first, second = self.ranking.pairs
         expectation, variance = self.ranking.differences
         shown = (expectation > self.critical * np.sqrt(variance)) & ~self.ranking.tied
@@ -118,8 +118,8 @@ class Verdicts:
     def groups(self) -> tuple[tuple[int, ...], ...]:
         """Largest sets of systems no two of which can be told apart, best first; a system may be in several.
 
-        A compact letter display, Piepho (2004), doi:10.1198/1061860043515. None where there would be more than
-        letters: nobody can read them, and the ranks say it.
+        A compact letter display, Piepho (2004), doi:10.1198/1061860043515. Empty if there would be more groups than
+        letters: such a display is unreadable, and the ranks carry the same information.
         """
         order = self.ranking.order
         alike = ~(self.better | self.better.T)[np.ix_(order, order)]
@@ -140,7 +140,7 @@ class Verdicts:
 
     @cached_property
     def _tied(self) -> tuple[tuple[int, ...], ...]:
-        """The groups; where there are none, the longest stretches of the order without two that can be told apart."""
+        """Groups; without any, the longest stretches of the order in which no two systems can be told apart."""
         order = self.ranking.order
         separated = (self.better | self.better.T)[np.ix_(order, order)]
         return self.groups or tuple(tuple(order[start:stop].tolist()) for start, stop in stretches(separated))
@@ -221,8 +221,8 @@ class Verdicts:
         """The ranking as plain values, ready for JSON, with groups and ranks.
 
         groups   names of the systems that cannot be told apart, a list for each group; none where too many
-        top_k    at most how many systems `top` of a system is about
-        nearest  a, b and judgments; null where not known
+        top_k    number of best systems that `top` refers to
+        nearest  a, b and judgments; null if unknown
         """
         beside = {row.pop("system"): row for row in self.system_rows()}
         value = self.ranking.to_dict()

@@ -40,7 +40,7 @@ class Judges:
 
     people    in the order of their first judgments
     machines  in the order of the collection
-    effects   of some of the people on the ranking, each alone left out; those who judged most first
+    effects   effects of people on the ranking, each left out in turn; most active first
     """
 
     people: tuple[JudgeReport, ...]
@@ -49,7 +49,7 @@ class Judges:
 
     @classmethod
     def of(cls, pool: Pool, judgments: Sequence[Judgment]) -> "Judges":
-        """Those of a pool; InputError where nobody judged, and no machine."""
+        """Reports for a pool; an InputError if neither people nor machines judged."""
         found = cls(tuple(reports_on_people(pool, judgments)), tuple(reports_on_machines(pool, judgments)))
         if not found.people and not found.machines:
             raise InputError(f"no person and no machine has judged a pair of {pool.collection}")
@@ -58,7 +58,7 @@ class Judges:
     def with_effects(
         self, measure: Measure, pool: Pool, judgments: Sequence[Judgment], count: int, about: About = THESE
     ) -> "Judges":
-        """The same with the effects on a ranking of so many people at most, those who judged most."""
+        """Reports with the effects on a ranking added, of at most so many people, the most active first."""
         most = sorted((one for one in self.people if len(self.people) > 1), key=lambda one: -one.judgments)[:count]
         names = [one.judge for one in most if one.judgments]
         if not names:
@@ -90,7 +90,7 @@ class Judges:
         return frame_of(self.flat_rows(), index="judge")
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Severity of each with its interval, of machines on another scale none; new axes where None."""
+        """Plot the severity of each with its interval, except for machines on another scale; on new axes if None."""
         from audiosim.drawing import draw_intervals
 
         known = [(one.judge, one.severity) for one in self.people]
@@ -107,12 +107,12 @@ def judges(
     about: About | str | Sequence[str] = THESE,
     leave_one_out: int = 0,
 ) -> Judges:
-    """Report how people and machines judge a collection: severity, favourites, and what their judgments are worth.
+    """Report how people and machines judge a collection: severity, favourites, and worth of their judgments.
 
     collection     or its folder, or runs in memory
     judgments      in memory, or a file; None: the collection's own
-    leave_one_out  people without each of whom the ranking is made anew: so many at most, those who judged most
-    measure, about  of that ranking, as for `audiosim.estimate`
+    leave_one_out  most people to leave out one by one, ranking anew each time; the most active first
+    measure, about  for these rankings, as in `audiosim.estimate`
     """
     found, measure = as_collection(collection, judgments), as_measure(measure)
     reports = Judges.of(build_pool(found), found.judgments)
@@ -121,19 +121,19 @@ def judges(
 
 
 def reports_on_people(pool: Pool, judgments: Sequence[Judgment]) -> list[JudgeReport]:
-    """Reports on the people who judged; none where nobody did, or where grades are not learned jointly."""
+    """Reports on the people who judged; empty if nobody did, or if the model does not learn grades jointly."""
     panel, estimator = Panel.of(pool, judgments), estimator_of(pool, JOINT)
     return estimator.judge_reports(panel) if panel.judges and isinstance(estimator, JointEstimator) else []
 
 
 def most_disputed(pool: Pool, judgments: Sequence[Judgment], count: int) -> list[Disagreement]:
-    """Pairs on which people differ most, so many at most; none by one person, or where grades are not joint."""
+    """At most `count` pairs on which people differ most; empty with one person, or without a joint model of grades."""
     panel, estimator = Panel.of(pool, judgments), estimator_of(pool, JOINT)
     return estimator.disagreements(panel, count) if panel.several and isinstance(estimator, JointEstimator) else []
 
 
 def reports_on_machines(pool: Pool, judgments: Sequence[Judgment]) -> list[MachineReport]:
-    """Reports on the machines that judge, each beside the judgments and no other machine."""
+    """Reports on the machines that judge, each compared with people's judgments only, not with other machines."""
     machines = machine_grades(pool)
     if not machines:
         return []

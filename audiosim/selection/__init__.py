@@ -1,4 +1,4 @@
-"""Selection rules, which say which pair to judge next, and stopping rules, which say when enough is judged."""
+"""Selection rules, which choose the pair to judge next, and stopping rules, which end the judging."""
 
 from audiosim.selection.rules import (
     SELECTION_RULES,

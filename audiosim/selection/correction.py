@@ -1,4 +1,4 @@
-"""Correction of stated deviations of scores, which are below their true errors; learned on simulated campaigns."""
+"""Correction of stated deviations of scores, which are smaller than the true errors; learned on simulated campaigns."""
 
 import json
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ class Correction:
     """Correction for a measure, learned on simulated campaigns.
 
     errors      rising mean absolute errors of the systems' scores
-    deviations  sqrt of the mean stated variance at which campaigns had come down to that error
+    deviations  sqrt of the mean stated variance at the moment campaigns reached that error
     """
 
     errors: tuple[float, ...]
@@ -24,13 +24,13 @@ class Correction:
 
 
 def corrected_deviation(measure: Measure, error: float, known: Mapping[str, Correction] | None = None) -> float:
-    """The stated standard deviation of scores at which their mean absolute error is expected to be `error`.
+    """Stated standard deviation of scores at which their mean absolute error is expected to be `error`.
 
-    known  what was learned, by the name of the measure; what is shipped where None
+    known  learned corrections by name of the measure; those shipped with the package if None
 
-    Linear between the errors that were learned, in proportion below the lowest and above the highest. A measure of
-    which nothing was learned takes the smallest of the deviations of those of which something was.
-    Urbano (2013), section 8.4 and Figure 8.5, which is only drawn; learned anew by models/make_correction.py.
+    Linear between learned errors, proportional below the lowest and above the highest. A measure without a learned
+    correction takes the smallest deviation of those with one. Urbano (2013), section 8.4; Figure 8.5 gives no numbers,
+    so they were learned anew by models/make_correction.py.
     """
     known = corrections() if known is None else known
     return min(_interpolated(known[name], error) for name in ([measure.name] if measure.name in known else known))
@@ -44,7 +44,7 @@ def _interpolated(correction: Correction, error: float) -> float:
 
 @cache
 def corrections() -> dict[str, Correction]:
-    """Corrections that were learned, by the name of the measure."""
+    """Learned corrections, by name of the measure."""
     path = shipped.folder("models") / "stopping" / "correction.json"
     fields = json.loads(path.read_text(encoding="utf-8"))
     return {name: Correction(tuple(of["errors"]), tuple(of["deviations"])) for name, of in fields["measures"].items()}

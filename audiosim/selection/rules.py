@@ -1,4 +1,4 @@
-"""Selection rules: weights of the pairs of a pool by what their judgments would tell."""
+"""Selection rules: weights of the pairs of a pool by the expected information of their judgments."""
 
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -14,14 +14,14 @@ from audiosim.expected.ranking import Ranking
 from audiosim.relevance.belief import Belief
 from audiosim.stats.threads import one_thread
 
-EVEN = 0.1  # share of the draws of which every pair has the same chance
+EVEN = 0.1  # share of the draws in which every pair has the same chance
 SCORED = 0.1  # share of the draws for the scores themselves, not their differences
-SETTLED = 0.95  # confidence from which the order of two systems asks for no more judgments
-CACHED = 200_000  # numbers of a dense block, which stay in the processor's cache
+SETTLED = 0.95  # confidence from which the order of two systems needs no more judgments
+CACHED = 200_000  # numbers of a dense block that fits into the processor's cache
 
 
 class SelectionRule(Protocol):
-    """Weighs pairs by what their judgments would tell.
+    """Weighs pairs by the expected information of their judgments.
 
     Entry-point group `audiosim.selection_rules`: each entry is a function that takes the ExpectedScores of a measure
     in a pool and a seed, and returns a rule for them. Contract: `audiosim.plugins.check_selection_rule`.
@@ -31,10 +31,10 @@ class SelectionRule(Protocol):
     def name(self) -> str: ...
 
     def weights(self, belief: Belief, ranking: Ranking) -> Array:
-        """(n,) how much the judgment of each pair is worth now, 0 where nothing; those of judged pairs are not read.
+        """(n,) present value of a judgment of each pair, 0 or more; values of judged pairs are ignored.
 
         belief   about the n pairs of the pool
-        ranking  of the systems, as it is expected to be
+        ranking  expected ranking of the systems
         """
         ...
 
@@ -43,12 +43,12 @@ SelectionRuleFactory = Callable[[ExpectedScores, int], SelectionRule]
 
 
 class AffectedDifferences:
-    """Number of pairs of systems that a judgment bears on, each weighted by how much; to rank the systems.
+    """Number of pairs of systems whose difference a judgment affects, weighted by the size of the effect.
 
         w_d = sum over pairs of systems (a, b) of |discount_a(d) - discount_b(d)|
 
-    over the expected sum of the ideal ranking where the measure has one. For CG this counts the pairs of systems of
-    which only one retrieved the document. Urbano (2013), section 8.3.
+    divided by the expected sum of the ideal ranking if the measure has one. For CG this counts the pairs of systems of
+    which only one retrieved the document. The rule serves to rank the systems. Urbano (2013), section 8.3.
     """
 
     name = "differences"
@@ -71,8 +71,8 @@ def differences_affected(discounts: sparse.csc_array) -> Array:
 
     discounts  (s, n) sparse, 0 or more
 
-    With the s values of a column sorted, the sum is that of value times (2 position - s + 1),
-    positions from 0; what is not retrieved has value 0 and comes first.
+    With the s values of a column sorted, it is the sum of value times (2 position - s + 1), positions from 0; systems
+    that did not retrieve the document have value 0 and come first.
     """
     systems, pairs = discounts.shape
     column = np.repeat(np.arange(pairs), np.diff(discounts.indptr))
@@ -82,12 +82,12 @@ def differences_affected(discounts: sparse.csc_array) -> Array:
 
 
 class UnsettledDifferences:
-    """Pairs of systems that a judgment bears on and whose order is not settled yet, each weighted by its confidence.
+    """Pairs of unsettled systems whose difference a judgment affects, weighted by the confidence in their order.
 
         w_d = sum over pairs of systems (a, b) with C_ab < SETTLED of  C_ab (discount_a(d) - discount_b(d))^2
 
-    where C_ab is the confidence in their order: those nearest to being settled come first. With all settled every pair
-    counts alike. Urbano & Schedl (2013), section 3.4, who suggest it where each pair is to reach the confidence.
+    C_ab is the confidence in their order, so pairs close to being settled come first. Once all are settled, every pair
+    counts the same. Urbano & Schedl (2013), section 3.4, who suggest it for goals that every pair must reach.
     """
 
     name = "unsettled"
@@ -105,11 +105,11 @@ class UnsettledDifferences:
 
 
 class VarianceOfScores:
-    """The variances of the scores of the systems that retrieved the document, added up; to know the scores.
+    """Sum of the score variances of the systems that retrieved the document.
 
         w_d = sum over systems a that retrieved d of Var[score of a]
 
-    Urbano (2013), section 8.4.
+    The rule serves to estimate the scores themselves. Urbano (2013), section 8.4.
     """
 
     name = "scores"
@@ -122,15 +122,14 @@ class VarianceOfScores:
 
 
 class DoubtAboutDifferences:
-    """Expected decrease, by a judgment, of the doubt about which of two systems is better, over all pairs.
+    """Expected decrease, by a judgment, of the doubt about the order of two systems, summed over all pairs of systems.
 
         w_d = 1 / Var[G_d] sum over pairs of systems (a, b) of  f(z_ab)^2 / V_ab (C_ad - C_bd)^2
 
-    where z = E / sqrt(V) is a pair's expected difference in standard deviations, f the normal density and C_ad the
-    covariance of the score of a with the gain of d, so that what the judgment of one document says of others counts.
-    That is, to first order in the share of V that the judgment removes, the expected fall of the sum of p (1 - p), p
-    being the probability that a is better than b: a settled pair (large z) asks for nothing any more, and neither does
-    a document of which enough is known.
+    z = E / sqrt(V) is a pair's expected difference in standard deviations, f the normal density, and C_ad the
+    covariance of the score of a with the gain of d, so information that one document carries on others is included. To
+    first order in the share of V that the judgment removes, the weight is the expected fall of the sum of p (1 - p), p
+    being the probability that a is better than b. Settled pairs (large z) and well-known documents get weights near 0.
     """
 
     name = "doubts"
@@ -160,11 +159,11 @@ class DrawnByDoubt:
         w_d / e_d,   e_d drawn once from the exponential distribution
         w = (1 - EVEN - SCORED) doubts + SCORED variances + EVEN 1,  each over its sum over the unjudged pairs
 
-    The pair of the largest is drawn with a chance of its share of all (Efraimidis & Spirakis 2006,
-    doi:10.1016/j.ipl.2005.11.003). Who always judges what they doubt most ends surer of the ranking than it is right:
-    pairs whose doubt is overrated are left for the end. Drawn ones speak for those not drawn. A part is drawn in
-    proportion to what pairs tell of the scores themselves, and a part evenly: documents that most systems found bear on
-    no difference, and would never be seen.
+    Each pair has the largest weight with a probability equal to its share of the sum of w (Efraimidis & Spirakis 2006,
+    doi:10.1016/j.ipl.2005.11.003). Always judging the pair of greatest doubt ends in overconfidence, as the pairs left
+    unjudged are then no random sample; drawn pairs represent those not drawn. A share of the draws follows the
+    information on the scores themselves, and a share is even: documents that most systems retrieved affect no
+    difference, and would otherwise never be judged.
     """
 
     name = "drawn"
@@ -186,11 +185,11 @@ class DrawnByDoubt:
 
 
 class DoubtAboutScores:
-    """Decrease, by a judgment, of the variances of the systems' scores, added up.
+    """Decrease, by a judgment, of the sum of the variances of the systems' scores.
 
         w_d = 1 / Var[G_d] sum over systems a of C_ad^2
 
-    where C_ad is the covariance of the score of a with the gain of d.
+    C_ad is the covariance of the score of a with the gain of d.
     """
 
     name = "variances"
@@ -211,13 +210,13 @@ def squares_of(across: sparse.csc_array | Array, variance: Array) -> Array:
 
 
 def _shared(values: Array, open_: Booleans) -> Array:
-    """(n,) values 0 or more over their sum over some of them; 0 elsewhere."""
+    """(n,) values, 0 or more, as shares of their sum over the open ones; 0 for the others."""
     kept = np.where(open_, values, 0)
     return np.asarray(kept / max(kept.sum(), np.finfo(float).tiny))
 
 
 def _over(squares: Array, variance: Array) -> Array:
-    """(n,) squared covariances with unknowns over their variances; 0 for those that are certain."""
+    """(n,) squared covariances with unknowns, divided by the unknowns' variances; 0 for certain unknowns."""
     return np.divide(squares, variance, out=np.zeros(len(variance)), where=variance > 0)
 
 
@@ -232,7 +231,7 @@ def squared_differences(across: sparse.csc_array | Array, weights: Array) -> Arr
     systems, pairs = across.shape
     if systems < 2:
         return np.zeros(pairs)
-    # It is differences from the first system that count: what all systems share is then exactly 0.
+    # Relative to the first system, so that a component common to all systems cancels exactly.
     laplacian = (np.diag(weights.sum(axis=1)) - weights).astype(across.dtype)[1:, 1:]
     values, step = np.empty(pairs), max(1, CACHED // systems)
     first, second = (np.empty((systems - 1, min(step, pairs)), across.dtype) for _ in range(2))
@@ -249,7 +248,7 @@ def squared_differences(across: sparse.csc_array | Array, weights: Array) -> Arr
 
 
 class Lot:
-    """Every pair as likely as any other: weights drawn at random, once."""
+    """Random order, every pair equally likely: weights drawn once."""
 
     name = "random"
 
@@ -294,17 +293,17 @@ SELECTION_RULES: Mapping[str, SelectionRuleFactory] = {
 
 
 def default_selection_rule(belief: Belief) -> str:
-    """The rule where none is named: `drawn` where gains are correlated, else the thesis's `differences`."""
+    """Default rule: `drawn` for correlated gains, else the thesis's `differences`."""
     return DrawnByDoubt.name if belief.prior.correlated else AffectedDifferences.name
 
 
 def make_selection_rule(
     name: str, expected: ExpectedScores, seed: int = 0, known: Mapping[str, SelectionRuleFactory] = SELECTION_RULES
 ) -> SelectionRule:
-    """The rule of a name.
+    """Selection rule by name.
 
-    seed   of what it may draw
-    known  more than audiosim's own where a program brings others
+    seed   of its random draws
+    known  rules by name, if a program adds its own
     """
     if name not in known:
         names = f"{', '.join(known)}{did_you_mean(name, known)}"

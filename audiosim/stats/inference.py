@@ -1,7 +1,7 @@
-"""Paired tests of all pairs of systems: how large a difference is, between what bounds, and how surprising.
+"""Paired tests of all pairs of systems: estimates, intervals and p-values of their differences.
 
 Every test takes the scores (s, q) of the systems on the same queries and answers for all s (s - 1) / 2 pairs.
-Numbers nearer than 1e-12 of the largest score are equal, so that sums in another order make no differences.
+Numbers closer than 1e-12 of the largest score count as equal, so that the order of summation does not matter.
 Where all differences of a pair are 0 every p-value is 1.
 """
 
@@ -47,8 +47,8 @@ class Comparison:
     second        (p,) another's
     difference    (p,) mean score of the first less that of the second
     standardised  (p,) the same in standard deviations of the differences
-    estimate      (p,) what the interval is about: the mean difference; of Wilcoxon's test the
-                  pseudo-median, of the sign test the median
+    estimate      (p,) estimate that the interval belongs to: the mean difference; for Wilcoxon's test the
+                  pseudo-median, for the sign test the median
     lower         (p,) the interval's ends; infinite where the alternative, or too few queries, leave it open
     upper         (p,)
     statistic     (p,) t; W+; S; of bootstrap and permutation the mean difference
@@ -87,7 +87,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asked:
-    """Question to a test: about which scores (s, q) and differences, and how it is to be answered."""
+    """Input of a test: scores (s, q), their differences, and options."""
 
     scores: Array
     differences: Differences

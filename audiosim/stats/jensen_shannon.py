@@ -13,7 +13,7 @@ COLUMNS = (
 TOGETHER_ANEW = 128  # pairs evaluated a second time together
 MANY = 50_000  # pairs from which machine code is made for them
 ACCURACY = 1e-4  # relative error that calls for a second evaluation
-SPARE = 1e-8  # divergence from which that is nothing
+SPARE = 1e-8  # divergence below which a pair is always evaluated again
 
 
 def jensen_shannon_divergence(

@@ -18,15 +18,15 @@ BLOCK = 640  # rows and columns of a tile: large enough for the product, small e
 PADDING = 16
 CHUNK = 256  # pairs evaluated from differences together
 PACKED = 1024  # Gaussians packed together
-ROUNDING = 16  # roundings of the product of two lengths that an inner product may be wrong by
-ACCURACY = 1e-4  # relative error that calls for a second evaluation
-FAR = 1e15  # length of a side whose products come near to what single precision holds
+ROUNDING = 16  # largest error of an inner product, in roundings of the product of the two lengths
+ACCURACY = 1e-4  # relative error above which an entry is evaluated again
+FAR = 1e15  # length of a side whose products approach the limit of single precision
 TOO_DIFFERENT = "covariances are too far apart in size to be compared"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Whitener:
-    """A move and a stretch of all Gaussians alike, which leave their divergences as they are.
+    """Affine map applied to all Gaussians alike, which leaves their divergences unchanged.
 
     shift    (d,)    goes to 0
     stretch  (d, d)  W, with W C W' = I for a covariance C in the middle of all
@@ -127,7 +127,7 @@ def packed_sides(rows: Singles, whitener: Whitener) -> Array:
 
 
 def check_definite(means: Array, covariances: Array) -> None:
-    """Refuse Gaussians that are none, by the place of the worst."""
+    """Refuse invalid Gaussians; the message names the worst one by its place."""
     if not np.isfinite(means).all():
         raise InputError("means must be finite")
     try:

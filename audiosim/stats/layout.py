@@ -1,4 +1,4 @@
-"""Components of the covariance of many values, but for their standard deviations."""
+"""Structure of the covariance of many values: its components, without their standard deviations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,12 +31,10 @@ class Layout:
     blocks   the places of the values of each block; every place is in one block
     kernels  by name: for each block its correlation matrix K (m, m), 0 between values that have nothing in common
     shared   by name: S (n, p), how much each of p effects of one kind counts for each value, sparse where most are 0;
-             a component may have both a kernel and effects, for values of which some share an effect with other blocks
-             and some do not
-    scale    (n,) s, above 0: how far a value may move with everything
-    trend    (n, f) what f coefficients, which are no effects of any size, count for each value; the scale alone where
-             None
-    times    (n,) t, how many times as large as `rest` what is a value's own is; ones where None
+             a component may have both a kernel and effects, if only some values share an effect with other blocks
+    scale    (n,) s, above 0: factor on all deviations of a value
+    trend    (n, f) design matrix X of f fixed coefficients; the scale as its only column if None
+    times    (n,) t, factor on each value's own deviation `rest`; ones if None
     """
 
     blocks: tuple[Integers, ...]
@@ -65,7 +63,7 @@ class Layout:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The components in the order of their standard deviations; `rest`, what is a value's own, comes last."""
+        """Names of the components, in the order of their standard deviations; `rest`, the values' own part, is last."""
         return (*dict.fromkeys([*self.kernels, *self.shared]), REST)
 
     @property
@@ -75,7 +73,7 @@ class Layout:
 
     @cached_property
     def independent(self) -> Array:
-        """(n, r) the columns of the trend that are no combination of those before."""
+        """(n, r) columns of the trend that are no linear combination of earlier ones."""
         kept: list[int] = []
         for column in range(self.fixed.shape[1] if len(self.fixed) else 0):
             if np.linalg.matrix_rank(self.fixed[:, [*kept, column]]) > len(kept):
@@ -132,9 +130,9 @@ class Layout:
         return BlockNormal(mean, self.blocks, within, loadings, np.diag(self.effects(standard_deviations)))
 
     def repeated(self, places: Integers) -> "Layout":
-        """The layout of values that are said of some of these, in the order of `places`, one of which may come again.
+        """Layout of several observations per value, in the order of `places`, which may repeat a place.
 
-        What is a value's own, `rest`, is then that of what is said; what is said of one value has all else in common.
+        `rest` then belongs to each observation; observations of one value share all other components.
         """
         block = np.empty(len(self.scale), dtype=np.int64)
         at = np.empty(len(self.scale), dtype=np.int64)
@@ -158,7 +156,7 @@ class Layout:
         )
 
     def part(self, places: Integers) -> "Layout":
-        """The layout of some of the values, in the order of `places`, without effects that none of them has."""
+        """Layout of some of the values, in the order of `places`, without effects on which none of them loads."""
         order = np.full(len(self.scale), -1)
         order[places] = np.arange(len(places))
         kept = [np.flatnonzero(order[rows] >= 0) for rows in self.blocks]
@@ -184,7 +182,7 @@ def _shapes(kernels: Kernels) -> list[tuple[int, ...]]:
 
 
 def _diagonal(kernels: Kernels, blocks: Sequence[Integers], count: int) -> Array:
-    """(n,) how much each value is like itself."""
+    """(n,) diagonals of the kernels."""
     found = np.ones(count)
     if isinstance(kernels, SameCode):
         return found if kernels.among is None else kernels.among.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Loadings of many unknowns on shared effects: sparse, but for blocks whose rows were changed by what is known."""
+"""Loadings of many unknowns on shared effects: sparse, except for blocks whose rows conditioning has changed."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,15 +13,15 @@ from audiosim.stats.multivariate import Sparse
 from audiosim.stats.sparse_rows import short, written_out
 
 AT_ONCE = 4_096  # rows that are written out at a time
-FEW = 4  # times smaller than the rows is what makes them up, where that is kept in their place
+FEW = 4  # changed rows are kept as factors if these are at least so many times smaller
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MixedRows:
-    """Rows of a block, given what is known of it: those before, less a few others times a gain each; 0 where certain.
+    """Rows of a conditioned block as factors: original rows - gain @ known, and 0 for certain unknowns.
 
     gain     (m, k)
-    known    (k, p) rows of what is known
+    known    (k, p) rows of the known values
     certain  places in the block
     """
 
@@ -30,11 +30,11 @@ class MixedRows:
     certain: Integers
 
     def of(self, before: Array) -> Array:
-        """(m, p) the rows, of those before."""
+        """(m, p) conditioned rows, from the original ones."""
         return self.applied(before, self.known)
 
     def applied(self, before: NDArray[np.floating], known: Array) -> Array:
-        """The same of rows times a matrix (m, ...), and of what is known times it (k, ...)."""
+        """Conditioned rows times a matrix, from the original rows (m, ...) and `known` (k, ...) times that matrix."""
         found: Array = before - self.gain @ known
         found[self.certain] = 0
         return found
@@ -45,14 +45,14 @@ Changed = Array | MixedRows
 
 @dataclass(frozen=True, eq=False)
 class Loadings(Sequence[Array]):
-    """Rows of Z, block by block, of n unknowns on p effects; the rows (m, p) of a block are written out when asked for.
+    """Rows of Z, block by block, of n unknowns on p effects; the dense rows (m, p) of a block are made on access.
 
     rows     (n, p) sparse
     blocks   for each block the places of its unknowns (m,)
-    changed  for some blocks other rows (m, p), in place of those, or how these are mixed
+    changed  for some blocks, their new rows: dense (m, p), or as `MixedRows`
 
-    A pair has some ten loadings where there are hundreds of effects. Conditioning mixes the rows of a block, which
-    would be dense from then on: where little is known of a block, how they are mixed is a hundredth of that.
+    A pair has about ten loadings out of hundreds of effects. Conditioning mixes the rows of a block and makes them
+    dense; with few known values, the factors of the mixed rows take a hundredth of the memory.
     """
 
     rows: sparse.csr_array
@@ -61,7 +61,7 @@ class Loadings(Sequence[Array]):
 
     @classmethod
     def dense(cls, parts: Sequence[Array], blocks: tuple[Integers, ...], effects: int) -> "Loadings":
-        """Those of all blocks (m, p), written out."""
+        """Loadings from dense rows (m, p) of all blocks."""
         empty = sparse.csr_array((sum(map(len, blocks)), effects))
         return cls(empty, blocks, dict(enumerate(parts)))
 
@@ -91,7 +91,7 @@ class Loadings(Sequence[Array]):
 
     @cached_property
     def _same(self) -> Booleans:
-        """(n,) which rows are as they were."""
+        """(n,) mask of the unchanged rows."""
         same = np.ones(self.rows.shape[0], dtype=np.bool_)
         for block in self.changed:
             same[self.blocks[block]] = False
@@ -102,7 +102,7 @@ class Loadings(Sequence[Array]):
         return replace(self, changed={**self.changed, **parts}) if parts else self
 
     def mixed(self, block: int, gain: Array, known: Array, certain: Integers) -> Changed:
-        """The rows of a block once something is known of it: those now, less gain (m, k) times known (k, p).
+        """Rows of a block after conditioning: the present ones less gain (m, k) times known (k, p).
 
         certain  places in the block
         """
@@ -117,7 +117,7 @@ class Loadings(Sequence[Array]):
         return mixed.of(now if isinstance(now, np.ndarray) else self._before(block))
 
     def in_full(self) -> sparse.csr_array:
-        """(n, p) all rows as they are now, sparse."""
+        """(n, p) all present rows, sparse."""
         if not self.changed:
             return self.rows
         parts = [self[block] for block in self.changed]
@@ -132,13 +132,13 @@ class Loadings(Sequence[Array]):
         return found
 
     def times(self, effects: Array) -> Array:
-        """Z times these (p, ...): (n, ...)."""
+        """Product (n, ...) of Z and effects (p, ...)."""
         found: Array = self.rows @ effects
         self._change(found, effects)
         return found
 
     def _change(self, found: NDArray[np.floating], effects: Array) -> None:
-        """Put Z times some effects right in the blocks whose rows were changed."""
+        """Correct the product of Z and effects in the changed blocks."""
         mixed = [(self.blocks[block], part) for block, part in self.changed.items() if isinstance(part, MixedRows)]
         if mixed:
             known = np.vstack([part.known for _, part in mixed]) @ effects
@@ -150,7 +150,7 @@ class Loadings(Sequence[Array]):
                 found[self.blocks[block]] = part @ effects
 
     def rows_times(self, effects: Array, into: NDArray[np.floating]) -> None:
-        """Write Z times these (p, s) to an array (n, s), of less precision where it is of less."""
+        """Write Z times effects (p, s) to an array (n, s), in the array's precision."""
         for start in range(0, len(into), AT_ONCE):
             into[start : start + AT_ONCE] = self.rows[start : start + AT_ONCE] @ effects
         self._change(into, effects)
@@ -161,10 +161,10 @@ class Loadings(Sequence[Array]):
         changed: Iterable[tuple[Integers, Array]],
         kept: dict[int, tuple[Changed, Array]] | None = None,
     ) -> Array:
-        """(s, p) these weights (s, n) times Z.
+        """(s, p) weights (s, n) times Z.
 
-        changed  of each changed block, in order, the sums that have a share in it (t,), and their weights there (t, m)
-        kept     by block, rows that were changed, and what came of them with these weights
+        changed  for each changed block, in order, the sums with a share in it (t,) and their weights there (t, m)
+        kept     cache by block: changed rows, and their product with these weights
         """
         by_row = weights.tocsr(copy=bool(self.changed))
         if self.changed:
@@ -194,7 +194,7 @@ class Loadings(Sequence[Array]):
         return found
 
     def scaled(self, factors: Array) -> "Loadings":
-        """Each row so many times (n,)."""
+        """Loadings with each row multiplied by its factor (n,)."""
         rows = sparse.csr_array(sparse.diags_array(factors) @ self.rows)
         changed = {block: self[block] * factors[self.blocks[block], None] for block in self.changed}
         return Loadings(rows, self.blocks, changed)

@@ -1,4 +1,4 @@
-"""Multivariate normal distributions: what is asked of one, and that of unknowns that do not depend on each other."""
+"""Multivariate normal distributions: their protocol, and the one with independent unknowns."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from scipy.linalg.blas import dsyrk
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 
-AT_ONCE = 200_000  # numbers of a dense block: 1.6 MB, which stay in the processor's cache
-DENSE_IS_FASTER = 100  # times, for a multiplication in a dense product than in a sparse one
+AT_ONCE = 200_000  # numbers of a dense block: 1.6 MB fit into the processor's cache
+DENSE_IS_FASTER = 100  # factor by which one multiplication of a dense product is faster than of a sparse one
 Sparse = sparse.csr_array | sparse.csc_array
 
 
@@ -43,7 +43,7 @@ class Moments:
 
 
 class MultivariateNormal(Protocol):
-    """Distribution of n unknowns, jointly normal; a value, which conditioning leaves as it is.
+    """Joint normal distribution of n unknowns; immutable: conditioning returns a new one.
 
     An unknown of variance 0 is certain. Implemented by `IndependentNormal` and `BlockNormal`.
     """
@@ -65,7 +65,7 @@ class MultivariateNormal(Protocol):
 
     @property
     def block(self) -> Integers:
-        """(n,) number of the block of each unknown: those of one are correlated as those of others are not."""
+        """(n,) block number of each unknown; unknowns of one block have correlations beyond the shared effects."""
         ...
 
     def column(self, index: int) -> Array:
@@ -98,12 +98,12 @@ class MultivariateNormal(Protocol):
 
             mean + Sigma[:, i] (value - mean[i]) / Sigma[i, i],  Sigma - Sigma[:, i] Sigma[i, :] / Sigma[i, i]
 
-        The value of one that was certain replaces the old one and says nothing of the others.
+        For a certain unknown the new value replaces the old one and leaves the others as they are.
         """
         ...
 
     def condition_all(self, places: Integers, values: Array) -> "MultivariateNormal":
-        """Distribution given the values of several unknowns: as one by one, but all at once.
+        """Distribution given the values of several unknowns, the same as conditioning on them one by one.
 
         places  (k,) different
         values  (k,)
@@ -119,26 +119,26 @@ class MultivariateNormal(Protocol):
         ...
 
     def scaled(self, mean: Array, factors: Array) -> "MultivariateNormal":
-        """Distribution of other unknowns, each so many times as far from its mean as its counterpart here.
+        """Distribution with other means and with each deviation multiplied by a factor.
 
-        That of a function of each unknown to first order, with the function's means.
+        To first order, this is the distribution of a function of each unknown.
 
-        mean     (n,)
+        mean     (n,) new means
         factors  (n,) 0 or more
         """
         ...
 
     def draw(self, rng: np.random.Generator, count: int, closer: float = 1.0) -> Iterator[tuple[Integers, Array]]:
-        """Values drawn, in parts: the places of some unknowns (m,), and their values (count, m).
+        """Values drawn at random, in parts: the places of some unknowns (m,), and their values (count, m).
 
-        closer  how many times as large as they are covariances are drawn; variances stay
+        closer  factor on the covariances, at unchanged variances
         """
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class IndependentNormal:
-    """Distribution of unknowns of which none says anything of another; see `MultivariateNormal`.
+    """Joint normal distribution of independent unknowns; see `MultivariateNormal`.
 
     mean      (n,)
     variance  (n,) 0 or more

@@ -1,4 +1,4 @@
-"""The Gaussians nearest to some others: found among a million in one pass of matrix products."""
+"""Search for the Gaussians nearest to given ones, among a million, in one pass of matrix products."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ SINGLE = np.dtype(np.float32)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchField:
-    """Among what is searched.
+    """Gaussians to search.
 
     packed  (n) the Gaussians
-    groups  (n,) a query does not find those of its own group
-    closed  (n,) found by none
-    order   (n,) of those equally near the least comes first
+    groups  (n,) group codes: a query does not find Gaussians of its own group
+    closed  (n,) True for Gaussians that no query finds
+    order   (n,) breaks ties: the lowest comes first
     """
 
     packed: Packed
@@ -35,9 +35,9 @@ class SearchField:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NearestFound:
-    """Of each query its neighbours, nearest first, as one list.
+    """Neighbours of all queries in one list, nearest first within each query.
 
-    query       (m,) which query, rising
+    query       (m,) number of the query, rising
     place       (m,) of the neighbour in the field
     divergence  (m,) in nats, double precision
     """
@@ -80,7 +80,7 @@ def _nearest(field: SearchField, queries: Array, groups: Integers, k: int) -> Ne
 
 
 def _ranked(field: SearchField, queries: Array, query: Integers, place: Integers, k: int) -> NearestFound:
-    """The k best of some candidates of each query, by what double precision says."""
+    """Best k candidates of each query, by divergences in double precision."""
     starts = range(0, len(query), PACKED)
     parts = [slice(start, start + PACKED) for start in starts]
     exact = spread_on_threads(lambda part: of_sides(queries[query[part]], field.packed.exact(place[part])), parts)
@@ -122,7 +122,7 @@ def _scan(
 
 
 def _asked(queries: Array) -> Singles:
-    """Factors that sides are multiplied by to give the lower bounds, upright: B, A and the lengths, doubted."""
+    """Factors whose products with the sides are the lower bounds, a column per query: B, A and -error times length."""
     w = queries.shape[1] // 2 - 1
     doubted = -doubt(SINGLE) * queries[:, :-3:-1]
     asked = np.concatenate([queries[:, w : 2 * w], queries[:, :w], doubted], axis=1)

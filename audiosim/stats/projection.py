@@ -1,4 +1,4 @@
-"""Parts of sums over a multivariate normal in blocks that are kept, so that what touches one block costs one block."""
+"""Cached parts of weighted sums over a multivariate normal in blocks: changing one block costs one block."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from audiosim.stats.conditioning import ConditionedBlock
 from audiosim.stats.loadings import Changed
 from audiosim.stats.multivariate import Sparse
 
-FEW_WEIGHTS = 2_000_000  # numbers of weights whose parts are kept: 16 MB
+FEW_WEIGHTS = 2_000_000  # most weights whose parts are cached: 16 MB
 WEIGHTS_KEPT = 4
-ROUNDING = 1e-9  # of the largest entry: what a rank-one change may miss
-UPDATES = 50  # rank-one changes, until all is computed again, lest rounding adds up
+ROUNDING = 1e-9  # share of the largest entry by which a change may differ from rank one
+UPDATES = 50  # rank-one updates before a full computation, so that rounding does not add up
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kept:
-    """Parts of weighted sums that were computed.
+    """Cached parts of weighted sums.
 
-    weights   the sums; held so that their identity is not taken by others
+    weights   the sums; referenced here so that no other object can get their identity
     split     for each block the sums with a share in it, and their weights there; see `by_block`
     products  by block, K_b and its part of the covariance of the sums
     loadings  by block, its rows of Z and their part of the loadings of the sums
@@ -34,12 +34,12 @@ class Kept:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EffectsGiven:
-    """Shared effects given what is known in some blocks.
+    """Posterior of the shared effects given observations in some blocks.
 
-    seen       blocks that say something of them
-    precision  (p, p + 1) sum of theirs
-    shared     (p, p) covariance that is left
-    updates    how many rank-one changes it went through
+    seen       conditioned blocks, by number
+    precision  (p, p + 1) sum of their precisions
+    shared     (p, p) posterior covariance
+    updates    number of rank-one updates so far
     """
 
     seen: Mapping[int, ConditionedBlock]
@@ -48,7 +48,7 @@ class EffectsGiven:
     updates: int = 0
 
     def updated(self, seen: Mapping[int, ConditionedBlock]) -> "EffectsGiven | None":
-        """The same where one value more is known: V - V z z' V / (1 + z' V z); None where more has changed."""
+        """Posterior after one more value: V - V z z' V / (1 + z' V z); None if more than that has changed."""
         changed = [block for block, one in seen.items() if self.seen.get(block) is not one]
         if not changed and len(seen) == len(self.seen):
             return self
@@ -68,7 +68,7 @@ class EffectsGiven:
 
 
 def kept_product(kept: dict[int, tuple[Array, Array]] | None, block: int, within: Array, some: Array) -> Array:
-    """(t, t) W K W' of a block: that which is kept, if K is the very same.
+    """(t, t) W K W' of a block, from the cache if K is the same object.
 
     some  (t, m) W
     """

@@ -1,4 +1,4 @@
-"""Mutual proximity: a divergence as a rank that both sides agree on, which tames hubs; and how it is a correlation."""
+"""Mutual proximity: a divergence turned into a symmetric rank, which reduces hubs; and its nearest correlation."""
 
 import numpy as np
 
@@ -18,8 +18,8 @@ def mutual_proximity(
     from_other  (m, r) D(y, r)
     counted     (m, r) which references count for which y: none that is x or y itself
 
-    1: every reference is farther from both; 0: none is. NaN where no reference counts. Whatever the
-    references are, it needs no other pair, so that it can be had for something new.
+    1: every reference is farther from both; 0: none is. NaN if no reference counts. Only distances to the references
+    are needed, so it can be computed for a new item too.
     Schnitzer, Flexer, Schedl & Widmer (2012), JMLR 13, section 3.2, which assumes no distribution.
     """
     threshold = distances[:, None]
@@ -30,7 +30,7 @@ def mutual_proximity(
 
 
 def nearest_correlation(alike: Array) -> Array:
-    """(m, m) what is alike as a correlation: without negative eigenvalues, 1 on the diagonal.
+    """(m, m) similarities turned into a correlation matrix: no negative eigenvalues, 1 on the diagonal.
 
     alike  (m, m) symmetric, 1 on the diagonal
     """

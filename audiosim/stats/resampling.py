@@ -1,4 +1,4 @@
-"""Bootstrap and permutation of queries: all pairs of systems share the resamples, so that two matrix products do."""
+"""Bootstrap and permutation of queries: all pairs of systems share the resamples, so two matrix products suffice."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -79,9 +79,9 @@ def permutation_p_values(drawn: Permutations, alternative: Alternative) -> Array
 def permutation_intervals(drawn: Permutations, alternative: Alternative, confidence: float) -> tuple[Array, Array]:
     """(p,) and (p,) the ends of the differences that the same permutations do not reject.
 
-    Taking delta from every difference, a permutation is as extreme as what was observed where the mean over
-    its flipped queries, or over the others, lies beyond delta: the ends are order statistics of such means,
-    and leave 0 out exactly where p <= 1 - confidence. Hartigan (1969), Journal of the
+    Subtract delta from every difference: a permutation is then as extreme as the observation if the mean over its
+    flipped queries, or over the others, lies beyond delta. The ends are therefore order statistics of these means,
+    and exclude 0 exactly where p <= 1 - confidence. Hartigan (1969), Journal of the
     American Statistical Association 64, 1303-1317.
     """
     totals = _pair_totals(drawn)
@@ -160,7 +160,7 @@ def bootstrap_p_values(drawn: Bootstraps, alternative: Alternative) -> Array:
 def bootstrap_intervals(drawn: Bootstraps, alternative: Alternative, confidence: float) -> tuple[Array, Array]:
     """(p,) and (p,) the ends of the mean differences that the same samples do not reject by the shift method.
 
-    Two-sided: the observed mean less and plus an order statistic of |B_i - B|. It leaves 0 out exactly where
+    Two-sided: the observed mean minus and plus an order statistic of |B_i - B|. It excludes 0 exactly where
     p <= 1 - confidence.
     """
     observed = _pair_means(drawn)

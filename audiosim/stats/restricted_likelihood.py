@@ -1,4 +1,4 @@
-"""Restricted log-likelihood of variance components, with its slopes and how it bends.
+"""Restricted log-likelihood of variance components, with its first and second derivatives.
 
     -1/2 ((n - f) log 2 pi + log |C| + log |X' C^-1 X| + y' P y),   X the trend, y the values
     slope by a variance        1/2 (y' P K P y - tr P K),   P = C^-1 - C^-1 X (X' C^-1 X)^-1 X' C^-1
@@ -23,12 +23,12 @@ from audiosim.stats.layout import Layout
 
 @dataclass(frozen=True, eq=False)
 class RestrictedLikelihood:
-    """That of some values by the components of a layout.
+    """Restricted likelihood of n values under the components of a layout.
 
-    layout  of the n values
+    layout  structure of the covariance
     values  (n,)
 
-    X is without columns that are combinations of others.
+    X leaves out columns that are linear combinations of others.
     """
 
     layout: Layout
@@ -36,7 +36,7 @@ class RestrictedLikelihood:
 
     @property
     def informative(self) -> bool:
-        """True if the values are more than the trend has coefficients: fewer are as likely under any variances."""
+        """True if there are more values than trend coefficients; otherwise all variances are equally likely."""
         return bool(len(self.values) > self.layout.independent.shape[1])
 
     @cached_property
@@ -44,22 +44,24 @@ class RestrictedLikelihood:
         return BlockCovariances.of(self.layout)
 
     def at(self, variances: Array) -> "Bend":
-        """The likelihood, and how it bends, at variances (k,) in the order of the layout's names."""
+        """Likelihood and its derivatives at variances (k,), in the order of the layout's names."""
         trend = self.layout.independent
         inverse = self._covariances.inverse(variances)
         solved = inverse.solve(np.column_stack([trend, self.values]))
         normal, beside = trend.T @ solved[:, :-1], trend.T @ solved[:, -1]
         factor, coefficients = np.linalg.cholesky(normal), np.linalg.solve(normal, beside)
+        # y' P y, a sum of squares: below 0 only if rounding has made C indefinite, and the search must turn back.
         left = float(self.values @ solved[:, -1] - beside @ coefficients) if self.informative else 0.0
         if left < 0:
             raise np.linalg.LinAlgError("rounding leaves the covariance no inverse")
         constant = (len(self.values) - len(normal)) * math.log(2 * math.pi)
         twice = constant + inverse.determinant + 2 * float(np.log(np.diagonal(factor)).sum()) + left
+        # C^-1 X F'^-1 with F F' = X' C^-1 X: P is then C^-1 less a product, and its trace a sum of squares.
         mean = np.linalg.solve(factor, solved[:, :-1].T).T
         return Bend(-twice / 2, self._covariances, inverse, mean, solved[:, -1] - solved[:, :-1] @ coefficients)
 
     def trend(self, variances: Array) -> Array:
-        """(f + 1, f + 1) [X y]' C^-1 [X y] of all columns of the trend: what its coefficients are told by."""
+        """(f + 1, f + 1) [X y]' C^-1 [X y] with all columns of the trend: the normal equations of its coefficients."""
         sides = np.column_stack([self.layout.fixed, self.values])
         if len(self.values) == 0:
             return np.zeros((sides.shape[1],) * 2)
@@ -68,9 +70,9 @@ class RestrictedLikelihood:
 
 @dataclass(frozen=True, eq=False)
 class Bend:
-    """The likelihood at some variances; its derivatives by these are computed when they are looked at.
+    """Log-likelihood at some variances; its derivatives by the variances are computed on first access.
 
-    value      of the logarithm
+    value      log-likelihood
     mean       (n, f): P is C^-1 less its product with itself
     projected  (n,) P y
     """
@@ -88,24 +90,25 @@ class Bend:
 
     @cached_property
     def _moved(self) -> Array:
-        """(k, n, f + 1) each K times P y and the mean."""
+        """(k, n, f + 1) product of each K with P y and with `mean`."""
         return self.covariances.times(np.column_stack([self.projected, self.mean]))
 
     @cached_property
     def slopes(self) -> Array:
-        """(k,) by each variance."""
+        """(k,) derivatives by the variances."""
         moved = self._moved
         traces = self.inverse.traces() - np.einsum("knf,nf->k", moved[:, :, 1:], self.mean)
         return np.asarray(moved[:, :, 0] @ self.projected - traces) / 2
 
     @cached_property
     def average_information(self) -> Array:
-        """(k, k)"""
+        """(k, k) average information 1/2 y' P K_i P K_j P y."""
+        # Gilmour, Thompson & Cullis (1995): the traces of observed and expected information cancel, so k solves do.
         vectors = self._moved[:, :, 0].T
         beside = self.mean.T @ vectors
         return np.asarray(vectors.T @ self.inverse.solve(vectors) - beside.T @ beside) / 2
 
     @cached_property
     def observed_information(self) -> Array:
-        """(k, k)"""
+        """(k, k) observed information: twice the average less the expected one. It needs traces of products."""
         return np.asarray(2 * self.average_information - self.inverse.products(self.mean) / 2)

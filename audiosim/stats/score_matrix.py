@@ -36,8 +36,8 @@ class Differences:
 
     first   (p,) the system whose score counts up
     second  (p,) the system whose score is taken away
-    values  (p, q) first - second; what is rounding is 0
-    near    differences no further apart than this are equal
+    values  (p, q) first - second; 0 where only rounding is left
+    near    differences no further apart than this count as equal
     """
 
     first: Integers
@@ -51,11 +51,11 @@ class Differences:
         return int(self.values.shape[1])
 
     def means(self) -> Array:
-        """(p,) the mean difference; what is rounding is 0."""
+        """(p,) mean difference; 0 where only rounding is left."""
         return _rounded(self.values.mean(axis=1), self.near)
 
     def deviations(self) -> Array:
-        """(p,) the sample standard deviation, divisor q - 1; what is rounding is 0."""
+        """(p,) sample standard deviation, divisor q - 1; 0 where only rounding is left."""
         return _rounded(self.values.std(axis=1, ddof=1), self.near)
 
     def standardised(self) -> Array:
@@ -78,7 +78,7 @@ def paired_differences(scores: ArrayLike) -> Differences:
 
 
 def nearness(scores: Array) -> float:
-    """Tolerance for rounding: the distance at which equal differences of these scores may come out."""
+    """Tolerance for rounding: the largest distance between computed differences that are equal in truth."""
     return SAME * float(np.abs(scores).max())
 
 

@@ -1,4 +1,4 @@
-"""Standard deviations at which a cost is least: a search by their logarithms, and how sure its end is."""
+"""Minimisation of a cost over logarithms of standard deviations, with standard errors at the minimum."""
 
 import math
 from collections.abc import Callable
@@ -8,15 +8,15 @@ import numpy as np
 
 from audiosim.arrays import Array
 
-SMALLEST = 1e-4  # standard deviation, in units of the values, that a component does not fall below
+SMALLEST = 1e-4  # lower bound of a standard deviation, in units of the values
 STEPS = 300
-FARTHEST = 2.0  # that a logarithm moves in one step
-NEAR = 1e-14  # of a log-likelihood that a step promises to gain, at the end: 1e-7 standard errors away
-DAMPED, MOST_DAMPED = 0.01, 1e8  # how much steps are held back at first where they lead up, and at most
-SINGULAR = 1e-9  # of the largest curvature, which none counts less than
-SURE = 4  # curvature by the logarithm of a size at which the variance is a standard error above 0
-FLAT = 1e-7  # of the largest curvature: below, the data does not tell
-TIE = 1e-9  # of a log-likelihood: less is no difference
+FARTHEST = 2.0  # largest change of a logarithm in one step
+NEAR = 1e-14  # promised gain of log-likelihood at which the search ends: 1e-7 standard errors from the minimum
+DAMPED, MOST_DAMPED = 0.01, 1e8  # first and largest damping of steps that lead uphill
+SINGULAR = 1e-9  # lower bound of a curvature, as a share of the largest
+SURE = 4  # curvature by the logarithm at which the variance is one standard error above 0
+FLAT = 1e-7  # share of the largest curvature below which the data determine nothing
+TIE = 1e-9  # differences of log-likelihood below this count as none
 
 
 class Point(Protocol):
@@ -45,13 +45,13 @@ Cost = Callable[[Array], P]
 
 
 def least_cost(cost: Cost[P], start: Array, highest: float) -> P:
-    """The point where the cost is least.
+    """Point of least cost.
 
-    cost     at any logarithms (k,) of standard deviations; LinAlgError where there is none
-    highest  logarithm that none exceeds
+    cost     function of logarithms (k,) of standard deviations; may raise LinAlgError
+    highest  upper bound of the logarithms
 
-    The cost flattens as a size nears 0: those that had better be the smallest are made that, and the others sought
-    again.
+    The cost flattens as a standard deviation approaches 0, so Newton steps stall there. Components that cost less at
+    the lower bound are set to it, and the others are searched again.
     """
     best = cost(start)
     while True:
@@ -65,8 +65,8 @@ def least_cost(cost: Cost[P], start: Array, highest: float) -> P:
 def _descended(cost: Cost[P], start: P, highest: float) -> P:
     """Point from which no step leads down, by damped Newton steps between the bounds.
 
-    Steps go by what the curvature is about, and what that lacks as the steps before have shown: with it alone each
-    would gain no more than some share of the last. Dennis, Gay & Welsch (1981), doi:10.1145/355958.355965.
+    Steps use the approximate curvature plus a correction learned from earlier steps; with the approximation alone,
+    convergence would only be linear. Dennis, Gay & Welsch (1981), doi:10.1145/355958.355965.
     """
     best, damping, lacking = start, 0.0, np.zeros((len(start.at),) * 2)
     for _ in range(STEPS):
@@ -85,7 +85,7 @@ def _descended(cost: Cost[P], start: P, highest: float) -> P:
 
 
 def _learned(lacking: Array, before: Point, after: Point) -> Array:
-    """(k, k) what the curvature lacks, so that it says how the slopes have changed: a symmetric rank-one update."""
+    """(k, k) correction of the curvature that reproduces the last change of slopes: a symmetric rank-one update."""
     step = after.at - before.at
     missed = after.slopes - before.slopes - (after.about + lacking) @ step
     share = float(missed @ step)
@@ -95,7 +95,7 @@ def _learned(lacking: Array, before: Point, after: Point) -> Array:
 
 
 def _tried(cost: Cost[P], at: Array) -> P | None:
-    """The point there, None where rounding leaves a covariance no inverse: a search that looks there turns back."""
+    """Point at these logarithms; None if rounding makes a covariance singular, so that the search turns back."""
     try:
         return cost(at)
     except np.linalg.LinAlgError:
@@ -103,10 +103,10 @@ def _tried(cost: Cost[P], at: Array) -> P | None:
 
 
 def _step(point: Point, curvature: Array, damping: float, highest: float) -> tuple[Array, float]:
-    """(k,) a step down, and how much it promises to gain.
+    """(k,) step downhill, and its predicted gain.
 
-    By units in which the cost bends alike. A curvature that is negative counts as a positive one, so that the step
-    leads away from a saddle.
+    Computed in units that give all directions similar curvature. Negative curvatures count by their absolute value,
+    so that the step leads away from a saddle point.
     """
     slopes, lowest = point.slopes, math.log(SMALLEST)
     held = ((point.at <= lowest) & (slopes >= 0)) | ((point.at >= highest) & (slopes <= 0))
@@ -120,8 +120,8 @@ def _step(point: Point, curvature: Array, damping: float, highest: float) -> tup
 
 
 def _lowered(cost: Cost[P], best: P) -> P:
-    """The same, with each size in turn at its smallest if that costs less, or no more where the cost falls towards it;
-    not those that are surely above 0.
+    """Point with components moved to the lower bound, one by one, if that costs less, or as much while the cost falls
+    towards the bound. Components clearly above 0 stay.
     """
     unsure = np.diagonal(best.curvature) < SURE
     for place in np.flatnonzero((best.at > math.log(SMALLEST)) & unsure).tolist():
@@ -136,7 +136,7 @@ def _lowered(cost: Cost[P], best: P) -> P:
 
 
 def relative_errors(curvature: Array, at: Array) -> Array:
-    """Standard errors of these logarithms, those at their smallest held there."""
+    """Standard errors of the logarithms, with components at the lower bound held there."""
     free = np.flatnonzero(at > np.log(2 * SMALLEST))
     errors = np.full(len(at), np.inf)
     if len(free):

@@ -1,4 +1,4 @@
-"""The split-half study: what a significant difference on half of the queries is worth on the other half."""
+"""Split-half study: do significant differences on half of the queries hold on the other half?"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any

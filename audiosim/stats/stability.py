@@ -1,4 +1,4 @@
-"""Stability of results with more queries: coefficients signal / (signal + noise), and what reaches a given one."""
+"""Stability of results with more queries: coefficients signal / (signal + noise), and the queries they require."""
 
 import math
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ def fewest(signal: float, noise: float, stability: float) -> int | None:
 
 
 def tolerated(signal: float, stability: float) -> float:
-    """The noise with which signal / (signal + noise) is the stability."""
+    """Noise at which signal / (signal + noise) equals the stability."""
     if not 0 < stability < 1:
         raise InputError(f"stability must be between 0 and 1, got {stability:g}")
     return signal * (1 - stability) / stability

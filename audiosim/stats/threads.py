@@ -16,9 +16,9 @@ Result = TypeVar("Result")
 
 
 class Limit:
-    """One thread for the matrix products of the process: the first who wants it sets it, the last restores what was.
+    """Limit of one thread for the matrix products of the process: the first user sets it, the last one lifts it.
 
-    Nobody waits for another: whoever did so and held what the other waits for, as a cached property, would for ever.
+    Users never wait for each other: one that waited while holding the lock of a cached property could deadlock.
     """
 
     def __init__(self) -> None:
@@ -57,15 +57,15 @@ def spread_on_threads(work: Callable[[Task], Result], tasks: Sequence[Task]) -> 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Matrix products on one thread: where they are many and small, sharing them out costs more than they do."""
+    """Run matrix products on one thread: for many small ones, distributing them costs more than computing them."""
     with _ALONE:
         yield
 
 
 def stay_on_one_thread() -> None:
-    """Have all matrix products of this process on one thread from here on.
+    """Run all matrix products of this process on one thread from here on.
 
-    For a service: those of several requests on all processors at once wait for each other, spinning.
+    For a service: products of several requests, each on all processors, would spin waiting for each other.
     """
     _blas().limit(limits=1)
 

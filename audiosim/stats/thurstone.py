@@ -1,13 +1,13 @@
 """Comparisons of two values with ties, by Thurstone's law; expectation propagation for values that are jointly normal.
 
-Somebody compares a and b, whose values differ by d, says one of three things, and errs by noise e ~ N(0, c^2):
+A person compares a and b, whose values differ by d, with an error e ~ N(0, c^2), and gives one of three answers:
 
     a if d + e > t,   b if d + e < -t,   the same otherwise
 
-Thurstone (1927), doi:10.1037/h0070288; ties by Glenn & David (1960), doi:10.2307/2527957. Expectation propagation puts
-in place of each answer a measurement of its d with normal noise, a site, chosen so that the answer moves mean and
-variance of d as the measurement does: Minka (2001); Rasmussen & Williams (2006), section 3.6. What is left does not
-depend on the order of the answers, and is nearly exact, since each answer has a log-concave likelihood.
+Thurstone (1927), doi:10.1037/h0070288; ties by Glenn & David (1960), doi:10.2307/2527957. Expectation propagation
+replaces each answer by a site: a measurement of d with normal noise that changes the mean and variance of d exactly as
+the answer does. Minka (2001); Rasmussen & Williams (2006), section 3.6. The result does not depend on the order of the
+answers, and is nearly exact because the likelihood of each answer is log-concave.
 """
 
 from collections.abc import Callable
@@ -21,20 +21,20 @@ from scipy.special import log_ndtr
 from audiosim.arrays import Array, Integers
 
 A, SAME, B = 1, 0, -1  # answers
-SWEEPS = 100  # at most; some ten are enough
-CLOSE = 1e-4  # change of a site, as a share of its spread, that ends the sweeps
-KEPT = 0.5  # of a site, when it is taken anew: damps sweeps that swing
-LEAST_PRECISION = 1e-10  # of a site that says next to nothing
+SWEEPS = 100  # most sweeps; about ten are usually enough
+CLOSE = 1e-4  # change of a site, as a share of its spread, below which the sweeps end
+KEPT = 0.5  # share of the old site kept in an update, once sweeps oscillate
+LEAST_PRECISION = 1e-10  # lower bound, for sites that carry almost no information
 
 _Marginals = Callable[["Sites"], tuple[Array, Array]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sites:
-    """Measurements with normal noise that stand for J answers.
+    """Measurements with normal noise in place of J answers.
 
     precision  (J,) above 0
-    shift      (J,) precision times what is measured
+    shift      (J,) precision times measured value
     """
 
     precision: Array
@@ -42,17 +42,17 @@ class Sites:
 
     @property
     def value(self) -> Array:
-        """(J,) what is measured of each d."""
+        """(J,) measured value of each d."""
         return self.shift / self.precision
 
     @property
     def variance(self) -> Array:
-        """(J,) of the noise of each."""
+        """(J,) variance of the noise of each measurement."""
         return 1 / self.precision
 
 
 class AnswerMoments(NamedTuple):
-    """Probability of answers under N(mean, variance) of d, and what they tell of d.
+    """Log probability of answers if d ~ N(mean, variance), and its derivatives by the mean.
 
     log      (J,) logarithm of the probability
     slope    (J,) its first derivative by the mean
@@ -65,7 +65,7 @@ class AnswerMoments(NamedTuple):
 
 
 def answer_moments(answer: Integers, mean: Array, variance: Array, noise: Array, tie: Array | float) -> AnswerMoments:
-    """Probability of each answer where d is normal, with its derivatives by the mean of d.
+    """Log probability of each answer if d is normal, with its derivatives by the mean of d.
 
         log P = log(Phi(u) - Phi(l)),  l = (low - mean) / s,  u = (high - mean) / s,  s^2 = variance + noise^2
 
@@ -78,10 +78,11 @@ def answer_moments(answer: Integers, mean: Array, variance: Array, noise: Array,
     high = np.where(answer == B, -tie, np.where(answer == SAME, tie, np.inf))
     s = np.sqrt(variance + noise**2)
     lower, upper = (low - mean) / s, (high - mean) / s
-    # Both ends in the left tail, where differences of distribution functions keep their digits.
+    # Mirrored into the left tail: in the right one both distribution functions are near 1 and their difference is lost.
     swapped = lower > -upper
     first, last = np.where(swapped, -upper, lower), np.where(swapped, -lower, upper)
     log = log_ndtr(last)
+    # The bound keeps log1p off -inf where the two ends are equal up to rounding.
     log = log + np.log1p(-np.exp(np.minimum(log_ndtr(first) - log, -1e-300)))
     at_lower, at_upper = (np.exp(-(end**2) / 2 - log) / np.sqrt(2 * np.pi) for end in (lower, upper))
     slope = (at_lower - at_upper) / s
@@ -90,7 +91,8 @@ def answer_moments(answer: Integers, mean: Array, variance: Array, noise: Array,
 
 
 def cavity(sites: Sites, mean: Array, variance: Array) -> tuple[Array, Array]:
-    """(J,) means and (J,) variances of each d without its own site, of which these are the posterior ones."""
+    """(J,) means and (J,) variances of each d without its own site, from the posterior means and variances."""
+    # Rasmussen & Williams, 3.56. Exactly, 1 - precision x variance is above 0; rounding may take it there.
     left = np.maximum(1 - sites.precision * variance, 1e-12)
     return (mean - sites.shift * variance) / left, variance / left
 
@@ -98,12 +100,14 @@ def cavity(sites: Sites, mean: Array, variance: Array) -> tuple[Array, Array]:
 def propagate(
     marginals: _Marginals, answer: Integers, noise: Array, tie: Array | float, sites: Sites | None = None
 ) -> Sites:
-    """Sites of the answers by expectation propagation, all taken anew at once in each sweep.
+    """Sites of the answers by expectation propagation; each sweep updates all sites in parallel.
 
-    marginals  gives (J,) means and (J,) variances of the differences by all sites together
-    noise      (J,) standard deviations
-    sites      to begin with, such as those of sizes near these
+    marginals  function of the sites: (J,) posterior means and (J,) variances of the differences
+    noise      (J,) standard deviations of the errors
+    sites      initial sites, such as those found for similar standard deviations; None to start without information
     """
+    # Parallel updates need one factorisation per sweep instead of J, but can overshoot when answers share values: once
+    # a sweep changes more than the one before, half of each old site is kept.
     nothing = np.full(len(answer), LEAST_PRECISION)
     sites = Sites(nothing, np.zeros(len(answer))) if sites is None else sites
     kept, last = 0.0, np.inf
@@ -122,20 +126,21 @@ def propagate(
 
 
 def _sites(moments: AnswerMoments, mean: Array, variance: Array) -> Sites:
-    """Sites that move cavities as the answers do: matched mean and variance."""
+    """Sites that change the cavities' means and variances as the answers do (moment matching)."""
+    # From derivatives of log P: with moments as such, variance of d minus its posterior variance would cancel.
     left = 1 + variance * moments.curve
     precision = np.maximum(-moments.curve / left, LEAST_PRECISION)
     return Sites(precision, (moments.slope - mean * moments.curve) / left)
 
 
 class AnswerLikelihood(NamedTuple):
-    """Approximate log likelihood of answers, and what is needed of its derivatives.
+    """Approximate log likelihood of answers, with the parts of its derivatives.
 
     log        logarithm of the probability of all answers
-    sites      that stand for them
+    sites      of the answers
     residual   (J,) b = R (value - mean)
     precision  (J, J) R = (K + diag(noise of the sites))^-1; the derivative by a size is tr((b b' - R) dK) / 2
-    cavity     (J,) means and (J,) variances without each own site
+    cavity     (J,) means and (J,) variances without the answer's own site
     """
 
     log: float

@@ -1,4 +1,4 @@
-"""Covariances within blocks: those that conditioning changed are kept, the others are made when they are asked for."""
+"""Covariances within blocks: those changed by conditioning are stored, the others are computed on access."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ import numpy as np
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 
-ROOM = 2**29  # bytes of covariances as they were made that are kept; of more none is
+ROOM = 2**29  # bytes: unchanged covariances are cached if all of them together need no more
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,10 +16,10 @@ class Within(Sequence[Array]):
     """For each block K_b (m, m), positive definite but for those that conditioning has changed.
 
     blocks     for each block the places of its unknowns (m,)
-    make       the covariance of a block, by its number
-    variances  (n,) diagonals of all that are as they were made
-    changed    for some blocks another covariance
-    kept       those made so far; None where there are too many to keep
+    make       computes the covariance of a block from its number
+    variances  (n,) diagonals of the unchanged covariances
+    changed    covariances of changed blocks, by number
+    kept       cache of unchanged covariances; None if they are too large to keep
     """
 
     blocks: tuple[Integers, ...]
@@ -30,7 +30,7 @@ class Within(Sequence[Array]):
 
     @classmethod
     def of(cls, blocks: tuple[Integers, ...], make: Callable[[int], Array], variances: Array) -> "Within":
-        """Those of all blocks, none changed yet."""
+        """Covariances of all blocks, none changed yet."""
         size = sum(len(rows) ** 2 for rows in blocks) * variances.itemsize
         return cls(blocks, make, variances, {}, {} if size <= ROOM else None)
 
