@@ -1,0 +1,41 @@
+"""
+What do six people say of everybody else?
+=========================================
+
+Six simulated people share a campaign, a query at a time: some are stricter than others, one is careless. Scores are known
+better as those six have it than as listeners at large would, and the careless person's judgments are worth less.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+import audiosim
+from audiosim.campaign import Campaign, CampaignSettings
+from audiosim.corpus.model import Judgment
+from audiosim.shipped import folder
+
+demo = folder("fixtures") / "demo"
+truth = audiosim.Collection.load(demo, judgments=demo / "truth.qrels").grades()
+collection = replace(audiosim.Collection.load(demo), judgments=())
+rng = np.random.default_rng(4)
+people = {name: (rng.normal(0, 10), 12) for name in ("ann", "bob", "cleo", "dan", "eve")} | {"careless": (0, 45)}
+campaign = Campaign(collection, settings=CampaignSettings(batch=20))
+for _ in range(4):
+    for name, (severity, noise) in people.items():
+        for pair in campaign.ask(10, name, by_query=True):
+            grade = np.clip(round(truth[pair] + severity + rng.normal(0, noise)), 0, 100)
+            campaign.tell(Judgment(*pair, float(grade), name))
+ranking = campaign.ranking
+for whom, stated in (("these six people", ranking), ("listeners at large", ranking.at_large)):
+    width = np.mean([row["high"] - row["low"] for row in stated.system_rows()])
+    print(f"About {whom}: confidence {stated.confidence:.3f}, intervals of scores {width:.3f} wide")
+
+# %%
+# Severity of each, beside listeners at large; ``worth`` is in judgments of somebody of the usual noise.
+found = audiosim.judges(replace(collection, judgments=campaign.judgments()), leave_one_out=0)
+found.plot()
+for row in found.to_dict():
+    print(
+        f"{row['judge']}: noise {row['noise']:.2f} of the scale, {row['judgments']} judgments worth {row['worth']:.0f}"
+    )
