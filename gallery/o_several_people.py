@@ -2,8 +2,8 @@
 What do six people say of everybody else?
 =========================================
 
-Six simulated people share a campaign, a query at a time: some are stricter than others, one is careless. Scores are known
-better as those six have it than as listeners at large would, and the careless person's judgments are worth less.
+Six simulated people share a campaign, a query at a time: some are stricter than others, one is careless. Scores are
+known better as those six have it than as listeners at large would, and the careless person's judgments are worth less.
 """
 
 from dataclasses import replace
