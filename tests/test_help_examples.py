@@ -116,3 +116,9 @@ def test_the_shell_completes_commands_and_options(monkeypatch):
 
     assert completed("audiosim est") == ["estimate"]
     assert completed("audiosim estimate --meas") == ["--measure"]
+
+
+def test_a_command_that_is_misspelt_is_answered_with_the_nearest_one(run):
+    code, out, err = run("estimte", "my-demo")
+    assert (code, out) == (2, "")
+    assert "no such command 'estimte'; did you mean estimate?" in " ".join(err.split())

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import audiosim
-from audiosim.errors import AudiosimError
+from audiosim.errors import AudiosimError, did_you_mean
 
 SETTINGS: dict[str, Any] = {
     "add_completion": False,
@@ -98,6 +98,12 @@ class OnDemand(TyperGroup):
         alone = typer.Typer(**SETTINGS)
         alone.command(cmd_name)(loaded)
         return _built(alone)
+
+    def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
+        """The command that some arguments begin with; the nearest one is named where there is none."""
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            ctx.fail(f"no such command {args[0]!r}{did_you_mean(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
 
     def get_help(self, ctx: typer.Context) -> str:  # type: ignore[override]
         """The help, without importing a command."""
