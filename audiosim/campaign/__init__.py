@@ -1,4 +1,4 @@
-"""A judging campaign: an append-only log of what assessors say, and what it adds up to."""
+"""A judging campaign: an append-only log of assessors' answers, and the ranking that follows from it."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The store in a database, imported when it is asked for: SQLAlchemy takes longer than most commands."""
+    """Import the database store on first use: SQLAlchemy takes longer to load than most commands run."""
     if name != "DatabaseStore":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from audiosim.campaign.database import DatabaseStore

@@ -1,4 +1,4 @@
-"""Rules of what may happen in a campaign now, and what may not."""
+"""Rules for the events that a campaign may take now."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -12,15 +12,15 @@ from audiosim.errors import ClosedError, InputError, LeaseError
 
 
 def check_open(ledger: Ledger) -> None:
-    """An error where the campaign is paused or closed."""
+    """Raise an error if the campaign is paused or closed."""
     if ledger.state != "open":
         raise ClosedError(f"the campaign is {ledger.state}")
 
 
 def check_next(event: Event, ledger: Ledger, pool: Pool, now: datetime, vouched: bool = False) -> None:
-    """An error where an event cannot be the next line of the log.
+    """Raise an error if an event may not be the next line of the log.
 
-    vouched  whether it was made elsewhere: then its pair may be with another assessor, and be heard at any time
+    vouched  True for events made elsewhere: the pair may be leased to another assessor, or heard at any time
     """
     if event.kind in STATES:
         _check_turn(event, ledger)
@@ -47,7 +47,7 @@ def check_next(event: Event, ledger: Ledger, pool: Pool, now: datetime, vouched:
 
 
 def marked(event: Event, ledger: Ledger, unasked: str) -> Event:
-    """An event as it goes into the log: an answer on a pair that its assessor was never handed is marked, or refused.
+    """An event as written to the log: an answer on a pair never handed to its assessor is marked, or refused.
 
     unasked  as in `CampaignSettings`
     """
@@ -62,9 +62,9 @@ def marked(event: Event, ledger: Ledger, unasked: str) -> Event:
 
 
 def undoing(ledger: Ledger, pool: Pool, assessor: str, number: int | None, key: str, now: datetime) -> Event:
-    """The event that takes back an answer: a new one, or the one that was sent before by this key.
+    """The event that withdraws an answer: a new one, or the one sent before with this key.
 
-    number  of the answer; the assessor's last that counts where None
+    number  of the answer; None: the assessor's last that counts
     """
     earlier = ledger.earlier(assessor, key)
     if earlier is not None:
@@ -80,7 +80,7 @@ def undoing(ledger: Ledger, pool: Pool, assessor: str, number: int | None, key: 
 
 
 def reopened(ledger: Ledger, undo: Event, now: datetime, lease_s: float) -> list[Event]:
-    """The lease by which the pair of an answer that is taken back is its assessor's for another try."""
+    """The lease that gives the pair of a withdrawn answer back to its assessor."""
     if ledger.earlier(undo.assessor, undo.key) is not None or not undo.assessor:
         return []
     undone = ledger.record(undo.refers).event
@@ -91,9 +91,9 @@ def reopened(ledger: Ledger, undo: Event, now: datetime, lease_s: float) -> list
 
 
 def lease_of(ledger: Ledger, pair: Pair, assessor: str, now: datetime, lease_s: float, why: str = "") -> Event:
-    """The lease by which somebody is handed a pair, once more where they have judged it.
+    """The lease that hands a pair to an assessor, again if they have judged it.
 
-    why  of a second opinion; as before where they have the pair already
+    why  reason for a second opinion; unchanged if they have the pair already
     """
     held = ledger.lease(pair, now)
     why = why or (held.why if held is not None and held.assessor == assessor else "")
@@ -106,7 +106,7 @@ def _lease(kind: str, pair: Pair, assessor: str, now: datetime, lease_s: float, 
 
 
 def check_aside(event: Event, ledger: Ledger) -> None:
-    """An error where nobody of this name judged, or where they are set aside, or not, already."""
+    """Raise an error if no person of this name judged, or they already are, or are not, set aside."""
     name, aside = event.judge, event.judge in ledger.aside
     if not aside and not ledger.judged_anything(name):
         raise InputError(f"{name} has judged nothing here: expected the name of somebody who has")

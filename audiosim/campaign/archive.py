@@ -1,7 +1,7 @@
-"""Logs of campaigns as a file of JSON Lines: backed up, verified and restored by their hash chains.
+"""Backups of campaign logs as JSON Lines: written, verified and restored by their hash chains.
 
-Of each campaign a line that says what it is, with the number and the digest of its last event; then its events, each
-with its digest. The last line says how many there were, so that a file that was cut off is known for one.
+Each campaign has a header line with the number and the digest of its last event, then its events, each with its digest.
+The last line of the file counts all events, so that a truncated file is recognised.
 """
 
 import json
@@ -23,22 +23,22 @@ FIELDS = tuple(Event.__dataclass_fields__)
 
 @dataclass(frozen=True, slots=True)
 class Archived:
-    """The log of one campaign: of which collection, how many events, and the digest of the last one."""
+    """The log of one campaign in brief: its collection, number of events, and digest of the last one."""
 
     collection: str
     events: int
     digest: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values."""
+        """Plain values of the fields."""
         return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)
 class Logged:
-    """The log of one campaign, whole.
+    """The complete log of one campaign.
 
-    about, rules  what its row says beside the log, as it was stored
+    about, rules  further fields of its database row, as stored
     """
 
     archived: Archived
@@ -48,9 +48,9 @@ class Logged:
 
 
 def back_up(url: str, path: str | Path) -> list[Archived]:
-    """Write the logs of all campaigns of a database to a file, while it serves; what they are.
+    """Write the logs of all campaigns of a database to a file, while it serves; return their summaries.
 
-    The file is there whole or not at all. Tokens are not in it.
+    The file is written completely or not at all. It contains no tokens.
     """
     target = Path(path)
     if target.exists():
@@ -64,13 +64,13 @@ def back_up(url: str, path: str | Path) -> list[Archived]:
 
 
 def verify(source: str) -> list[Archived]:
-    """The campaigns of a database, by its URL, or of a backup; an error where any line is not as it was written."""
+    """The campaigns of a database, by its URL, or of a backup; an error if any line was altered."""
     logs = read_database(source) if "://" in source else read_file(source)
     return [log.archived for log in logs]
 
 
 def restore(path: str | Path, url: str) -> list[Archived]:
-    """Write the logs of a backup to a database that has none of these campaigns; read again, and compared."""
+    """Write the logs of a backup to a database that has none of these campaigns, then read and compare them."""
     logs = read_file(path)
     check_upgraded(url)
     for log in logs:
@@ -96,7 +96,7 @@ def read_database(url: str) -> list[Logged]:
 
 
 def read_file(path: str | Path) -> list[Logged]:
-    """The logs that a backup holds, each verified."""
+    """The logs in a backup, each verified."""
     path = Path(path)
     rows = _rows(path)
     head = next(rows, (1, {}))[1]

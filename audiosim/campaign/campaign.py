@@ -1,4 +1,4 @@
-"""A campaign: an append-only log of what assessors say, and the selection that it adds up to."""
+"""A campaign: an append-only log of assessors' answers, and the selection that follows from it."""
 
 from collections.abc import Container, Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -29,12 +29,12 @@ from audiosim.users.listeners import Agreement, agreement
 
 
 class Campaign:
-    """The judgments of a collection so far, and what they add up to.
+    """The judgments of a collection so far, and their consequences.
 
-    Its log is its state: opened again on the same log, it is where it was. Judgments that the collection came with
-    count as made before the log began. Other campaigns, in other processes too, may be open on the same log: each
-    takes in what the others wrote before it asks or tells. Threads may share a campaign: one at a time writes, the
-    others wait for it, and not for long; reading waits for nobody. Once the log has gone back nothing is answered.
+    The log is the whole state: a campaign opened again on the same log continues where it was. The collection's own
+    judgments count as made before the log began. Other campaigns, also in other processes, may be open on the same log:
+    each reads what the others wrote before it asks or tells. Threads may share a campaign: one writes at a time, the
+    others wait briefly for it; readers never wait. If the log loses lines, every later request is refused.
     """
 
     def __init__(
@@ -50,14 +50,14 @@ class Campaign:
         known: Iterable[Record] = (),
         count_long: Counter = Stretch.counted,
     ) -> None:
-        """Open the campaign on a log, in memory where none is given, and replay what it holds.
+        """Open the campaign on a log, by default in memory, and replay the log.
 
         model, measure  as for `audiosim.estimate`
-        settings        how it goes
-        clock           gives the time, with its zone
-        withheld        pairs that nobody is to judge, such as those that cannot be heard
-        known           first lines of the log, which another campaign on this very store has read
-        count_long      counts what takes long, such as in another process
+        settings        rules of the campaign
+        clock           returns the current time, with its zone
+        withheld        pairs that nobody is to judge, such as pairs that cannot be played
+        known           first lines of the log, already read by another campaign on this very store
+        count_long      runs slow counts, for example in another process
         """
         settings, measure = settings or CampaignSettings(), as_measure(measure)
         self._collection, self._settings, self._clock = collection, settings, clock
@@ -76,11 +76,11 @@ class Campaign:
         self._log.sync(known)
         identify(store, collection, self._ledger.judged, settings.adopt)
         self._count.count(settings.patience_s, Reach.ALL)
-        self._learn_now(suppress(StoreError))  # a log that cannot be written may still be read
+        self._learn_now(suppress(StoreError))  # a log that is not writable may still be readable
 
     @property
     def current_state(self) -> CampaignState:
-        """State of the judgments now, named by its number."""
+        """State of the judgments now, identified by the number of its last line."""
         return self._count.current_state
 
     @property
@@ -90,39 +90,39 @@ class Campaign:
 
     @property
     def confidence(self) -> float | None:
-        """The confidence in the ranking now; None where there is nothing to order."""
+        """The confidence in the ranking now; None if there is nothing to rank."""
         return self.selection.confidence
 
     @property
     def ranking(self) -> Ranking:
-        """Ranking of the systems now, with the check of the model: what is stated everywhere."""
+        """Ranking of the systems now, with the check of the model: the basis of all published statements."""
         return self.selection.ranking
 
     @property
     def state(self) -> str:
-        """The campaign is open, paused or closed."""
+        """State of the campaign: open, paused or closed."""
         return self._ledger.state
 
     @property
     def number(self) -> int:
-        """The number of the last line of the log that is known."""
+        """The number of the last known line of the log."""
         return self._ledger.number
 
     @property
     def trouble(self) -> str:
-        """Trouble with the log; empty where the last reading or writing of it worked within a second."""
+        """Problem with the log; empty if its last use succeeded within a second."""
         return self._log.trouble
 
     def sync(self) -> int:
-        """Take in what others wrote to the log; the number of its last line."""
+        """Read what others wrote to the log; return the number of its last line."""
         self._log.sync()
         self._count.count(self._settings.patience_s, Reach.AT_HAND if self._settings.learn_later else Reach.ALL)
         return self.number
 
     def refresh(self) -> int:
-        """Take in what others wrote, where that can be had at once; the number of the last line known.
+        """Read what others wrote, if that is possible at once; return the number of the last known line.
 
-        Where somebody is writing, or the log does not answer, what is known already has to do.
+        If somebody is writing, or the log does not answer, the lines known already are used.
         """
         self._log.refresh()
         self._catch_up()
@@ -131,14 +131,14 @@ class Campaign:
     def ask(self, count: int = 1, assessor: str = "", by_query: bool = False) -> list[Pair]:
         """The pairs most worth judging, best first; fewer where fewer are left.
 
-        assessor  who will judge them: first those that are theirs already, then those that wait for their second
-                  judgment, then the best of those that are nobody's, first of queries that nobody else has begun: see
-                  `WholeQueries`. They are theirs until the lease ends, which asking again puts off. Without a name
-                  nothing is leased, and nothing offered that is somebody's.
-        by_query  pairs of as few queries as will do, as for `Selection.ask`
+        assessor  person who will judge them: first pairs leased to them already, then pairs waiting for a second
+                  judgment, then the best free ones, preferably of queries that nobody else has begun: see
+                  `WholeQueries`. The pairs are leased to them; asking again extends the lease. Without a name nothing
+                  is leased, and leased pairs are not offered.
+        by_query  pairs from as few queries as possible, as for `Selection.ask`
         """
         self._catch_up()
-        _ = self.selection.weights  # dear, and so before anybody has to wait
+        _ = self.selection.weights  # slow, so computed before taking the turn
         if not assessor:
             self.sync()
             with self._log.state:
@@ -161,12 +161,12 @@ class Campaign:
         return self._queue.choose(self._ledger, self.selection, self._clock(), count, assessor, by_query)
 
     def lesson(self) -> Lesson | None:
-        """Next lesson for the model to learn; None where there is nothing."""
+        """Next lesson for the model to learn, or None."""
         with self._log.state:
             return self._count.lesson()
 
     def teach(self, state: int, estimator: RelevanceEstimator) -> None:
-        """Go on with what the model learned from a state, by `Lesson.learned`; the log says from where on."""
+        """Use what the model learned from a state, by `Lesson.learned`; the log records from which line on."""
         self._count.teach(state, estimator)
         self.lessons.keep(self._count.lesson_of(state), estimator)
         with self._log.turn() as turn:
@@ -176,17 +176,17 @@ class Campaign:
         self._count.count(self._settings.patience_s, Reach.AT_HAND)
 
     def tell(self, said: Judgment | Event) -> Record:
-        """Take in a judgment, or another event but a lease: checked first, then written to the log, then counted.
+        """Add a judgment, or another event except a lease: check it, write it to the log, then count it.
 
-        What was sent before, by its key, is not written again: it is answered as it was, marked as replayed.
+        An event sent again with its key is not written again: the first record is returned, marked as replayed.
         """
         return self.tell_all([said], vouched=False)[0]
 
     def tell_all(self, said: Iterable[Judgment | Event], vouched: bool = True) -> list[Record]:
-        """Take in several at once, all or none.
+        """Add several events at once, all or none.
 
-        vouched  whether they count although nobody handed their pairs to the assessors, or others have them now, as
-                 somebody vouches for them
+        vouched  True if somebody vouches for the judgments: they count although their pairs were never handed to the
+                 assessors, or are leased to others now
         """
         now, scale = write_time(self._clock()), self._collection.scale
         events = [one if isinstance(one, Event) else judgment_event(one, scale, now) for one in said]
@@ -198,9 +198,9 @@ class Campaign:
         return self._written(turn)
 
     def undo(self, assessor: str = "", number: int | None = None, key: str = "") -> Record:
-        """Take back an answer of this assessor; what it replaced holds again, and the pair is theirs for another try.
+        """Withdraw an answer of this assessor; the one it replaced holds again, and the pair is leased to them again.
 
-        number  of the event; the last that counts where None
+        number  of the event; None: their last answer that counts
         """
         with self._log.turn() as turn:
             while turn.goes_on():
@@ -209,7 +209,7 @@ class Campaign:
         return self._written(turn)[0]
 
     def pause(self, by: str = "", reason: str = "") -> Record:
-        """Neither ask nor tell until `resume`."""
+        """Pause the campaign: no pairs are asked and no answers taken until `resume`."""
         return self.tell(turn_event("pause", self._clock(), by, reason))
 
     def resume(self, by: str = "", reason: str = "") -> Record:
@@ -217,19 +217,19 @@ class Campaign:
         return self.tell(turn_event("resume", self._clock(), by, reason))
 
     def close(self, by: str = "", reason: str = "") -> Record:
-        """Neither ask nor tell any more."""
+        """Close the campaign: no pairs are asked and no answers taken any more."""
         return self.tell(turn_event("close", self._clock(), by, reason))
 
     def set_aside(self, judge: str, by: str = "", reason: str = "", key: str = "") -> Record:
-        """Let nothing rest on what somebody said or says until `take_back`; it is kept, they are offered nothing."""
+        """Ignore a person's answers until `take_back`; they are kept, and the person is offered no pairs."""
         return self.tell(turn_event("set_aside", self._clock(), by, reason, key, judge=judge))
 
     def take_back(self, judge: str, by: str = "", reason: str = "", key: str = "") -> Record:
-        """Let what somebody who was set aside said count again."""
+        """Count the answers of a person who was set aside again."""
         return self.tell(turn_event("take_back", self._clock(), by, reason, key, judge=judge))
 
     def aside(self) -> dict[str, Record]:
-        """Those who are set aside, with the line that said so."""
+        """The people set aside, with the log line that did so."""
         with self._log.state:
             return {name: self._ledger.record(number) for name, number in self._ledger.aside.items()}
 
@@ -240,23 +240,23 @@ class Campaign:
     def snapshot(self, back: Container[str] | None = ()) -> tuple[int, tuple[Judgment, ...]]:
         """The number of a line of the log, and the judgments that hold after it.
 
-        back  who is set aside, and whose judgments are wanted all the same; None: all of them
+        back  people set aside whose judgments to include; None: all of them
         """
         with self._log.state:
             return self._ledger.number, self._ledger.judgments(back)
 
     def log(self, after: int = 0) -> list[Record]:
-        """The lines of the log whose number is higher than `after`."""
+        """The lines of the log after a number."""
         with self._log.state:
             return [record for record in self._ledger.records() if record.number > after]
 
     def record(self, number: int) -> Record:
-        """The line of the log that has this number."""
+        """The line of the log with this number."""
         with self._log.state:
             return self._ledger.record(number)
 
     def changes(self, after: int = 0) -> tuple[int, list[Change]]:
-        """Number of the last line of the log, and changes of the pool's grades until then without the first `after`."""
+        """Number of the last line of the log, and the changes of the pool's grades after the first `after`."""
         return self._count.changes(after)
 
     def assessors_of(self, pair: Pair) -> frozenset[str]:
@@ -269,7 +269,7 @@ class Campaign:
         return [{"number": number} | event.row() for number, event, _ in self.log()]
 
     def known_as(self, said: str) -> str:
-        """The name that somebody means who types it, in any case and form; all else here takes names literally."""
+        """The stored name that a typed name means, in any case and Unicode form; all else takes names literally."""
         with self._log.state:
             name = self._ledger.name(said)
         if said and not name:
@@ -277,21 +277,21 @@ class Campaign:
         return name
 
     def answers(self, assessor: str, count: int | None = None, before: int | None = None) -> list[Record]:
-        """Answers that this assessor gave and has not taken back, revised answers too, oldest first.
+        """Answers of this assessor that were not withdrawn, including revised ones, oldest first.
 
-        count, before  the last so many only, of those whose number is lower; all where None
+        count, before  only the last `count`, with numbers below `before`; None: all
         """
         with self._log.state:
             numbers = [one for one in self._ledger.counting(assessor) if before is None or one < before]
             return [self._ledger.record(number) for number in numbers[-count if count else 0 :]]
 
     def answered(self, pair: Pair, assessor: str) -> bool:
-        """True if this assessor gave an answer about a pair, and has not taken it back."""
+        """True if this assessor's answer about a pair stands."""
         with self._log.state:
             return self._ledger.answered(pair, assessor)
 
     def leases(self, assessor: str | None = None) -> list[Lease]:
-        """The pairs that are with an assessor now, in the order in which they were handed out."""
+        """The pairs leased now, in the order in which they were handed out."""
         with self._log.state:
             leases = self._ledger.leases(self._clock())
         return [lease for lease in leases if assessor in (None, lease.assessor)]
@@ -305,7 +305,7 @@ class Campaign:
             }
 
     def dropped(self) -> list[Pair]:
-        """The pairs that left the queue: as many assessors as the limit says cannot judge them."""
+        """The pairs that left the queue because too many assessors cannot judge them."""
         with self._log.state:
             return self._queue.dropped(self._ledger)
 
@@ -316,12 +316,12 @@ class Campaign:
         return agreement(grades, self._collection.scale)
 
     def doubts(self) -> dict[str, str]:
-        """The reason to doubt that an assessor listens, by name, of those where there is one."""
+        """Reasons to doubt that an assessor listens, by name."""
         with self._log.state:
             return self._ledger.listening.doubts()
 
     def assessors(self) -> list[str]:
-        """Assessors who have answered anything, in the order of their first answers."""
+        """Assessors with at least one answer, in the order of their first answers."""
         with self._log.state:
             return list(self._ledger.times)
 
@@ -348,7 +348,7 @@ class Campaign:
             )
 
     def _admitted(self, events: Iterable[Event], vouched: bool = False) -> list[Event]:
-        """Events that may be the next lines of the log, or were sent before; an error where one may not.
+        """Events that may follow in the log, or were sent before; an error if one may not.
 
         vouched  as for `tell_all`
         """
@@ -360,30 +360,30 @@ class Campaign:
         return event if vouched else marked(event, self._ledger, self._settings.unasked)
 
     def _written(self, turn: Turn) -> list[Record]:
-        """Records of what was written, once they are counted; where the model learns later, so does who asks next."""
+        """Records of the lines written, once counted; where the model learns later, the next request counts them."""
         if not self._settings.learn_later:
             self._catch_up()
             self._learn_now()
         return turn.records or []
 
     def _catch_up(self) -> None:
-        """Count what is known of the log; where the model learns later, only what can be counted in a moment."""
+        """Count the known lines of the log; where the model learns later, only those that are quick to count."""
         if self._settings.learn_later:
             self._count.count_soon()
         else:
             self._count.count(self._settings.patience_s, Reach.ALL)
 
     def _learn_now(self, forgiving: AbstractContextManager[None] | None = None) -> None:
-        """Learn what there is to learn, and say so in the log.
+        """Learn every pending lesson, and record it in the log.
 
-        forgiving  what keeps the log from being written
+        forgiving  context that suppresses errors of writing to the log
         """
         while (lesson := self.lesson()) is not None:
             with forgiving or nullcontext():
                 self.teach(lesson.number, self.lessons.learned(lesson))
 
     def _note(self, number: int, event: Event) -> None:
-        """Take in the next line of the log."""
+        """Add the next line of the log."""
         changes = [change for change in self._ledger.apply(number, event) if change.pair in self._pool.positions]
         if event.kind == "learn":
             self._count.note_learning(number, event.refers)

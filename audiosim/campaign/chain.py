@@ -1,7 +1,7 @@
 """The hash chain of a log: every line carries a digest of itself and of all lines before it.
 
-Two logs whose last lines have one digest are the same log; a log that holds a known digest at its number has grown, one
-that does not is shorter, or another.
+Two logs with the same last digest are the same log. A log that still has a known digest at its number has only grown;
+otherwise it was truncated or replaced.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ FIRST = ""  # the digest before the first line
 
 
 def link(before: str, number: int, event: Event) -> str:
-    """SHA-256, hexadecimal, of the digest before a line, of its number, and of all that its event says.
+    """SHA-256, hexadecimal, of the previous digest, the line's number, and all fields of its event.
 
     before  digest of the line before, FIRST for line 1
     """

@@ -1,4 +1,4 @@
-"""Pairs that check an assessor: some that they judged before, and some whose grade is known."""
+"""Pairs that check an assessor: pairs that they judged before, and pairs with a known grade."""
 
 import hashlib
 import json
@@ -9,14 +9,14 @@ from audiosim.campaign.settings import CampaignSettings
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
 
-REPEATED_AFTER = 10  # answers of the same person, so that they do not remember the first
+REPEATED_AFTER = 10  # answers of the same person in between, so that they forget the first
 
 
 class CheckPairs:
-    """Choice of the pairs that an assessor is handed once more, and of known ones.
+    """Choice of the repeated and known pairs that an assessor is handed.
 
-    Both are a share of what each assessor answers; which pairs they are is drawn by a hash of the seed and the names:
-    nobody has to remember it.
+    Both are a share of each assessor's answers. A hash of the seed and the names selects the pairs, so that no choice
+    has to be stored.
     """
 
     def __init__(self, pool: Pool, settings: CampaignSettings) -> None:
@@ -25,9 +25,9 @@ class CheckPairs:
         self._pool = pool
 
     def offered(self, ledger: Ledger, assessor: str, out: Container[Pair], count: int) -> list[Pair]:
-        """Pairs that are due to be handed to an assessor among `count` more.
+        """Check pairs due among the next `count` pairs of an assessor.
 
-        out  pairs that they are not to have, and those that are with anybody now
+        out  pairs to leave out, and pairs leased to anybody
         """
         settings = self._settings
         if not assessor or not (settings.repeats or self._known):
@@ -44,7 +44,7 @@ class CheckPairs:
         return [*found, *self._drawn(fresh, assessor, out)[:due]][:count]
 
     def _judged(self, ledger: Ledger, assessor: str, answered: list[int]) -> Iterator[Pair]:
-        """Pairs that somebody judged some time ago, and once."""
+        """Pairs that the assessor judged once, some time ago."""
         repeated = set(ledger.repeats(assessor))
         for number in answered[:-REPEATED_AFTER]:
             event = ledger.record(number).event
@@ -53,7 +53,7 @@ class CheckPairs:
                 yield event.pair
 
     def _drawn(self, pairs: Iterable[Pair], assessor: str, out: Container[Pair]) -> list[Pair]:
-        """Those that may be had, in an order drawn by lot."""
+        """The available ones among these pairs, in a random order fixed by the seed."""
 
         def lot(pair: Pair) -> bytes:
             return hashlib.blake2b(json.dumps([self._settings.seed, assessor, *pair]).encode(), digest_size=8).digest()

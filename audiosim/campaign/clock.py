@@ -1,4 +1,4 @@
-"""The clock that all who share a database go by."""
+"""The clock shared by all processes on one database."""
 
 import time
 from datetime import UTC, datetime
@@ -7,18 +7,18 @@ import sqlalchemy as sql
 
 from audiosim.campaign.event import utc_now
 
-ASK_S = 10.0  # between two times that the database is asked
+ASK_S = 10.0  # between two queries of the database's time
 
 
 class DatabaseClock:
-    """The time by the clock of a database's server: machines whose clocks differ agree on when a lease ends.
+    """The time of the database server: machines whose clocks differ thus agree on when a lease ends.
 
-    The server is asked now and then, by whoever talks to it anyway; in between the steady clock of this process counts
-    on, so that nobody waits to know the time. SQLite has the clock of the machine, which is not asked.
+    The server is asked occasionally, as part of other requests; in between the process's monotonic clock counts on, so
+    that reading the time never waits. SQLite runs on the local machine and is not asked.
     """
 
     def __init__(self) -> None:
-        self._ahead_s: float | None = None  # of the steady clock
+        self._ahead_s: float | None = None  # of the monotonic clock
         self._asked = -float("inf")
 
     def __call__(self) -> datetime:
@@ -28,10 +28,10 @@ class DatabaseClock:
         return datetime.fromtimestamp(self._ahead_s + time.monotonic(), UTC)
 
     def ask(self, connection: sql.Connection) -> None:
-        """Ask for the time, unless that was done a moment ago."""
+        """Ask the server for its time, unless that was done recently."""
         before = time.monotonic()
         if connection.dialect.name != "postgresql" or before - self._asked < ASK_S:
             return
         there = connection.execute(sql.select(sql.func.extract("epoch", sql.func.clock_timestamp()))).scalar_one()
         self._asked = time.monotonic()
-        self._ahead_s = float(there) - (before + self._asked) / 2  # the answer is of half-way
+        self._ahead_s = float(there) - (before + self._asked) / 2  # assumes the answer dates from half-way

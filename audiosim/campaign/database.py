@@ -45,7 +45,7 @@ SEAL = sql.update(CAMPAIGNS).where(CAMPAIGNS.c.collection == sql.bindparam("of")
 
 
 class Head(NamedTuple):
-    """The last line of a log that is known: its number and its digest; before the first line 0 and FIRST."""
+    """The last known line of a log, its number and its digest; 0 and FIRST before the first line."""
 
     number: int
     digest: str
@@ -54,16 +54,16 @@ class Head(NamedTuple):
 class DatabaseStore:
     """The log of one collection in a database, such as sqlite:///campaign.db or postgresql://user@host/name.
 
-    SQLite is set to write ahead and to wait for the disk; PostgreSQL does so unless its owner says otherwise. A
-    failure is a StoreError and leaves nothing half written; once its cause is gone the store goes on. A log that no
-    longer holds the last line that this store has seen, at its number, is a RewoundError.
+    SQLite is set to write ahead and to sync to disk; PostgreSQL does so by default. A failure is a StoreError and
+    leaves nothing half written; the store works again once the cause is gone. If the log no longer holds the last line
+    that this store has seen, at its number, that is a RewoundError.
     """
 
     def __init__(self, url: str, collection: str, timeout_s: float = TIMEOUT_S, *, reading: bool = False) -> None:
-        """Open the log; make its tables where there are none, and bring them up to date where they are older.
+        """Open the log, creating or migrating its tables if need be.
 
-        timeout_s  how long to wait for others that write, and for an answer
-        reading    whether it is read alone: the database must be there, and nothing is made or brought up to date
+        timeout_s  how long to wait for other writers, and for an answer
+        reading    True to open it read-only: the database must exist, and nothing is created or migrated
         """
         self._collection = collection
         self._engine = (open_existing if reading else open_engine)(url, timeout_s, reading)
@@ -79,7 +79,7 @@ class DatabaseStore:
 
     @property
     def head(self) -> Head:
-        """The last line that was read or written."""
+        """The last line that this store read or wrote."""
         return self._head
 
     def append(self, event: Event) -> int:
@@ -91,7 +91,7 @@ class DatabaseStore:
             if earlier is None:
                 head = self._insert(connection, Head(last - 1, digest), [event])
             else:
-                connection.rollback()  # gives the number back
+                connection.rollback()  # releases the number
         if earlier is None:
             self._know(head)
             return head.number
@@ -117,7 +117,7 @@ class DatabaseStore:
         return list(range(last + 1, last + 1 + len(events)))
 
     def read(self, after: int = 0) -> Iterator[tuple[int, Event]]:
-        """The events whose number is higher than `after`, with their numbers; each fits the one before it."""
+        """The events after a number, with their numbers; each is checked against the chain."""
         if not self._layout:
             return iter(())
         known = self._head
@@ -126,7 +126,7 @@ class DatabaseStore:
         with reporting(self._engine):
             self._file.check()
             with self._engine.connect() as connection:
-                least = self._last(connection) if since == 0 else since  # before the lines, which may grow
+                least = self._last(connection) if since == 0 else since  # read first: lines may be added
                 self.clock.ask(connection)
                 rows = connection.execute(read, {"of": self._collection, "since": since}).all()
         events = list(self._checked(rows, since, known))
@@ -137,10 +137,10 @@ class DatabaseStore:
         return iter([(number, event) for number, event in events if number > after])
 
     def fold(self, idle_s: float = 0.0, at_least_s: float = float("inf")) -> None:
-        """Write what waits in SQLite's write-ahead log into the file itself, so that it may be copied.
+        """Checkpoint SQLite's write-ahead log into the file itself, so that the file can be copied.
 
-        idle_s      all of it, once nothing was written for so long
-        at_least_s  under a load that never ends, as much as is in nobody's way, this often
+        idle_s      completely, after so long without a write
+        at_least_s  partially, without blocking anybody, at this interval under constant load
         """
         now = time.monotonic()
         idle = now - self._written >= idle_s
@@ -150,17 +150,17 @@ class DatabaseStore:
                 self._file.fold(self._engine, idle)
 
     def check_writable(self) -> None:
-        """An error where nothing could be written now: asked before somebody's judgment finds out."""
+        """Raise an error if the log is not writable now, before somebody's judgment runs into it."""
         with reporting(self._engine):
             self._file.check()
             check_writable(self._engine, self._file.path)
 
     def check_file(self) -> None:
-        """An error where its file was moved, removed or replaced."""
+        """Raise an error if its file was moved, removed or replaced."""
         self._file.check()
 
     def lines(self) -> dict[str, int]:
-        """The number of the last line of each log of this database, by collection."""
+        """The number of the last line of each log in this database, by collection."""
         if not self._layout:
             return {}
         with reporting(self._engine), self._engine.connect() as connection:
@@ -168,12 +168,12 @@ class DatabaseStore:
             return {str(name): int(last) for name, last in rows}
 
     def rescue(self) -> Path | None:
-        """Keep what was written where the file is gone, as long as this process still has it open; where it is kept."""
+        """Save the data of a deleted file, while this process still has it open; return the new path."""
         with reporting(self._engine):
             return self._file.rescue(self._engine)
 
     def described(self) -> tuple[str, str]:
-        """Description of the collection and rules in the campaign's row, as stored; empty where nothing."""
+        """Description of the collection and rules in the campaign's row, as stored; empty if missing."""
         if self._layout in ("", UNSEALED):
             return "", ""
         found = sql.select(CAMPAIGNS.c.about, CAMPAIGNS.c.rules).where(CAMPAIGNS.c.collection == self._collection)
@@ -188,13 +188,13 @@ class DatabaseStore:
             connection.execute(own.values(about=about, rules=rules))
 
     def note(self, key: str) -> str | None:
-        """The note of a key; None where there is none."""
+        """The note with a key, or None."""
         chosen = sql.select(LESSONS.c.learned).where(LESSONS.c.key == key)
         with reporting(self._engine), self._engine.connect() as connection:
             return connection.execute(chosen).scalar()
 
     def write_note(self, key: str, text: str) -> None:
-        """Keep a note; the oldest go where there are more than MOST_NOTES."""
+        """Store a note; the oldest are dropped beyond MOST_NOTES."""
         others = sql.select(LESSONS.c.key).where(LESSONS.c.key != key)
         latest = others.order_by(LESSONS.c.time.desc()).limit(MOST_NOTES - 1)
         with reporting(self._engine), self._engine.begin() as connection:
@@ -202,13 +202,13 @@ class DatabaseStore:
             connection.execute(sql.insert(LESSONS).values(key=key, time=write_time(utc_now()), learned=text))
 
     def close(self) -> None:
-        """Let go of the database; whoever asks again opens it again."""
+        """Close the database; the next use opens it again."""
         self._engine.dispose()
         self._engine.clear_compiled_cache()
 
     @contextmanager
     def _writing(self) -> Iterator[sql.Connection]:
-        """A transaction; nothing is acknowledged that went to a file which nobody finds."""
+        """A transaction; nothing is acknowledged if its file was deleted or replaced."""
         with reporting(self._engine):
             self._file.check()
             with self._engine.begin() as connection:
@@ -217,7 +217,7 @@ class DatabaseStore:
             self._written = time.monotonic()
 
     def _checked(self, rows: Sequence[Any], since: int, known: Head) -> Iterator[tuple[int, Event]]:
-        """The events of rows, the first of which is line `since` where that is a line."""
+        """The events of rows; the first row is line `since`, if that is a line."""
         before = Head(0, FIRST)
         for number, digest, *fields in rows:
             event = self._event(number, fields)
@@ -242,7 +242,7 @@ class DatabaseStore:
         self._know(before)
 
     def _event(self, number: int, fields: Sequence[Any]) -> Event:
-        """The event of a line; what a later version wrote is no reason to go on without it."""
+        """The event of a line; fields of later versions are no reason to stop."""
         try:
             return event_of(fields)
         except (InputError, ValueError, TypeError) as error:
@@ -256,7 +256,7 @@ class DatabaseStore:
             self._head = max(self._head, head)
 
     def _check_grown(self, connection: sql.Connection, known: Head, last: int, past: int | None = None) -> None:
-        """An error where a log that ends at line `last` is not the known one, grown; by more than to line `past`."""
+        """Raise an error unless a log that ends at line `last` extends the known one; by at most up to line `past`."""
         number, digest = known
         if last < number or (past is not None and last <= past):
             raise self._rewound(f"it ends at line {last}")
@@ -274,22 +274,22 @@ class DatabaseStore:
         return int(connection.execute(found).scalar() or 0)
 
     def _take(self, connection: sql.Connection, count: int, last: int | None = None) -> Head | None:
-        """Take the next numbers and keep others from doing so; None where the log does not end at line `last`.
+        """Reserve the next numbers and lock out other writers; None if the log does not end at line `last`.
 
-        The last number taken, and the digest of the line before the first.
+        Returns the last number reserved, and the digest of the line before the first.
         """
         chosen = {"of": self._collection, "count": count} | ({} if last is None else {"after": last})
         statement = TAKE if last is None else TAKE_AFTER
         taken = connection.execute(statement, chosen).one_or_none()
         if taken is None:
             self._begin(connection)
-            # Also where the row is there: another may have made it since the first try.
+            # Also if the row exists: another process may have made it since the first try.
             taken = connection.execute(statement, chosen).one_or_none()
         assert taken is not None or last is not None
         return None if taken is None else Head(*taken)
 
     def _begin(self, connection: sql.Connection) -> None:
-        """Make the collection's row where there is none."""
+        """Create the collection's row if need be."""
         found = sql.select(CAMPAIGNS.c.last).where(CAMPAIGNS.c.collection == self._collection)
         if connection.execute(found).scalar() is not None:
             return
@@ -297,10 +297,10 @@ class DatabaseStore:
             with connection.begin_nested():
                 connection.execute(sql.insert(CAMPAIGNS).values(collection=self._collection, last=0, digest=FIRST))
         except exc.IntegrityError:
-            pass  # another was faster
+            pass  # another process was faster
 
     def _insert(self, connection: sql.Connection, after: Head, events: Sequence[Event]) -> Head:
-        """Write events after a line; the last of them."""
+        """Write events after a line; return the last of them."""
         rows = []
         for event in events:
             number = after.number + 1
@@ -317,14 +317,14 @@ class DatabaseStore:
         return None if row is None else (row[0], event_of(row[1:]))
 
     def _taken(self, events: Sequence[Event]) -> InputError | None:
-        """The complaint about the first event whose key is used, None where none is."""
+        """Error for the first event whose key is taken, or None."""
         with self._engine.connect() as connection:
             taken = [event for event in events if event.key and self._earlier(connection, event)]
         return InputError(f"{used(taken[0])} already") if taken else None
 
 
 def campaigns_in(url: str) -> list[tuple[str, str, str]]:
-    """Collection, description and rules of each campaign of a database, which must be there; nothing is changed."""
+    """Collection, description and rules of each campaign of an existing database; reads only."""
     with opened(url, reading=True) as engine:
         layout = layout_in(engine)
         if not layout:

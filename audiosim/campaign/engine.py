@@ -1,4 +1,4 @@
-"""The way to a database, SQLite or PostgreSQL by its URL: waits for the disk, and for nothing else without end."""
+"""Connections to a database, SQLite or PostgreSQL by its URL: they sync to disk, and every wait has a limit."""
 
 import os
 import re
@@ -16,21 +16,22 @@ from audiosim.errors import InputError, StoreError
 
 DRIVERS = ("postgresql", "postgres", "postgresql+psycopg")
 EXPECTED = "a URL such as sqlite:///campaign.db or postgresql://user@host/name"
-CONNECT_S = 2  # the least that libpq knows
-RESCUED = "rescued"  # suffix of what is kept of a database whose file is gone
+CONNECT_S = 2  # the least that libpq accepts
+RESCUED = "rescued"  # suffix of data saved from a database whose file is gone
 
 
 def open_engine(url: str, timeout_s: float, reading: bool = False) -> sql.Engine:
-    """Engine of the database: its connections wait for the disk, and so long for other writers or for an answer.
+    """Engine of the database; its connections sync to disk, and wait at most `timeout_s` for writers or an answer.
 
-    reading  whether its connections refuse to change anything
+    reading  True for connections that refuse to change anything
     """
     try:
         address = sql.make_url(url)
         if address.drivername in DRIVERS:
             return _open_postgres(address.set(drivername="postgresql+psycopg"), timeout_s, reading)
         if address.get_backend_name() == "sqlite":
-            # IMMEDIATE: who means to write waits for other writers before, not half-way.
+            # IMMEDIATE takes the write lock at the start: upgrading a read lock half-way could deadlock with another
+            # writer.
             engine = sql.create_engine(address, connect_args={"timeout": timeout_s, "isolation_level": "IMMEDIATE"})
             sql.event.listen(engine, "connect", _set_sqlite_to_read if reading else _set_sqlite)
             if (path := database_path(address)) is not None:
@@ -45,14 +46,14 @@ def open_engine(url: str, timeout_s: float, reading: bool = False) -> sql.Engine
 
 
 def database_path(address: sql.URL) -> Path | None:
-    """The file that the URL of an SQLite database names; None for others, in memory, or where a URI names it."""
+    """The file of an SQLite database by its URL; None for others, in memory, or with a URI."""
     path = address.database or ""
     named = address.get_backend_name() == "sqlite" and path not in ("", ":memory:") and not path.startswith("file:")
     return Path(path) if named else None
 
 
 def open_existing(url: str, timeout_s: float, reading: bool = False) -> sql.Engine:
-    """An engine for a database that must be there: SQLite by itself would make an empty file."""
+    """An engine for an existing database; SQLite by itself would create an empty file."""
     engine = open_engine(url, timeout_s, reading)
     path = database_path(engine.url)
     if path is not None and not path.is_file():
@@ -61,13 +62,13 @@ def open_existing(url: str, timeout_s: float, reading: bool = False) -> sql.Engi
 
 
 def failure(engine: sql.Engine, error: exc.SQLAlchemyError) -> StoreError:
-    """Error that says in one line what went wrong with a database."""
+    """One-line error for a failure of a database."""
     lines = str(getattr(error, "orig", None) or error).strip().splitlines()
     return StoreError(f"database {engine.url.render_as_string()}: {lines[0]}", passing=_passing(error))
 
 
 def _passing(error: exc.SQLAlchemyError) -> bool:
-    """True if an error may be gone in a while: a lock, a server that is not there or just starting."""
+    """True if an error may be temporary: a lock, or a server that is down or starting."""
     if not isinstance(error, exc.OperationalError):
         return False
     lock = "locked" in str(error.orig)
@@ -75,14 +76,14 @@ def _passing(error: exc.SQLAlchemyError) -> bool:
 
 
 def _shown(url: str) -> str:
-    """A text that may hold a URL, without its password."""
+    """A text that may contain a URL, with its password removed."""
     return re.sub(r"(://[^:/@\s]*:)[^@\s]*@", r"\1***@", url)
 
 
 class OneFile:
-    """Connections to an SQLite file which is never another: the first may make it, those after it find it or fail.
+    """Connections to one SQLite file: the first may create it, later ones find the same file or fail.
 
-    Beside what is left of a database that is gone none is made: SQLite would overwrite its write-ahead log.
+    Refuses to create a database beside the remains of another: SQLite would overwrite its write-ahead log.
     """
 
     def __init__(self, path: Path) -> None:
@@ -90,7 +91,7 @@ class OneFile:
         self._identity: tuple[int, int] | None = None
 
     def connect(self, dialect: sql.Dialect, _: object, __: object, named: dict[str, Any]) -> Any:
-        """Make a connection, as the event `do_connect` of an engine has it."""
+        """Make a connection; handler of an engine's event `do_connect`."""
         if self._identity is None:
             check_left_over(self._path)
         made = "rwc" if self._identity is None else "rw"
@@ -105,9 +106,9 @@ class OneFile:
 
 
 def check_left_over(path: Path) -> None:
-    """An error where a database is gone, or empty, and what it held is beside it."""
+    """Raise an error where a database is missing or empty, but its remains lie beside it."""
     rescued, ahead = path.with_name(f"{path.name}.{RESCUED}"), path.with_name(f"{path.name}-wal")
-    kept, running = rescued.exists(), ahead.exists()  # before the database: who makes one writes it before its log
+    kept, running = rescued.exists(), ahead.exists()  # checked before the database, which is created before its log
     try:
         there = path.stat().st_size > 0
     except OSError:
@@ -118,7 +119,7 @@ def check_left_over(path: Path) -> None:
         raise InputError(
             f"{path} is gone, and {rescued} holds what was in it: rename it to {path.name}, or move it away"
         )
-    if running:  # also where it is empty: a service that is still running may write to it
+    if running:  # even if empty: a running service may still write to it
         raise InputError(
             f"{path} is gone, and {ahead} belongs to it: put {path.name} back beside it, "
             f"or move {ahead.name} away to begin anew"
@@ -126,7 +127,7 @@ def check_left_over(path: Path) -> None:
 
 
 def identity_of(path: Path) -> tuple[int, int] | None:
-    """Device and number of a file, which it keeps when it is renamed; None where there is none."""
+    """Device and inode of a file, unchanged by renaming; None if it does not exist."""
     try:
         status = path.stat()
     except OSError:
@@ -149,9 +150,9 @@ def _open_postgres(address: sql.URL, timeout_s: float, reading: bool) -> sql.Eng
     from psycopg import Connection, OperationalError
 
     class Patient(Connection[Any]):
-        """A connection whose server may be silent for a while; then it counts as lost.
+        """A connection that counts as lost after its server was silent for too long.
 
-        A server that hangs keeps its connections, and libpq by itself would wait for ever.
+        A hanging server keeps its connections open, and libpq by itself would wait for ever.
         """
 
         def wait(self, gen: Any, *arguments: Any, **named: Any) -> Any:
@@ -174,7 +175,7 @@ def _open_postgres(address: sql.URL, timeout_s: float, reading: bool) -> sql.Eng
 
 
 def _until(generator: Generator[Any, Any, Any], patience_s: float) -> Generator[Any, Any, Any]:
-    """Result of a generator of psycopg, until nothing was ready for so long."""
+    """Result of one of psycopg's generators; gives up if nothing is ready for so long."""
     heard = time.monotonic()
     try:
         state = next(generator)
@@ -194,7 +195,7 @@ def _set_postgres(timeout_s: float, reading: bool, connection: Any, _: object) -
     if reading:
         cursor.execute("SELECT set_config('default_transaction_read_only', 'on', false)")
     cursor.execute("SELECT set_config('lock_timeout', %s, false)", (f"{round(1000 * timeout_s)}ms",))
-    # An owner may have traded safety for speed; stronger settings than "on" stay.
+    # The administrator may have traded safety for speed; settings stronger than "on" stay.
     unsafe = "current_setting('synchronous_commit') IN ('off', 'local')"
     cursor.execute(f"SELECT set_config('synchronous_commit', 'on', false) WHERE {unsafe}")
     cursor.close()
@@ -203,7 +204,7 @@ def _set_postgres(timeout_s: float, reading: bool, connection: Any, _: object) -
 
 @contextmanager
 def reporting(engine: sql.Engine) -> Iterator[None]:
-    """Have what goes wrong with a database end as the StoreError that it means, but for a row that is there already."""
+    """Convert failures of a database to StoreErrors, except that a row already exists."""
     try:
         yield
     except exc.IntegrityError:
@@ -213,7 +214,7 @@ def reporting(engine: sql.Engine) -> Iterator[None]:
 
 
 def check_writable(engine: sql.Engine, path: Path | None) -> None:
-    """A StoreError where a database may be read and not written to.
+    """Raise a StoreError if a database is readable but not writable.
 
     path  of an SQLite file; None for others
     """
@@ -231,10 +232,10 @@ def check_writable(engine: sql.Engine, path: Path | None) -> None:
 
 
 class DatabaseFile:
-    """The file of an SQLite database, as it was when it was opened.
+    """The file of an SQLite database, as it was when opened.
 
-    Who moves, removes or replaces it leaves those who have it open with a file that nobody finds again; SQLite itself
-    goes on writing to it. Of other databases, and of one in memory, nothing is known and nothing is wrong.
+    After a move, removal or replacement, processes that have it open hold a file that nobody can find again, and SQLite
+    goes on writing to it. Other databases, and databases in memory, have no file and always pass.
     """
 
     def __init__(self, engine: sql.Engine) -> None:
@@ -247,11 +248,11 @@ class DatabaseFile:
 
     @property
     def path(self) -> Path | None:
-        """The file; None where there is none."""
+        """The file, or None."""
         return self._path
 
     def check(self) -> None:
-        """An error where the file is no longer the one that was opened."""
+        """Raise an error if the path no longer leads to the file that was opened."""
         if self.is_gone:
             raise StoreError(
                 f"database file {self._path} was moved, removed or replaced: put it back, with its -wal file, "
@@ -260,13 +261,13 @@ class DatabaseFile:
 
     @property
     def is_gone(self) -> bool:
-        """True if the file is no longer the one that was opened."""
+        """True if the path no longer leads to the file that was opened."""
         return self._path is not None and self._now() != self._identity
 
     def rescue(self, engine: sql.Engine) -> Path | None:
-        """Write what the open connections hold to a file of its own, if theirs is gone; where that is.
+        """Save the data of the open connections to a new file if theirs is gone; return its path.
 
-        The write-ahead log beside it is put aside: it fits the file that is gone, and would spoil any other.
+        The write-ahead log is moved away: it belongs to the lost file, and would corrupt any other.
         """
         if self._path is None or not self.is_gone:
             return None
@@ -282,9 +283,9 @@ class DatabaseFile:
         return rescued
 
     def fold(self, engine: sql.Engine, wait: bool = True) -> bool:
-        """Write what waits in the write-ahead log into the file itself; whether nothing waits any more.
+        """Checkpoint the write-ahead log into the file itself; True if it is empty afterwards.
 
-        wait  for those who read or write, and empty the log; else as much is written as is in nobody's way
+        wait  True to wait for readers and writers, and empty the log; else copy only what blocks nobody
         """
         if self._path is None:
             return True

@@ -17,7 +17,7 @@ ASIDE = ("set_aside", "take_back")
 JUDGING, LEASES = ("judgment", "repeat"), ("lease", "again")
 KINDS = (*ANSWERS, "repeat", "undo", *LEASES, "learn", *STATES, *ASIDE)
 
-UNASKED, RUSHED = MARKS = ("unasked", "rushed")  # what is made of an answer is among its details
+UNASKED, RUSHED = MARKS = ("unasked", "rushed")  # marks of an answer, among its details
 
 NAME_LIMIT = 1000  # characters of an identifier, a name, a key
 TEXT_LIMIT = 4000  # characters of a text among the details, such as a note
@@ -30,21 +30,21 @@ Plain = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened in a campaign.
+    """One event in a campaign.
 
     kind      judgment; cannot: the assessor cannot judge the pair, `details["reason"]` says why; undo: an earlier
               answer of the same assessor no longer counts; lease: the pair is the assessor's until a time; again: a
               lease of a pair that they judged before; repeat: their answer to that, which shows noise and replaces
               nothing; learn: from here on counts what the model learned from an earlier state; pause, resume, close: of
               the whole campaign; set_aside: from here on nothing rests on what `details["judge"]` says, until take_back
-    time      when it happened: ISO 8601, UTC
-    assessor  who did it; empty where nobody is named
-    query, document  the pair; empty where the event is of no pair
+    time      time of the event: ISO 8601, UTC
+    assessor  author; empty if not named
+    query, document  the pair; empty for an event without one
     grades    of a judgment, by `fine`, `broad` or `grade`, which stands for any scale
-    details   more of it: played_s, note, seconds, reason and whatever else is a plain value
+    details   further plain values, such as played_s, note, seconds, reason
     key       the same key of the same assessor twice is the same event sent twice; empty: none
-    refers    the number of the event that an undo takes back, or after which the model learned; 0 elsewhere
-    until     when a lease ends: ISO 8601, UTC; empty elsewhere
+    refers    number of the event that an undo withdraws, or after which the model learned; otherwise 0
+    until     end of a lease: ISO 8601, UTC; otherwise empty
     """
 
     kind: str
@@ -98,12 +98,12 @@ class Event:
 
     @property
     def counts(self) -> bool:
-        """True if anything may rest on it: not where its assessor was never handed the pair, and it is marked so."""
+        """True unless the event is marked because its assessor was never handed the pair."""
         return not self.details.get(UNASKED)
 
     @property
     def judge(self) -> str:
-        """The person who is set aside or taken back; empty where nobody is."""
+        """The person set aside or taken back; empty for other events."""
         return str(self.details.get("judge") or "") if self.kind in ASIDE else ""
 
     @property
@@ -111,11 +111,11 @@ class Event:
         return Pair(self.query, self.document)
 
     def grade_on(self, scale: Scale) -> float | None:
-        """The grade on a collection's scale, None where there is none."""
+        """The grade on a collection's scale, or None."""
         return self.grades.get(scale.name, self.grades.get("grade"))
 
     def judgment_on(self, scale: Scale) -> Judgment:
-        """The judgment on a collection's scale; an error where it has no grade there, or one off the scale."""
+        """The judgment on a collection's scale; an error if it has no valid grade there."""
         grade = self.grade_on(scale)
         if self.grades.get("grade", grade) != grade:
             raise InputError(
@@ -126,13 +126,13 @@ class Event:
         return Judgment(self.query, self.document, scale.check(grade), self.assessor, self.time)
 
     def repeats(self, other: "Event") -> bool:
-        """True if this is the other event sent once more: all but the time and the marks on it is the same."""
+        """True if this repeats the other event: equal in all but the time and the marks."""
         marked = {name: value for name, value in other.details.items() if name in MARKS}
-        kind = other.kind if (self.kind, other.kind) == JUDGING else self.kind  # it became one as it was taken in
+        kind = other.kind if (self.kind, other.kind) == JUDGING else self.kind  # it became a repeat when it was added
         return replace(self, kind=kind, time=other.time, details={**self.details, **marked}) == other
 
     def row(self) -> dict[str, Any]:
-        """All fields as plain values, a column for each scale; None or empty where there is nothing to say."""
+        """All fields as plain values, a column for each scale; None or empty for missing ones."""
         return {
             "time": self.time,
             "kind": self.kind,
@@ -148,9 +148,9 @@ class Event:
 
 
 class Record(NamedTuple):
-    """An event as the log holds it.
+    """An event with its number in the log.
 
-    replayed  whether the log held it before it was sent this time
+    replayed  True if the log already held it before it was sent this time
     """
 
     number: int
@@ -159,14 +159,14 @@ class Record(NamedTuple):
 
 
 def judgment_event(judgment: Judgment, scale: Scale, now: str) -> Event:
-    """The event that a judgment is; one without a time is made now."""
+    """The event of a judgment; one without a time gets the current time."""
     column = scale.name if scale.name in GRADES else "grade"
     grades = {column: check_judgment(judgment).grade}
     return Event("judgment", judgment.time or now, judgment.assessor, judgment.query, judgment.document, grades)
 
 
 def turn_event(kind: str, now: datetime, by: str, reason: str = "", key: str = "", **about: Plain) -> Event:
-    """The event that an organiser turns a campaign by, such as pause, or set_aside about a `judge`."""
+    """The event of an organiser's action, such as pause, or set_aside for a `judge`."""
     return Event(kind, write_time(now), by, details={**about, **({"reason": reason} if reason else {})}, key=key)
 
 
@@ -181,7 +181,7 @@ def write_time(when: datetime) -> str:
 
 
 def parse_time(text: str) -> datetime:
-    """The time that an ISO 8601 text in UTC names."""
+    """The time in an ISO 8601 text in UTC."""
     try:
         when = datetime.fromisoformat(text)
     except (TypeError, ValueError):
@@ -220,7 +220,7 @@ def _finite(value: object) -> bool:
 
 
 def _check_text(name: str, value: str, limit: int, among: str = "") -> None:
-    """Text that every database and every file can hold.
+    """Check that every database and every file can hold a text.
 
     among  control characters that it may have
     """

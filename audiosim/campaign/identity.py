@@ -1,4 +1,4 @@
-"""Identity of what a log was written about: its collection's scale, task and pairs, so that another is noticed."""
+"""Identity of the collection a log was written about: scale, task and pairs, to detect another collection."""
 
 import base64
 import hashlib
@@ -22,9 +22,9 @@ class Identity:
 
     scale   name of its scale
     levels  of the scale
-    cutoff  of the collection; that of a campaign's measure is another thing
-    pairs   of its pool down to that cutoff
-    task    of those who judge; empty where it is not said
+    cutoff  of the collection, not of the campaign's measure
+    pairs   pairs of its pool down to that cutoff
+    task    what grades measure; empty if unspecified
     """
 
     scale: str
@@ -35,7 +35,7 @@ class Identity:
 
     @classmethod
     def of(cls, collection: Collection) -> "Identity":
-        """The identity of a collection as it is now."""
+        """The current identity of a collection."""
         pool = build_pool(collection, collection.cutoff)
         scale, pairs = collection.scale, frozenset(pool.pairs)
         return cls(scale.name, scale.levels, collection.cutoff, pairs, collection.task)
@@ -53,7 +53,7 @@ class Identity:
 
     @classmethod
     def load(cls, text: str) -> "Identity":
-        """Content that `dump` wrote."""
+        """An identity from the text of `dump`."""
         said: dict[str, Any] = json.loads(text)
         pairs = json.loads(zlib.decompress(base64.b85decode(said["pairs"])))
         known = frozenset(Pair(query, name) for query, name in pairs)
@@ -61,9 +61,9 @@ class Identity:
 
 
 def check_same(then: Identity, now: Identity, judged: Container[Pair]) -> None:
-    """An error where a collection is not the one that a log was written about, or that one with more pairs.
+    """Raise an error unless a collection is the one that a log was written about, possibly with more pairs.
 
-    judged  pairs of which the log has judgments
+    judged  pairs with judgments in the log
     """
     changes = []
     if (then.scale, then.levels) != (now.scale, now.levels):
@@ -85,13 +85,13 @@ def check_same(then: Identity, now: Identity, judged: Container[Pair]) -> None:
 
 
 def identify(store: Store, collection: Collection, judged: Container[Pair], adopt: bool) -> None:
-    """Hold a collection against the one that a log was written about, and keep beside the log what it is now.
+    """Compare a collection with the one that a log was written about, and store its identity beside the log.
 
-    adopt  whether another one will do
+    adopt  True to accept another collection
     """
     now, (about, rules) = Identity.of(collection), store.described()
     if about and not adopt:
         check_same(Identity.load(about), now, judged)
     if about != (said := now.dump()):
-        with suppress(StoreError):  # a log that cannot be written may still be read
+        with suppress(StoreError):  # a log that is not writable may still be readable
             store.describe(said, rules)

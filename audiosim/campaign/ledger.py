@@ -1,4 +1,4 @@
-"""Ledger of a campaign: the sum of the lines of its log."""
+"""Ledger of a campaign: the state that the lines of its log add up to."""
 
 import math
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
@@ -16,17 +16,17 @@ from audiosim.relevance.judges import Panel
 
 
 class Change(NamedTuple):
-    """Change of the grade of a pair, or of who gave it: what a line of the log means for the belief.
+    """Change of a pair's grade, or of its assessors: the effect of a log line on the belief.
 
-    A line that sets somebody aside means as many as there are pairs that they judged.
+    A line that sets a person aside gives one change for each pair that they judged.
 
     number     of the line
     pair       of any pool
-    grade      mean over the assessors whose judgments of it hold from here on; NaN where there are none
-    assessors  how many they are
-    more       by how many more than before: -1, 0 or 1
-    assessor   whose judgment changed
-    own        what they say of it from here on; NaN: nothing
+    grade      mean over the assessors whose judgments of it hold from here on; NaN without any
+    assessors  number of these
+    more       difference to the number before: -1, 0 or 1
+    assessor   person whose judgment changed
+    own        their grade of it from here on; NaN: none
     """
 
     number: int
@@ -39,10 +39,10 @@ class Change(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """A pair that is one assessor's until a time.
+    """A pair leased to an assessor until a time.
 
-    again  whether they judged it before, and are to judge it once more
-    why    reason for asking a second opinion; empty where nothing is said
+    again  True if they judged it before and should judge it again
+    why    reason for asking a second opinion; or empty
     """
 
     pair: Pair
@@ -55,7 +55,7 @@ class Lease(NamedTuple):
 def grades_after(before: Mapping[Pair, float], changes: Iterable[Change]) -> dict[Pair, float]:
     """Grades of the judged pairs after changes, in the order in which the pairs were first judged.
 
-    before  the same before them
+    before  grades before the changes, in that order
     """
     grades = dict(before)
     for change in changes:
@@ -67,25 +67,24 @@ def grades_after(before: Mapping[Pair, float], changes: Iterable[Change]) -> dic
 
 
 def panel_after(before: Panel, pool: Pool, changes: Iterable[Change]) -> Panel:
-    """People who judged, and what they said of a pool's pairs, after changes."""
+    """The panel of judges and their judgments of a pool's pairs, after changes."""
     places, highest = pool.positions, pool.scale.maximum
     return before.after_all((places[change.pair], change.assessor, change.own / highest) for change in changes)
 
 
 class Ledger:
-    """The state of a campaign: its log, line by line; nothing but `apply` changes it.
+    """The state of a campaign: its log, line by line; only `apply` changes it.
 
-    One line costs the same however long the log is, but for one that sets somebody aside. Of what an assessor answered
-    about a pair the last answer that is not undone holds; judgments that the collection came with are answers before
-    all others.
+    A line takes the same time however long the log is, except one that sets a person aside. Of an assessor's answers
+    about a pair, the last that was not undone holds; the collection's own judgments are answers before all others.
 
     scale   of the collection
     number  of the last line, 0 before the first
     state   open, paused or closed
-    aside   the numbers of the events that set somebody aside and hold, by name: nothing rests on what they say
+    aside   numbers of the events that set people aside and hold, by name: these people's answers are ignored
     cannot  the numbers of the events that say "cannot judge" and hold, by pair and assessor
-    listening  what assessors claim to have heard
-    times   when each assessor answered, in the order of the log, in seconds since 1970
+    listening  listening times that assessors claim
+    times   times of each assessor's answers, in the order of the log, in seconds since 1970
     """
 
     def __init__(self, scale: Scale, judgments: Iterable[Judgment] = ()) -> None:
@@ -97,22 +96,22 @@ class Ledger:
         self.cannot: dict[Pair, dict[str, int]] = {}
         self.times: dict[str, list[float]] = {}
         self._given = {(judgment.pair, judgment.assessor): judgment for judgment in judgments}
-        self._holding: dict[Pair, dict[str, int]] = {}  # event by assessor; 0: what the collection came with
+        self._holding: dict[Pair, dict[str, int]] = {}  # event by assessor; 0: the collection's own
         for pair, assessor in self._given:
             self._holding.setdefault(pair, {})[assessor] = 0
         self._events: dict[int, Event] = {}
         self._keys: dict[tuple[str, str], int] = {}
-        self._answers: dict[tuple[Pair, str], list[int]] = {}  # that are not undone, oldest first
-        self._counting: dict[str, dict[int, None]] = {}  # the same, of all pairs, by assessor
-        self._repeats: dict[str, dict[int, Pair]] = {}  # that are not undone, by assessor
+        self._answers: dict[tuple[Pair, str], list[int]] = {}  # not undone, oldest first
+        self._counting: dict[str, dict[int, None]] = {}  # the same for all pairs, by assessor
+        self._repeats: dict[str, dict[int, Pair]] = {}  # not undone, by assessor
         self._leases: dict[Pair, Lease] = {}
-        self._handed: dict[tuple[Pair, str], float] = {}  # ever; when first, in seconds since 1970
+        self._handed: dict[tuple[Pair, str], float] = {}  # time of first handing out, in seconds since 1970
         self.listening = Listening()
         self._names = {name_key(judgment.assessor): judgment.assessor for judgment in reversed(judgments)}
         self._literal = {judgment.assessor for judgment in judgments}
 
     def apply(self, number: int, event: Event) -> list[Change]:
-        """Take the next line in; the changes of grades that it means."""
+        """Add the next line; return the changes of grades that it causes."""
         self.number = number
         self._events[number] = event
         if event.assessor not in self._literal:
@@ -136,7 +135,7 @@ class Ledger:
         return [] if change is None else [change]
 
     def _turn(self, number: int, event: Event) -> list[Change]:
-        """Set somebody aside, or take them back: all that they said is settled anew."""
+        """Set a person aside, or take them back, and settle all their pairs again."""
         if event.kind == "set_aside":
             self.aside[event.judge] = number
         else:
@@ -145,11 +144,11 @@ class Ledger:
         return [change for change in settled if change is not None]
 
     def _pairs_of(self, assessor: str) -> Iterable[Pair]:
-        """Pairs of which somebody ever said anything, in the order in which they did."""
+        """Pairs that a person ever answered, in that order."""
         return dict.fromkeys(pair for pair, name in (*self._given, *self._answers) if name == assessor)
 
     def _last(self, pair: Pair, assessor: str) -> int | None:
-        """Event by which somebody said last what they say of a pair; 0: the collection came with it; None: nothing."""
+        """Last event with a person's answer on a pair; 0: the collection's own; None: no answer."""
         number = next(reversed(self._answers.get((pair, assessor), [])), None)
         return 0 if number is None and (pair, assessor) in self._given else number
 
@@ -163,7 +162,7 @@ class Ledger:
         self._note_answer(number, event)
 
     def _note_answer(self, number: int, event: Event) -> None:
-        """Take in that somebody answered: when, what they heard, and that the pair is theirs no longer."""
+        """Record a person's answer: its time and listening, and the end of their lease."""
         self._counting.setdefault(event.assessor, {})[number] = None
         answered = parse_time(event.time).timestamp()
         self.times.setdefault(event.assessor, []).append(answered)
@@ -175,7 +174,7 @@ class Ledger:
 
     def _undo(self, event: Event) -> Change | None:
         if event.refers not in self._counting.get(event.assessor, {}):
-            return None  # nothing of theirs that counts
+            return None  # no answer of theirs counts
         undone = self._events[event.refers]
         del self._counting[event.assessor][event.refers]
         if undone.kind == "repeat":
@@ -187,13 +186,13 @@ class Ledger:
     def _lease(self, event: Event) -> None:
         before = self._leases.get(event.pair)
         if before is not None and before.assessor != event.assessor:
-            del self._leases[event.pair]  # so that it is the last of the new holder's
+            del self._leases[event.pair]  # so that it becomes the last of the new holder's
         self._handed.setdefault((event.pair, event.assessor), parse_time(event.time).timestamp())
         until, why = parse_time(event.until), str(event.details.get("why") or "")
         self._leases[event.pair] = Lease(event.pair, event.assessor, until, event.kind == "again", why)
 
     def _settle(self, pair: Pair, assessor: str) -> Change | None:
-        """Make the answer that holds now the one that is known."""
+        """Update the known grade to the answer that holds now."""
         number = None if assessor in self.aside else self._last(pair, assessor)
         if number and self._events[number].kind == "cannot":
             self.cannot.setdefault(pair, {})[assessor] = number
@@ -212,7 +211,7 @@ class Ledger:
         return Change(self.number, pair, *said, more, assessor, own)
 
     def _hold(self, pair: Pair, assessor: str, number: int | None) -> None:
-        """Note which event of an assessor says the grade of a pair that holds; None: none does."""
+        """Record the event with an assessor's grade of a pair that holds; None: there is none."""
         held = self._holding.setdefault(pair, {})
         if number is not None:
             held[assessor] = number
@@ -247,13 +246,13 @@ class Ledger:
         return self._holding.get(pair, {}).keys()
 
     def name(self, said: str) -> str:
-        """The name under which an assessor is known: as it is said, or else in another case or form."""
+        """The stored name of an assessor: as typed, or else in another case or Unicode form."""
         if said in self._literal:
             return said
         return self._names.get(name_key(said)) or normal_name(said)
 
     def judged_anything(self, assessor: str) -> bool:
-        """True if anybody of this very name has ever judged, here or before the campaign."""
+        """True if a person of exactly this name ever judged, here or before the campaign."""
         return assessor in self.times or any(name == assessor for _, name in self._given)
 
     def handed(self, pair: Pair, assessor: str) -> bool:
@@ -261,7 +260,7 @@ class Ledger:
         return (pair, assessor) in self._handed
 
     def check_heard(self, event: Event, now: datetime) -> None:
-        """An error where an answer claims more listening than there was time for."""
+        """Raise an error if an answer claims more listening than the elapsed time allows."""
         answered, handed = parse_time(event.time).timestamp(), self._handed.get((event.pair, event.assessor))
         self.listening.check(event, handed, answered, now.timestamp())
 
@@ -270,25 +269,25 @@ class Ledger:
         return list(self._repeats.get(assessor, {}).values())
 
     def held(self, assessor: str) -> list[Lease]:
-        """The leases of somebody that were not answered, ended ones too as long as nobody else has the pair."""
+        """A person's unanswered leases, including ended ones whose pair nobody else has taken."""
         return [lease for lease in self._leases.values() if lease.assessor == assessor]
 
     def asked_again(self, pair: Pair, assessor: str) -> bool:
-        """True if somebody was handed a pair once more that they had judged, and has not answered yet."""
+        """True if a person was handed a pair again that they had judged, and has not answered yet."""
         lease = self._leases.get(pair)
         return lease is not None and lease.again and lease.assessor == assessor
 
     def answered(self, pair: Pair, assessor: str) -> bool:
-        """True if an assessor gave an answer about a pair that is not undone."""
+        """True if an assessor's answer about a pair was not undone."""
         return bool(self._answers.get((pair, assessor)))
 
     def earlier(self, assessor: str, key: str) -> Record | None:
-        """The event that an assessor sent with a key, None where there is none."""
+        """The event that an assessor sent with a key, or None."""
         number = self._keys.get((assessor, key))
         return None if number is None else Record(number, self._events[number], replayed=True)
 
     def record(self, number: int) -> Record:
-        """The event of a number."""
+        """The event with a number."""
         return Record(number, self._events[number])
 
     def records(self) -> Iterator[Record]:
@@ -308,20 +307,20 @@ class Ledger:
         return next(reversed(self._counting.get(assessor, {})), None)
 
     def leases(self, now: datetime) -> list[Lease]:
-        """The leases that have not ended, in the order in which the pairs were handed out."""
+        """The current leases, in the order in which the pairs were handed out."""
         return [lease for lease in self._leases.values() if lease.until > now]
 
     def lease(self, pair: Pair, now: datetime) -> Lease | None:
-        """The lease of a pair, None where it is nobody's."""
+        """The lease of a pair, or None."""
         lease = self._leases.get(pair)
         return lease if lease is not None and lease.until > now else None
 
     def in_force(self, back: Container[str] | None = ()) -> Iterator[tuple[Pair, str, int]]:
-        """Pair, assessor and number of every judgment that holds; 0: the collection came with it.
+        """Pair, assessor and number of every judgment that holds; 0: the collection's own.
 
         In the order in which they were made.
 
-        back  who is set aside, and counted all the same; None: all of them
+        back  people set aside whose judgments to include; None: all of them
         """
         held = [(number, pair, name) for pair, by in self._holding.items() for name, number in by.items()]
         for name in (one for one in self.aside if back is None or one in back):
@@ -337,7 +336,7 @@ class Ledger:
             yield pair, assessor, number
 
     def judgments(self, back: Container[str] | None = ()) -> tuple[Judgment, ...]:
-        """The judgments that hold, and those of people in `back` who are set aside, in the order of `in_force`."""
+        """The judgments that hold, and those of people set aside who are in `back`, in the order of `in_force`."""
         return tuple(
             self._events[number].judgment_on(self.scale) if number else self._given[pair, assessor]
             for pair, assessor, number in self.in_force(back)

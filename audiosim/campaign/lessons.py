@@ -1,7 +1,7 @@
-"""Lessons that were learned are noted beside the log: whoever opens it again goes on with them.
+"""Stored lessons: results of learning are saved beside the log, so that opening it again need not repeat them.
 
-A lesson is found by the digest of all that it rests on: what the estimator holds before, to the last bit, the grades,
-and the program that learns. Where any of it is another, it is learned again.
+The key of a lesson is the digest of everything it depends on: the estimator's state before, to the last bit, the
+grades, and the code that learns. If any of these differs, the lesson is learned again.
 """
 
 import hashlib
@@ -30,38 +30,38 @@ from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.relearning import Resuming, learned_from
 from audiosim.selection import Selection
 
-LEARNING = ("audiosim.relevance", "audiosim.stats")  # whose code decides what is learned
+LEARNING = ("audiosim.relevance", "audiosim.stats")  # packages whose code affects the result
 
 
 @runtime_checkable
 class Notebook(Protocol):
-    """A place for notes, by key, beside a log."""
+    """A store for notes, by key, beside a log."""
 
     def note(self, key: str) -> str | None:
-        """The note of a key; None where there is none."""
+        """The note with a key, or None."""
         ...
 
     def write_note(self, key: str, text: str) -> None:
-        """Keep a note; old ones may go."""
+        """Store a note; old ones may be dropped."""
         ...
 
 
 class Lessons:
     """Lessons of a campaign, looked up beside its log before they are learned.
 
-    Nothing depends on the notes but time: where they cannot be read or written, all goes on without them.
+    The notes only save time: without access to them everything works the same.
     """
 
     def __init__(self, store: object) -> None:
         self._notes = store if isinstance(store, Notebook) else None
 
     def after(self, pool: Pool, estimator: RelevanceEstimator, judgments: Iterable[Judgment]) -> RelevanceEstimator:
-        """The estimator that has learned from judgments made before the log began, in their order."""
+        """The estimator after learning from judgments made before the log began, in their order."""
         first = learned_from(pool, mean_grades(judgments))
         return self.learned(Lesson(0, estimator, pool.spread(first))) if first else estimator
 
     def learned(self, lesson: Lesson) -> RelevanceEstimator:
-        """The estimator that has learned: as noted, else now; this may take seconds, and is then noted."""
+        """The estimator after a lesson: from the note, or learned now, which may take seconds, and then noted."""
         found = self.recall(lesson)
         if found is None:
             found = lesson.learned()
@@ -69,7 +69,7 @@ class Lessons:
         return found
 
     def recall(self, lesson: Lesson) -> RelevanceEstimator | None:
-        """The estimator that has learned, as noted; None where nothing is."""
+        """The estimator after a lesson, from its note, or None."""
         if self._notes is None or not isinstance(lesson.estimator, Resuming):
             return None
         with suppress(StoreError):
@@ -78,7 +78,7 @@ class Lessons:
         return None
 
     def keep(self, lesson: Lesson, learned: RelevanceEstimator) -> None:
-        """Note what was learned."""
+        """Store the result of a lesson."""
         if self._notes is None or not isinstance(lesson.estimator, Resuming) or not isinstance(learned, Resuming):
             return
         with suppress(StoreError):
@@ -97,9 +97,9 @@ def begin_count(
 ) -> Count:
     """The count before the first line of a log, which says when the estimator learns.
 
-    own   judgments that the collection came with
-    held  how many of them are of pairs of the pool
-    count_long  counts what takes long
+    own   the collection's own judgments
+    held  number of these about pairs of the pool
+    count_long  runs slow counts
     """
     rest = settings.batch, settings.rule, settings.seed, dict[Pair, float](), False, settings.distribution
     first = Selection.start(pool, measure, lessons.after(pool, estimator, own), own, *rest, settings.about)
@@ -107,7 +107,7 @@ def begin_count(
 
 
 def lesson_key(lesson: Lesson) -> str:
-    """SHA-256 of all that a lesson rests on, hexadecimal."""
+    """SHA-256 of everything a lesson depends on, hexadecimal."""
     assert isinstance(lesson.estimator, Resuming)
     digest = hashlib.sha256(_program().encode())
     _take_in(digest, lesson.estimator.basis)
@@ -116,7 +116,7 @@ def lesson_key(lesson: Lesson) -> str:
 
 
 def _take_in(digest: Any, value: Any) -> None:
-    """Feed a value, its type and its structure to a digest; one of which nothing is known is an error."""
+    """Feed a value, its type and its structure to a digest; an unknown type is an error."""
     digest.update(f"{type(value).__name__}:".encode())
     if is_dataclass(value):
         for field in fields(value):
@@ -140,7 +140,7 @@ def _take_in(digest: Any, value: Any) -> None:
 
 @cache
 def _program() -> str:
-    """Digest of the code that learns, and the versions of what it rests on."""
+    """Digest of the learning code and of the versions of its dependencies."""
     digest = hashlib.sha256(f"{audiosim.__version__} {np.__version__} {scipy.__version__}".encode())
     for package in LEARNING:
         for file in sorted(resources.files(package).iterdir(), key=lambda one: one.name):

@@ -1,4 +1,4 @@
-"""Listening that assessors claim, held against the time that has passed: nobody hears more than that."""
+"""Plausibility of the listening that assessors claim: nobody hears more than the elapsed time allows."""
 
 import statistics
 from bisect import bisect_left, insort
@@ -9,10 +9,10 @@ from typing import NamedTuple
 from audiosim.campaign.event import Event
 from audiosim.errors import InputError
 
-SLACK_S = 60.0  # that clocks may differ by, in all
-DAY_S = 86_400.0  # how far back it is added up
-FEWEST = 10  # answers of an assessor, until anything is said of their pace
-HASTY_S = 1.0  # median from one answer to the next, in which nobody hears two clips
+SLACK_S = 60.0  # total allowance for clock differences
+DAY_S = 86_400.0  # period over which listening is added up
+FEWEST = 10  # answers of an assessor before their pace is assessed
+HASTY_S = 1.0  # median time between answers that is too short to hear two clips
 PLAYED = ("query_played_s", "document_played_s")
 
 
@@ -24,24 +24,24 @@ class Heard(NamedTuple):
 
 
 class Listening:
-    """Record of what assessors claim to have heard and of when they answered.
+    """Record of the listening that assessors claim, and of the times of their answers.
 
-    A pair may be heard from the moment in which it is first handed out; one that never was, just before the answer. So
-    answers that wait on a device without network and come all at once are possible, and so is what was heard before an
-    earlier pair was judged. All that is claimed of what could be heard since some moment must fit into the time since.
+    A pair can be heard from the moment it is first handed out; one that never was, just before the answer. Answers that
+    waited on an offline device and arrive together are therefore possible, and so is listening ahead to a later pair.
+    All claimed listening that could have begun after some moment must fit into the time since that moment.
     """
 
     def __init__(self) -> None:
         self._claims: dict[str, list[Heard]] = {}
-        self._times: dict[str, list[float]] = {}  # of answers about pairs that were handed out
+        self._times: dict[str, list[float]] = {}  # times of answers about pairs that were handed out
         self._rushed: Counter[str] = Counter()
         self._refused: Counter[str] = Counter()
 
     def note(self, event: Event, handed: float | None, answered: float, rushed: bool) -> None:
-        """Take in an answer.
+        """Add an answer.
 
-        handed    when its pair was first handed to the assessor; None: never
-        answered  when, both in seconds since 1970
+        handed    time when its pair was first handed to the assessor; None: never
+        answered  time of the answer, both in seconds since 1970
         """
         seconds = claimed_s(event)
         if event.assessor and seconds:
@@ -51,7 +51,7 @@ class Listening:
             self._rushed[event.assessor] += rushed
 
     def check(self, event: Event, handed: float | None, answered: float, now: float) -> None:
-        """An error where an answer claims more listening than there was time for."""
+        """Raise an error if an answer claims more listening than the elapsed time allows."""
         seconds = claimed_s(event)
         if not event.assessor or not seconds:
             return
@@ -71,7 +71,7 @@ class Listening:
                 )
 
     def doubts(self) -> dict[str, str]:
-        """The reason to doubt that an assessor listens, by name, of those where there is one."""
+        """Reasons to doubt that an assessor listens, by name."""
         found: dict[str, list[str]] = {}
         for name, count in self._refused.items():
             found.setdefault(name, []).append(
@@ -91,7 +91,7 @@ class Listening:
 
 
 def claimed_s(event: Event) -> float:
-    """Seconds that an answer claims were heard, of both clips together."""
+    """Seconds of listening that an answer claims, for both clips together."""
     said = [event.details.get(name) for name in ("played_s", *PLAYED)]
     whole, *parts = (float(one) if isinstance(one, int | float) else 0.0 for one in said)
     return max(whole, sum(parts))

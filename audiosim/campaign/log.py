@@ -1,4 +1,4 @@
-"""The log of a campaign as far as this process has taken it in: one at a time writes, and nobody waits for long."""
+"""The log of a campaign as far as this process has read it: one thread writes at a time, and no wait is long."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,21 +10,21 @@ from audiosim.campaign.ledger import Ledger
 from audiosim.campaign.store import Store, check_repeated
 from audiosim.errors import BusyError, InputError, RewoundError, StoreError
 
-LATE_S = 1.0  # for a log to be read or written
+LATE_S = 1.0  # longer than this for reading or writing is reported
 SLICE_S = 0.05
-MOMENT_S = 0.1  # that readers wait for one who writes
-QUEUE = 5  # times as long as for one who writes may be waited for several
-RETRY_S = 1.0  # after a log could not be read, until readers try again
+MOMENT_S = 0.1  # that readers wait for a writer
+QUEUE = 5  # times the patience for one writer is the limit for a queue of them
+RETRY_S = 1.0  # pause of readers after the log was unreadable
 
 
 class Log:
-    """A store and the ledger of what was read of it, which agree.
+    """A store and the ledger of the lines read from it, kept in agreement.
 
-    Whoever looks at the ledger holds `state`, for a moment; whoever reads or writes the store has the turn, for as
-    long as that takes. A log that has gone back is an error from then on.
+    Hold `state`, briefly, to read the ledger; hold the turn, as long as needed, to read or write the store. Once the
+    log has lost lines, every call is an error.
 
-    note        takes the next line in, the ledger first
-    patience_s  how long one who writes is waited for, before a BusyError
+    note        adds the next line, to the ledger first
+    patience_s  how long to wait for one writer before a BusyError
     """
 
     def __init__(self, store: Store, ledger: Ledger, note: Callable[[int, Event], None], patience_s: float) -> None:
@@ -35,22 +35,23 @@ class Log:
 
     @property
     def trouble(self) -> str:
-        """Trouble with the log, as the last reading or writing of it found; empty where that worked in time."""
+        """Problem with the log at its last use; empty if that succeeded in time."""
         silent_s = time.monotonic() - self._asked
         return f"the log has not answered for {silent_s:.0f} s" if silent_s > LATE_S else self._failed
 
     def sync(self, known: Iterable[Record] = ()) -> None:
-        """Take in what others wrote.
+        """Read what others wrote.
 
-        known  the next lines of this very store, read and checked before: to do so again would take half of the time
+        known  the next lines of this very store, already read and checked: doing so again would take half of the time
         """
         with self._taking_turn(self._patience_s):
             self._take((record.number, record.event) for record in known)
             self.read_on()
 
     def refresh(self) -> None:
-        """Take in what others wrote, where that can be had in a moment: not while nothing answers."""
+        """Read what others wrote, if that takes only a moment; skipped while the store does not answer."""
         self._check_whole()
+        # After a failure readers leave the store alone for a while: each attempt could wait for its whole timeout.
         if time.monotonic() < self._retry:
             return
         try:
@@ -65,18 +66,20 @@ class Log:
 
     @contextmanager
     def turn(self) -> Iterator["Turn"]:
-        """The turn to write; meanwhile nobody else changes the ledger, so that it may be read without `state`."""
+        """The turn to write; meanwhile nobody else changes the ledger, so it may be read without `state`."""
         with self._taking_turn(self._patience_s):
             yield Turn(self)
 
     def append(self, events: Sequence[Event]) -> list[Record] | None:
-        """Write events, and give their records; None, and none is written, where others wrote since the last reading.
+        """Write events and return their records; None, with nothing written, if others wrote since the last reading.
 
-        Those that were sent before are not written again.
+        Events that were sent before are not written again.
         """
         earlier = [self.earlier(event) for event in events]
         new = [event for event, known in zip(events, earlier, strict=True) if known is None]
         with self._asking():
+            # The store compares the expected last number in the same transaction: another process may have written
+            # since the ledger was read, and a lock of this process would not stop it.
             numbers = self._store.append_all(new, self._ledger.number) if new else []
         if numbers is None:
             return None
@@ -85,7 +88,7 @@ class Log:
         return [next(fresh) if known is None else known for known in earlier]
 
     def earlier(self, event: Event) -> Record | None:
-        """The record of the same event sent before; an error where another was sent by its key."""
+        """The record of the same event sent before; an error if its key belongs to another event."""
         known = self._ledger.earlier(event.assessor, event.key)
         if known is not None:
             check_repeated(event, known.event)
@@ -102,8 +105,9 @@ class Log:
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
-        """While the store is asked, take note of how that goes."""
+        """Time a request to the store, and record failures."""
         begun = self._asked = time.monotonic()
+        # `_asked` is set before the request: a waiting thread must see that the store hangs while it still hangs.
         try:
             yield
             took_s = time.monotonic() - begun
@@ -117,8 +121,9 @@ class Log:
             self._asked = float("inf")
 
     def _wait_for_turn(self, wait_s: float) -> None:
-        """Wait in line for as long as it moves; not behind one who has been waiting for the store, or has in vain."""
+        """Wait in line while it moves; give up if the thread in front is stuck at the store, or failed there."""
         came = time.monotonic()
+        # Short slices instead of one long timeout: why to give up may change while waiting, and a Lock cannot tell.
         while not self._turn.acquire(timeout=min(wait_s, SLICE_S)):
             now = time.monotonic()
             if self._failed_at > came or now > came + QUEUE * wait_s or now > self._asked + wait_s:
@@ -132,29 +137,30 @@ class Log:
             raise RewoundError(self._broken)
 
     def read_on(self) -> None:
-        """Take in what others wrote; by who has the turn."""
+        """Read what others wrote; the caller must have the turn."""
         with self._asking():
             lines = self._store.read(self._ledger.number)
         self._take(lines)
 
     def _take(self, lines: Iterator[tuple[int, Event]]) -> None:
         for number, event in lines:
+            # The ledger is locked line by line: readers wait for one line, not for the whole catch-up.
             try:
                 with self.state:
                     self._note(number, event)
             except InputError as error:
-                # The ledger has half of the line: nothing that is read off it from now on would be right.
+                # The ledger has applied half of the line: everything read from it from now on would be wrong.
                 self._broken = self._failed = f"{error}; correct the collection, or restore a backup, and restart"
                 raise RewoundError(self._broken) from error
 
 
 class Turn:
-    """A turn at a log, for one who writes.
+    """A turn to write to a log.
 
         while turn.goes_on():
             turn.write(events as they are to be now)
 
-    records  of what was written; None before
+    records  records of the lines written; None before
     """
 
     def __init__(self, log: Log) -> None:
@@ -162,11 +168,11 @@ class Turn:
         self.records: list[Record] | None = None
 
     def goes_on(self) -> bool:
-        """Take in what others wrote, and say that it is time to write; False once that is done."""
+        """Read what others wrote; True if the events are still to be written, False once they are."""
         if self.records is None:
             self._log.read_on()
         return self.records is None
 
     def write(self, events: Sequence[Event]) -> None:
-        """Write events, unless others were faster: then they are to be made anew."""
+        """Write events, unless others wrote first: then `goes_on` is True again, and the events must be made anew."""
         self.records = self._log.append(events)

@@ -1,4 +1,4 @@
-"""Names of assessors who typed them: one person's name is one name, in whatever case and form."""
+"""Names that assessors typed: different case and Unicode form give one name."""
 
 import unicodedata
 
@@ -6,11 +6,11 @@ UNSEEN = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
 
 
 def normal_name(said: str) -> str:
-    """A name in Unicode's compatibility form (NFKC), without characters that nobody sees, its spaces single."""
+    """A name in Unicode's compatibility form (NFKC), without invisible characters, with single spaces."""
     shown = "".join(sign for sign in unicodedata.normalize("NFKC", said) if unicodedata.category(sign) not in UNSEEN)
     return " ".join(shown.split())
 
 
 def name_key(said: str) -> str:
-    """Key that two spellings of one name have in common; case does not count."""
+    """Key shared by all spellings of a name that differ only in case and form."""
     return unicodedata.normalize("NFKC", normal_name(said).casefold())

@@ -13,7 +13,7 @@ BREAK_S = 600.0
 class Pace:
     """Pace at which one assessor judges, or several.
 
-    answers   judgments and "cannot judge", those included that were revised or undone: they took time too
+    answers   judgments and "cannot judge", including revised and undone ones, which took time too
     per_hour  answers in an hour of an assessor's work; None where no two answers follow each other
     median_s  median time from one answer of an assessor to the next, in seconds; None likewise
 

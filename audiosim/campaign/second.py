@@ -1,4 +1,4 @@
-"""Choice of the pairs that are judged twice, and of who is offered the second judgment."""
+"""Choice of the pairs that are judged twice, and of the assessors for the second judgment."""
 
 import hashlib
 import json
@@ -9,19 +9,19 @@ from audiosim.errors import InputError
 
 
 class SecondOpinions:
-    """The pairs that wait for a second assessor, kept as judgments come and go.
+    """The pairs that wait for a second assessor, kept up to date as judgments change.
 
-    A pair is wanted twice if a hash of the seed, the query and the document, read as a fraction, is below the share:
-    nobody has to remember which pairs were drawn, and a larger share keeps those of a smaller one.
+    A pair is to be judged twice if a hash of the seed, the query and the document, as a fraction, is below the share:
+    no choice has to be stored, and a larger share keeps the pairs of a smaller one.
 
-    share  of the pairs that are wanted twice, in [0, 1]
+    share  share of the pairs to judge twice, in [0, 1]
     """
 
     def __init__(self, share: float, seed: int) -> None:
         if not 0 <= share <= 1:
             raise InputError(f"the share of pairs judged twice must be in [0, 1], got {share:g}")
         self._share, self._seed = share, seed
-        self._waiting: dict[str, dict[Pair, None]] = {}  # by the one who judged them
+        self._waiting: dict[str, dict[Pair, None]] = {}  # by their first assessor
 
     def wanted(self, pair: Pair) -> bool:
         """True if a pair is one of those to judge twice."""
@@ -29,7 +29,7 @@ class SecondOpinions:
         return int.from_bytes(digest) < self._share * 2**64
 
     def note(self, pair: Pair, assessors: Collection[str]) -> None:
-        """Take in whose judgments of a pair hold now."""
+        """Update whose judgments of a pair hold now."""
         if not self._share or not self.wanted(pair):
             return
         for waiting in self._waiting.values():
@@ -39,9 +39,9 @@ class SecondOpinions:
             self._waiting.setdefault(first, {})[pair] = None
 
     def offered(self, assessor: str) -> Iterator[Pair]:
-        """The pairs that somebody else has judged and that wait for a second judgment."""
+        """The pairs that another person has judged and that wait for a second judgment."""
         return (pair for first, waiting in self._waiting.items() if first != assessor for pair in waiting)
 
     def __len__(self) -> int:
-        """Number of pairs that wait."""
+        """Number of waiting pairs."""
         return sum(map(len, self._waiting.values()))

@@ -1,9 +1,9 @@
-"""Noise within a person, by the pairs that they judged twice; attention, by pairs whose grade is known.
+"""Noise within a person, by pairs they judged twice; attention, by pairs with a known grade.
 
-Of m pairs judged twice by the same person, d_i being the difference of the two grades, noise is the root of
-sum d_i^2 / 2 m, with the interval of a variance of m degrees of freedom. Attention is 1 less the mean distance from the
-known grades over that of the same grades given to these pairs at random: 1 is as known, 0 is no better than guesses.
-The variance of that sum is of Hoeffding (1951), doi:10.1214/aoms/1177729545.
+For m pairs judged twice by a person, with differences d_i of the two grades, noise is the root of sum d_i^2 / 2 m, with
+the interval of a variance with m degrees of freedom. Attention is 1 less the mean distance from the known grades,
+divided by its mean if the same grades are assigned to these pairs at random: 1 is perfect, 0 no better than guessing.
+The variance of that sum is by Hoeffding (1951), doi:10.1214/aoms/1177729545.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,22 +17,22 @@ from audiosim.arrays import Array
 from audiosim.campaign.event import Record
 from audiosim.corpus.model import Pair, Scale
 
-FEWEST_CHECKS = 5  # pairs, until a warning is given
-GUESSING = 0.05  # chance that guesses are as near to what is known, from which on a warning is given
-CARELESS = 0.01  # chance of as much noise as of others, from below which on a warning is given
+FEWEST_CHECKS = 5  # pairs before a warning is given
+GUESSING = 0.05  # chance that guesses are as close to the known grades, above which a warning is given
+CARELESS = 0.01  # chance of this much noise at other people's level, below which a warning is given
 
 
 @dataclass(frozen=True, slots=True)
 class SelfCheck:
-    """Answers of one assessor held against answers of their own, and against what is known.
+    """An assessor's answers compared with each other and with known grades.
 
     assessor   name
     repeats    pairs that they judged twice
     noise      standard deviation of one answer about the same pair, as a share of the scale; None of fewer than two
     noise_low, noise_high  its 95 % interval
-    known      pairs judged whose grade is known
-    attention  1: as known; 0: no better than guesses; None of fewer than two, or where nothing tells them apart
-    warnings   sentences, where there is reason to doubt; nothing is left out for them
+    known      number of judged pairs with a known grade
+    attention  1: perfect; 0: no better than guessing; None for fewer than two, or for equal grades
+    warnings   sentences giving reasons for doubt; they do not exclude any judgment
     """
 
     assessor: str
@@ -45,12 +45,12 @@ class SelfCheck:
     warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values."""
+        """Plain values of the fields."""
         return asdict(self) | {"warnings": list(self.warnings)}
 
 
 def self_checks(records: Iterable[Record], scale: Scale, known: Mapping[Pair, float]) -> dict[str, SelfCheck]:
-    """Checks of each assessor who judged a pair twice, or one whose grade is known, by name.
+    """Checks of each assessor who judged a pair twice, or a pair with a known grade, by name.
 
     records  lines of a log
     known    grades of pairs, on the scale
@@ -96,7 +96,7 @@ def within_noise(halves: Array) -> tuple[float | None, float | None, float | Non
 
 
 def attention_of(graded: Array, known: Array) -> tuple[float | None, float]:
-    """Attention, and the chance that the same grades given at random are as near to what is known.
+    """Attention, and the chance that the same grades assigned at random come as close to the known grades.
 
     graded, known  (m,) as shares of the scale
     """
@@ -115,7 +115,7 @@ def attention_of(graded: Array, known: Array) -> tuple[float | None, float]:
 def _answers(
     records: Iterable[Record], scale: Scale
 ) -> tuple[dict[str, list[tuple[float, float]]], dict[str, dict[Pair, float]]]:
-    """Both grades of each pair that somebody judged twice, and what each person says of each pair, by name."""
+    """Both grades of each pair that a person judged twice, and each person's grades of all pairs, by name."""
     events = {record.number: record.event for record in records}
     undone = {event.refers for event in events.values() if event.kind == "undo"}
     twice: dict[str, list[tuple[float, float]]] = {}

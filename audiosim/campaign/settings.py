@@ -1,4 +1,4 @@
-"""Settings by which a campaign is run."""
+"""Settings of a campaign."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,26 +18,26 @@ MOST_CHECKED = 0.5
 
 @dataclass(frozen=True, slots=True)
 class CampaignSettings:
-    """Settings by which a campaign is run.
+    """Settings of a campaign.
 
-    batch         after how many judgments the estimator is asked again, at least 1
-    lease_s       how long a pair that was asked for stays with its assessor, in seconds
-    twice         share of the pairs that a second assessor judges too, in [0, 1]
-    cannot_limit  a pair that so many assessors cannot judge leaves the queue
-    rule          what makes a pair worth judging, as for `Selection.start`
-    seed          draws the pairs to judge twice, and what the selection draws
-    learn_later   whether the estimator learns anew when `Campaign.teach` says so, not before `tell` returns
-    patience_s    how long to wait for others who write, before a BusyError
-    unasked       what is made of a judgment of a pair that its assessor was never handed: "count" it, "mark" it, so
-                  that it is kept but nothing rests on it, or "refuse" it
-    adopt         whether to go on with a log that was written about another collection
-    distribution  of a difference between systems: "t", or "normal" as in the paper of 2013
-    about         which queries the ranking is about
-    whole_queries whether a query that somebody has begun is left to them, while they are here and others have more
-    second_opinions  whether pairs that others judged are handed out where that tells more than a pair which nobody has
-                  judged, and until the noise of people is known to a quarter; see `OpinionValues`
-    repeats       share of what each assessor answers that is a pair which they judged before, in [0, 0.5]
-    known         share that is a pair whose grade is known, likewise
+    batch         number of judgments after which the estimator predicts again, at least 1
+    lease_s       length of a lease, in seconds
+    twice         share of the pairs that a second assessor also judges, in [0, 1]
+    cannot_limit  number of assessors unable to judge a pair after which it leaves the queue
+    rule          selection rule, as for `Selection.start`
+    seed          seed for the pairs to judge twice and the draws of the selection
+    learn_later   True if the estimator learns when `Campaign.teach` is called, not before `tell` returns
+    patience_s    how long to wait for other writers before a BusyError
+    unasked       treatment of a judgment of a pair never handed to its assessor: "count" it, "mark" it, so that it is
+                  kept but ignored, or "refuse" it
+    adopt         True to continue a log written about another collection
+    distribution  distribution of a difference between systems: "t", or "normal" as in the 2013 paper
+    about         queries that the ranking is about
+    whole_queries True to reserve a query for the person who began it, while they are active and other queries remain
+    second_opinions  True to hand out pairs judged by others where that is more informative than an unjudged pair, and
+                  until people's noise is known to a quarter; see `OpinionValues`
+    repeats       share of each assessor's answers that are about pairs they judged before, in [0, 0.5]
+    known         share about pairs with a known grade, likewise
     known_grades  grades of these pairs, on the collection's scale
     """
 
