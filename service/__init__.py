@@ -1,1 +1,1 @@
-"""The web service: turns HTTP into library calls, and back."""
+"""The web service: translates between HTTP requests and library calls."""

@@ -1,4 +1,4 @@
-"""Access: who asks and what they may do, by hosts, origins, tokens and roles; and what guessing costs."""
+"""Access control: callers and their rights, by hosts, origins, tokens and roles; limits on guessing tokens."""
 
 import hmac
 import ipaddress
@@ -19,10 +19,10 @@ from service.tokens import READER, Token, TokenStore, digest_of
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 ANY_HOST = "*"
-FRESH_S = 1.0  # so old what is known of the tokens may be: a token that is revoked is refused after that
+FRESH_S = 1.0  # longest age of the token list: a revoked token is refused after that
 GUESSES = 10  # wrong tokens from one client...
 GUESSES_S = 60.0  # ...within so long
-CLIENT_BITS = {4: 32, 6: 64}  # of an address, by version of IP: of IPv6 one client has all of the rest
+CLIENT_BITS = {4: 32, 6: 64}  # of an address that identify a client: an IPv6 client owns the remaining bits
 MOST_ADDRESSES = 10_000
 COOKIE = "audiosim_token"
 SAFE = ("GET", "HEAD", "OPTIONS")
@@ -30,7 +30,7 @@ HEALTH = "/health/"
 
 
 def is_loopback(host: str) -> bool:
-    """True if only this machine can reach an address to listen on."""
+    """True if an address to listen on is reachable only from this machine."""
     if host == "localhost":
         return True
     try:
@@ -40,7 +40,7 @@ def is_loopback(host: str) -> bool:
 
 
 def host_of(netloc: str) -> str:
-    """The name or number in `host:port`, lower case, without the brackets of IPv6; empty where it is none."""
+    """The host in `host:port`, lower case, without the brackets of IPv6; empty if there is none."""
     try:
         return urlsplit(f"//{netloc}").hostname or ""
     except ValueError:
@@ -48,7 +48,7 @@ def host_of(netloc: str) -> str:
 
 
 def client_of(address: str) -> str:
-    """The client that an address stands for: itself, or of IPv6 its network, all of which one client has."""
+    """The client of an address: itself, or for IPv6 its network, which belongs to one client."""
     try:
         number = ipaddress.ip_address(address)
     except ValueError:
@@ -64,7 +64,7 @@ class Guesses:
         self._wrong: OrderedDict[str, list[float]] = OrderedDict()
 
     def count(self, address: str, now: float) -> float:
-        """Count one from an address; seconds until that client may guess again where there have been too many, or 0."""
+        """Count a wrong token from an address; seconds until that client may try again, or 0."""
         client = client_of(address)
         recent = [moment for moment in self._wrong.pop(client, ()) if moment > now - GUESSES_S]
         too_many = len(recent) >= GUESSES
@@ -75,10 +75,10 @@ class Guesses:
 
 
 class Access:
-    """Access to a service that listens on one address: who may ask it.
+    """Access rules of a service that listens on one address.
 
-    hosts   names under which it may be asked: against pages that have their own name lead here (DNS rebinding)
-    locked  whether a token is needed: once the database ever held one, for good
+    hosts   host names accepted in requests: protects against pages whose own name resolves here (DNS rebinding)
+    locked  True if tokens are needed: for good, once the database ever held one
     """
 
     def __init__(
@@ -92,13 +92,13 @@ class Access:
         locked: bool = False,
         sign_in: SignIn | None = None,
     ) -> None:
-        """Set who may ask.
+        """Set the rules.
 
-        host           to listen on; without tokens only a loopback one will do
-        allowed_hosts  more names under which the service may be asked, `*` for any; any but a loopback one needs tokens
+        host           to listen on; without tokens it must be a loopback address
+        allowed_hosts  more accepted host names, `*` for any; any but a loopback one needs tokens
         tokens         None: there are none
-        locked         whether tokens are needed whatever is in the store
-        sign_in        how an institution says who asks, beside tokens; None: it does not
+        locked         True to require tokens whatever is in the store
+        sign_in        identification by an institution, beside tokens; None: not available
         """
         self.hosts = LOOPBACK | {host.lower(), *map(str.lower, allowed_hosts)}
         self._store, self._clock, self._now = tokens, clock, now
@@ -110,7 +110,7 @@ class Access:
         self.check_host(host)
 
     def check_host(self, host: str) -> None:
-        """An error where listening there, or being asked under the allowed names, would let anybody in."""
+        """Raise an error if listening there, or accepting the allowed names, would let anybody in."""
         if self.locked:
             return
         if not is_loopback(host):
@@ -127,7 +127,7 @@ class Access:
 
     @property
     def deserted(self) -> bool:
-        """True if a token is needed and there is none that is good: nobody gets in."""
+        """True if a token is needed and none is valid: nobody gets in."""
         return (
             self.locked
             and not self._sign_in
@@ -136,63 +136,63 @@ class Access:
 
     @property
     def tokens(self) -> TokenStore | None:
-        """The tokens, where one is needed to come in: the first would lock out the organiser, who has none."""
+        """The tokens, if they are required; a first token would lock out the organiser, who has none."""
         return self._store if self.locked else None
 
     def reload(self) -> None:
-        """Read the tokens anew; requests that come in the meantime go by what was known."""
+        """Read the tokens again; requests that arrive meanwhile use the previous list."""
         self._read = self._clock()
         self._known = [] if self._store is None else [*self._store.tokens(), *self._store.links()]
         self.locked = self.locked or bool(self._known) or (self._store is not None and self._store.was_used())
 
     @property
     def stale(self) -> bool:
-        """True if the tokens were read so long ago that they have to be read anew."""
+        """True if the token list is old enough to be read again."""
         return self._store is not None and self._clock() - self._read > FRESH_S
 
     def check_name(self, netloc: str) -> None:
-        """An error where a request's Host header names another service."""
+        """Raise an error if a request's Host header names another service."""
         if ANY_HOST not in self.hosts and host_of(netloc) not in self.hosts:
             raise DeniedError(
                 421, f"this service is not called {host_of(netloc)!r:.80}; --allowed-host gives it another name"
             )
 
     async def prepare(self, secret: str | None) -> None:
-        """Have at hand what it takes to tell whose token it is: an issuer's keys, where it is of theirs."""
+        """Fetch the issuer's keys if they are needed to check a token."""
         if self._sign_in is not None and secret is not None:
             await self._sign_in.prepare(secret)
 
     def close(self) -> None:
-        """Ask an issuer no more: the service stops."""
+        """Stop asking the issuer, as the service stops."""
         if self._sign_in is not None:
             self._sign_in.close()
 
     def vouched(self, request: Request) -> Person | None:
-        """The person whom a proxy vouches for with a request that brings no token of its own; None where nobody is."""
+        """The person vouched for by a proxy, for a request without a token of its own, or None."""
         if self._sign_in is None or "authorization" in request.headers:
             return None
         return self._sign_in.vouched(request.headers, getattr(request.state, "peer", ""))
 
     def recognise(self, request: Request) -> Caller:
-        """Caller of a request: by the token it brings, else as a proxy says, else by a cookie."""
+        """Caller of a request: by its token, else by a proxy's header, else by a cookie."""
         if self._sign_in is not None and (person := self.vouched(request)) is not None:
             return self._sign_in.admit(person)
         return self.identify(presented(request)[0], address_of(request))
 
     async def admit(self, request: Request, scopes: Set[str]) -> None:
-        """Let a request in, if whoever asks may; `caller_of` then says who that is.
+        """Admit a request if its caller is allowed; `caller_of` then returns the caller.
 
-        scopes  of the route that it is for
+        scopes  scopes of the route
         """
         headers, netloc = request.headers, request.headers.get("host", "")
         secret, in_cookie = presented(request)
-        if not request.scope["path"].startswith(HEALTH):  # who asks for it knows the machine, not its names
+        if not request.scope["path"].startswith(HEALTH):  # monitors address the machine, not its names
             self.check_name(netloc)
         by_browser = in_cookie or self.vouched(request) is not None
         if request.method not in SAFE:
             check_origin(headers.get("origin"), headers.get("sec-fetch-site"), netloc, by_browser)
         if NOBODY.role in scopes and self.locked:
-            caller = NOBODY  # health and the pages' files wait for no issuer
+            caller = NOBODY  # health checks and static files never wait for an issuer
         else:
             await self.prepare(secret)
             caller = self.recognise(request)
@@ -200,19 +200,19 @@ class Access:
         request.scope["state"].update(caller=caller, role=caller.role)
 
     def identify(self, secret: str | None, address: str) -> Caller:
-        """Owner of a token; without one, nobody, or everybody where there are no tokens.
+        """Owner of a token; without one, nobody, or everybody if there are no tokens.
 
-        A right token is let in however many wrong ones came from the same place: it is 256 random bits, which the
-        limit does not protect, and nobody is to lock others out.
+        A right token is accepted after any number of wrong ones from the same place: it has 256 random bits, which need
+        no limit, and nobody should be able to lock others out.
 
-        address  where it comes from
+        address  address of the caller
         """
         if not self.locked:
             return OPEN
         if secret is None:
             return NOBODY
         digest, moment = digest_of(secret), self._clock()
-        # All are compared, each in constant time, so that how long it takes says nothing.
+        # Compare with all tokens, each in constant time, so that timing reveals nothing.
         found = [token for token in self._known if hmac.compare_digest(token.digest, digest)]
         if found and found[0].valid(self._now()):
             return Caller(found[0].role, found[0].name, found[0].collection)
@@ -229,10 +229,10 @@ WRONG = f'{MISSING}, error="invalid_token"'
 
 
 def check_origin(origin: str | None, site: str | None, netloc: str, by_browser: bool) -> None:
-    """An error where a page of another origin sends a request that changes something.
+    """Raise an error if a page of another origin sends a request that changes something.
 
-    origin, site  the Origin and Sec-Fetch-Site headers: a browser sends them, other programs need not
-    by_browser    whether a cookie, or a proxy, says who asks: then it is a browser
+    origin, site  the Origin and Sec-Fetch-Site headers: browsers send them, other programs need not
+    by_browser    True if a cookie or a proxy identifies the caller, who then uses a browser
     """
     foreign = origin is not None and origin.partition("://")[2].lower() != netloc.lower()
     if foreign or site in ("cross-site", "same-site") or (by_browser and origin is None):
@@ -240,10 +240,10 @@ def check_origin(origin: str | None, site: str | None, netloc: str, by_browser: 
 
 
 def check_allowed(caller: Caller, scopes: Set[str], collection: str | None) -> None:
-    """An error where the caller's role, or the collection that their token is for, does not allow a request.
+    """Raise an error if the caller's role, or the collection of their token, does not allow a request.
 
-    scopes      of the route
-    collection  that the address names
+    scopes      scopes of the route
+    collection  collection in the address
     """
     if NOBODY.role in scopes:
         return
@@ -257,7 +257,7 @@ def check_allowed(caller: Caller, scopes: Set[str], collection: str | None) -> N
 
 
 def presented(request: Request) -> tuple[str | None, bool]:
-    """The token that a request brings, and whether in a cookie."""
+    """The token in a request, and True if it is in a cookie."""
     scheme, secret = get_authorization_scheme_param(request.headers.get("authorization"))
     if scheme.lower() == "bearer":
         return secret.strip(), False
@@ -265,5 +265,5 @@ def presented(request: Request) -> tuple[str | None, bool]:
 
 
 def address_of(request: Request) -> str:
-    """Address that a request comes from."""
+    """Address of a request's sender."""
     return request.client.host if request.client else ""

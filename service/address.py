@@ -1,4 +1,4 @@
-"""Addresses of a service, and of a collection there."""
+"""Addresses of a service and of its collections."""
 
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
@@ -8,7 +8,7 @@ COLLECTIONS = "/v1/collections"
 
 
 def parse_address(text: str) -> tuple[str, str | None, str | None]:
-    """Root of the service, name of the collection and of the model; None where the address names none."""
+    """Root of the service, names of the collection and of the model; None for each not in the address."""
     try:
         parts = urlsplit(text)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -24,7 +24,7 @@ def parse_address(text: str) -> tuple[str, str | None, str | None]:
 
 
 def path_of(collection: str, *more: str) -> str:
-    """Path of a collection of a service, or of what is under it."""
+    """Path of a collection of a service, or of something below it."""
     return "/".join([COLLECTIONS, quote(collection, safe=""), *more])
 
 

@@ -1,4 +1,4 @@
-"""The application: the only wiring, and how it is run."""
+"""The application: wires the parts together, and runs them."""
 
 import errno
 import logging
@@ -63,10 +63,10 @@ from service.starting import Starting
 
 LOG = logging.getLogger("service")
 GRACE_S = 30
-RANKINGS, RANKINGS_WAITING = 2, 4  # by other measures than a campaign's own, which may take seconds
+RANKINGS, RANKINGS_WAITING = 2, 4  # by measures other than a campaign's own, which may take seconds
 KEEP_ALIVE_S = 60
 MOST_CONNECTIONS = 900
-SWITCH_S = 0.001  # a thread computes until another gets its turn: whoever answers requests waits for each that does
+SWITCH_S = 0.001  # longest turn of a computing thread, for which the thread that answers requests has to wait
 
 
 def create_app(
@@ -81,12 +81,12 @@ def create_app(
     """The service of some collections, each under its identifier, ready to answer.
 
     collections  as loaded, or the sources that they are loaded from
-    model    what predicts them, as in `--model`: one for all, or by identifier; joint where not given
-    limits   how much it takes at a time
-    judging  how their campaigns go; in memory if not given
-    folders  where their sound files are, by identifier
-    access   who may ask; everybody, from this machine alone, if not given
-    keep_open  as many collections at a time; of more, each is opened when it is first asked for
+    model    model, as in `--model`: one for all, or by identifier; default joint
+    limits   limits on requests
+    judging  settings of their campaigns; default in memory
+    folders  folders of their sound files, by identifier
+    access   access rules; default everybody, but only from this machine
+    keep_open  number of collections open at a time; further ones are opened on request
     """
     models = {one.identifier: model for one in collections} if isinstance(model, str) else model or {}
     app = FastAPI(
@@ -139,7 +139,7 @@ def create_app(
         sessions,
         pages,
     )
-    # In this order routes are tried. Included as routers, they would be looked for in each by itself, twice.
+    # Routes are tried in this order. Included as routers, each would be looked up twice.
     for router in (predictions.quick, *(one.router for one in chapters)):
         app.router.routes += router.routes
     assert all(isinstance(route, WireRoute | ModelRoute) for route in app.routes), "a route would let everybody in"
@@ -150,7 +150,7 @@ def create_app(
 
 @asynccontextmanager
 async def _kept(app: FastAPI) -> AsyncIterator[None]:
-    """Keep up to date what the application serves, for as long as it lives."""
+    """Run the application's background tasks while it lives."""
     app.state.keeper.start()
     app.state.receiver.start()
     try:
@@ -174,15 +174,15 @@ def run_server(
     show: Callable[[str], object] | None = None,
     collector: str | None = None,
 ) -> None:
-    """Answer on an address until the process is told to stop (SIGINT, SIGTERM); what is in flight is finished first.
+    """Serve on an address until the process is told to stop (SIGINT, SIGTERM); finishes requests in progress.
 
-    To be called from the main thread, as signals are.
+    Must be called from the main thread, because of the signals.
 
-    make  the application, or what makes it: then the service lives at once, and is ready when that is done
-    port  0 for any that is free; the start line, on stderr, says which
+    make  the application, or a function that makes it: then the service is alive at once, and ready when that is done
+    port  0 for any free one; the start line, on stderr, names it
     log   one line per request on stderr, for people or as JSON
-    proxies  addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are believed; nobody's others
-    collector  of OpenTelemetry that is sent a trace of each request; None: there is none
+    proxies  addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are trusted; no others are
+    collector  OpenTelemetry collector that gets a trace of each request, or None
     show  called with the address of the start page when it can be opened, such as `webbrowser.open`
     """
     telemetry = None
@@ -225,7 +225,7 @@ def run_server(
 
 
 def _greetings(app: FastAPI, listening: socket.socket) -> Iterator[tuple[int, str]]:
-    """Lines for whoever starts a service: where it is, what was read how, what to think of; each with its level."""
+    """Lines printed at the start of a service, each with its log level: its address, how files were read, cautions."""
     collections, access, root = app.state.served.collections, app.state.access, near(listening)
     names, there = collections.names, collections.open
     shown = ", ".join(names) if collections.fit else f"{len(names)} collections"
@@ -276,7 +276,7 @@ def _config(app: ASGIApp, proxies: Sequence[str]) -> uvicorn.Config:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens; an address that cannot be had is an error of one line."""
+    """A listening socket; an unavailable address gives a one-line error."""
     if not 0 <= port <= 65535:
         raise InputError(f"port must be from 0 to 65535, got {port}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -286,26 +286,26 @@ def listen(host: str, port: int) -> socket.socket:
         if error.errno == errno.EADDRINUSE:
             raise InputError(f"port {port} of {host} is taken by another program; give another port") from None
         raise InputError(f"cannot listen on port {port} of {host}: {error.strerror}") from None
-    # Connections inherit this; without it a short answer, sent as head and body, waits 40 ms for an acknowledgement.
+    # Connections inherit this; otherwise a short answer, sent as head and body, waits 40 ms for an acknowledgement.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
 
 
 def address(listening: socket.socket) -> str:
-    """The root address of what listens there."""
+    """The root address of a listening socket."""
     host, port = listening.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def near(listening: socket.socket) -> str:
-    """The root address for a browser of this machine, which cannot go to 0.0.0.0."""
+    """The root address for a browser on this machine, which cannot open 0.0.0.0."""
     host, port = listening.getsockname()[:2]
     return f"http://localhost:{port}" if host in ("0.0.0.0", "::") else address(listening)  # noqa: S104  to compare
 
 
 @contextmanager
 def _stopping_cleanly() -> Iterator[None]:
-    """Take SIGTERM for what Ctrl-C is, and either for a wish that was granted."""
+    """Handle SIGTERM like Ctrl-C, and treat either as a normal end."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

@@ -1,8 +1,8 @@
-"""Arrivals at a collection while it is served: recordings with their metadata, and runs of systems.
+"""Additions to a collection while it is served: recordings with their metadata, and runs of systems.
 
-All of it is kept in the folder `arrivals/` of the collection, see `audiosim.corpus.arrivals`: there the service finds
-it when it starts, and other services of the same folder while they run. Of a collection without a folder it is known
-for as long as the service lives.
+They are stored in the collection's folder `arrivals/`, see `audiosim.corpus.arrivals`. The service reads it at the
+start, and other services of the same folder follow it. For a collection without a folder, additions last as long as the
+service.
 """
 
 import logging
@@ -45,20 +45,20 @@ from service.sound_files import LIMITS
 from service.supervised import Loop
 
 LOG = logging.getLogger("service")
-MOST_DOCUMENTS = 10_000  # that came to one collection
+MOST_DOCUMENTS = 10_000  # added to one collection
 LONGEST_IDENTIFIER = 1000  # characters of an identifier or a name
-LIMIT_S = 20.0  # that describing a recording may take
+LIMIT_S = 20.0  # limit for describing a recording
 POLL_S = 0.5
 READ = decode.Reader(limits=LIMITS)
 
 
 @dataclass(frozen=True, slots=True)
 class ArrivedDocument:
-    """A document as it is known now.
+    """A document after an addition.
 
     document  with its metadata
-    recording of it in the index; None where it has none
-    fresh     whether any of this is new
+    recording its entry in the index, or None
+    fresh     True if any of this is new
     """
 
     document: Document
@@ -68,13 +68,13 @@ class ArrivedDocument:
 
 @dataclass(frozen=True, slots=True)
 class ArrivedRuns:
-    """Runs that came.
+    """Added runs.
 
     runs   in their order
-    teams  of their systems, where one was given
-    new    pairs of the pool that were not in it before
+    teams  of their systems, where given
+    new    pairs of the pool that are new
     gone   pairs that no system retrieves any more; their judgments stay in the log
-    fresh  whether any of this is new
+    fresh  True if any of this is new
     """
 
     runs: tuple[Run, ...]
@@ -86,11 +86,11 @@ class ArrivedRuns:
 
 @dataclass(frozen=True, slots=True)
 class ArrivedJudge:
-    """Grades of a machine that came.
+    """Added grades of a machine.
 
     judge   the machine
     graded  pairs of the pool that it grades
-    fresh   whether any of this is new
+    fresh   True if any of this is new
     """
 
     judge: MachineJudge
@@ -99,7 +99,7 @@ class ArrivedJudge:
 
 
 class Receiver:
-    """Takes in what comes to the collections that are served, one thing at a time."""
+    """Adds data to the served collections, one item at a time."""
 
     def __init__(self, served: Served) -> None:
         self._served = served
@@ -109,11 +109,11 @@ class Receiver:
         self._warm = False
 
     def start(self) -> None:
-        """Make ready to describe recordings, and follow what comes to the folders by other ways."""
+        """Get ready to describe recordings, and start watching the folders for changes by others."""
         self._following.start()
 
     def stop(self) -> None:
-        """End, and the processes that describe."""
+        """Stop, with the describing processes."""
         self._following.stop()
         for one in self._describers.values():
             one.end()
@@ -121,13 +121,13 @@ class Receiver:
     def take_document(
         self, name: str, document: Document, sound: bytes | None = None, suffix: str = ""
     ) -> ArrivedDocument:
-        """Take in what is known of a document, and its recording where there is one.
+        """Add a document's metadata, and its recording if given.
 
         name    of the collection
-        sound   a file of sound, such as SoundLimits allow
-        suffix  of its name, such as .mp3
+        sound   content of a sound file, within SoundLimits
+        suffix  of its file name, such as .mp3
 
-        An InputError where it says something else than is known, or cannot be described.
+        An InputError if it contradicts known metadata, or cannot be described.
         """
         _check_document(document)
         with self._turn, self._served.collections.held(name) as one:
@@ -155,13 +155,13 @@ class Receiver:
         replace: bool = False,
         partial: bool = False,
     ) -> ArrivedRuns:
-        """Take in the runs of a file, each of a new system or in place of an earlier one of the same.
+        """Add the runs in a file, each of a new system or replacing an earlier one.
 
         text     in any form of a run
-        system   its name, where the file holds one run and names it otherwise or not at all
+        system   name of the system, for a file with one run that has no name or another
         team     of the systems
-        replace  whether a run may take the place of one that answers many more queries
-        partial  whether a run may answer less than 90 % of the queries
+        replace  allows a run to replace one that answers many more queries
+        partial  allows runs that answer less than 90 % of the queries
         """
         with self._turn, self._served.collections.held(name) as one:
             runs = _read_text(text, one.collection, system, replace, partial)
@@ -179,7 +179,7 @@ class Receiver:
             return ArrivedRuns(runs, teams, len(now - before), len(before - now), True)
 
     def take_judge(self, name: str, judge: str, text: bytes) -> ArrivedJudge:
-        """Take in the grades of a machine, new or in place of earlier ones of its name.
+        """Add the grades of a machine, new or replacing earlier ones of its name.
 
         text  of a table with a header: query, document, and grade or score
         """
@@ -205,7 +205,7 @@ class Receiver:
     def _described(
         self, one: ServedCollection, document: Document, sound: bytes, suffix: str
     ) -> tuple[Recording, Document]:
-        """Describe a recording and add it to the later ones of the collection's index; its file is kept."""
+        """Describe a recording and add it to the collection's index of later recordings; its file is kept."""
         if one.collection.sounds is None:
             raise InputError(
                 "the collection has no index of sounds: audiosim extract makes one; send the metadata alone"
@@ -229,7 +229,7 @@ class Receiver:
         return self._describers[index]
 
     def _knowing(self, name: str, one: ServedCollection, document: Document) -> ServedCollection:
-        """The served collection with what is known of a document now, kept on disk first."""
+        """The served collection with a document's new metadata, stored on disk first."""
         came = one.collection.with_arrivals(Arrivals((), {document.identifier: document}))
         if one.folder is not None:
             keep_document(one.folder, document)
@@ -246,7 +246,7 @@ class Receiver:
         self._served.collections.put(name, fresh)
 
     def reasons(self) -> Iterator[str]:
-        """The reasons why what comes is not taken in."""
+        """Reasons why additions are not accepted."""
         return self._following.reasons()
 
     def _follow(self) -> float:
@@ -254,7 +254,7 @@ class Receiver:
             self._warm = True
             for one in self._served.collections.open.values():
                 if one.collection.sounds is not None:
-                    with self._turn, suppress(AudiosimError):  # whoever sends a recording is told
+                    with self._turn, suppress(AudiosimError):  # the sender of a recording gets the error
                         self._describer(one.collection.sounds).start()
         there = self._served.collections.open
         self._following.forget_all_but(there)
@@ -265,9 +265,9 @@ class Receiver:
         return POLL_S
 
     def _look(self, name: str) -> None:
-        """Take in what came to a collection's folder by another way, and take back what is gone from there.
+        """Apply changes that others made in a collection's folder, additions and deletions.
 
-        What is wrong there is complained of once; what keeps this service from taking it in is tried again.
+        An error in the files is reported once; a failure of this service is retried.
         """
         with self._turn, self._served.collections.held(name) as one:
             stamp = _stamp(one)

@@ -1,4 +1,4 @@
-"""Callers: who asks, by whichever way they were recognised, whom a route is for, and what others are told."""
+"""Callers: how they were recognised, their roles, and the routes open to them."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 
 
 class DeniedError(HTTPException):
-    """A request may not be."""
+    """Rejection of a request that its caller may not make."""
 
     def __str__(self) -> str:
         return self.detail
@@ -21,8 +21,8 @@ class Caller:
     """Caller of a request.
 
     role        in tokens.ROLES, or tokens.READER
-    name        of the token's holder; empty where there are no tokens: then everybody may do everything
-    collection  the only one that they may ask about; empty: all
+    name        of the token's holder; empty without tokens: then everybody may do everything
+    collection  the only one open to them; empty: all
     """
 
     role: str
@@ -30,9 +30,9 @@ class Caller:
     collection: str = ""
 
     def assessor(self, said: str | None) -> str:
-        """The assessor they speak for; an assessor speaks for themselves alone.
+        """The assessor they speak for; assessors speak only for themselves.
 
-        said  by the request
+        said  name in the request
         """
         if self.role == "assessor":
             if said not in (None, self.name):
@@ -46,30 +46,30 @@ OPEN = Caller("organiser")
 
 
 async def caller_of(request: Request) -> Caller:
-    """Caller of a request, as found out before its body was taken in."""
+    """Caller of a request, as determined before its body was read."""
     caller: Caller = request.state.caller
     return caller
 
 
 CallerDep = Annotated[Caller, Depends(caller_of)]
-GENERAL = "general"  # a token for one collection will do, although the address names none
+GENERAL = "general"  # a token for one collection suffices, although the address names none
 
 
 def _for(*scopes: str) -> Any:
     return Security(caller_of, scopes=scopes)
 
 
-# Whom a route, or a router, is for; what says nothing is the organiser's alone. An assessor never sees what is
-# predicted, or a ranking: it would bias them.
+# Roles that a route or router admits; by default only the organiser. Assessors never see predictions or rankings,
+# which would bias them.
 PUBLIC = _for(NOBODY.role)
 CLIENT, ASSESSOR = _for("client", "organiser"), _for("assessor", "organiser")
 ANYONE = _for("assessor", "client", "organiser")
-RESULTS_READER = _for("reader", "client", "organiser")  # of a link, which opens nothing else
+RESULTS_READER = _for("reader", "client", "organiser")  # holders of a link, which opens nothing else
 CLIENT_OF_ANY, ASSESSOR_OF_ANY = _for("client", "organiser", GENERAL), _for("assessor", "organiser", GENERAL)
 
 
 def scopes_of(route: APIRoute | None) -> frozenset[str]:
-    """Roles that a route is for, by what is said nearest to it, and GENERAL where that holds; None: there is none."""
+    """Roles that a route admits, by its nearest declaration, with GENERAL if declared; None: no route."""
     if route is None:
         return frozenset({OPEN.role, GENERAL})
     said = [one.scopes or () for one in route.dependencies if isinstance(one, Secured)]

@@ -1,4 +1,4 @@
-"""The campaigns of a service: one for each collection, its log in a database or in memory."""
+"""The campaigns of a service: one per collection, with its log in a database or in memory."""
 
 import json
 from collections.abc import Container, Iterable
@@ -23,21 +23,21 @@ from service.questions import Question
 from service.teaching import Errands
 
 LISTEN_S = 5.0
-WAIT_S = 2.0  # for others who write, and for an answer of the database
+WAIT_S = 2.0  # limit for other writers, and for an answer of the database
 
 
 @dataclass(frozen=True, slots=True)
 class Judging:
     """Settings of the campaigns of a service.
 
-    database  URL of the logs; in memory where None: they end with the process
+    database  URL of the logs; None: in memory, lost with the process
     measure   that the systems are ranked by; None for CG at the collection's cutoff
-    stopping_rule  says when judging may stop; nothing stops by itself
-    questions the organiser's own, asked of every pair beside its grade
-    settings  the rest
-    sounds    folders, beside the collections' own, whose files may be heard
-    listen_s  how long each clip is to be heard; as the campaign has it where None
-    errands   what is counted in processes of its own
+    stopping_rule  condition under which judging may stop; nothing stops by itself
+    questions the organiser's own, asked about every pair in addition to its grade
+    settings  further settings
+    sounds    further folders whose files may be played
+    listen_s  required listening time per clip; None: as in the campaign
+    errands   counts that run in separate processes
     """
 
     database: str | None = None
@@ -51,31 +51,31 @@ class Judging:
 
     @property
     def database_file(self) -> Path | None:
-        """The file of an SQLite database; None for others, and where there is none."""
+        """The file of an SQLite database; None for other databases, or none."""
         return None if self.database is None else database_path(make_url(self.database))
 
     def listen(self, store: Store, has_sounds: bool) -> float:
-        """Seconds for which each clip of a campaign is to be heard: as said now, or as its log was told before."""
+        """Required listening time per clip of a campaign: as set now, or as stored with its log."""
         about, rules = store.described()
         before = json.loads(rules).get("listen_s") if rules else None
         if self.listen_s is None:
             return float(before) if before is not None else LISTEN_S if has_sounds else 0.0
         if self.listen_s != before:
-            with suppress(StoreError):  # a log that cannot be written may still be read
+            with suppress(StoreError):  # a log that is not writable may still be readable
                 store.describe(about, json.dumps({"listen_s": self.listen_s}))
         return self.listen_s
 
     def store(self, collection: Collection) -> Store:
-        """Store in which the log of a collection's campaign is kept."""
+        """Store for the log of a collection's campaign."""
         return DatabaseStore(self.database, collection.identifier, WAIT_S) if self.database else MemoryStore()
 
     @staticmethod
     def clock_of(store: Store) -> Clock:
-        """Clock that a campaign goes by: that of its database, which several servers share."""
+        """Clock of a campaign: that of its database, shared by several servers."""
         return store.clock if isinstance(store, DatabaseStore) else utc_now
 
     def measure_of(self, collection: Collection) -> Measure:
-        """Measure that the systems of a collection are ranked by."""
+        """Measure that ranks the systems of a collection."""
         return find_measure(self.measure or f"CG@{collection.cutoff}")
 
     def open(
@@ -86,11 +86,11 @@ class Judging:
         withheld: Container[Pair],
         known: Iterable[Record] = (),
     ) -> Campaign:
-        """The campaign of a collection, where its log left it.
+        """The campaign of a collection, continued from its log.
 
         estimator  for the pool of the collection down to the cutoff of the measure
         withheld   pairs that nobody is to judge
-        known      lines of its log, as `Campaign` takes them
+        known      first lines of its log, as for `Campaign`
         """
         measure = self.measure_of(collection)
         campaign = Campaign(
@@ -104,5 +104,5 @@ class Judging:
             known=known,
             count_long=self.errands.count,
         )
-        self.stopping_rule.level(campaign.selection)  # a goal that is refused is so now, not at the first request
+        self.stopping_rule.level(campaign.selection)  # so that an invalid goal is refused now, not at the first request
         return campaign

@@ -1,4 +1,4 @@
-"""Cards of all collections: what a list of them says of each, also of those that are closed."""
+"""Cards of all collections, open or closed: their entries in lists of collections."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from service.wire import CollectionOut
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """Summary of a collection as it was when it was last open.
+    """Summary of a collection when it was last open.
 
-    said   what a list says of it
-    scale  that it is judged on
+    said   its entry in a list
+    scale  scale of its judgments
     line   last line of its log
     """
 
@@ -25,7 +25,7 @@ class Card:
 
     @classmethod
     def of(cls, one: ServedCollection) -> "Card":
-        """The card of an open collection now."""
+        """The current card of an open collection."""
         said = CollectionOut.from_domain(one, one.predictor(), levels=False)
         return cls(said, one.collection.scale, one.campaign.number)
 
@@ -33,8 +33,8 @@ class Card:
 class Cards:
     """Cards of the collections of a service.
 
-    One that was never open is opened for its card; so is a closed one whose log others have written to. A collection
-    that cannot be opened has no card.
+    A collection that was never open is opened for its card, and so is a closed one whose log others have extended. A
+    collection that fails to open has no card.
     """
 
     def __init__(self, collections: OpenCollections) -> None:
@@ -44,20 +44,20 @@ class Cards:
         collections.closing = self._keep
 
     def all(self) -> list[Card]:
-        """Every card, in the order of the collections; where many were never open, this takes their time to open."""
+        """Every card, in the order of the collections; opens collections that were never open, which takes time."""
         lines, there = self._lines(), self._collections.open
         found = (self._card(name, there.get(name), lines.get(name, 0)) for name in self._collections.names)
         return [card for card in found if card is not None]
 
     def look_at_next(self) -> bool:
-        """Make the card of a collection that was never open; whether there may be more of those."""
+        """Make the card of a collection that was never open; True if there may be more of those."""
         there = self._collections.open
         for name in self._collections.names:
             if name not in self._looked_at:
                 known = name in self._kept or name in there
                 if not known:
                     self._card(name, None, 0)
-                self._looked_at.add(name)  # only now: while the database does not answer, it is tried again
+                self._looked_at.add(name)  # only after success: it is retried while the database does not answer
                 if not known:
                     return True
         return False
@@ -77,10 +77,10 @@ class Cards:
                 card = self._kept[name] = Card.of(opened)
                 return card
         except UnopenedError:
-            return None  # the log says why
+            return None  # the reason is in the log
 
     def _keep(self, name: str, one: ServedCollection) -> None:
-        """Keep the card of a collection that is being closed; without it, it is opened for the next list."""
+        """Store the card of a collection that is closing; otherwise the next list would open it again."""
         self._kept.pop(name, None)
         with suppress(AudiosimError):
             self._kept[name] = Card.of(one)

@@ -36,17 +36,17 @@ Answer = TypeVar("Answer")
 
 
 class Client:
-    """A service at an address; its connection is kept open until `close`, or the end of a `with`.
+    """Client of a service; its connection stays open until `close`, or the end of a `with`.
 
-    Everything it asks may be asked twice, as what it writes carries a key of its own: so it asks again where a
-    connection fails or the service is busy. Raises InputError where the service refuses what it was asked,
-    ServiceError where it is not there or answers nonsense.
+    Every request is safe to repeat, as each write carries its own key; so the client retries if a connection fails or
+    the service is busy. Raises InputError if the service refuses a request, ServiceError if it is unreachable or its
+    answer is invalid.
 
     url         root of the service, such as http://127.0.0.1:8000
-    timeout_s   how long to wait for an answer to begin, and in the middle of it
-    token       as `audiosim token` made it; None: AUDIOSIM_TOKEN, for this machine and AUDIOSIM_TOKEN_HOST alone
-    longest_s   that one answer may take to come
-    most_bytes  that one answer may have
+    timeout_s   longest wait for an answer to begin, and between its parts
+    token       from `audiosim token`; None: AUDIOSIM_TOKEN, only for this machine and AUDIOSIM_TOKEN_HOST
+    longest_s   limit for receiving one answer
+    most_bytes  limit for one answer
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._there.close()
 
     def models(self) -> list[ModelOut]:
@@ -88,7 +88,7 @@ class Client:
         return self._there.get(COLLECTIONS, list[CollectionOut])
 
     def collection(self, name: str, model: str | None = None, cutoff: int | None = None) -> CollectionOut:
-        """One collection, as a model and a cutoff see it; its own where none is given."""
+        """One collection, for a model and a cutoff; by default its own."""
         return self._there.get(path_of(name), CollectionOut, query_of(model, cutoff))
 
     def scales(self) -> list[ScaleOut]:
@@ -109,7 +109,7 @@ class Client:
 
         pairs          query and document of each
         grades         predict as if exactly these judgments had been made; None for those of the service
-        probabilities  whether to answer with those of the levels too
+        probabilities  True to include the probabilities of the levels
         model, cutoff  the collection's where none is given
         """
         asked = PredictionsIn.from_domain(pairs, grades, probabilities)
@@ -146,10 +146,10 @@ class Client:
         return self._there.ask("POST", f"/v1/models/{quote(model, safe='')}/predictions", PredictionsOut, {}, asked)
 
     def next(self, collection: str, count: int = 1, *, assessor: str | None = None, by_query: bool = False) -> NextOut:
-        """Pairs to judge, now the assessor's until their leases end.
+        """Pairs to judge, leased to the assessor until their leases end.
 
-        assessor  not needed where their own token says who they are
-        by_query  of as few queries as will do
+        assessor  not needed if the token identifies them
+        by_query  True for pairs of as few queries as possible
         """
         asked = msgspec.json.encode(NextIn(assessor, count, by_query))
         return self._there.ask("POST", path_of(collection, "next"), NextOut, {}, asked)
@@ -167,7 +167,7 @@ class Client:
         key: str | None = None,
         **more: Any,
     ) -> RecordOut:
-        """Say how relevant a document is to a query; when this returns, that is safe.
+        """Record how relevant a document is to a query; when this returns, the judgment is safely stored.
 
         grade  on the collection's scale, whichever it is
         key    of this judgment, so that sending it again changes nothing; made here where None
@@ -186,23 +186,23 @@ class Client:
         assessor: str | None = None,
         key: str | None = None,
     ) -> RecordOut:
-        """Say that a pair cannot be judged, and why."""
+        """Record that a pair cannot be judged, and why."""
         said = {"query": query, "document": document, "cannot": reason, "assessor": assessor}
         return self._tell(collection, _checked(JudgmentIn, said), key)
 
     def undo(
         self, collection: str, number: int | None = None, *, assessor: str | None = None, key: str | None = None
     ) -> RecordOut:
-        """Take back an answer: that of a number, or the assessor's last."""
+        """Withdraw an answer: the one with a number, or the assessor's last."""
         body, path = msgspec.json.encode(UndoIn(assessor, number)), path_of(collection, "undo")
         return self._there.ask("POST", path, RecordOut, {}, body, key or new_key())
 
     def set_aside(self, collection: str, judge: str, reason: str = "", *, key: str | None = None) -> RecordOut:
-        """Let nothing rest on what somebody said or says, until `take_back`."""
+        """Ignore a person's answers, past and future, until `take_back`."""
         return self._turn(collection, "set-aside", NamedJudgeIn(judge, reason), key)
 
     def take_back(self, collection: str, judge: str, reason: str = "", *, key: str | None = None) -> RecordOut:
-        """Let what somebody who was set aside said count again."""
+        """Count the answers of a person who was set aside again."""
         return self._turn(collection, "take-back", NamedJudgeIn(judge, reason), key)
 
     def _turn(self, collection: str, what: str, said: NamedJudgeIn, key: str | None) -> RecordOut:
@@ -216,7 +216,7 @@ class Client:
         )
 
     def results(self, collection: str) -> ResultsOut:
-        """The ranking and where judging stands: all that the token of a link to the results opens."""
+        """The ranking and the progress of judging: everything that a link to the results shows."""
         return self._there.get(path_of(collection, "results"), ResultsOut)
 
     def campaign(self, collection: str) -> CampaignOut:
@@ -224,9 +224,9 @@ class Client:
         return self._there.get(path_of(collection, "campaign"), CampaignOut)
 
     def export(self, collection: str, form: str = "csv") -> Iterator[str]:
-        """The lines of a file with the judgments that hold, as they come.
+        """The lines of a file with the judgments that hold, as they arrive.
 
-        form  csv, qrels, jsonl, or log for all that ever happened
+        form  csv, qrels, jsonl, or log for all events
         """
         return self._there.lines(path_of(collection, "judgments"), {"format": form})
 
@@ -238,9 +238,9 @@ class Client:
         key: str | None = None,
         progress: Callable[[ImportOut], object] = id,
     ) -> ImportOut:
-        """Take in the text of a file of judgments, in any form that a collection's folder may have: all or nothing.
+        """Import the text of a file of judgments, in any form that a collection's folder may have: all or nothing.
 
-        progress  called now and then with how far it is; what was taken is safe, also where this breaks off
+        progress  called now and then with the progress; judgments already taken stay safe if this is interrupted
         """
         key, path = key or new_key(), path_of(collection, "judgments", "import")
         now = self._there.ask("POST", path, ImportOut, {}, text.encode() if isinstance(text, str) else text, key)
@@ -263,12 +263,12 @@ class Client:
         partial: bool = False,
         key: str | None = None,
     ) -> RunsOut:
-        """Send the text of a file of runs: of new systems, or in place of what these systems retrieved before.
+        """Send the text of a file of runs, of new systems or replacing earlier runs.
 
         system   its name, where the file holds one run
         team     of the systems
-        replace  whether a run may take the place of one that answers many more queries
-        partial  whether a run may answer less than 90 % of the queries
+        replace  allows a run to replace one that answers many more queries
+        partial  allows runs that answer less than 90 % of the queries
         key      of this file, so that sending it again changes nothing; made here where None
         """
         flags = {"replace": "true" if replace else None, "partial": "true" if partial else None}
@@ -287,7 +287,7 @@ class Client:
         media_type: str = "application/octet-stream",
         **more: str,
     ) -> DocumentOut:
-        """Send what is known of a recording; from then on its relevance to any query is predicted.
+        """Send a recording's metadata, and its sound if given; its relevance to any query is then predicted.
 
         sound, media_type  the bytes of its file, and their kind, such as audio/mpeg
         more               further columns, of metadata alone

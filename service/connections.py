@@ -1,4 +1,4 @@
-"""One connection of a client: a head of a request that is too large or too slow in coming ends it."""
+"""Connection of a client; ends if the head of a request is too large or arrives too slowly."""
 
 import asyncio
 from typing import Any
@@ -7,13 +7,13 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_S = 10
 MOST_HEAD_BYTES = 64 * 2**10
-CROWDED = 800  # connections; from then on each new one takes the place of the one that has asked nothing for longest
+CROWDED = 800  # connections; beyond this, a new one replaces the one that has been idle longest
 TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
 class Connection(HttpToolsProtocol):
-    """HTTP as uvicorn speaks it, which by itself waits for a head for ever and keeps all of it.
+    """HTTP connection of uvicorn with limits; uvicorn by itself waits for a head for ever and keeps all of it.
 
     head_s  how long a client may take over a head, the first one counted from when it connects
     """
@@ -24,11 +24,11 @@ class Connection(HttpToolsProtocol):
         super().__init__(*arguments, **named)
         self._head_bytes = 0
         self._patience: asyncio.TimerHandle | None = None
-        self._asked = 0.0  # when it last asked for anything, or came
+        self._asked = 0.0  # time of its last request, or of its start
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        # The other end of it, whatever headers say of who asks.
+        # The address of the peer itself, regardless of forwarding headers.
         self.app_state = {**self.app_state, "peer": self.client[0] if self.client else ""}
         self._patience = self.loop.call_later(self.head_s, self._give_up)
         self._asked = self.loop.time()
@@ -40,7 +40,7 @@ class Connection(HttpToolsProtocol):
 
     @property
     def is_idle(self) -> bool:
-        """True if nothing is being answered on it."""
+        """True if no request is in progress."""
         closing = self.transport is None or self.transport.is_closing()
         return not closing and (self.cycle is None or self.cycle.response_complete)
 

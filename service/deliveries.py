@@ -1,7 +1,7 @@
-"""Deliveries: files that senders sent under keys, and what they were answered.
+"""Deliveries: files sent under keys, and their answers.
 
-A key is its sender's. Sent again with the same content, it is answered as it was; with another content it is an error:
-to be answered "done" for what was never taken would lose it.
+A key belongs to its sender. The same content sent again gets the same answer; other content under the key is an error,
+because the answer "done" would lose a file that was never taken.
 """
 
 import hashlib
@@ -19,10 +19,10 @@ from audiosim.errors import InputError
 class Delivery:
     """One file that was sent.
 
-    sender  name of the caller; empty where nobody is named
+    sender  name of the caller; empty if unnamed
     key     of the request; empty: none
     digest  SHA-256 of all that was sent
-    kept_bytes  of it
+    kept_bytes  bytes of it that are stored
     """
 
     collection: str
@@ -35,7 +35,7 @@ class Delivery:
     def of(cls, collection: str, sender: str, key: str, body: bytes, *said: str | None) -> "Delivery":
         """The delivery of a body.
 
-        said  what the address says beside: which file it is, and of what
+        said  further parts of the address that identify the file
         """
         digest = hashlib.sha256(json.dumps(said).encode())
         digest.update(body)
@@ -43,7 +43,7 @@ class Delivery:
 
 
 def earlier(connection: sql.Connection, sent: Delivery) -> str | None:
-    """Answer to what was sent before by the same key, None where nothing was; an error where that was another."""
+    """Answer to an earlier delivery with the same key, or None; an error if its content was different."""
     if not sent.key:
         return None
     own = (DELIVERIES.c.collection == sent.collection) & (DELIVERIES.c.sender == sent.sender)
@@ -60,7 +60,7 @@ def earlier(connection: sql.Connection, sent: Delivery) -> str | None:
 
 
 def keep(connection: sql.Connection, sent: Delivery, answer: str) -> None:
-    """Keep what was sent; an IntegrityError where its key is used."""
+    """Store a delivery and its answer; an IntegrityError if its key is taken."""
     row: dict[str, object] = {
         "collection": sent.collection,
         "sender": sent.sender,
@@ -72,6 +72,6 @@ def keep(connection: sql.Connection, sent: Delivery, answer: str) -> None:
 
 
 def bytes_of(connection: sql.Connection, sender: str) -> int:
-    """Bytes that were kept of all that a sender sent, of whatever collection."""
+    """Bytes stored from a sender, over all collections."""
     total = sql.select(sql.func.sum(DELIVERIES.c.bytes)).where(DELIVERIES.c.sender == sender)
     return int(connection.execute(total).scalar() or 0)

@@ -1,4 +1,4 @@
-"""The OpenAPI document beyond the routes: chapters, wire types, and who may ask what, by which token."""
+"""The OpenAPI document beyond the routes: chapters, wire types, and the tokens that each operation accepts."""
 
 import re
 from collections.abc import Set
@@ -45,7 +45,7 @@ SCHEMES = {
 
 
 def describe(app: FastAPI) -> None:
-    """Fill in what FastAPI cannot know: wire types, the names of what is served, and who may ask."""
+    """Add the parts that FastAPI cannot know: wire types, names of the served collections, and access rules."""
     plain = app.openapi
 
     def whole() -> dict[str, Any]:
@@ -82,7 +82,7 @@ def _name_what_is_served(operation: dict[str, Any], served: Served) -> None:
 
 
 def _summarise(operation: dict[str, Any]) -> None:
-    """Sum the operation up in the first words of what is said of it."""
+    """Set the operation's summary to the first words of its description."""
     first = operation.get("description", operation["summary"]).split("\n\n")[0].replace("\n", " ")
     operation["summary"] = SUMMARY_END.split(first)[0].rstrip(".")
 

@@ -1,4 +1,4 @@
-"""Predictions as JSON straight from their arrays, which is several times faster than by way of Python numbers."""
+"""Encoding of predictions as JSON straight from arrays, several times faster than from Python numbers."""
 
 from collections.abc import Iterable
 from typing import Any

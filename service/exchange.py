@@ -1,4 +1,4 @@
-"""One exchange: a route lets in whoever may ask, takes what they bring, and gives what they get.
+"""Requests and answers: a route checks the caller, decodes the body, and encodes the answer.
 
 Wire types are those of msgspec, which decodes them several times faster than they could be validated after `json`.
 """
@@ -32,7 +32,7 @@ Value = TypeVar("Value")
 
 
 class Wire(Struct):
-    """A value as it stands in a body: routes take and give it as they would any model that FastAPI knows."""
+    """A value in a body; routes use it like any model that FastAPI knows."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
@@ -45,25 +45,25 @@ class Wire(Struct):
 
     @classmethod
     def taken(cls, value: bytes | Self) -> Self:
-        """A body decoded; a value as it is."""
+        """A decoded body; a value unchanged."""
         return decode(value, cls) if isinstance(value, bytes) else value
 
     @classmethod
     def of(cls, value: object, **more: object) -> Self:
-        """The fields of another value that have the names of this one's, and what is said besides."""
+        """A value from another one's fields of the same names, and further fields."""
         return cls(**{name: getattr(value, name) for name in cls.__struct_fields__ if name not in more}, **more)
 
 
 class Strict(Wire):
-    """A value that becomes part of a log for ever: what JSON leaves open is refused, and so is a long body.
+    """A value that is stored in a log for ever; ambiguous JSON and long bodies are refused.
 
-    Of a key that stands twice readers take the first value or the last (RFC 8259, section 4), so that what was meant
-    is not known. A lone surrogate is JSON, but no text.
+    If a key is repeated, readers take either the first or the last value (RFC 8259, section 4), so its meaning is
+    unknown. A lone surrogate is valid JSON, but not text.
     """
 
     @classmethod
     def taken(cls, value: bytes | Self) -> Self:
-        """A short body decoded; a value as it is."""
+        """A short body decoded; a value unchanged."""
         return _decode_strictly(value, cls) if isinstance(value, bytes) else value
 
 
@@ -81,15 +81,15 @@ def _admitting(route: APIRoute, handle: Handler) -> Handler:
 
 
 class WireRoute(APIRoute):
-    """A route for those for whom its dependencies say that it is, whose body comes to its wire type as bytes."""
+    """A route for the roles that its dependencies name, whose wire type gets the body as bytes."""
 
     def get_route_handler(self) -> Handler:
         return _admitting(self, super().get_route_handler())
 
 
 def chapter(tag: str, prefix: str = "/v1", kind: type[APIRoute] = WireRoute, **more: Any) -> APIRouter:
-    """A router of routes that belong together; what nothing is said of is for the organiser alone."""
-    named = {"generate_unique_id_function": lambda route: route.name}  # what generated clients call an operation
+    """A router for related routes; by default only the organiser may use them."""
+    named = {"generate_unique_id_function": lambda route: route.name}  # name of the operation in generated clients
     return APIRouter(prefix=prefix, tags=[tag], route_class=kind, **{"responses": FAILING, **named, **more})
 
 
@@ -108,7 +108,7 @@ FAILING = failing("ProblemOut", "application/problem+json")
 
 
 def kept(name: str) -> Any:
-    """Dependency on what an application keeps under a name."""
+    """Dependency on a value that the application holds under a name."""
 
     async def find(request: Request) -> object:
         return getattr(request.app.state, name)
@@ -116,9 +116,9 @@ def kept(name: str) -> Any:
     return Depends(find)
 
 
-# These are coroutines so that FastAPI runs them at once, and not in a thread.
+# Coroutines, because FastAPI would run plain functions in a thread.
 async def read_body(request: Request) -> bytes:
-    """The body, which is within limits."""
+    """The body, already checked against the limits."""
     return await request.body()
 
 
@@ -126,20 +126,20 @@ ServedDep = Annotated[Served, kept("served")]
 
 
 async def named_collection(served: ServedDep, collection: str) -> ServedCollection:
-    """The collection that the address names."""
+    """The collection in the address."""
     one = served.collections.at_hand(collection)
     return await run_in_threadpool(served.collection, collection) if one is None else one
 
 
 async def named_model(served: ServedDep, model: str) -> Model:
-    """The model that the address names."""
+    """The model in the address."""
     return served.model(model)
 
 
 class ModelRoute(APIRoute):
-    """A route that takes a request, a model and what is asked of it: FastAPI describes it, and resolves nothing for it.
+    """A route that resolves its own arguments, the request, a model and the body; FastAPI only documents it.
 
-    To resolve arguments takes longer than to predict from a row of features.
+    Resolving the arguments would take longer than predicting from a row of features.
     """
 
     def get_route_handler(self) -> Handler:
@@ -165,7 +165,7 @@ CutoffQuery = Annotated[
 
 
 def decode(body: bytes, kind: type[Value]) -> Value:
-    """The value that a body of JSON spells: 400 where it is not JSON, 422 where it is not such a value."""
+    """The value in a JSON body: 400 if it is not JSON, 422 if it has the wrong form."""
     # Decoding holds up every other thread, and a value takes some 50 ns: many more than this would be felt by all.
     if len(body) > MOST_VALUES and body.count(b",") > MOST_VALUES:
         raise HTTPException(422, f"a body may hold {MOST_VALUES} values at most, this one has more commas than that")
@@ -181,7 +181,7 @@ def decode(body: bytes, kind: type[Value]) -> Value:
 
 
 def encoding_hint(body: bytes) -> str:
-    """Hint at what is wrong with the encoding of a body that should be JSON in UTF-8, or nothing."""
+    """Hint at the encoding problem of a body that should be JSON in UTF-8, or nothing."""
     if body.startswith(b"\xef\xbb\xbf"):
         return "it starts with a byte order mark, which JSON has not"
     if body.startswith((b"\xff\xfe", b"\xfe\xff")) or body[1:4:2] == b"\0\0" or body[:3:2] == b"\0\0":

@@ -1,6 +1,6 @@
-"""Everything that is known of the judgments that hold, a row each, as CSV, JSON Lines or a table for a spreadsheet.
+"""Export of the judgments that hold with all their details, a row each: CSV, JSON Lines or a spreadsheet table.
 
-What leaves a campaign and comes back is the campaign: each form, read by `audiosim.corpus.judgments`, is its snapshot.
+An export can be imported again: `audiosim.corpus.judgments` reads each form.
 """
 
 import json
@@ -13,7 +13,7 @@ from audiosim.corpus.judgments import CARRIED, COLUMNS, COUNTS, DEFUSED
 from audiosim.corpus.lines import csv_line, shortest
 from audiosim.corpus.model import Judgment, Pair
 
-FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet takes a cell for a formula, or may
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # first characters of cells that a spreadsheet may take for formulas
 CSV_COLUMNS = tuple(dict.fromkeys(["query", "document", "grade", "assessor", "time", *COLUMNS, COUNTS, *CARRIED]))
 Row = Mapping[str, Any]
 Given = tuple[Pair, str]
@@ -22,11 +22,10 @@ Given = tuple[Pair, str]
 def judgment_rows(campaign: Campaign) -> tuple[int, list[Row]]:
     """The number of a state, and a row for each judgment that holds in it and each pair that cannot be judged.
 
-    Beside what a judgment says on the collection's scale stand the grades as they were given, the reason why not in
-    `cannot`, the note, the seconds that it took and that were heard, the lease that it was given under (`leased`, and
-    `until`), and all else in `details`. What is not known is left out. Judgments on which nothing rests, such as those
-    that nobody was asked for and those of somebody who is set aside, stand at the end, and `counts` says no. `doubt`
-    says why it is doubtful that the assessor listens.
+    A row has the judgment on the collection's scale, the grades as given, the reason in `cannot`, the note, the seconds
+    taken and listened, the lease (`leased` and `until`), and everything else in `details`. Unknown values are left out.
+    Ignored judgments, such as those on pairs never handed out and those of people set aside, come last, with `counts`
+    no. `doubt` gives a reason to doubt that the assessor listens.
     """
     number, judgments = campaign.snapshot(back=None)
     records = [record for record in campaign.log() if record.number <= number]
@@ -41,13 +40,13 @@ def judgment_rows(campaign: Campaign) -> tuple[int, list[Row]]:
 
 
 def names_aside(records: Iterable[Record]) -> set[str]:
-    """Those who are set aside after some lines of a log, the first ones."""
+    """The people set aside after the first lines of a log."""
     last = {record.event.judge: record.event.kind for record in records if record.event.kind in ASIDE}
     return {name for name, kind in last.items() if kind == "set_aside"}
 
 
 def _held(records: Iterable[Record]) -> tuple[dict[Given, Record], dict[int, Event]]:
-    """The last answer of each assessor about each pair, and the lease that an answer of a number was given under."""
+    """The last answer of each assessor about each pair, and the lease of each answer by its number."""
     answers: dict[Given, list[Record]] = {}
     given_by: dict[int, Given] = {}
     open_leases: dict[Given, Event] = {}
@@ -98,21 +97,21 @@ def _filled(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def json_lines(rows: Iterable[Row]) -> Iterator[str]:
-    """Rows as JSON Lines, which audiosim reads."""
+    """Rows as JSON Lines, readable by audiosim."""
     return (json.dumps({name: shortest(value) for name, value in row.items()}, ensure_ascii=False) for row in rows)
 
 
 def csv_lines(rows: Iterable[Row]) -> Iterator[str]:
-    """Rows as CSV, which audiosim reads: one line each, line ends within a text written as a backslash and an n."""
+    """Rows as CSV, readable by audiosim: one line each; line ends within a text become a backslash and an n."""
     yield csv_line(CSV_COLUMNS)
     for row in rows:
         yield csv_line(_cells(row))
 
 
 def spreadsheet_lines(rows: Iterable[Row]) -> tuple[int, list[str]]:
-    """Rows as CSV for a spreadsheet, and how many cells got an apostrophe before what would be taken for a formula.
+    """Rows as CSV for a spreadsheet, and the number of cells with an apostrophe added, which prevents formulas.
 
-    The last column names the columns of a row that got one, so that they are read back without.
+    The last column of a row lists its columns with apostrophes, so that reading it back removes them.
     """
     count, lines = 0, [csv_line([*CSV_COLUMNS, DEFUSED])]
     for row in rows:

@@ -1,4 +1,4 @@
-"""History of a campaign up to now: the confidence at moments of its log, and when its goal was met."""
+"""History of a campaign: the confidence at moments of its log, and the moment it reached its goal."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ class Moment:
     time        of that event; None before the first
     judged      pairs of the pool
     confidence  in the ranking; None where there is nothing to order
-    reached     whether judging might stop
-    scores      expected of each system, in the order of the pool, to DIGITS
+    reached     True if judging might stop
+    scores      expected score of each system, in the order of the pool, to DIGITS
     """
 
     number: int
@@ -38,12 +38,12 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """Course of a campaign, as far as it is known.
+    """Course of a campaign, as far as it is computed.
 
-    number    of the last event that was looked at
-    complete  whether there was time for all moments
-    moments   in the order in which they came, the one before any judgment first
-    met       the first of them at which the goal was met, to the judgment; None where it never was
+    number    of the last event included
+    complete  True if all moments were computed
+    moments   in chronological order, beginning before any judgment
+    met       first moment that met the goal, exact to one judgment, or None
     """
 
     number: int
@@ -53,12 +53,12 @@ class Course:
 
 
 class History:
-    """The course of a campaign, worked out as far as there is time for, and kept for the next time.
+    """The course of a campaign, computed as time permits, and kept for later requests.
 
-    Up to `moments` and as many again are looked at, evenly spaced by a power of two of judgments, so that those kept
-    serve a longer log too; then every judgment between the last moment without the goal and the first with it. At
-    each the model is asked anew, as after a whole batch. Threads may share a history: one looks, and the others are
-    told what is known so far.
+    Computes `moments` to twice as many, evenly spaced by a power of two of judgments, so that they remain useful as the
+    log grows; then every judgment between the last moment without the goal and the first with it. At each moment the
+    model predicts again, as after a whole batch. Threads may share a history: one computes, the others get what is
+    there.
     """
 
     def __init__(self, one: ServedCollection, moments: int = MOMENTS) -> None:
@@ -71,9 +71,9 @@ class History:
         self._looking = Lock()
 
     def course(self, proceed: Callable[[], bool] = lambda: True) -> Course:
-        """The course up to now, as far as it is known when this thread has no more time, or another one is looking.
+        """The course up to now; incomplete if this thread runs out of time, or another one is computing.
 
-        proceed  asked before each moment whether there is time for it
+        proceed  called before each moment; True while there is time
         """
         if self._looking.acquire(blocking=False):
             try:
@@ -101,14 +101,14 @@ class History:
         return sorted({self._whole(place) for place in (*range(0, end + 1, stride), end)})
 
     def _whole(self, place: int) -> int:
-        """The first place from here on at which a line of the log ends: to set somebody aside changes many pairs."""
+        """The first place from here on where a log line ends: setting a person aside changes many pairs in one line."""
         changes = self._log[1]
         while 0 < place < len(changes) and changes[place].number == changes[place - 1].number:
             place += 1
         return place
 
     def _look(self, places: Sequence[int], proceed: Callable[[], bool]) -> bool:
-        """Look at the moments at these places; whether there was time for all."""
+        """Compute the moments at these places; True if there was time for all."""
         for place in places:
             if place not in self._known:
                 if not proceed():
@@ -125,7 +125,7 @@ class History:
         return Moment(number, time, selection.judged, selection.confidence, reached, scores)
 
     def _selection(self, place: int) -> Selection:
-        """The selection after so many changes."""
+        """The selection after the first `place` changes."""
         now, estimator = self._one.campaign.selection, self._one.predictor().estimator
         grades = grades_after(self._before, self._log[1][:place])
         panel = panel_after(self._panel, now.pool, self._log[1][:place])

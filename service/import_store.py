@@ -1,6 +1,6 @@
-"""Files of judgments on their way into the logs: kept with the logs until all that they hold is there.
+"""Queue of uploaded judgment files: stored with the logs until all their judgments are written.
 
-A file that was taken is safe: where the service ends in the middle, it goes on when it starts again.
+An accepted file is safe: if the service stops in between, it continues after the next start.
 """
 
 import secrets
@@ -27,7 +27,7 @@ from service.deliveries import Delivery, bytes_of, earlier, keep
 
 WAITING, RUNNING, DONE, FAILED = "waiting", "running", "done", "failed"
 ENDED = (DONE, FAILED)
-SILENT_S = 10.0  # without a sign of whoever works on a file, until another may go on with it
+SILENT_S = 10.0  # without a sign of life from the worker on a file, until another may take over
 MOST_WAITING = 20  # files of one collection
 SHOWN = 20
 TIMEOUT_S = 2.0
@@ -37,16 +37,16 @@ SAID = tuple(column for column in IMPORTS.c if column.name not in ("body", "work
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """A file of judgments that was sent to a campaign.
+    """A file of judgments sent to a campaign.
 
     number   of the file
-    prefix   of the keys under which its judgments are written: then a slash, and their number in the file
-    by       who sent it; empty where nobody is named
-    time     when; ISO 8601, UTC
+    prefix   of the keys of its judgments, followed by a slash and the number in the file
+    by       sender; empty if unnamed
+    time     time of sending; ISO 8601, UTC
     status   waiting, running, done or failed
-    lines    judgments that it holds; None until it is read
-    written  of these, in the log by now
-    problem  what is wrong with it, or what it waits for; empty where nothing
+    lines    number of its judgments; None until it is read
+    written  number of these in the log already
+    problem  reason for its failure or delay, or empty
     """
 
     number: int
@@ -66,9 +66,9 @@ class Import:
 
 
 class ImportStore:
-    """The files in a database, in a table beside those of the campaigns, or in one that ends with the process.
+    """The files, in a database table beside those of the campaigns, or in memory.
 
-    The table is made when there is a first file: a database that cannot be written to may still be read.
+    The table is created for the first file, as a read-only database may still be readable.
     """
 
     def __init__(self, url: str | None) -> None:
@@ -84,11 +84,11 @@ class ImportStore:
         self._clock = DatabaseClock()
         self._worker = secrets.token_hex(8)
         self._there = False
-        self.came = Event()  # set when a file came to this process
+        self.came = Event()  # set when a file arrives at this process
         self._ended = Condition()
 
     def add(self, sent: Delivery, body: bytes) -> Import:
-        """Take a file; when this returns it is safe. The one that came before by the same key, where one did."""
+        """Store a file safely before returning; returns the earlier one if its key was already used."""
         try:
             with reporting(self._engine):
                 self._make()
@@ -98,7 +98,7 @@ class ImportStore:
                         return self._found(connection, sent.collection, int(known))
                     file = self._insert(connection, sent, body)
                     keep(connection, sent, str(file.number))
-        except exc.IntegrityError:  # the same was sent twice, at the same moment
+        except exc.IntegrityError:  # the same file arrived twice at the same moment
             return self.add(sent, body)
         self.came.set()
         return file
@@ -113,33 +113,33 @@ class ImportStore:
         return Import(**connection.execute(new.returning(*SAID)).one()._mapping)
 
     def answered(self, sent: Delivery) -> str | None:
-        """Answer to a file of another kind that came before by the same key; None where none did."""
+        """Answer to an earlier file of another kind with the same key, or None."""
         if not sent.key or not self._is_there():
             return None
         with reporting(self._engine), self._engine.connect() as connection:
             return earlier(connection, sent)
 
     def note_answer(self, sent: Delivery, answer: str) -> None:
-        """Keep what a file of another kind was answered, and that its bytes were kept."""
-        with reporting(self._engine), suppress(exc.IntegrityError):  # the same was sent to another server
+        """Store the answer to a file of another kind, and the size that was kept."""
+        with reporting(self._engine), suppress(exc.IntegrityError):  # the same file was sent to another server
             self._make()
             with self._engine.begin() as connection:
                 keep(connection, sent, answer)
 
     def kept_bytes(self, sender: str) -> int:
-        """Bytes that were kept of all that a sender sent."""
+        """Bytes stored from a sender."""
         if not self._is_there():
             return 0
         with reporting(self._engine), self._engine.connect() as connection:
             return bytes_of(connection, sender)
 
     def get(self, collection: str, number: int) -> Import:
-        """The file of a number."""
+        """The file with a number."""
         with reporting(self._engine), self._engine.connect() as connection:
             return self._found(connection, collection, number)
 
     def wait(self, file: Import, seconds: float) -> Import:
-        """The file when it has ended, or after so many seconds."""
+        """The file once it has ended, or after so many seconds."""
         with self._ended:
             self._ended.wait_for(lambda: self.get(file.collection, file.number).ended, seconds)
         return self.get(file.collection, file.number)
@@ -153,7 +153,7 @@ class ImportStore:
             return [Import(**row._mapping) for row in connection.execute(chosen.limit(SHOWN))]
 
     def waiting(self) -> list[str]:
-        """Collections for which files wait, or are being written."""
+        """Collections with files waiting or being written."""
         if not self._is_there():
             return []
         chosen = sql.select(IMPORTS.c.collection).where(_open).distinct()
@@ -161,7 +161,7 @@ class ImportStore:
             return [str(name) for (name,) in connection.execute(chosen)]
 
     def take(self, collection: str) -> tuple[Import, bytes] | None:
-        """The first file that nobody works on, and what it holds; from now on it is this process's. None for none."""
+        """Take over the first file that nobody works on, with its content; None if there is none."""
         if not self._is_there():
             return None
         now = self._now()
@@ -179,21 +179,21 @@ class ImportStore:
         return Import(**said), body
 
     def note(self, number: int, **now: Any) -> None:
-        """Write down how far a file is, and that somebody is at it."""
+        """Record the progress of a file, and a sign of life."""
         self._change(number, {**now, "seen": self._now()})
 
     def end(self, number: int, status: str, problem: str = "") -> None:
-        """Write down that a file is done, or has failed, and why; what it holds is let go."""
+        """Record that a file is done, or why it failed, and delete its content."""
         self._change(number, {"status": status, "problem": problem, "body": b""})
         with self._ended:
             self._ended.notify_all()
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._engine.dispose()
 
     def _now(self) -> float:
-        """Seconds since 1970 by the clock that all servers of the database go by."""
+        """Seconds since 1970 by the clock that all servers of the database share."""
         with reporting(self._engine), self._engine.connect() as connection:
             self._clock.ask(connection)
         return self._clock().timestamp()

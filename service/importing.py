@@ -1,6 +1,6 @@
-"""Importing: what a file of judgments holds is checked as a whole, then written to the log in parts.
+"""Import of a judgment file: checked as a whole, then written to the log in parts.
 
-Whoever judges or reads meanwhile waits for one part at most.
+Assessors and readers meanwhile wait for at most one part.
 """
 
 import tempfile
@@ -21,9 +21,9 @@ AGAIN_S = 0.5  # after a log could not be written, or a campaign was paused
 
 
 def import_next(one: ServedCollection, imports: ImportStore, pause: Callable[[float], bool]) -> bool:
-    """Take in the next file that waits; whether there was one.
+    """Import the next waiting file; True if there was one.
 
-    pause  waits for so many seconds; True where the service stops: the file is gone on with after the next start
+    pause  waits for so many seconds; True if the service stops: the import then continues after the next start
     """
     taken = imports.take(one.collection.identifier)
     if taken is None:
@@ -35,9 +35,9 @@ def import_next(one: ServedCollection, imports: ImportStore, pause: Callable[[fl
     except InputError as error:
         imports.end(file.number, FAILED, printable(str(error)))
     except StoreError:
-        raise  # gone on with once the database answers
+        raise  # continued once the database answers
     except Exception as error:
-        # Whoever sent it is told; tried again without end it would hold up all files behind it.
+        # The sender gets the error; retrying for ever would block all files behind this one.
         imports.end(file.number, FAILED, f"a bug in the service: {one_line(error)}")
         raise
     return True
@@ -65,19 +65,19 @@ def _write(
 
 
 def events_of(file: Import, body: bytes, one: ServedCollection) -> list[Event]:
-    """The judgments of a file as they are to stand in the log; an error where any of them cannot."""
+    """The judgments of a file as log events; an error if any of them is invalid."""
     scale, events = one.collection.scale, []
     for line, judgment in enumerate(parse_judgments(body, scale), start=1):
         event = judgment_event(judgment, scale, file.time)
         events.append(replace(event, key=f"{file.prefix}/{line}"))
     one.campaign.selection.pool.locate(event.pair for event in events)
     for assessor in {event.assessor for event in events}:
-        one.campaign.known_as(assessor)  # an error where there is nothing to be seen of it
+        one.campaign.known_as(assessor)  # an error if the name has no visible character
     return events
 
 
 def parse_judgments(body: bytes, scale: Scale) -> tuple[Judgment, ...]:
-    """The judgments that a file holds, in any form that a collection's folder may have them in."""
+    """The judgments in a file, in any form that a collection's folder may have."""
     with tempfile.TemporaryDirectory(prefix="audiosim-") as folder:
         path = Path(folder) / "judgments"
         path.write_bytes(body)

@@ -40,14 +40,14 @@ class TensorIn(Wire):
 
 
 class OutputIn(Wire):
-    """An output that is wanted."""
+    """A requested output."""
 
     name: str
     parameters: RequestParameters = field(default_factory=dict)
 
 
 class InferIn(Wire):
-    """Inputs, and which outputs are wanted: all where none is named."""
+    """Inputs, and the requested outputs: all if none is named."""
 
     inputs: list[TensorIn]
     outputs: list[OutputIn] = field(default_factory=list)
@@ -66,7 +66,7 @@ class TensorOut(Wire, omit_defaults=True):
 
 
 class InferOut(Wire):
-    """Answer of a model to its inputs."""
+    """Answer of a model."""
 
     model_name: str
     model_version: str
@@ -75,7 +75,7 @@ class InferOut(Wire):
 
 
 class TensorMetadata(Wire):
-    """Properties that a tensor must have, or will have; -1 for any number."""
+    """Required or returned form of a tensor; -1 for any number."""
 
     name: str
     datatype: str
@@ -113,26 +113,26 @@ class ServerMetadata(Wire):
 
 
 class LiveOut(Wire):
-    """State of the service: whether it lives."""
+    """State of the service: True if it is alive."""
 
     live: bool
 
 
 class ReadyOut(Wire):
-    """State of the service, or of a model: whether it may be asked."""
+    """State of the service or of a model: True if it is ready."""
 
     name: str
     ready: bool
 
 
 class IndexIn(Wire):
-    """Wish for the models that may be asked alone, or for all."""
+    """Request for the models, optionally only the ready ones."""
 
     ready: bool = False
 
 
 class IndexedModel(Wire):
-    """A model of the index: READY where it may be asked, else UNAVAILABLE, and why."""
+    """A model in the index: READY, or UNAVAILABLE with the reason."""
 
     name: str
     version: str
@@ -146,7 +146,7 @@ class IndexedModel(Wire):
 
 
 class LoadIn(Wire):
-    """A wish to load a model, or to unload it."""
+    """Request to load or unload a model."""
 
     parameters: RequestParameters = field(default_factory=dict)
 
@@ -170,7 +170,7 @@ class Outputs:
 
     @classmethod
     def of(cls, asked: InferIn, predicted: Predicted) -> "Outputs":
-        """Those of a prediction that a request wants."""
+        """The outputs of a prediction that a request asks for."""
         wanted = asked.outputs or [OutputIn(name) for name in OUTPUTS]
         for one in wanted:
             if one.name not in OUTPUTS:
@@ -180,7 +180,7 @@ class Outputs:
         return cls({one.name: getattr(predicted, one.name) for one in wanted}, binary)
 
     def encode(self, model: Model, identifier: str) -> tuple[bytes, int]:
-        """The body of the answer, and how many bytes of it are JSON."""
+        """The body of the answer, and the size of its JSON part in bytes."""
         head = {
             "model_name": model.name,
             "model_version": model.version,

@@ -1,8 +1,8 @@
-"""An OpenID Connect issuer: its tokens are good where one of its keys signed them, for us, and they have not ended.
+"""OpenID Connect issuer: accepts its tokens if they carry a valid signature, name us as audience, and have not expired.
 
-The keys are kept. They are fetched again when they grow old and when a token names another, as issuers change them: by
-one task at a time, within a time and a size, while those that are known serve on. Signatures are those of asymmetric
-keys alone: a key that everybody may read cannot make a token.
+Keys are cached. They are fetched again when they grow old or a token names an unknown one, since issuers rotate keys;
+one task fetches at a time, with limits on time and size, while the cached keys remain in use. Only asymmetric
+signatures are accepted: nobody can make a token from a public key.
 """
 
 import asyncio
@@ -19,12 +19,12 @@ from audiosim.errors import AudiosimError, InputError
 from service.callers import DeniedError
 
 LOG = logging.getLogger("service")
-LEEWAY_S = 30  # that clocks may differ by
-FRESH_S = 300.0  # of keys, until they are fetched again: so long a key that the issuer withdrew may still be good
-LONGEST_S = 86_400.0  # of keys that could not be fetched again: older ones count for nothing
+LEEWAY_S = 30  # tolerated difference between clocks
+FRESH_S = 300.0  # age of keys at which they are fetched again: a withdrawn key is accepted for at most so long
+LONGEST_S = 86_400.0  # age at which keys that could not be refreshed become invalid
 AGAIN_S = 10.0  # between two tries to fetch them
 FETCH_S = 5.0  # for both documents
-WAIT_S = 3.0  # that a request waits for keys
+WAIT_S = 3.0  # longest wait of a request for keys
 MOST_BYTES = 256 * 1024  # of a document
 MOST_KEYS = 100
 RSA_BITS = range(2048, 8193)  # RFC 7518, section 3.3, wants 2048 at least; the largest take long to verify with
@@ -49,7 +49,7 @@ class KeySet(msgspec.Struct):
 
 
 class DescribedKey(msgspec.Struct):
-    """Fields of a key that say what it is for."""
+    """Fields that describe the use of a key."""
 
     kty: str
     kid: str | None = None
@@ -59,7 +59,7 @@ class DescribedKey(msgspec.Struct):
 
     @property
     def algorithms(self) -> tuple[str, ...]:
-        """Algorithms of the signatures that it verifies: the one it names, else all of its kind."""
+        """Signature algorithms of the key: the one it names, else all of its kind."""
         able = CURVES.get(self.crv or "", ()) if self.kty == "EC" else FAMILIES.get(self.kty, ())
         return tuple(one for one in able if self.alg in (None, one))
 
@@ -67,12 +67,12 @@ class DescribedKey(msgspec.Struct):
 class Issuer:
     """An issuer of tokens, by its URL.
 
-    audience      expected audience (`aud`) of its tokens: this service, as it is called there
+    audience      expected audience (`aud`) of its tokens: the name of this service there
     name_claim    claim with the name of the person
     groups_claim  claim with a list of their groups
     clock         seconds that never go back
 
-    All of it runs in the event loop that answers requests.
+    All methods run in the event loop that answers requests.
     """
 
     def __init__(
@@ -101,9 +101,9 @@ class Issuer:
         return secret.count(".") == 2
 
     async def prepare(self, secret: str) -> None:
-        """Fetch the keys where none are known, they are old, or a token names another; not too often.
+        """Fetch the keys if none are known, they are old, or a token names an unknown one; not too often.
 
-        Waits for them, but no longer than WAIT_S, and not at all where the key is known and the issuer is in trouble.
+        Waits at most WAIT_S, and not at all if the key is known and the issuer is in trouble.
         """
         name = self._key_name(secret)
         if name is None:
@@ -123,14 +123,14 @@ class Issuer:
             self._fetching.cancel()
 
     def holder(self, secret: str) -> tuple[str, frozenset[str]] | None:
-        """Name and groups of the person that a token is for; None where it is not good."""
+        """Name and groups of a token's holder; None if it is invalid."""
         name = self._key_name(secret)
         if name is None:
             return None
         found = self._key(name)
         if found is None:
             if self._trouble or not self._keys or self._fetching is not None:
-                # It may be good: whoever shows it is not to be taken for somebody who guesses.
+                # The token may be valid, so its holder must not count as guessing.
                 later = {"Retry-After": str(int(AGAIN_S))}
                 raise DeniedError(503, "the issuer of this token cannot be reached; try again later", later)
             return None
@@ -138,7 +138,7 @@ class Issuer:
         if claims is None:
             return None
         groups, person = claims.get(self._groups_claim), claims[self._name_claim]
-        # A text is no list: taken apart at its spaces "not staff" would grant what staff may do.
+        # A string is not a list: split at its spaces, "not staff" would grant the rights of staff.
         groups = groups if isinstance(groups, list) else []
         named = frozenset(one for one in groups if isinstance(one, str))
         return (person, named) if isinstance(person, str) and person.strip() else None
@@ -160,7 +160,7 @@ class Issuer:
         return claims
 
     def _key_name(self, secret: str) -> str | None:
-        """The name of the key that signed a token, as it says; None where it says that it is none of this issuer's."""
+        """The key name in a token's header; None if the token belongs to another issuer."""
         try:
             header = self._jwt.get_unverified_header(secret)
             claims = self._jwt.decode(secret, options={"verify_signature": False})
@@ -171,7 +171,7 @@ class Issuer:
         return header.get("kid") or ""
 
     def _key(self, name: str) -> tuple[Any, tuple[str, ...]] | None:
-        """The key of that name, or the only one where none is named, and the algorithms it is for."""
+        """The key with that name, or the only one if none is named, and its algorithms."""
         if self._clock() > self._fetched + LONGEST_S:
             return None
         if not name and len(self._keys) == 1:
@@ -204,14 +204,14 @@ class Issuer:
         return keys
 
     def _read_key(self, raw: msgspec.Raw) -> tuple[str, tuple[Any, tuple[str, ...]]] | None:
-        """A key by its name; None where it is not for signatures or cannot be read: the others stay good."""
+        """A key by its name; None if it is unreadable or not for signatures, which does not affect the others."""
         try:
             described = msgspec.json.decode(raw, type=DescribedKey)
             if described.use not in (None, "sig") or not described.algorithms:
                 return None
             key = self._jwt.PyJWK.from_json(bytes(raw).decode(), described.algorithms[0]).key
             usable = hasattr(key, "verify") and (described.kty != "RSA" or key.key_size in RSA_BITS)
-        except Exception as error:  # whatever a library makes of what others wrote
+        except Exception as error:  # the library may raise anything on a malformed key
             LOG.warning("issuer %s: a key cannot be read: %s", self._url, str(error) or type(error).__name__)
             return None
         if not usable:
@@ -221,7 +221,7 @@ class Issuer:
 
 
 async def _get(client: httpx.AsyncClient, url: str) -> bytes:
-    """A document of at most MOST_BYTES: more is not read."""
+    """A document of at most MOST_BYTES; reading stops beyond."""
     async with client.stream("GET", url) as response:
         response.raise_for_status()
         body = bytearray()

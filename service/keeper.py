@@ -1,6 +1,6 @@
-"""Tasks of a service beside answering: it follows its logs and its tokens, and has its models learn.
+"""Background tasks of a service: following its logs and tokens, and letting its models learn.
 
-Who asks then finds all of it done, and waits for no database.
+Requests then find everything done, and do not wait for a database.
 """
 
 import gc
@@ -27,28 +27,28 @@ from service.teaching import Errand
 
 LOG = logging.getLogger("service")
 POLL_S = 0.25
-REST = 3.0  # times as long as it took to count what was new, until that is done again
+REST = 3.0  # pause before the next round of counting, in durations of the last
 LONGEST_REST_S = 2.0
 LOOK_S = 5.0  # between two looks for files that another service has left
 IDLE_S = 1.0  # without a line written, until the write-ahead log is folded in
-PROBE_S = 5.0  # between two times that it is found out whether the logs can be written
-TIDY = 10  # collections that were closed, until their memory is given back
-TIDY_S = 20.0  # between two times that freed memory is given back
-FOLD_S = 5.0  # between two times that this is begun under a load that never ends
+PROBE_S = 5.0  # between two checks that the logs are writable
+TIDY = 10  # closed collections after which memory is given back
+TIDY_S = 20.0  # between two returns of freed memory
+FOLD_S = 5.0  # between two such starts under constant load
 
 
 class Keeper:
-    """Keeps what is served up to date, each task in a loop of its own: what one waits for holds up no other.
+    """Keeps the served data current, each task in a loop of its own, so that a slow one does not delay the others.
 
-    Nothing that guards depends on a log: tokens are read by themselves.
+    Access control does not depend on a log: tokens are read separately.
     """
 
     def __init__(self, served: Served, access: Access, imports: ImportStore, outlooks: Outlooks, cards: Cards) -> None:
         self._collections, self._access, self._imports, self._outlooks = served.collections, access, imports, outlooks
         self._cards, self._tidied, self._errands = cards, 0, served.judging.errands
         self._learner: Errand[RelevanceEstimator] | None = None
-        self._tidy = self._lines = 0.0  # when freed memory is next given back, and the lines of the logs then
-        self._probe = 0.0  # when it is next found out whether the logs can be written
+        self._tidy = self._lines = 0.0  # time of the next return of freed memory, and the number of log lines then
+        self._probe = 0.0  # time of the next check that the logs are writable
         self._following = Loop("following the logs", self._follow, longest_rest_s=LONGEST_REST_S)
         self._reading = Loop("reading the tokens", self._read_tokens, longest_rest_s=LONGEST_REST_S)
         self._teaching = Loop("teaching the models", self._teach)
@@ -73,7 +73,7 @@ class Keeper:
             loop.start()
 
     def stop(self) -> None:
-        """End, and what is being learned too; it is learned again where the log is next opened."""
+        """Stop, also learning in progress; it is repeated when the log is next opened."""
         for loop in self._loops:
             loop.stop()
         self._errands.stop()
@@ -81,7 +81,7 @@ class Keeper:
             learner.stop()
 
     def rescue(self) -> None:
-        """Keep what a database holds whose file is gone; the process is the last that has it."""
+        """Save the data of a deleted database file; this process is the last to have it."""
         for one in self._collections.open.values():
             kept = one.store.rescue() if isinstance(one.store, DatabaseStore) else None
             if kept is not None:
@@ -89,7 +89,7 @@ class Keeper:
                 return  # all collections share one
 
     def reasons(self) -> Iterator[str]:
-        """The reasons why not all may be asked."""
+        """Reasons why the service is not fully ready."""
         for name, one in self._collections.open.items():
             if one.campaign.trouble:
                 yield f"{name}: {one.campaign.trouble}"
@@ -99,7 +99,7 @@ class Keeper:
     def _follow(self) -> float:
         began, there = time.monotonic(), self._collections.open
         for loop in (self._following, self._teaching, self._recalling, self._estimating):
-            loop.forget_all_but(there)  # of closed ones nothing fails any more
+            loop.forget_all_but(there)  # closed ones have no failing tasks
         for name, one in there.items():
             with self._following.attempt(name), suppress(StoreError):  # `trouble` says so
                 one.campaign.sync()
@@ -109,12 +109,12 @@ class Keeper:
             self._probe_writing()
             self._probe = time.monotonic() + (0.0 if any(self._following.reasons()) else PROBE_S)
         if began >= self._tidy and (lines := sum(one.campaign.number for one in there.values())) != self._lines:
-            give_back_freed_memory()  # every judgment frees what was believed before it, in pieces between others
+            give_back_freed_memory()  # every judgment frees the previous belief, in fragments
             self._tidy, self._lines = time.monotonic() + TIDY_S, lines
         return min(max(POLL_S, REST * (time.monotonic() - began)), LONGEST_REST_S)
 
     def _probe_writing(self) -> None:
-        """Find out whether judgments could be written, before somebody's cannot."""
+        """Check that judgments can be written, before one fails."""
         for name, one in self._collections.open.items():
             if isinstance(one.store, DatabaseStore):
                 with self._following.attempt(name, "writing"):
@@ -122,7 +122,7 @@ class Keeper:
 
     def _read_tokens(self) -> float:
         if self._access.stale:
-            self._access.reload()  # where it fails, what is known holds until they can be read again
+            self._access.reload()  # on failure the previous list stays in use
         return POLL_S
 
     def _import(self) -> float:
@@ -146,7 +146,7 @@ class Keeper:
             for what, estimate in (("remaining", outlook.remaining), ("plan", outlook.plan)):
                 with self._estimating.attempt(name, what):
                     estimate.go_on(lambda: not self._estimating.stopping.is_set())
-        return max(POLL_S, time.monotonic() - began)  # nobody waits for it, and whoever judges does not either
+        return max(POLL_S, time.monotonic() - began)  # no request waits for this
 
     def _teach(self) -> float:
         for name, one in self._collections.open.items():
@@ -157,13 +157,13 @@ class Keeper:
         return POLL_S
 
     def _look(self) -> float:
-        """Look at a collection that was never open, with a rest as long as that took; clear up after closed ones."""
+        """Load a collection that was never open, resting as long as that took; clean up after closed ones."""
         began = time.monotonic()
         more = self._cards.look_at_next()
         if self._collections.closed >= self._tidied + (TIDY if more else 1):
             self._tidied = self._collections.closed
             self._collections.let_go()
-            gc.collect()  # an open collection is a ring of objects
+            gc.collect()  # an open collection has reference cycles
             give_back_freed_memory()
         return time.monotonic() - began if more else LOOK_S
 
@@ -183,7 +183,7 @@ class Keeper:
                 self._teaching.stopping.wait(POLL_S)
 
     def _learned(self, name: str, lesson: Lesson) -> RelevanceEstimator:
-        """The estimator that has learned, here where there is nothing to learn or no way to learn it elsewhere."""
+        """The estimator after a lesson; computed here if there is nothing to learn or no other process."""
         if not isinstance(lesson.estimator, Relearning):
             return lesson.learned()
         try:
@@ -191,7 +191,7 @@ class Keeper:
             try:
                 return self._learner.result()
             finally:
-                self._learner = None  # and all that was sent
+                self._learner = None  # and the data sent to it
         except (TypeError, AttributeError, ValueError, pickle.PickleError) as error:
             LOG.warning("%s: the model learns within the service, not in a process of its own: %s", name, error)
             return lesson.learned()

@@ -1,4 +1,4 @@
-"""Files of what comes to a collection while it is served: kept while it is taken in, taken back where that fails."""
+"""Files of additions to a served collection: written before they are applied, restored if that fails."""
 
 import hashlib
 import tempfile
@@ -23,7 +23,7 @@ from service.served import ServedCollection
 
 @contextmanager
 def runs_kept(one: ServedCollection, runs: Sequence[Run], teams: Mapping[str, str]) -> Iterator[None]:
-    """Keep runs on disk while they are taken in; where that fails, the folder is as it was before."""
+    """Write runs to disk while they are applied; on failure the folder is restored."""
     if one.folder is None:
         yield
         return
@@ -40,7 +40,7 @@ def runs_kept(one: ServedCollection, runs: Sequence[Run], teams: Mapping[str, st
 
 @contextmanager
 def judge_kept(one: ServedCollection, judge: MachineJudge) -> Iterator[None]:
-    """Keep grades on disk while they are taken in; where that fails, the folder is as it was before."""
+    """Write grades to disk while they are applied; on failure the folder is restored."""
     if one.folder is None:
         yield
         return
@@ -58,7 +58,7 @@ def judge_kept(one: ServedCollection, judge: MachineJudge) -> Iterator[None]:
 
 @contextmanager
 def sound_kept(one: ServedCollection, sound: bytes, suffix: str) -> Iterator[Path]:
-    """A file of sound: among the arrivals where the collection has a folder, removed again where an error follows."""
+    """A sound file, among the arrivals if the collection has a folder; removed if an error follows."""
     if one.folder is None:
         with tempfile.TemporaryDirectory(prefix="audiosim-") as nowhere:
             path = Path(nowhere) / f"sound{suffix}"
