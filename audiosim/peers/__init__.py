@@ -1,1 +1,1 @@
-"""Other methods of ranking systems from few judgments, held against the truth beside audiosim's own."""
+"""Other methods of ranking systems from few judgments, compared with the truth like audiosim's own."""

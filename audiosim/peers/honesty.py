@@ -1,4 +1,4 @@
-"""Methods side by side on equal parts of a collection and equal budgets: right, stated, intervals that hold."""
+"""Methods compared on equal parts of a collection with equal budgets: accuracy, confidence, interval coverage."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-OWN = "audiosim"  # under which its own statements stand
+OWN = "audiosim"  # key of its own statements
 BUDGETS = (50, 100, 200, 400)
 SHARES = ("systems", "differences")
 Played = Mapping[str, Sequence[Outcome]]  # of one part: by method, one for each budget
@@ -37,12 +37,12 @@ Played = Mapping[str, Sequence[Outcome]]  # of one part: by method, one for each
 
 @dataclass(frozen=True, eq=False)
 class Honesty:
-    """Methods that ranked the systems of random parts of a collection, beside the truth.
+    """Methods that ranked the systems of random parts of a collection, compared with the truth.
 
     collection  name
-    measure     that the systems are ranked by
+    measure     measure that ranks the systems
     budgets     rising numbers of judged pairs
-    played      of each part, for each method its outcome at each budget; a dear method may have fewer parts
+    played      for each part and method its outcome at each budget; an expensive method may have fewer parts
     """
 
     collection: str
@@ -57,7 +57,7 @@ class Honesty:
         )
 
     def _repr_html_(self) -> str:
-        """The comparison as notebooks show it: one line, and its rows."""
+        """Notebook display of the comparison: one line, and its rows."""
         return notebook_html(repr(self), self.to_frame)
 
     @property
@@ -68,11 +68,11 @@ class Honesty:
     def rows(self) -> list[dict[str, Any]]:
         """One row for each method and budget: means over the parts and their standard errors; None where unknown.
 
-        parts        how many
+        parts        number of parts
         right        share of the pairs of systems in their true order
         stated       mean confidence
         excess       stated less right
-        systems      share of 95 % intervals of scores that hold
+        systems      share of 95 % intervals of scores that contain the truth
         differences  the same of differences of two systems
         half         mean half width of an interval of a difference
         """
@@ -110,7 +110,7 @@ def columns_of(rows: Sequence[Mapping[str, Any]], *names: str) -> list[Array]:
 
 
 def _summary(seen: Sequence[Outcome]) -> dict[str, Any]:
-    """Outcomes of one method at one budget, one of each part, as plain values."""
+    """Outcomes of one method at one budget, over all parts, as plain values."""
     claims = [(one.stated, one.right) for one in seen]
     stated = [stated for stated, _ in claims if stated is not None]
     excess = [stated - right for stated, right in claims if stated is not None]
@@ -122,7 +122,7 @@ def _summary(seen: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def _share(kind: str, counts: Sequence[tuple[int, int]]) -> dict[str, float | None]:
-    """The share of intervals that hold over all parts, and its standard error by the jackknife."""
+    """The share of intervals that contain the truth over all parts, and its standard error by the jackknife."""
     held, of = np.array(counts, dtype=np.float64).T
     others = of.sum() - of
     error = jackknife_error((held.sum() - held) / others) if len(of) > 1 and (others > 0).all() else None
@@ -130,12 +130,12 @@ def _share(kind: str, counts: Sequence[tuple[int, int]]) -> dict[str, float | No
 
 
 def across(collections: Sequence[Honesty]) -> list[dict[str, Any]]:
-    """Rows as of `Honesty.rows`, each the mean over several collections that counts these alike, and `rms`.
+    """Rows as in `Honesty.rows`, averaged over several collections with equal weight, and `rms`.
 
     rms  root of the mean over the collections of the squared excess
 
-    Standard errors are those over the parts of each collection, not over collections. A method that some collection
-    lacks has the mean of the others, and `collections` says of how many.
+    Standard errors are those over the parts of each collection, not over collections. A method missing from some
+    collections has the mean of the others, and `collections` gives their number.
     """
     rows: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for one in collections:
@@ -169,9 +169,9 @@ def compare_methods(
     """Play audiosim's campaign and every peer on the same parts of a collection, at the same budgets.
 
     budgets  numbers of judged pairs, 0 or more, rising, each below the smallest part's pool
-    seed     of what peers draw; those that draw evenly draw the same pairs
-    jobs     processes that play; with more than one all must pickle
-    keep     folder of what was played: a run that was stopped goes on where it was; it is made where it is not there
+    seed     of the peers' draws; those that draw evenly draw the same pairs
+    jobs     number of processes; with more than one everything must be picklable
+    keep     folder of results, created if need be: an interrupted run continues from it
     scheduler  address of a Dask cluster that plays instead; its machines find `keep` under the same path
     """
     if not budgets or min(budgets) < 0 or any(low >= high for low, high in pairwise(budgets)):
@@ -187,7 +187,7 @@ def compare_methods(
 
 
 def usual_budgets(collection: Collection, parts: Sequence[Part], cutoff: int | None) -> tuple[int, ...]:
-    """BUDGETS that leave something unjudged in every part; an InputError where none does."""
+    """The BUDGETS that leave something unjudged in every part; an InputError if none does."""
     least = min(len(build_pool(part.of(collection), cutoff).pairs) for part in parts)
     budgets = tuple(budget for budget in BUDGETS if budget < least)
     if not budgets:
@@ -197,7 +197,7 @@ def usual_budgets(collection: Collection, parts: Sequence[Part], cutoff: int | N
 
 @dataclass(frozen=True, slots=True)
 class _Play:
-    """Plays every method on the part of a number."""
+    """Plays every method on the part with a number."""
 
     trial: Trial
     parts: tuple[Part, ...]
@@ -239,19 +239,19 @@ class _Play:
         return found
 
     def _key(self, start: Selection, gains: Array, number: int) -> str:
-        """Name of what is kept of a part: equal for equal pairs, grades, budgets, model, rule and seed."""
+        """Key of a part's stored results: equal for equal pairs, grades, budgets, model, rule and seed."""
         said = [start.pool.content_hash, gains.tolist(), str(start.measure), self.budgets, self.seed, number]
         said += [start.estimator.name, start.rule.name, start.distribution, start.batch]
         return f"{start.pool.collection}-{hashlib.sha256(json.dumps(said).encode()).hexdigest()[:12]}"
 
 
 def ask_peer(name: str, peer: Peer, task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking:
-    """StatedRanking of a peer about these systems; what goes wrong in it is one line."""
+    """StatedRanking of a peer about these systems; any failure becomes a one-line error."""
     try:
         said: object = peer(task, grader, rng)
     except AudiosimError as error:
         raise InputError(f"peer {name}: {error}") from error
-    except Exception as error:  # it may be another's code, so it may raise anything
+    except Exception as error:  # a plugin's code may raise anything
         raise InputError(f"peer {name} fails: {one_line(error)}") from error
     systems = len(task.pool.systems)
     if not isinstance(said, StatedRanking) or len(said.scores) != systems:
@@ -260,7 +260,7 @@ def ask_peer(name: str, peer: Peer, task: Task, grader: Grader, rng: np.random.G
 
 
 def _own(seen: list[Selection], states: Any, budgets: Sequence[int], truth: Array) -> tuple[list[Outcome], list[int]]:
-    """Outcomes of audiosim's campaign, and the places that it judged, in their order."""
+    """Outcomes of audiosim's campaign, and the places of its judgments, in their order."""
     outcomes = []
     for budget in budgets:
         while seen[-1].judged < budget:
@@ -283,13 +283,13 @@ def statement_of(ranking: Ranking) -> StatedRanking:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """Outcomes of a part in files of a folder, one for each method; nothing where there is no folder."""
+    """Outcomes of a part in files of a folder, one per method; without a folder nothing is stored."""
 
     folder: Path | None
     key: str
 
     def read(self, method: str) -> tuple[list[Outcome], list[int]] | None:
-        """Outcomes of a method, and the order of its judgments where it has one; None where it was not played yet."""
+        """Outcomes of a method, with the order of its judgments if it has one; None if not played yet."""
         if self.folder is None or not (path := self._path(method)).exists():
             return None
         try:
@@ -299,7 +299,7 @@ class _Kept:
             raise InputError(f"{path}: expected the outcomes of {method}; remove it to play them again") from None
 
     def write(self, method: str, outcomes: Sequence[Outcome], order: Sequence[int]) -> None:
-        """Keep outcomes, whole or not at all."""
+        """Store outcomes, all or nothing."""
         if self.folder is not None:
             said = {"outcomes": [one.to_dict() for one in outcomes], "order": [int(place) for place in order]}
             write_text(self._path(method), [json.dumps(said)])

@@ -1,4 +1,4 @@
-"""Peers that come with audiosim, by name, and the packages that some of them call."""
+"""Peers that come with audiosim, by name, and the packages they call."""
 
 from collections.abc import Mapping
 
@@ -22,12 +22,12 @@ PEERS: Mapping[str, Peer] = {
     "choix": choix,
     "glide": glide,
 }
-NEEDED = {"ppi": "ppi_py", "cje": "cje", "choix": "choix"}  # of the extra `peers`, by the names to import
-GLIDE = "glide"  # other packages are called so, too
+NEEDED = {"ppi": "ppi_py", "cje": "cje", "choix": "choix"}  # packages of the extra `peers`, by import name
+GLIDE = "glide"  # other packages have the same name
 
 
 def check_installed(name: str) -> None:
-    """A MissingPackageError where the package that a peer calls is not installed; what to do is in it."""
+    """Raise a MissingPackageError, with instructions, if a peer's package is not installed."""
     package = NEEDED.get(name)
     if package is not None and not has_package(package):
         raise MissingPackageError(f"peer {name} needs {CALLED.get(package, package)}: pip install 'audiosim[peers]'")
@@ -37,7 +37,7 @@ def check_installed(name: str) -> None:
 
 def _check_glide() -> None:
     try:
-        from glide.estimators import ASIMeanEstimator  # noqa: F401  asks whether it is there
+        from glide.estimators import ASIMeanEstimator  # noqa: F401  checks that it is present
     except ImportError:
         raise MissingPackageError(
             "peer glide needs glide-py: pip install glide-py with Python 3.12 or later, or put its source on PYTHONPATH"
@@ -45,7 +45,7 @@ def _check_glide() -> None:
 
 
 def peers_there(names: Mapping[str, Peer]) -> tuple[dict[str, Peer], list[str]]:
-    """Those of some peers whose packages are installed, and what is said of the others."""
+    """The peers whose packages are installed, and messages about the others."""
     found, lacking = {}, []
     for name, peer in names.items():
         try:

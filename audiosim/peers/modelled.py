@@ -1,4 +1,4 @@
-"""Methods that believe something of the documents that nobody judged."""
+"""Methods with a model of the unjudged documents."""
 
 import numpy as np
 from scipy import linalg, optimize, sparse
@@ -15,11 +15,11 @@ BOUNDS = (1e-5, 1e3)  # of a component's variance, in variances of the judged ga
 
 
 def mtc(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking:
-    """Minimal test collections: the pairs that bear on most differences are judged, all others are a draw of the scale.
+    """Minimal test collections: judges the pairs that affect most differences, all others are uniform on the scale.
 
-    Every grade of the scale is as likely as any other, one document tells nothing of the next, and a difference is
-    normal. Carterette, Allan & Sitaraman (2006), doi:10.1145/1148170.1148219, with the weights and the variances of
-    Urbano & Schedl (2013), Algorithm 1.
+    Every grade of the scale is equally likely, documents are independent, and a difference is normal. Carterette, Allan
+    & Sitaraman (2006), doi:10.1145/1148170.1148219, with the weights and the variances of Urbano & Schedl (2013),
+    Algorithm 1.
     """
     start = Selection.start(
         task.pool,
@@ -31,14 +31,14 @@ def mtc(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking:
         checks=False,
     )
     if grader.budget:
-        # The weights of a weighted sum do not change by judging: the whole batch is known at once.
+        # Judging does not change the weights of a weighted sum: the whole batch is known at once.
         places = task.pool.locate(start.ask(grader.budget))
         start = start.judge_all(places, grader(places) * task.pool.scale.maximum)
     return of_moments(start.scores.mean, start.scores.covariance)
 
 
 def of_moments(mean: Array, covariance: Array) -> StatedRanking:
-    """StatedRanking of normal scores with these moments."""
+    """StatedRanking of scores that are normal with these moments."""
     first, second = pairs_of(len(mean))
     variance = np.diagonal(covariance)
     between = variance[first] + variance[second] - 2 * covariance[first, second]
@@ -59,7 +59,7 @@ def gaussian_process(task: Task, grader: Grader, rng: np.random.Generator) -> St
 
     with l the standardised logarithm of the number of teams and s the cosine of the sets of systems that retrieved two
     documents; the judged gains are standardised, and the likelihood is climbed as `GaussianProcessRegressor` does.
-    Where nothing is judged nothing is known. Rasmussen & Williams (2006), section 5.4.1.
+    Without judgments nothing is stated. Rasmussen & Williams (2006), section 5.4.1.
     """
     judged = np.array(task.order[: grader.budget], dtype=np.int64)
     if len(judged) < 2:
@@ -95,11 +95,11 @@ def among(rows: sparse.csr_array, columns: sparse.csr_array) -> Array:
 def posterior_of_scores(
     variances: Array, parts: list[sparse.csr_array], weights: sparse.csr_array, judged: Integers, values: Array
 ) -> tuple[Array, Array]:
-    """Mean (s,) and covariance (s, s) of weighted sums of normal unknowns of mean 0, some of which are known.
+    """Mean (s,) and covariance (s, s) of weighted sums of normal variables of mean 0, given some of them.
 
         E = W K_J K_JJ^-1 y,   Var = W K W' - W K_J K_JJ^-1 K_J' W'
 
-    Rasmussen & Williams (2006), equations 2.23 and 2.24. The covariance of all pairs is never made: it may be large.
+    Rasmussen & Williams (2006), equations 2.23 and 2.24. Never forms the covariance of all pairs, which may be large.
     """
     sums = [sparse.csr_array(weights @ part) for part in parts]
     known = _whole(variances, [among(part[judged], part[judged]) for part in parts]) + JITTER * np.eye(len(judged))
@@ -109,7 +109,7 @@ def posterior_of_scores(
 
 
 def fitted_variances(rows: list[Array], values: Array) -> Array:
-    """Variances of the components that make standardised values likeliest, as `GaussianProcessRegressor` finds them.
+    """Variances of the components with maximum likelihood for standardised values, as in `GaussianProcessRegressor`.
 
     rows    (k, k) each component among the judged pairs
     values  (k,) of mean 0 and variance 1

@@ -1,4 +1,4 @@
-"""Methods of other packages, each called as its own documentation says."""
+"""Methods of other packages, each called as its documentation recommends."""
 
 import importlib
 import logging
@@ -15,18 +15,18 @@ from audiosim.peers.statement import LEVEL, StatedRanking, by_deviations, nothin
 from audiosim.peers.task import Grader, Task
 from audiosim.relevance.consensus import log_teams
 
-QUANTILE = 1.959963984540054  # of the normal distribution at 97.5 %, which turns an interval into a deviation
-LEAST_CHANCE = 0.05  # uncertainty of a document that bears on no difference, as a share of the largest
+QUANTILE = 1.959963984540054  # of the normal distribution at 97.5 %, to convert an interval to a deviation
+LEAST_CHANCE = 0.05  # uncertainty of a document that affects no difference, as a share of the largest
 DUELS = 1000  # comparisons of two systems on a query
-BELOW = 1 - 1e-9  # so that no chance is above 1 by rounding
+BELOW = 1 - 1e-9  # so that rounding puts no chance above 1
 PRECISION = 1.0  # of choix's prior of a system's strength
 
 
 def ppi(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking:
     """Prediction-powered inference of each score and difference from a random sample: `ppi_py.ppi_mean_ci`.
 
-    What is predicted is a line in the logarithm of the number of teams, fitted to the judged pairs; the package tunes
-    how much it counts. A system or a pair with fewer than FEWEST judged or unjudged documents has Student's t.
+    The predictor is linear in the logarithm of the number of teams, fitted to the judged pairs; the package tunes its
+    weight. A system or a pair with fewer than FEWEST judged or unjudged documents gets Student's t.
     Angelopoulos, Duchi & Zrnic (2023), arXiv:2311.01453.
     """
     package = importlib.import_module("ppi_py")
@@ -51,7 +51,7 @@ def ppi(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking:
 
 
 def _line(covariate: Array, gains: Array, seen: Booleans) -> Array:
-    """(n,) predicted gains: the least-squares line in a covariate, their mean where it tells nothing."""
+    """(n,) predicted gains: the least-squares line in a covariate, or their mean if it is uninformative."""
     if seen.sum() < 2 or not np.ptp(covariate[seen]):
         return np.full(len(gains), gains[seen].mean() if seen.any() else 0.5)
     return np.asarray(np.polyval(np.polyfit(covariate[seen], gains[seen], 1), covariate), dtype=np.float64)
@@ -66,8 +66,8 @@ def _ends(ends: tuple[Any, Any]) -> tuple[float, float]:
 def _each(task: Task, one: Callable[[Array], tuple[float, float]], plain: StatedRanking) -> StatedRanking:
     """StatedRanking by an estimate and a standard error of every score and every difference.
 
-    one    of the weights (n,) of a score, or of a difference; NaN where it has none
-    plain  what is stated of those
+    one    function of the weights (n,) of a score or difference; returns NaN if it has no estimate
+    plain  statement to use in that case
     """
     rows = task.weights.toarray()
     first, second = pairs_of(len(rows))
@@ -93,8 +93,8 @@ def _each(task: Task, one: Callable[[Array], tuple[float, float]], plain: Stated
 def glide(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking:
     """Active statistical inference by GLIDE: `ActiveSampler`, then `ASIMeanEstimator` of each score and difference.
 
-    A document's uncertainty is how much it bears on differences of systems, its proxy the logarithm of the number of
-    teams as a share of the largest; the package tunes how much that counts. Zrnic & Candès (2024), ICML.
+    A document's uncertainty is its effect on differences of systems, its proxy the logarithm of the number of teams as
+    a share of the largest; the package tunes the weight of the proxy. Zrnic & Candès (2024), ICML.
     """
     sampler = importlib.import_module("glide.samplers").ActiveSampler()
     estimator = importlib.import_module("glide.estimators").ASIMeanEstimator()
@@ -116,7 +116,7 @@ def glide(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking
             return np.nan, np.nan
         try:
             said = estimator.estimate(size * gains, size * proxy, np.minimum(chance, 1.0), confidence_level=LEVEL)
-        except ValueError:  # a proxy that tells nothing there
+        except ValueError:  # raised for an uninformative proxy
             return np.nan, np.nan
         interval = said.confidence_interval
         return float(interval.mean), float(interval.std)
@@ -125,12 +125,12 @@ def glide(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking
 
 
 def capped(doubt: Array, budget: int) -> Array:
-    """Uncertainties cut so that none asks for a chance above 1: chances are min(1, c doubt), and add up to the budget.
+    """Uncertainties capped so that no chance exceeds 1: chances are min(1, c doubt), and sum to the budget.
 
-    That is the optimum that `ActiveSampler` would search for, which takes minutes where there are thousands of pairs.
+    This is the optimum that `ActiveSampler` searches for, which takes minutes with thousands of pairs.
     """
     order = np.sort(doubt)
-    # With the k largest cut to c: budget c = sum of the others + k c.
+    # With the k largest capped at c: budget c = sum of the others + k c.
     sums, cut = np.cumsum(order), np.arange(len(order) - 1, -1, -1)
     open_ = budget > cut
     levels = np.where(open_, sums / np.maximum(budget - cut, 1), np.inf)
@@ -149,7 +149,7 @@ def cje(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking:
     seen, gains = grader.seen, np.zeros(len(task.pool.pairs))
     places = np.flatnonzero(seen)
     gains[places] = grader(places)
-    if seen.sum() < FEWEST:  # it would take the judge at its word
+    if seen.sum() < FEWEST:  # it would trust the judge blindly
         return plain
     with _quiet():
         try:
@@ -178,7 +178,7 @@ def _policies(task: Task, gains: Array, seen: Booleans) -> dict[str, list[dict[s
 
 
 def _of_policies(found: Any, place: dict[int, int], task: Task, plain: StatedRanking) -> StatedRanking:
-    """StatedRanking of what was found of the policies; of a system that is none of them, what is plain."""
+    """StatedRanking from the results for policies; `plain` for systems that are not among them."""
     full = np.asarray(task.weights.sum(axis=1)).ravel()
     ends = found.ci(1 - LEVEL)
     first, second = pairs_of(len(full))
@@ -192,18 +192,18 @@ def _of_policies(found: Any, place: dict[int, int], task: Task, plain: StatedRan
         if a in place and b in place:
             try:
                 said = found.compare_policies(place[a], place[b], alpha=1 - LEVEL)
-            except RuntimeError:  # it states nothing of a system that one judged query speaks for
+            except RuntimeError:  # raised for a system with a single judged query
                 continue
             wide = said.get("ci_upper", np.nan) - said.get("ci_lower", np.nan)
             reach[number] = wide / 2 if np.isfinite(wide) else QUANTILE * said["se_difference"]
-            # Its p-value is two-sided: half of it is the chance of the other sign.
+            # Its p-value is two-sided: half of it is the chance of the opposite sign.
             confidence[number] = 1 - said["p_value"] / 2 if np.isfinite(said["p_value"]) else 0.5
     return StatedRanking(scores, half, differences, np.where(reach >= 0, reach, np.nan), np.clip(confidence, 0.5, 1))
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without what a package logs and warns of for each pair of systems, which would fill the screen."""
+    """Silence a package's log messages and warnings for each pair of systems, which would fill the screen."""
     before = logging.root.manager.disable
     logging.disable(logging.ERROR)
     try:
@@ -217,9 +217,9 @@ def _quiet() -> Iterator[None]:
 def choix(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking:
     """Bradley-Terry model of a random sample, by expectation propagation: `choix.ep_pairwise`.
 
-    On each query a system beats another where the mean of its judged documents is higher; ties tell nothing. Of
-    more than DUELS an even draw is taken: the package goes through them one by one, again and again. Strengths are no
-    scores: there is an order and its confidence, and no interval.
+    On each query a system beats another if the mean of its judged documents is higher; ties are ignored. Of more than
+    DUELS a random subset is used: the package iterates over them one by one. Strengths are not scores: there is an
+    order with its confidence, and no interval.
     """
     package = importlib.import_module("choix")
     seen, gains = draw_evenly(task, grader, rng)
@@ -240,7 +240,7 @@ def choix(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking
 
 @contextmanager
 def _drawn(rng: np.random.Generator) -> Iterator[None]:
-    """NumPy's global draws from a seed of these, for a package that takes no other; they go on as before afterwards."""
+    """Seed NumPy's global generator from `rng`, for a package that uses no other, and restore it afterwards."""
     before = np.random.get_state()  # noqa: NPY002  see above
     np.random.seed(int(rng.integers(2**32)))  # noqa: NPY002
     try:

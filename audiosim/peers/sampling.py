@@ -7,12 +7,12 @@ from audiosim.arrays import Array, Booleans, Integers
 from audiosim.peers.statement import StatedRanking, by_deviations, nothing_known, order_alone, pairs_of
 from audiosim.peers.task import Grader, Task
 
-FEWEST = 3  # judged documents of a system that an interval needs
-PSEUDO = 3.0  # judgments' worth of the mean of all
+FEWEST = 3  # judged documents of a system needed for an interval
+PSEUDO = 3.0  # weight of the mean of all, in judgments
 
 
 def draw_evenly(task: Task, grader: Grader, rng: np.random.Generator) -> tuple[Booleans, Array]:
-    """(n,) which pairs were judged, drawn evenly without replacement, and (n,) their gains, 0 elsewhere."""
+    """(n,) mask of the judged pairs, drawn evenly without replacement, and (n,) their gains, 0 elsewhere."""
     found = rng.permutation(np.flatnonzero(task.pool.found))[: grader.budget]
     gains = np.zeros(len(task.pool.pairs))
     gains[found] = grader(found)
@@ -24,8 +24,8 @@ def means_by_t(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRa
 
         Var[difference] = s_a^2 / m_a + s_b^2 / m_b,   degrees of freedom as Welch (1947), doi:10.1093/biomet/34.1-2.28
 
-    with s^2 the sample variance of what the m judged documents of a system contribute. A system with fewer than FEWEST
-    is put at the mean of all, and nothing is stated of it.
+    with s^2 the sample variance of the contributions of a system's m judged documents. A system with fewer than FEWEST
+    gets the mean of all, and no interval.
     """
     seen, gains = draw_evenly(task, grader, rng)
     counts, score, variance = contributions(task.weights, seen, gains)
@@ -40,7 +40,7 @@ def means_by_t(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRa
 
 
 def contributions(weights: sparse.csr_array, seen: Booleans, gains: Array) -> tuple[Integers, Array, Array]:
-    """Of each system the number m of judged documents, and the mean and the sample variance of N w g over these.
+    """For each system the number m of judged documents, and the mean and the sample variance of N w g over these.
 
     N is the number of the system's documents, so that the mean estimates its score; the variance is NaN where m < 2.
     """
@@ -55,7 +55,7 @@ def contributions(weights: sparse.csr_array, seen: Booleans, gains: Array) -> tu
 
 
 def _overall(task: Task, seen: Booleans, gains: Array) -> Array:
-    """(s,) scores of the systems if every document had the mean gain of the judged ones; 1/2 where none is."""
+    """(s,) scores of the systems if every document had the mean gain of the judged ones; 1/2 without any."""
     mean = gains[seen].mean() if seen.any() else 0.5
     return np.asarray(task.weights.sum(axis=1)).ravel() * mean
 
@@ -68,15 +68,16 @@ def shrunken(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRank
 
 
 def active(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking:
-    """Active comparison: pairs drawn with replacement by how much they bear on the differences, weighted back.
+    """Active comparison: pairs drawn with replacement by their effect on the differences, and reweighted.
 
         q_d in proportion to  sqrt(sum over pairs of systems (a, b) of (W_ad - W_bd)^2)
         difference = n  sum_i v_i x_i / sum_i v_i,   Var = n^2  sum_i v_i^2 (x_i - mean)^2 / (sum_i v_i)^2,   v = 1 / q
 
-    with x_i = (W_ai - W_bi) g_i of the i-th draw and n the number of documents that bear on anything: the instrumental
-    distribution that lets a Wald test tell systems apart best while nothing is known of the gains, summed over all
-    pairs of systems. Sawade, Landwehr & Scheffer (2012), Active comparison of prediction models, NIPS 25. Draws go on
-    until the budget of distinct pairs is spent. Where some documents bear on no difference, no score has an interval.
+    with x_i = (W_ai - W_bi) g_i of the i-th draw and n the number of documents that affect any difference: the
+    instrumental distribution with the most powerful Wald test between systems while nothing is known of the gains,
+    summed over all pairs of systems. Sawade, Landwehr & Scheffer (2012), Active comparison of prediction models, NIPS
+    25. Draws continue until the budget of distinct pairs is spent. If some documents affect no difference, no score has
+    an interval.
     """
     chance = task.bearing / max(task.bearing.sum(), np.finfo(float).tiny)
     bears = np.flatnonzero(chance)
@@ -87,7 +88,7 @@ def active(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRankin
     spread = task.weights[:, drawn].toarray() * gains * len(bears)
     first, second = pairs_of(len(spread))
     score, error = _weighted(spread, back)
-    # (p, draws) at once may be large: a pair needs only second moments of its two systems.
+    # (p, draws) may be large, so compute only the second moments of each pair's two systems.
     squares = back**2 / back.sum() ** 2
     centred = spread - score[:, None]
     cross = (centred * squares) @ centred.T
@@ -97,7 +98,7 @@ def active(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRankin
 
 
 def _draws(places: Integers, chance: Array, distinct: int, rng: np.random.Generator) -> Integers:
-    """Draws with replacement, up to the one before which so many distinct places were drawn."""
+    """Draws with replacement, stopping before the draw that would exceed the number of distinct places."""
     if distinct == 0:
         return places[:0]
     drawn = places[:0]
@@ -149,12 +150,12 @@ def statap(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRankin
 
 
 def _root(variance: Array) -> Array:
-    """Standard deviations; Horvitz and Thompson's variance may fall below 0, and then it says nothing."""
+    """Standard deviations; NaN where Horvitz and Thompson's variance is below 0, as it may be."""
     return np.sqrt(np.where(variance >= 0, variance, np.nan))
 
 
 def prior_of_ranks(task: Task) -> Array:
-    """(n,) sum over the systems of what average precision expects of a document at its rank; see `statap`."""
+    """(n,) average precision's expectation for a document at its rank, summed over the systems; see `statap`."""
     k = task.pool.cutoff
     ranks = np.arange(1, k + 1)
     tail = np.cumsum((1 / ranks)[::-1])[::-1]
@@ -169,4 +170,4 @@ def _strata(places: Integers, prior: Array, size: int) -> tuple[list[Integers], 
     cuts = np.arange(size, len(places) - size + 1, size)
     rows = np.split(order, cuts)
     sums = np.array([prior[row].sum() for row in rows])
-    return [places[row] for row in rows], sums / sums.sum()  # summed as they are, so that none is above 1 by rounding
+    return [places[row] for row in rows], sums / sums.sum()  # own sum: rounding puts none above 1

@@ -1,4 +1,4 @@
-"""Statements of a method about the systems at one budget, and their worth beside the truth."""
+"""Statements of a method about the systems at one budget, and their accuracy."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -11,12 +11,12 @@ from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 
 LEVEL = 0.95  # of intervals
-KNOWN = 1e-7  # half an interval below this is what rounding leaves of a known value
-ROUNDING = 1e-9  # two true scores are equal within this
+KNOWN = 1e-7  # smaller half widths are rounding errors of a known value
+ROUNDING = 1e-9  # tolerance for equal true scores
 
 
 def pairs_of(systems: int) -> tuple[Integers, Integers]:
-    """(p,) and (p,): the systems of each pair, in the order in which a StatedRanking has the pairs."""
+    """(p,) and (p,): the systems of each pair, in the order of a StatedRanking."""
     first, second = np.triu_indices(systems, 1)
     return first, second
 
@@ -66,7 +66,7 @@ def by_deviations(
 
         half = t_.975 sd,   confidence = F_t(|difference| / sd)
 
-    deviation, deviation_of_differences  (s,) and (p,); where NaN nothing is known: no interval, confidence 1/2
+    deviation, deviation_of_differences  (s,) and (p,); NaN: no interval, confidence 1/2
     """
     confidence = np.full(len(differences), 0.5)
     there = np.isfinite(deviation_of_differences)
@@ -86,14 +86,14 @@ def by_deviations(
 
 
 def order_alone(scores: Array) -> StatedRanking:
-    """StatedRanking of a method that orders the systems, and does not say how sure it is."""
+    """StatedRanking of a method that orders the systems without any confidence."""
     first, second = pairs_of(len(scores))
     nothing = np.full(len(first), np.nan)
     return StatedRanking(scores, np.full(len(scores), np.nan), scores[first] - scores[second], nothing, nothing)
 
 
 def nothing_known(systems: int) -> StatedRanking:
-    """StatedRanking of a method to which all systems are alike so far: no intervals, confidence 1/2."""
+    """StatedRanking of a method that cannot distinguish the systems yet: no intervals, confidence 1/2."""
     pairs = len(pairs_of(systems)[0])
     unknown = np.full(systems, np.nan), np.full(pairs, np.nan)
     return by_deviations(np.full(systems, 0.5), unknown[0], np.zeros(pairs), unknown[1])
@@ -101,16 +101,16 @@ def nothing_known(systems: int) -> StatedRanking:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Worth of a statement beside the truth.
+    """Accuracy of a statement.
 
     judged       pairs judged
-    right        share of the pairs of systems whose order is right, 1/2 for one that the method leaves tied
-    stated       mean confidence; None where none is stated
-    systems      how many 95 % intervals of scores hold the truth, and of how many
+    right        share of the pairs of systems whose order is right, a tie of the method counts 1/2
+    stated       mean confidence; or None
+    systems      number of 95 % intervals of scores that contain the truth, and of all
     differences  the same of the differences of two systems
-    half         mean half width of an interval of a difference; None where there is none
+    half         mean half width of an interval of a difference; or None
 
-    Pairs of systems that are truly equal have no order, and are left out. So are intervals of what is known.
+    Pairs of systems that are truly equal have no order, and are left out. So are intervals of known values.
     """
 
     judged: int
@@ -143,7 +143,7 @@ class Outcome:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Outcome":
-        """The outcome that `to_dict` wrote."""
+        """The outcome from `to_dict`."""
         pairs = {name: (int(values[name][0]), int(values[name][1])) for name in ("systems", "differences")}
         return cls(**{**values, **pairs})
 

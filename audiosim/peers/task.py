@@ -1,4 +1,4 @@
-"""Task that methods are set: which of some systems is better, from the judgments of a few pairs."""
+"""Task for ranking methods: find the better of some systems from the judgments of a few pairs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ from audiosim.properties import cached_property
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Systems to be ranked, as every method sees them before it judges anything.
+    """Systems to be ranked, as every method sees them before any judgment.
 
     measure  a weighted sum of gains, such as CG@5
-    pool     of the systems' results: who retrieved what, at which rank
-    order    places of the pairs that audiosim judged, first to last, for methods that are to speak of the same pairs
+    pool     of the systems' results: the retrieved documents and their ranks
+    order    places of the pairs that audiosim judged, first to last, for methods that use the same pairs
     """
 
     measure: Measure
@@ -45,7 +45,7 @@ class Task:
 
     @cached_property
     def bearing(self) -> Array:
-        """(n,) how much each pair bears on differences of systems: root of the sum over pairs of (W_a - W_b)^2."""
+        """(n,) effect of each pair on differences of systems: root of the sum over pairs of (W_a - W_b)^2."""
         squares = np.asarray(self.weights.power(2).sum(axis=0)).ravel()
         sums = np.asarray(self.weights.sum(axis=0)).ravel()
         bearing = len(self.pool.systems) * squares - sums**2
@@ -56,19 +56,19 @@ ROUNDING = 1e-9
 
 
 def check_measure_of_peers(measure: Measure) -> None:
-    """An InputError where a measure is not one that all methods can estimate."""
+    """Raise an InputError unless all methods can estimate a measure."""
     if measure.rank_weights is None or measure.relative or gain_of(measure) is not linear_gain:
         raise InputError(f"peers estimate weighted sums of grades, such as CG@5 or DCG@10; {measure} is none")
 
 
 class Grader:
-    """Gives the gains of pairs, for as many as there are judgments to spend.
+    """Reveals the gains of pairs, up to a budget of judgments.
 
-    budget  most pairs that may be asked for, each counted once
+    budget  largest number of distinct pairs
     """
 
     def __init__(self, gains: Array, budget: int) -> None:
-        """Nothing asked yet.
+        """A grader with its whole budget left.
 
         gains  (n,) of all pairs, from 0 to 1
         """
@@ -87,7 +87,7 @@ class Grader:
 
 
 class Peer(Protocol):
-    """Method that has pairs judged, and then says which systems are better, and how sure it is.
+    """Method that has pairs judged, and then ranks the systems with its confidence.
 
     Entry-point group `audiosim.peers`: each entry is such a function. Contract: `audiosim.plugins.check_peer`.
     """
@@ -96,7 +96,7 @@ class Peer(Protocol):
         """StatedRanking after at most `grader.budget` judgments.
 
         task    the systems
-        grader  gives the gains of the pairs that are asked for
-        rng     of whatever is drawn
+        grader  reveals the gains of requested pairs
+        rng     generator for all draws
         """
         ...

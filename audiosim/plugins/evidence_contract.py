@@ -1,8 +1,8 @@
-"""Contract of kinds of evidence, as checks that say in words what one does wrong.
+"""Contract of kinds of evidence, as checks that name violations in words.
 
-A kind gives the same of a pool whenever it is asked, in finite numbers that are 0 where it says nothing. Its columns
-are in standard deviations over the retrieved pairs, its prior of slopes has a covariance, its kernels are correlations.
-Pairs that no system retrieved, added to a pool, change nothing of what it says of the others.
+A kind always gives the same regressors for a pool, finite and 0 where it has no information. Its columns are in
+standard deviations over the retrieved pairs, its prior of slopes has a valid covariance, and its kernels are
+correlations. Adding unretrieved pairs to a pool changes nothing for the others.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ ROUNDING = 1e-9  # relative
 
 
 def check_evidence_kind(kind: EvidenceKind, pool: Pool, larger: Pool) -> None:
-    """Check a kind of evidence against its contract; an InputError says what it does wrong.
+    """Check a kind of evidence against its contract; an InputError names the violation.
 
     pool    of pairs that systems retrieved
     larger  the same pool, with further pairs after its own
@@ -37,7 +37,7 @@ def check_evidence_kind(kind: EvidenceKind, pool: Pool, larger: Pool) -> None:
 def _said(kind: EvidenceKind, pool: Pool) -> Regressors | None:
     try:
         found: object = kind.regressors(pool, layout_of(pool, np.ones(len(pool.pairs))).blocks)
-    except Exception as error:  # it is another's code, so it may raise anything
+    except Exception as error:  # a plugin's code may raise anything
         raise InputError(f"evidence {kind.name}: raises {one_line(error)}") from error
     if found is not None and not isinstance(found, Regressors):
         raise InputError(f"evidence {kind.name}: must give Regressors or None, got {type(found).__name__}")

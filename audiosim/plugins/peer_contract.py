@@ -1,8 +1,8 @@
-"""Contract of peers, as checks that say in words what a method does wrong.
+"""Contract of peers, as checks that name violations in words.
 
-Whatever the budget, none and all among them, a peer returns a StatedRanking of the systems of its task: finite scores
-and differences, half widths of 0 or more, confidences from 1/2 to 1, with NaN for what it does not state. It asks the
-grader for no more pairs than the budget has. The same draws give the same statement, and the task is as it was.
+With any budget, including none and all, a peer returns a StatedRanking of the systems of its task: finite scores and
+differences, half widths of 0 or more, confidences from 1/2 to 1, with NaN for anything it does not state. It never
+exceeds the grader's budget. The same draws give the same statement, and the task is not modified.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ SHARES = (0.0, 0.05, 0.3, 1.0)  # of the pool, that are judged
 
 
 def check_peer(peer: Peer, name: str, measure: Measure, pool: Pool, rng: np.random.Generator) -> None:
-    """Check a peer against its contract; an InputError says what it does wrong.
+    """Check a peer against its contract; an InputError names the violation.
 
     name     it is installed under
     measure  a weighted sum of gains, such as CG@5

@@ -1,8 +1,8 @@
-"""Contract of stopping rules, as checks that say in words what a rule does wrong.
+"""Contract of stopping rules, as checks that name violations in words.
 
-What is written is parsed to a rule; what the rule prints is parsed again to an equal one. Asked of a judging loop that
-has judged nothing, some and all pairs, it gives a finite level and says whether enough is judged; the same state gives
-the same answer, whatever was asked between.
+A text is parsed to a rule, and the rule's text is parsed to an equal one. For a judging loop with none, some and all
+pairs judged, a rule gives a finite level and says whether enough is judged; the same state gives the same answer,
+regardless of requests in between.
 """
 
 import numpy as np
@@ -17,11 +17,11 @@ from audiosim.selection.stopping_rules import parse_stopping_rule
 
 
 def check_stopping_rule(definition: StoppingDefinition, expected: ExpectedScores, rng: np.random.Generator) -> None:
-    """Check a kind of stopping rule against its contract; an InputError says what it does wrong.
+    """Check a kind of stopping rule against its contract; an InputError names the violation.
 
     definition  as installed
     expected    of any measure, in a pool of at least two pairs
-    rng         for the judgments that are tried
+    rng         for trial judgments
     """
     rule = _parsed(definition, definition.example)
     if _parsed(definition, str(rule)) != rule:

@@ -1,4 +1,4 @@
-"""Differences between collections in what makes their grades, from several of them."""
+"""Variation between collections in the components of their grades, estimated from several collections."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,13 +12,13 @@ from audiosim.relevance.joint_prior import Prior
 from audiosim.relevance.published import usual_model
 from audiosim.stats.components import estimate_components
 
-CONSENSUS = (0.25, 0.3)  # size of the bands of consensus, and standard deviation of its logarithm, on any collection
+CONSENSUS = (0.25, 0.3)  # size of the bands of consensus, and standard deviation of its logarithm, for any collection
 CONSTANT = (
     1.0  # its standard deviation between collections: a mean that may lie anywhere on the scale varies as much as
 )
 # a grade that may. Six collections, at .4, are too few to exclude means further out.
-LEAST = 0.05  # standard deviation of an effect, in those of a grade, that is taken for one that cannot be told from 0
-WORTH = 2  # collections' worth of what is held of the spread before any is seen
+LEAST = 0.05  # standard deviation of an effect, in those of a grade, below which it counts as indistinguishable from 0
+WORTH = 2  # weight of the prior spread, in collections
 WEAK = Between(
     {"constant": (0.0, CONSTANT), "system_agreement": (0.0, 0.2), "consensus": (0.0, 0.2), "repetition": (0.0, 0.2)},
     {
@@ -37,9 +37,9 @@ WEAK = Between(
 class Estimates:
     """Estimates from one fully or partly judged collection.
 
-    source  that it comes from: collections of one source are no more than one
-    values  trend, and logarithms of standard deviations, by name; what the judgments do not tell is left out
-    errors  their standard errors, by name; left out where the judgments do not tell
+    source  source of the data: collections of one source together count as one
+    values  trend, and logarithms of standard deviations, by name; without those that the judgments do not determine
+    errors  their standard errors, by name; without those that the judgments do not determine
     """
 
     source: str
@@ -48,16 +48,16 @@ class Estimates:
 
 
 def learn_between(estimates: Sequence[Estimates], held: Between = WEAK) -> Between:
-    """The distribution over collections of which some are known.
+    """The distribution over collections, learned from several.
 
-        mean = average over sources and the centre of what is held, which counts for m sources, its own, or one
+        mean = average over sources and the prior centre, which counts as m sources: as many as it came from, or one
         spread^2 = ((WORTH + m - 1) held^2 + sum of squares about the mean) / (WORTH + n - 1)  x  (1 + 1 / n)
 
-    held  before any is seen; n counts its m sources too
+    held  prior distribution; n includes its m sources
 
-    The spread is that of the next collection, the mean being uncertain itself; several collections of a source share
-    its weight. CONSTANT and CONSENSUS are held as they are: collections judged in full have smaller bands (.05 to .13),
-    but which pairs a campaign judges is no random sample of a band.
+    The spread is that of the next collection, including the uncertainty of the mean; several collections of a source
+    share its weight. CONSTANT and CONSENSUS stay at their prior: completely judged collections have smaller bands (.05
+    to .13), but the pairs that a campaign judges are no random sample of a band.
     """
     groups: dict[str, list[Estimates]] = {}
     for one in estimates:
@@ -79,7 +79,7 @@ def learn_between(estimates: Sequence[Estimates], held: Between = WEAK) -> Betwe
 def _learned(
     groups: Mapping[str, Sequence[Estimates]], name: str, held: tuple[float, float], sources: int
 ) -> tuple[float, float]:
-    """Mean and spread of the next collection; what is held is of so many sources."""
+    """Mean and spread of the next collection; the prior counts as so many sources."""
     values, weights = [held[0]], [float(sources)]
     for of in groups.values():
         known = [one.values[name] for one in of if name in one.values]
@@ -93,13 +93,13 @@ def _learned(
 
 
 def estimates_of(pool: Pool, grades: Array, source: str | None = None) -> Estimates:
-    """Estimates from a collection, where nothing is taken to be known of any document.
+    """Estimates from a collection, treating all documents as unknown.
 
     grades  (n,) NaN where unjudged
-    source  the collection's identifier where None
+    source  None: the collection's identifier
 
-    Restricted maximum likelihood, about the usual mean of the scale. The bands of consensus are left out: they and the
-    slope of consensus tell the same.
+    Restricted maximum likelihood, about the usual mean of the scale. The bands of consensus are left out, because they
+    and the slope of consensus describe the same effect.
     """
     prior = Prior.of(pool, (usual_model(pool.scale),), sound=False, metadata=False)
     places = np.flatnonzero(~np.isnan(grades))
@@ -112,7 +112,7 @@ def estimates_of(pool: Pool, grades: Array, source: str | None = None) -> Estima
     values = {name: slope for name, slope in zip(TREND, found.trend.tolist(), strict=True) if name in errors}
     for name, size in found.standard_deviations.items():
         if size < LEAST or np.isfinite(found.errors[name]):
-            # Names of effects and of the trend are told apart by what they mean: `consensus` is no size here.
+            # Effects and trend coefficients may share a name: here `consensus` is a slope, not a deviation.
             values[name] = float(np.log(max(size, LEAST)))
         if size >= LEAST and np.isfinite(found.errors[name]):
             errors[name] = float(found.errors[name] / size)

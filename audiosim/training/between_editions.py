@@ -1,4 +1,4 @@
-"""Share of what a model learned that carries over to kin, from collections of which several editions are judged."""
+"""Share of a model's knowledge that carries over to kin, from collections with several judged editions."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,8 +15,8 @@ from audiosim.relevance.kinship import KIN, Kinship, kinship_of
 from audiosim.relevance.provenance import source_of
 from audiosim.training.between_collections import Estimates
 
-HELD = 0.5  # share that carries over, before any editions are seen
-WORTH = 2.0  # prior observations' worth of it: of HELD every share is equally likely
+HELD = 0.5  # prior share that carries over
+WORTH = 2.0  # weight of the prior in observations; with HELD, a uniform distribution
 EDGES = np.linspace(0, 1, 101)
 SHARES = (EDGES[1:] + EDGES[:-1]) / 2
 
@@ -40,8 +40,8 @@ def learn_carried(pairs: Sequence[EditionPair], between: Between) -> dict[str, f
         one - other ~ N(0, 2 (1 - share) T^2 + e_one^2 + e_other^2)  for each parameter,
         share ~ Beta(WORTH held, WORTH (1 - held))
 
-    T being the standard deviation between collections, and e the standard errors. What is held is what `between` has,
-    HELD where it has nothing: with no pair, or one, the share stays about that, and kin are held to differ much.
+    T is the standard deviation between collections, and e the standard errors. The prior is that of `between`, or HELD
+    if it has none: with one pair or none the share stays near that, and kin are expected to differ much.
     """
     found: dict[str, float] = {}
     for kinship in KIN:
@@ -56,7 +56,7 @@ def learn_carried(pairs: Sequence[EditionPair], between: Between) -> dict[str, f
 def _likelihood(pair: EditionPair, between: Between) -> Array:
     """(shares,) log-likelihood of each of SHARES."""
     total = np.zeros(len(SHARES))
-    # The bands of consensus are held, not learned: `consensus` is the slope.
+    # The bands of consensus keep their prior, so `consensus` here is the slope.
     spreads = {name: between.spread(name) for name in EFFECT_NAMES} | {name: between.trend[name][1] for name in TREND}
     for name, spread in spreads.items():
         if name in pair.one.errors and name in pair.other.errors:
@@ -67,7 +67,7 @@ def _likelihood(pair: EditionPair, between: Between) -> Array:
 
 
 def edition_pairs(judged: Sequence[tuple[Pool, Array]], estimates: Sequence[Estimates]) -> list[EditionPair]:
-    """The pairs of some collections that are kin; see `kinship`.
+    """The pairs of kin among some collections; see `kinship`.
 
     judged     pools with their grades (pairs,), NaN where unjudged
     estimates  of each
@@ -82,7 +82,7 @@ def edition_pairs(judged: Sequence[tuple[Pool, Array]], estimates: Sequence[Esti
 
 
 def of_one_source(estimates: Sequence[Estimates], pairs: Sequence[EditionPair]) -> list[Estimates]:
-    """The estimates, those of kin as of one source, which is called like the first of them."""
+    """The estimates, with kin merged into one source, named after the first of them."""
     names = {one.source: one.source for one in estimates}
     for pair in pairs:
         names[pair.other.source] = names[pair.one.source]

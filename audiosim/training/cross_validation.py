@@ -19,11 +19,11 @@ from audiosim.training.validation import Forecast, forecast
 
 
 class View(NamedTuple):
-    """Rows to predict while their queries are held out, and what of these is judged meanwhile.
+    """Rows to predict while their queries are held out, and the judgments visible meanwhile.
 
     label  for the report
-    rows   (n,) which; those of a level that the fits do not have are left out
-    drawn  (n,) the rows whose judgments are seen; None: of each row, all judgments but its own
+    rows   (n,) True for rows to predict; rows with levels missing from the fits are left out
+    drawn  (n,) rows with visible judgments; None: for each row, all judgments but its own
     """
 
     label: str
@@ -35,11 +35,11 @@ class HeldOutPrediction(NamedTuple):
     """Predictions for the rows of a view.
 
     sample      the rows, without features
-    model       what the fits say
-    matched     what fits say whose rows know as little of their own query; None where all is judged, or where
-                such a fit cannot be made
+    model       predictions by the fits
+    matched     predictions by fits whose rows know equally little of their own query; None if all is judged, or
+                there is no such fit
     historical  the shares of the levels in the rows of the fits
-    fewer       number of rows that lack a feature: predicted by the fit of the terms that are known
+    fewer       number of rows that lack a feature: predicted by a fit of the known terms
     """
 
     sample: Sample
@@ -66,8 +66,8 @@ class _Said(NamedTuple):
 class _Fitted(NamedTuple):
     """A fit without some fold, its terms, and the shares of the levels in its rows.
 
-    fit      None where there are no terms: the shares speak
-    reasons  a sentence for each term that these rows cannot tell apart
+    fit      None without terms: the shares are then the prediction
+    reasons  a sentence for each term that these rows cannot determine
     """
 
     terms: tuple[str, ...]
@@ -77,7 +77,7 @@ class _Fitted(NamedTuple):
 
 
 class _Fits:
-    """The fits of a model's terms, and of some of them only, to the rows outside a fold, each made once."""
+    """The fits of a model's terms, and of subsets of them, to the rows outside a fold, each computed once."""
 
     def __init__(self, examples: Examples, fold: Fold, terms: tuple[str, ...], levels: Array) -> None:
         self.terms = terms
@@ -91,7 +91,7 @@ class _Fits:
         return self._made[terms]
 
     def predict(self, held: Examples) -> Forecast:
-        """Predictions for some rows, each by the fit of the terms that are known for it."""
+        """Predictions for some rows, each by the fit of its known terms."""
         known = np.logical_not(np.isnan(design(held.table, self.terms)))
         patterns, which = np.unique(known, axis=0, return_inverse=True)
         probabilities, predictor = np.empty((len(known), len(self._levels))), np.empty(len(known))
@@ -120,9 +120,9 @@ def cross_validate(
     levels  (l,) that the fits have, rising
     progress  is called after each fold
 
-    A row with an unknown feature is predicted by a fit of the terms that are known for it, to all rows of the other
-    folds that have these; a row without any, by the shares of the levels. Terms that the other folds cannot tell
-    apart are left out of that fit: there is a sentence for each that the whole model loses.
+    A row with an unknown feature is predicted by a fit of its known terms to all rows of the other folds that have
+    these; a row without any, by the shares of the levels. Terms that the other folds cannot determine are left out of
+    the fit, with a sentence for each that the whole model loses.
     """
     examples = judged.examples
     own = [{} if view.drawn is None else judged.seeing(view.drawn, "own query") for view in views]
@@ -148,13 +148,13 @@ def _say(fits: _Fits, matched: _Fits | None, held: Examples, rows: Integers) -> 
     fewer = int(np.sum(~held.with_known(fits.terms)))
     try:
         beside, trouble = None if matched is None else matched.predict(held), None
-    except InputError as error:  # a fit that is only for comparison, and may have few rows
+    except InputError as error:  # this fit is only for comparison, and may have too few rows
         beside, trouble = None, str(error)
     return _Said(rows, fits.predict(held), beside, shares, fewer, trouble)
 
 
 def _assemble(examples: Examples, view: View, parts: Sequence[_Said], levels: Array) -> HeldOutPrediction:
-    """The parts of all folds together, in the order of the rows."""
+    """The parts of all folds combined, in the order of the rows."""
     rows = np.concatenate([part.rows for part in parts])
     if len(rows) == 0:
         raise InputError(f"{view.label}: no judgment is left to predict")
@@ -183,7 +183,7 @@ def _forecast(fitted: _Fitted, rows: Examples) -> Forecast:
 
 
 def _check_rows(rest: Examples, sample: Sample, name: str) -> None:
-    """An error where the rows outside a fold cannot be fitted for want of features or levels."""
+    """Raise an error if the rows outside a fold lack the features or levels for a fit."""
     if len(sample.level) == 0:
         raise InputError(
             f"without {name}, every judged pair has an unknown feature: {', '.join(rest.unknown(sample.terms))}"

@@ -1,4 +1,4 @@
-"""Description of a fitted model: what each term tells, how good it is, and what was left out."""
+"""Description of a fitted model: the contribution of each term, its quality, and what was left out."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ from audiosim.training.validation import Forecast, calibration, coverage_curve, 
 
 
 def describe_model(fitted: FittedModel, validated: ModelValidation, plan: Plan, notes: Notes) -> Training:
-    """The model with its report, and the findings that the report is made of."""
+    """The model with its report, and the findings behind the report."""
     judged, sample, found = fitted.judged, fitted.sample, fitted.found
     coefficients, thresholds = coefficient_rows(sample, found)
     null, rows = null_log_likelihood(sample), len(sample.level)
@@ -51,16 +51,16 @@ def describe_model(fitted: FittedModel, validated: ModelValidation, plan: Plan, 
 
 
 def _mean_deviation(fitted: FittedModel) -> float:
-    """Of the grades by the ordinal fit, over its rows, in units of the scale."""
+    """Mean standard deviation of grades under the ordinal fit, over its rows, in units of the scale."""
     sample = fitted.sample
     spread = variance(forecast(fitted.found, sample.features).probabilities, sample.levels)
     return float(np.sqrt(spread).mean())
 
 
 def _versions(judged: Sequence[tuple[Pool, Array]], terms: tuple[str, ...]) -> tuple[JudgmentVersion, ...]:
-    """The same terms with the pair's own judgment left out, with it included, and fitted with but used without.
+    """The same terms with the pair's own judgment left out, included, and included in the fit but not in use.
 
-    None where no term has it.
+    Empty if no term uses it.
     """
     names = sorted({name for term in terms for name in factors(term)})
     if not set(AFFECTED) & set(names):

@@ -1,4 +1,4 @@
-"""Findings of training: a model, and a report that says how good it is."""
+"""Findings of training: a model, and a report on its quality."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -38,10 +38,10 @@ class Coefficient(NamedTuple):
 
 
 class ComponentRow(NamedTuple):
-    """A component of a joint model: how far its effects move a grade.
+    """A component of a joint model: the size of its effects on a grade.
 
     size            standard deviation of the effects, as a share of that of a pair's grade by the ordinal part
-    standard_error  of the size; None where the judgments did not tell
+    standard_error  of the size; None if the judgments do not determine it
     points          the size in units of the scale, for a pair of mean standard deviation
     points_error    the standard error in these
     """
@@ -54,9 +54,9 @@ class ComponentRow(NamedTuple):
 
 
 class JudgmentVersion(NamedTuple):
-    """Quality of the model in sample, by how aSYS and aART treat the pair's own judgment.
+    """Quality of the model in sample, by the treatment of the pair's own judgment in aSYS and aART.
 
-    r_squared  Nagelkerke's; None where the rows are not those of the fit
+    r_squared  Nagelkerke's; None if the rows are not those of the fit
     """
 
     own_judgment: str
@@ -72,25 +72,25 @@ class Findings:
     """The report of a training.
 
     judged               pairs with a judgment
-    rows                 of them in the fit: those whose features are all known
-    queries              of these
-    unknown              how many judged pairs lack each feature
+    rows                 of these with all features known, used in the fit
+    queries              queries of these rows
+    unknown              number of judged pairs that lack each feature
     levels               (level, rows)
-    own_judgment         whether aSYS and aART contained the pair's own judgment
+    own_judgment         True if aSYS and aART included the pair's own judgment
     log_likelihood       at the maximum, and of the model without terms
     r_squared            Nagelkerke's
     coefficients         one per term
     thresholds           one for each level but the lowest
-    effects              what each term explains
-    components           of a joint model; of others none
+    effects              contribution of each term
+    components           of a joint model; empty for others
     scores               of the model, historical and uniform; in sample, on held-out rows, and on those that are
                          left to judge where a share of each held-out query is judged
     calibration          on held-out queries, in sample where there were no folds
-    coverage             of the same: (nominal, actual)
-    intervals            of a joint model: how many intervals of means hold the true one; of others none
+    coverage             for the same rows: (nominal, actual)
+    intervals            coverage of a joint model's intervals for means; empty for others
     eliminated           the terms that elimination dropped, in order
     versions             the model with the pair's own judgment left out and included; without judgment features none
-    notes                what was left out, and why; what to beware of
+    notes                what was left out, and why; cautions
     """
 
     judged: int
@@ -115,7 +115,7 @@ class Findings:
     notes: tuple[str, ...]
 
     def term_rows(self) -> list[dict[str, Any]]:
-        """One row per term: its coefficient, and what it explains."""
+        """One row per term: its coefficient and contribution."""
         pairs = zip(self.coefficients, self.effects, strict=True)
         return [coefficient._asdict() | effect._asdict() for coefficient, effect in pairs]
 
@@ -129,7 +129,7 @@ class Findings:
         return pairs | {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__ if name not in pairs}
 
     def to_frame(self) -> "pd.DataFrame":
-        """The terms as a pandas table: coefficients and what each explains."""
+        """The terms as a pandas table: coefficients and contributions."""
         return frame_of(self.term_rows(), index="term")
 
 
@@ -141,11 +141,11 @@ class Training:
     findings: Findings
 
     def to_dict(self) -> dict[str, Any]:
-        """Contents of the model file, the report among them."""
+        """Contents of the model file, including the report."""
         return model_fields(self.model)
 
     def to_frame(self) -> "pd.DataFrame":
-        """The terms as a pandas table: coefficients and what each explains."""
+        """The terms as a pandas table: coefficients and contributions."""
         return self.findings.to_frame()
 
     def __repr__(self) -> str:
@@ -155,7 +155,7 @@ class Training:
         )
 
     def _repr_html_(self) -> str:
-        """The training as notebooks show it: one line, and the terms."""
+        """Notebook display of the training: one line, and the terms."""
         return notebook_html(repr(self), self.to_frame)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
@@ -183,7 +183,7 @@ def coefficient_rows(sample: Sample, found: OrdinalFit) -> tuple[tuple[Coefficie
 
 
 def component_rows(model: Model, deviation: float) -> tuple[ComponentRow, ...]:
-    """The components of a joint model; none of another.
+    """The components of a joint model; empty for another.
 
     deviation  mean standard deviation of a pair's grade by the ordinal part, in units of the scale
     """
@@ -208,5 +208,5 @@ def _two_sided(z: float) -> float:
 
 
 def _plain(value: Any) -> Any:
-    """Rows as plain values; anything else as it is."""
+    """Rows as plain values; anything else unchanged."""
     return [row._asdict() for row in value] if isinstance(value, tuple) else value

@@ -1,4 +1,4 @@
-"""Folds: which queries are held out of a fit, and what features see of their judgments then."""
+"""Folds: queries held out of a fit, and the judgments that features may read meanwhile."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ AT_HOME: tuple[Reads, ...] = ("own query", "all queries")
 
 
 class Way(NamedTuple):
-    """A way to hold rows out: what it is called, the fold of each row, (n,), and the names of the folds."""
+    """A way to hold rows out: its name, the fold of each row, (n,), and the names of the folds."""
 
     label: str
     fold: Integers
@@ -29,9 +29,9 @@ class Fold(NamedTuple):
     """Rows held out of a fit.
 
     name     such as "fold 1"
-    held     (n,) whether a row is held out
-    fitted   features of all rows as the fit has them: no judgment of a held-out row is seen
-    applied  features of all rows as the held-out ones have them in use
+    held     (n,) True where a row is held out
+    fitted   features of all rows for the fit: no judgment of a held-out row is read
+    applied  features of all rows for predicting the held-out ones
     """
 
     name: str
@@ -42,11 +42,11 @@ class Fold(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """The judged pairs of some pools as examples, and the pools, to compute features again where less is seen.
+    """The judged pairs of some pools as examples, with the pools for recomputing features from fewer judgments.
 
     pools      with their grades: (pairs,), NaN where unjudged
-    examples   n rows, whose features see every judgment but the pair's own
-    as_given   whether features stay as they are in the examples, whatever is held out
+    examples   n rows, whose features read every judgment except the pair's own
+    as_given   True to leave the features as in the examples, whatever is held out
     """
 
     pools: Sequence[tuple[Pool, Array]]
@@ -54,18 +54,18 @@ class Judged:
     as_given: bool = False
 
     def seeing(self, seen: Booleans, *reads: Reads) -> dict[str, Array]:
-        """The features that read judgments in some ways, computed again where only part of the judgments are seen.
+        """The features with given ways of reading judgments, recomputed from a part of the judgments.
 
-        seen  (n,) which
+        seen  (n,) True where a judgment may be read
         """
         again = [] if self.as_given else [name for name in self.examples.table if FEATURES[name].reads in reads]
         return features_of(self.pools, again, seen) if again else {}
 
     def folds(self, way: Way) -> Iterator[Fold]:
-        """The folds of a way; in use, features that read the row's own query see all judgments but the row's own.
+        """The folds of a way; for predictions, features of the row's own query read all judgments but the row's own.
 
-        In the rows of the fit, no feature sees a held-out judgment; in use, those that read other queries alone
-        see none.
+        For the fit no feature reads a held-out judgment; for predictions, features that read only other queries read
+        none.
         """
         table = self.examples.table
         for code, name in enumerate(way.names):
@@ -75,20 +75,20 @@ class Judged:
             yield Fold(name, held, {**table, **blind}, {**table, **others})
 
     def in_part(self, fold: Fold, drawn: Booleans, own: Mapping[str, Array]) -> Fold:
-        """The same fold where of each held-out query only the judgments drawn are seen in use.
+        """The same fold, but predictions read only the drawn judgments of each held-out query.
 
         drawn  (n,)
-        own    the features that read their own query alone, where the judgments drawn are seen in all queries
+        own    the features that read only their own query, computed from the drawn judgments of all queries
 
-        The fit has these too: its rows know as little of their own query as those that they teach to predict.
-        Of all other queries it sees every judgment, and so do features that read all queries of the row's own.
+        The fit uses these too, so that its rows know as little of their own query as the rows to be predicted. Of all
+        other queries it reads every judgment, and so do features that read all queries except the row's own.
         """
         applied = self.seeing(~fold.held | drawn, *ELSEWHERE)
         return fold._replace(fitted={**fold.fitted, **own}, applied={**fold.applied, **applied, **own})
 
 
 def deal(group: Integers, folds: int) -> Integers:
-    """(n,) the fold of each row: the groups, in their order, are dealt out to the folds in turn."""
+    """(n,) the fold of each row: groups are dealt to the folds in turn, in their order."""
     groups, place = np.unique(group, return_inverse=True)
     if folds < 2:
         raise InputError(f"expected at least 2 folds, or 0 for none, got {folds}")
@@ -98,7 +98,7 @@ def deal(group: Integers, folds: int) -> Integers:
 
 
 def ways_to_hold_out(examples: Examples, known: Booleans, folds: int) -> list[Way]:
-    """Folds by query, unless no folds are wanted; by collection where several have rows whose features are known.
+    """Folds by query, unless no folds are wanted; by collection if several have rows with known features.
 
     known  (n,)
     """
@@ -112,12 +112,12 @@ def ways_to_hold_out(examples: Examples, known: Booleans, folds: int) -> list[Wa
 
 
 def draw(group: Integers, share: float, seed: int) -> Booleans:
-    """(n,) whether each row is drawn: of every group the share given, at random, to the nearest row, half way up.
+    """(n,) True for drawn rows: a random share of every group, rounded to whole rows, halves up.
 
     share  in [0, 1)
-    seed   rows drawn at one share are drawn at all larger ones
+    seed   rows drawn at one share are also drawn at larger ones
 
-    Groups too small for one row at this share have none.
+    Groups too small for one row at this share get none.
     """
     lot = np.random.default_rng(seed).random(len(group))
     order = np.lexsort((lot, group))

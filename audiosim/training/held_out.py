@@ -1,4 +1,4 @@
-"""Validation of a fitted model on held-out rows: by query, by collection, and where some of a query is judged."""
+"""Validation of a fitted model on held-out rows: by query, by collection, and with a part of a query judged."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -55,8 +55,8 @@ class ModelValidation:
     """Quality of a model, in sample and on held-out rows.
 
     scores     of the model and of others, row by row
-    forecast   of the held-out queries, in sample where none is held out
-    intervals  how many of a joint model hold the true means
+    forecast   for the held-out queries; in sample if none is held out
+    intervals  coverage of a joint model's intervals for means
     """
 
     scores: tuple[PredictionScore, ...]
@@ -67,10 +67,10 @@ class ModelValidation:
 def validate_model(
     fitted: FittedModel, plan: Plan, progress: Callable[[int, int], None], notes: Notes, workers: Workers = HERE
 ) -> ModelValidation:
-    """Scores of a fitted model in sample, and of models of its terms on the rows that each was not fitted to.
+    """Scores of a fitted model in sample, and of models with its terms on rows held out of their fits.
 
-    progress  is told how many fits are done, and of how many
-    notes     are told what the scores mean
+    progress  called with the number of fits done and their total
+    notes     receive explanations of the scores
     workers   fit joint models
     """
     sample = fitted.sample
@@ -107,7 +107,7 @@ def _scores(
 def _validate(
     judged: Judged, sample: Sample, plan: Plan, progress: Callable[[int, int], None], notes: Notes, workers: Workers
 ) -> tuple[list[PredictionScore], Forecast | None, tuple[IntervalCoverage, ...]]:
-    """The scores on held-out rows, by query and by collection, what was predicted of them by query, and intervals."""
+    """The scores on held-out rows, by query and by collection, the predictions by query, and intervals."""
     known = judged.examples.with_known(sample.terms)
     ways = ways_to_hold_out(judged.examples, known, plan.folds)
     views = {way.label: [View(way.label, known)] for way in ways}
@@ -142,7 +142,7 @@ def _validate_joint(
     notes: Notes,
     workers: Workers,
 ) -> tuple[list[PredictionScore], tuple[IntervalCoverage, ...]]:
-    """The scores of the joint model on the same rows, and on those left where some are judged; and its intervals."""
+    """The joint model's scores on the same rows, and on the remaining ones where some are judged; and its intervals."""
     shares, learn = tuple(filter(None, plan.judged)) or (JUDGED,), partial(_learned, judged, sample, plan)
     known = judged.examples.with_known(sample.terms)
     scores: list[PredictionScore] = []
@@ -159,7 +159,7 @@ def _validate_joint(
 
 
 def _learned(judged: Judged, sample: Sample, plan: Plan, rows: Booleans) -> Model:
-    """The joint model of some rows of the examples (n,)."""
+    """The joint model fitted to some rows (n,) of the examples."""
     examples = judged.examples
     part = examples.sample(sample.terms, rows & examples.with_known(sample.terms), sample.levels)
     if len(part.level) == 0 or not np.all(part.shares):
@@ -171,7 +171,7 @@ def _learned(judged: Judged, sample: Sample, plan: Plan, rows: Booleans) -> Mode
 
 
 def _judged_in_part(examples: Examples, sample: Sample, plan: Plan, label: str) -> list[View]:
-    """A view for each judged share, of the rows not drawn; none where no term reads its own query."""
+    """A view of the undrawn rows for each judged share; none if no term reads its own query."""
     if not any(FEATURES[name].reads in AT_HOME for name in _features(sample)):
         return []
     return _views(examples, plan.judged, plan.seed, label)
@@ -221,6 +221,6 @@ def _features(sample: Sample) -> set[str]:
 
 
 def _shipped_historical(examples: Examples, sample: Sample) -> Array | None:
-    """The probabilities of the published distribution of past judgments, where it has the same levels."""
+    """The published distribution of past judgments, if it has the same levels."""
     model = published_historical(examples.scale.name, tuple(sample.levels.tolist()))
     return None if model is None else model.probabilities({}, 1)[0]

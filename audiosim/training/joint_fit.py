@@ -18,7 +18,7 @@ from audiosim.stats.layout import REST, Layout
 from audiosim.training.between_collections import WEAK, estimates_of, learn_between
 from audiosim.training.between_editions import edition_pairs, learn_carried, of_one_source
 
-UNTOLD = 0.3  # standard deviation of slopes where the judgments do not tell them: about their size elsewhere
+UNTOLD = 0.3  # standard deviation of slopes that the judgments do not determine: about their size elsewhere
 START = {
     "query": 0.5,
     "retrievers": 0.3,
@@ -38,9 +38,9 @@ def fit_joint(judged: Sequence[tuple[Pool, Array]], model: Model, vary: bool = T
     """A model with components and a trend, learned by restricted maximum likelihood; see `estimate_components`.
 
     judged  pools with their grades: (pairs,), NaN where unjudged
-    model   whose expectations the grades deviate from; it reads no judgment
-    vary    whether to learn how collections vary as well: the shipped distribution is what is held before, each pool is
-            a source of its own unless it is an edition of another; of one pool, what is held is moved half-way there
+    model   model of the expectations; it reads no judgments
+    vary    True to learn how collections vary as well, starting from the shipped distribution; each pool is a source of
+            its own unless it is an edition of another; a single pool moves the prior half-way towards itself
 
     The recordings' closeness is a component if any of the pools has an index of sounds.
     """
@@ -68,10 +68,10 @@ def _between(judged: Sequence[tuple[Pool, Array]]) -> Between:
 
 
 def _trend(layouts: Sequence[Layout], values: Sequence[Array], found: Components) -> Trend:
-    """The trend: its slopes by generalised least squares, the constant as the plain mean of what is left.
+    """The trend: its slopes by generalised least squares, the constant as the plain mean of the residuals.
 
-    Least squares would have the constant of a pair from an average query, genre and artist; but expectations are to be
-    right for the mean pair, as scores are means over pairs. Its variance is that of this mean.
+    Least squares would give the constant of a pair from an average query, genre and artist; but expectations must be
+    right for the mean pair, as scores are means over pairs. The variance is that of this mean.
     """
     slopes, spread = found.trend[1:], found.covariance[1:, 1:].copy()
     untold = np.flatnonzero(np.isinf(np.diagonal(spread)))

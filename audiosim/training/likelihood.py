@@ -1,4 +1,4 @@
-"""Choice of the terms that a model needs: fits of many models to the same rows, compared by their likelihood."""
+"""Selection of a model's terms: fits of many models to the same rows, compared by likelihood."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -30,7 +30,7 @@ class Effect(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A term that elimination dropped: what it explained, drop-one, in the model it left, of how many rows."""
+    """A term dropped by elimination: what it explained in the model it left, drop-one, and the number of rows."""
 
     term: str
     chi_squared: float
@@ -61,9 +61,9 @@ def nagelkerke(log_likelihood: float, null: float, rows: int) -> float:
 
 
 def identifiable(sample: Sample) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The terms that can be told apart in these rows, and one sentence for each that cannot.
+    """The terms that these rows can distinguish, and one sentence for each that they cannot.
 
-    In order, a term goes that is constant or a combination of those before it.
+    Goes through the terms in order, and drops those that are constant or a combination of those before.
     """
     kept: list[str] = []
     reasons = []
@@ -113,13 +113,13 @@ def contains(term: str, other: str) -> bool:
 def eliminate(
     examples: Examples, terms: Sequence[str], level: float, say: Callable[[str], None]
 ) -> tuple[tuple[str, ...], list[Step]]:
-    """Drop the term that explains least, again and again, until all that are left are significant.
+    """Drop the term that explains least, repeatedly, until all remaining ones are significant.
 
     level  of significance, such as .05, for the drop-one likelihood ratio
-    say    is told of each step
+    say    called with each step
 
-    A term stays as long as an interaction that contains it does. Each step is on all rows whose features,
-    of the terms still there, are known.
+    A term stays while an interaction that contains it stays. Each step uses all rows for which the features of the
+    remaining terms are known.
     """
     left = tuple(terms)
     steps: list[Step] = []

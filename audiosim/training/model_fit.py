@@ -1,4 +1,4 @@
-"""Fit of a model to the judgments of some collections: its terms, an ordinal model, and what grades have in common."""
+"""Fit of a model to the judgments of some collections: its terms, an ordinal model, and the correlation of grades."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,10 +26,10 @@ from audiosim.training.plan import Plan
 
 @dataclass(frozen=True, eq=False)
 class FittedModel:
-    """A model, and what it was fitted to.
+    """A model with the data it was fitted to.
 
-    judged  pools with their grades, and the examples made of them
-    sample  rows of the examples that the fit saw
+    judged  pools with their grades, and the resulting examples
+    sample  rows of the examples used in the fit
     found   ordinal fit to them
     steps   terms that were eliminated, in order
     model   without a report
@@ -45,7 +45,7 @@ class FittedModel:
 def fit_model(collections: Sequence[Collection], plan: Plan, notes: Notes) -> FittedModel:
     """Model of the judgments of some collections of one scale, pooled.
 
-    notes  are told what is left out, and why
+    notes  receive what is left out, and why
     """
     pools = judged_pools(collections)
     examples = make_examples(pools, sorted(plan.features), plan.own_judgment)
@@ -73,7 +73,7 @@ def _choose_terms(examples: Examples, plan: Plan, notes: Notes) -> tuple[tuple[s
 
 
 def _known_somewhere(examples: Examples, terms: tuple[str, ...], notes: Notes) -> tuple[str, ...]:
-    """The terms that are known for some pair; a joint model does without the others, unless it would have none."""
+    """The terms known for some pair; a joint model omits the others, unless none would remain."""
     known = tuple(term for term in terms if examples.with_known((term,)).any())
     if known:
         notes.add(*(f"{term} is unknown for every judged pair: left out" for term in terms if term not in known))
@@ -116,7 +116,7 @@ def ordinal_model(judged: Sequence[tuple[Pool, Array]], sample: Sample, found: O
 
 
 def _fallback(plan: Plan, scale: Scale, sample: Sample) -> "str | Model":
-    """The model for pairs with an unknown feature: a published one by its name, any other as a whole."""
+    """The model for pairs with an unknown feature: a published one by name, any other as a value."""
     levels = tuple(sample.levels.tolist())
     if plan.fallback is not None:
         model = model_for_scale(plan.fallback, scale)
@@ -132,7 +132,7 @@ def _fallback(plan: Plan, scale: Scale, sample: Sample) -> "str | Model":
 
 
 def published_historical(scale: str, levels: tuple[float, ...]) -> Model | None:
-    """The published distribution of past judgments on a scale, where it has these levels."""
+    """The published distribution of past judgments on a scale, if it has these levels."""
     name = f"historical-{scale}"
     model = load_model(name) if name in model_names() else None
     return model if model is not None and model.levels == levels else None

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 
 class Notes:
-    """Sentences for the report, said as they come."""
+    """Sentences for the report, also shown as they arise."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.said: list[str] = []

@@ -1,8 +1,7 @@
-"""aSYS and aART with the pair's OWN judgment among those they average: the papers' numbers, and nothing else.
+"""aSYS and aART with the pair's OWN judgment in their averages: only to reproduce the papers' numbers.
 
-A feature that contains the answer predicts it well where the answer is known, and is of no use where it
-is not. The coefficients and errors printed for M_jud come out only like this. `features.judgment` leaves
-a pair's own judgment out, always.
+A feature that contains the answer predicts well where the answer is known, and is useless elsewhere. The coefficients
+and errors printed for M_jud need this. `features.judgment` always leaves a pair's own judgment out.
 """
 
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ WARNING = (
 
 
 def own_columns(pool: Pool, grades: Array, names: Sequence[str]) -> dict[str, Array]:
-    """Those of the named features that are affected, each (n,), with the pair's own judgment included.
+    """The affected ones among the named features, each (n,), with the pair's own judgment included.
 
     grades  (n,) NaN where unjudged
     """

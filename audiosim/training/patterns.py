@@ -1,7 +1,7 @@
-"""A mean for each pattern of what is known of a pair, all fitted to the same judgments: the fallbacks of a joint model.
+"""A mean model for each pattern of known features, all fitted to the same judgments: fallbacks of a joint model.
 
-A pair without an artist is not one of which nothing is known. Where features of genre, or of artist, or of both are
-unknown, a model of the terms that are left speaks for the pair, fitted to all rows that have these.
+A pair without an artist may still have a genre. Where features of genre, of artist, or of both are unknown, a model of
+the remaining terms predicts the pair, fitted to all rows that have these.
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ from audiosim.training.likelihood import fit_sample, identifiable
 
 
 def with_patterns(model: Model, examples: Examples) -> Model:
-    """The model, followed by one for each pattern of less that may be known, and by its own fallback in the end.
+    """The model, followed by one for each pattern of fewer known features, and finally its own fallback.
 
     examples  with the features of the model
 
-    Larger patterns come first, and of those of one size the one that explains more. A pattern whose terms the rows
-    cannot tell apart, or that lacks a level, is left out.
+    Larger patterns come first; among those of one size, the one that explains more. A pattern is left out if the rows
+    cannot distinguish its terms, or lack a level.
     """
     kinds = sorted({kind for term in model.terms for kind in _unsure(term)})
     chain = model.fallback
@@ -37,12 +37,12 @@ def with_patterns(model: Model, examples: Examples) -> Model:
 
 
 def _unsure(term: str) -> set[str]:
-    """Kinds of evidence in a term that may be unknown: not who retrieved a document."""
+    """Kinds of evidence in a term that may be unknown; who retrieved a document is always known."""
     return {kind for name in factors(term) for kind in kinds_of(FEATURES[name])} - {"output"}
 
 
 def _fitted(model: Model, examples: Examples, known: Sequence[str]) -> tuple[float, Model] | None:
-    """The log-likelihood of a row, and the model of the terms that are made of what is known."""
+    """The log-likelihood per row, and the model of the terms that use only known features."""
     terms = [term for term in model.terms if _unsure(term) <= set(known)]
     levels = np.array(model.levels)
     if not terms or len(terms) == len(model.terms):
@@ -55,7 +55,7 @@ def _fitted(model: Model, examples: Examples, known: Sequence[str]) -> tuple[flo
         fit = fit_sample(sample.having(kept))
     except InputError:
         return None
-    # A term that is the same of all these rows, as OV is in one collection, counts what it does in the whole model.
+    # A term with one value in all these rows, as OV has in one collection, keeps its coefficient from the whole model.
     own = dict(zip(kept, fit.coefficients.tolist(), strict=True))
     whole = dict(zip(model.terms, model.coefficients, strict=True))
     same = [term for term in terms if term not in own and np.ptp(sample.features[:, terms.index(term)]) == 0]

@@ -1,4 +1,4 @@
-"""Plan of what to train, and how."""
+"""Plan of a training."""
 
 from dataclasses import dataclass
 from datetime import date as calendar_date
@@ -20,19 +20,19 @@ JOINT = "joint"
 
 @dataclass(frozen=True)
 class Plan:
-    """Plan of what to train, and how.
+    """Plan of a training.
 
     terms         features and products a:b
     name          of the model
-    folds         parts into which the queries are dealt for validation; 0 for none
+    folds         number of folds of queries for validation; 0 for none
     eliminate     level of significance for backward elimination; None for none
-    own_judgment  whether aSYS and aART contain the pair's own judgment: to reproduce the papers' numbers only
+    own_judgment  True to include the pair's own judgment in aSYS and aART: only to reproduce the papers' numbers
     fallback      name or file of the model for pairs with an unknown feature; None: the historical one of the
                   same levels, or where none is published the shares of the levels here
     date          of the training, ISO 8601
     judged        shares, in [0, 1), of each held-out query that are judged in further rounds of the validation
-    seed          of the draws of these
-    joint         whether the model also knows how judgments are correlated; the terms must then read none
+    seed          of the draws of these judgments
+    joint         True to also model the correlation of judgments; the terms must then read no judgments
     """
 
     terms: tuple[str, ...]
@@ -86,21 +86,21 @@ class Plan:
 
 
 def parse_terms(text: str) -> tuple[str, ...]:
-    """The terms of a list such as `output`, `fSYS,fGEN,fSYS:fGEN` or `output,aSYS`; names of LISTS stand for theirs.
+    """The terms in a list such as `output`, `fSYS,fGEN,fSYS:fGEN` or `output,aSYS`; names of LISTS are expanded.
 
-    `joint` is no term, see `is_joint`; where nothing else is named it stands for `teams`.
+    `joint` is not a term, see `is_joint`; without any other name it stands for `teams`.
     """
     words = [word for word in _words(text) if word != JOINT] or (["teams"] if is_joint(text) else [])
     return tuple(term for word in words for term in LISTS.get(word, (word,)))
 
 
 def is_joint(text: str) -> bool:
-    """True if a list of features has `joint` among them: the model then also knows how judgments are correlated."""
+    """True if a list of features includes `joint`: the model then also has the correlation of judgments."""
     return JOINT in _words(text)
 
 
 def plan_of(features: str) -> Plan:
-    """The plan of a list of features, everything else as it is by default."""
+    """The plan with a list of features, and defaults otherwise."""
     return Plan(parse_terms(features), joint=is_joint(features))
 
 
@@ -109,7 +109,7 @@ def _words(text: str) -> list[str]:
 
 
 def parse_shares(text: str) -> tuple[float, ...]:
-    """The shares of a list such as `0.05,0.1`."""
+    """The shares in a list such as `0.05,0.1`."""
     try:
         return tuple(float(word) for word in text.split(","))
     except ValueError:

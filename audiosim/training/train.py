@@ -26,9 +26,9 @@ def train(
 
     collections  of one scale, judged, or their folders; one or several
     plan         or only a list of features, such as "output", "joint" or "fSYS,fGEN,fSYS:fGEN"
-    say          is told what is left out, and why
-    progress     is told how many fits of the validation are done, and of how many
-    jobs         processes that fit joint models to validate by
+    say          called with what is left out, and why
+    progress     called with the number of validation fits done and their total
+    jobs         processes that fit joint models for the validation
     scheduler    address of a Dask cluster that does it instead; see `each_in_turn`
     """
     several = [collections] if isinstance(collections, str | Path | Collection) else collections

@@ -1,4 +1,4 @@
-"""Quality of predictions of levels, on the rows of a fit and on rows that it never saw."""
+"""Quality of predicted levels, on the rows of a fit and on held-out rows."""
 
 from typing import NamedTuple
 
@@ -10,16 +10,16 @@ from audiosim.stats.ordinal import expectation, level_probabilities, variance
 from audiosim.stats.ordinal_fit import OrdinalFit, fit_ordinal
 from audiosim.training.examples import Sample
 
-LEAST = 1e-9  # probability that no level is taken to fall below
+LEAST = 1e-9  # lower bound of a level's probability
 CURVE = tuple(round(0.05 * step, 2) for step in range(1, 20))
-GROUPS = 10  # of rows of about the same expectation, for the picture of calibration
+GROUPS = 10  # of rows with similar expectations, for the calibration plot
 
 
 class Forecast(NamedTuple):
     """Predictions for some rows.
 
     probabilities  (n, l)
-    predictor      (n,) the linear predictor; None where every row is predicted the same
+    predictor      (n,) the linear predictor; None if all rows have the same prediction
     """
 
     probabilities: Array
@@ -29,13 +29,13 @@ class Forecast(NamedTuple):
 class PredictionScore(NamedTuple):
     """Quality of predictions; grades, levels and variances are over the scale's maximum.
 
-    predictor          who predicts: model, historical, uniform
-    sample             which rows, and whether their judgments were used
+    predictor          model, historical or uniform
+    sample             rows, and whether their judgments were used
     rmse               root of the mean squared difference of grade and expectation
     mean_variance      the mean squared difference that the predictions promise
-    log_score          mean of -log P(true level), in nats; no probability counts as less than LEAST
+    log_score          mean of -log P(true level), in nats; probabilities are at least LEAST
     coverage_50 to 95  share of true levels within predictive sets, see `coverage`
-    calibration_slope  see `calibration_slope`; None for a predictor that says the same of every row
+    calibration_slope  see `calibration_slope`; None for a constant predictor
     """
 
     predictor: str
@@ -51,7 +51,7 @@ class PredictionScore(NamedTuple):
 
 
 class Calibrated(NamedTuple):
-    """Rows of about the same expectation: the mean of what was expected and of what was so."""
+    """Rows with similar expectations: mean expectation and mean truth."""
 
     expected: float
     actual: float
@@ -59,7 +59,7 @@ class Calibrated(NamedTuple):
 
 
 def forecast(found: OrdinalFit, features: Array) -> Forecast:
-    """Predictions for some rows by a fit.
+    """Predictions for some rows from a fit.
 
     features  (n, k) of its terms
     """
@@ -68,7 +68,7 @@ def forecast(found: OrdinalFit, features: Array) -> Forecast:
 
 
 def constant_forecast(shares: Array, sample: Sample) -> Forecast:
-    """The same prediction of every row."""
+    """The same prediction for every row."""
     return Forecast(np.tile(shares, (len(sample.level), 1)), None)
 
 
@@ -94,10 +94,10 @@ def score_predictions(predictor: str, where: str, predicted: Forecast, sample: S
 def coverage(probabilities: Array, level: Integers, nominal: float) -> float:
     """The share of rows whose true level is in the row's predictive set; `nominal` if the probabilities are right.
 
-    The set takes the levels from the most probable on until they sum to `nominal`. Whole levels seldom do, so
-    the last one taken belongs to it in part, by as much as is still wanting over its probability, as if drawn by
-    lot; that part is what a row of this level counts. Levels of equal probability are taken together, in equal
-    parts. Nothing is drawn: this is the mean over all draws.
+    The set takes levels in order of probability until they sum to `nominal`. As whole levels seldom do, the last one
+    belongs to it in part, by the missing probability over its own, as if drawn by lot; a row of this level counts by
+    that part. Levels of equal probability are taken together, in equal parts. Nothing is drawn: this is the mean over
+    all draws.
 
     probabilities  (n, l)
     level          (n,) the true ones
@@ -105,7 +105,7 @@ def coverage(probabilities: Array, level: Integers, nominal: float) -> float:
     true = probabilities[np.arange(len(level)), level][:, None]
     tied = np.isclose(probabilities, true, rtol=1e-12, atol=0)
     before = np.sum(probabilities, axis=1, where=(probabilities > true) & ~tied)
-    alike = np.maximum(LEAST, np.sum(probabilities, axis=1, where=tied))  # of a level that is ruled out 0
+    alike = np.maximum(LEAST, np.sum(probabilities, axis=1, where=tied))  # 0 for an excluded level
     return float(np.clip((nominal - before) / alike, 0, 1).mean())
 
 
@@ -115,9 +115,9 @@ def coverage_curve(probabilities: Array, level: Integers) -> list[tuple[float, f
 
 
 def calibration_slope(predicted: Forecast, sample: Sample) -> float | None:
-    """The coefficient of the linear predictor in an ordinal model of its own; 1 is right, below 1 too bold.
+    """The coefficient of the linear predictor in an ordinal model of its own; 1 is right, below 1 overconfident.
 
-    1 on the rows of the fit. None where the predictor is the same for all rows, or separates the levels.
+    1 on the rows of the fit. None if the predictor is the same for all rows, or separates the levels.
     Cox (1958), doi:10.1093/biomet/45.3-4.562.
     """
     if predicted.predictor is None:

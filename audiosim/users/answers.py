@@ -29,7 +29,7 @@ LISTS = ("A", "B")
 class Answers:
     """Answers of people about pairs of lists.
 
-    choices  (n,) each a, b, good or bad: the better list, or both
+    choices  (n,) each a, b, good or bad: the better list, or the verdict on both
     grades   (n, 2, k) of the documents of the two lists, best rank first
     scale    of the grades
     """
@@ -60,14 +60,14 @@ class Answers:
         return replace(self, grades=grading(self.grades), scale=grading.target)
 
     def said(self, *choices: str) -> Booleans:
-        """(n,) whether an answer is one of these."""
+        """(n,) True where an answer is one of these."""
         return np.isin(self.choices, choices)
 
 
 def read_answers(path: str | Path, scale: str | None = None) -> Answers:
     """The answers of a file.
 
-    scale  name of the scale whose grades to take; not needed where the file has the grades of one only. An artificial
+    scale  name of the scale whose grades to take; not needed if the file has grades on only one. An artificial
            one, such as graded-4 or binary-40, is made of fine grades
     """
     path = Path(path)

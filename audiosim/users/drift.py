@@ -1,4 +1,4 @@
-"""Drift of assessors: does one grade as the others do, and as they did before?"""
+"""Drift of assessors: differences from the others, and from their own earlier grades."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -22,14 +22,14 @@ class Leaning:
     shared     of those, on pairs that others judged too
     to_others  mean of their gain minus the others' mean gain, on shared pairs
     expected   judgments on pairs that the model predicts
-    to_model   mean of their gain minus what the model expects of the pair
+    to_model   mean of their gain minus the model's expectation for the pair
     first      to_model of the first half of these judgments, in the order of judging
     second     to_model of the second half
     drift      second minus first
     low, high  its 95 % interval, by Welch's t
 
-    Values that need more judgments are None. A difference to the model is no error: all assessors may be to one side
-    of it. The two halves show whether an assessor moved, given that the same model chose the pairs of both.
+    Values that need more judgments are None. A difference to the model is no error: all assessors may be on one side of
+    it. The two halves show whether an assessor drifted, given that the same model chose the pairs of both.
     """
 
     assessor: str
@@ -46,11 +46,11 @@ class Leaning:
 
 
 def leanings(judgments: Iterable[Judgment], maximum: float, expectations: Mapping[Pair, float]) -> dict[str, Leaning]:
-    """Leanings of each assessor, by name, in the order of their first judgments.
+    """Leaning of each assessor, by name, in the order of their first judgments.
 
     judgments     those that hold, in the order in which they were made
     maximum       highest grade of the scale
-    expectations  grade that the model expects of a pair, without the pair's own judgments
+    expectations  the model's expected grade of each pair, without the pair's own judgments
     """
     gains: dict[Pair, dict[str, float]] = {}
     own: dict[str, list[Pair]] = {}

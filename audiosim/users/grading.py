@@ -16,10 +16,10 @@ from audiosim.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Grading:
-    """Reads the grades of one scale as levels of another.
+    """Conversion of grades on one scale to levels of another.
 
-    source      the scale that grades are on
-    target      the scale that they are read on
+    source      scale of the grades
+    target      scale of the levels
     thresholds  the lowest grade of each level of the target but its lowest, rising
     """
 
@@ -63,7 +63,7 @@ def artificial_binary(minimum: float, source: Scale = FINE) -> Grading:
 
 
 def find_grading(name: str, source: Scale = FINE) -> Grading:
-    """The artificial scale of a name: graded-4 is of four levels, binary-40 is relevant from grade 40 on.
+    """The artificial scale with a name: graded-4 has four levels, binary-40 is relevant from grade 40 on.
 
     source  of the grades, 0 to 100 as a rule
     """
@@ -81,15 +81,15 @@ def find_grading(name: str, source: Scale = FINE) -> Grading:
 
 
 def is_artificial(name: str | None) -> bool:
-    """True if a scale of a name is one that fine grades are converted to, such as graded-4."""
+    """True for the name of a scale that fine grades are converted to, such as graded-4."""
     return name is not None and name.startswith(("graded-", "binary-"))
 
 
 def on_scale(collection: object, name: str | None, judgments: object = None) -> Collection:
-    """The collection, or that of a folder, with its judgments on the scale of a name; None is its own.
+    """A collection, or that of a folder, with its judgments on the named scale; None is its own.
 
-    name  artificial, such as graded-4: the judgments are converted. Any other, such as broad or 0-3, says how the
-          judgments of a folder are to be read
+    name  artificial, such as graded-4: the judgments are converted. Any other, such as broad or 0-3, is the scale for
+          reading a folder's judgments
     judgments  as of `estimate`
     """
     if not isinstance(collection, Collection):
@@ -103,7 +103,7 @@ def on_scale(collection: object, name: str | None, judgments: object = None) -> 
 
 
 def graded(source: Scale, levels: Callable[[float], float]) -> Grading:
-    """Any other scale: the levels that a function gives to the grades of a scale.
+    """Any other scale: a function assigns levels to the grades of a scale.
 
     levels  grade -> level, never falling, with at least two levels
     """

@@ -21,12 +21,12 @@ class TwoAssessors:
     """Agreement of two assessors.
 
     pairs            of query and document that both judged
-    kappa_quadratic  Cohen's kappa, a disagreement weighing as the square of its size
-    kappa_linear     a disagreement weighing as its size
+    kappa_quadratic  Cohen's kappa, with disagreements weighted by their squared size
+    kappa_linear     with disagreements weighted by their size
     rmse, mae        root mean squared and mean absolute difference of their gains, grade over the scale's maximum;
                      the first is what Urbano (2013), section 7.4, compares: .3963 on Broad, .3116 on Fine in 2006
 
-    A kappa is NaN where both always give one and the same grade.
+    A kappa is NaN if both always give one and the same grade.
     """
 
     first: str
@@ -49,8 +49,8 @@ class ScaleAgreement:
     alpha_interval  the same, grades taken as numbers
     assessors       every two assessors with pairs in common
 
-    The other four are means over every two assessors, weighted by the pairs they have in common; an undefined one
-    does not count. Where all judged the same pairs these are plain means, as in section 7.4 of the thesis.
+    The other four are means over all pairs of assessors, weighted by the pairs they have in common; undefined ones
+    do not count. Where all judged the same pairs these are plain means, as in section 7.4 of the thesis.
     """
 
     scale: str

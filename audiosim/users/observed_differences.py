@@ -1,4 +1,4 @@
-"""Prior chance of a difference that users would notice: how often systems have been seen to differ by so much."""
+"""Prior chance of a noticeable difference: how often systems have differed by enough for users to notice."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ MAJORITY = 0.5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoticedDifferences:
-    """Differences between systems that enough users would notice.
+    """Differences between systems that enough users notice.
 
     share      of users who must agree
-    smallest   difference of scores from which they do; None if they never do
+    smallest   smallest difference of scores that they notice; None if they never do
     observed   number of observed differences
-    noticed    share of them that is at least the smallest one
+    noticed    share of these that is at least `smallest`
     """
 
     share: float
@@ -42,9 +42,9 @@ class NoticedDifferences:
 
 
 def smallest_noticed(preferences: Preferences, share: float = MAJORITY) -> float | None:
-    """The smallest difference of scores from which on at least this share of users prefers the better list.
+    """The smallest difference of scores at which at least this share of users prefers the better list.
 
-    Interpolated between the middles of the bins; 0 where the first bin is there already, None where no bin is.
+    Interpolated between the middles of the bins; 0 if the first bin already reaches the share, None if no bin does.
     Urbano (2013), section 3.4.
     """
     if not 0 < share <= 1:
@@ -68,8 +68,8 @@ def noticed_differences(
     """Probability that two systems differ enough on a query for most users to agree which is better.
 
     preferences  people's answers compared with a measure
-    collections  past evaluations, every retrieved document judged, on a scale of the levels of the answers; every two
-                 systems on every query count once
+    collections  past evaluations, with every retrieved document judged, on a scale with the levels of the answers;
+                 every two systems on every query count once
     share        of users who must agree
 
     Even a small threshold helps little if differences rarely reach it. Urbano (2013),

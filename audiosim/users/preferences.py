@@ -25,7 +25,7 @@ MIDDLES = (np.arange(BINS) + 0.5) / BINS
 def thousandths(scores: Array) -> Integers:
     """(...) scores in [0, 1], rounded to three decimals, as whole thousandths.
 
-    The thesis bins rounded scores, and differences of rounded scores: only so do its tables come out.
+    The thesis bins rounded scores, and differences of rounded scores: its tables can only be reproduced this way.
     """
     return np.rint(scores * 1000).astype(np.int64)
 
@@ -55,11 +55,11 @@ def shares(places: Integers, hits: Booleans, answers: Integers) -> SatisfiedShar
         error = sqrt(sum over answers of (sum over its cases of hit - share)^2) / cases
 
     places   (m,) the bin of each case
-    hits     (m,) whether it is of the kind
+    hits     (m,) True if it is of the kind
     answers  (m,) number of the answer that the case comes from
 
-    The two lists of one answer are one opinion, so answers, not lists, are taken as independent. With one case
-    per answer the error is the binomial sqrt(p (1 - p) / n).
+    The two lists of one answer are one opinion, so answers, not lists, count as independent. With one case per answer
+    the error is the binomial sqrt(p (1 - p) / n).
     """
     counts = np.bincount(places, minlength=BINS)
     known = np.where(counts > 0, counts, np.nan)
@@ -75,7 +75,7 @@ class CubicFit:
     """A cubic fitted to the shares of satisfied users.
 
     mapping   the cubic
-    r2        share of the variance of the bins' shares that it explains; 1 where they are all one
+    r2        share of the variance of the bins' shares that it explains; 1 if all shares are equal
     residual  root mean squared distance from the bins' shares
     """
 
@@ -87,7 +87,8 @@ class CubicFit:
 def fit_cubic(satisfied: SatisfiedShares, source: str) -> CubicFit | None:
     """The unweighted least-squares cubic through the middles of the bins; None where fewer than four hold answers.
 
-    With four bins it meets every share exactly, and its fit says nothing. Urbano (2013), equation 4.3 and Table 4.2.
+    With four bins it passes through every share exactly, so its fit means nothing. Urbano (2013), equation 4.3 and
+    Table 4.2.
     """
     there = satisfied.counts > 0
     if there.sum() < 4:
@@ -105,11 +106,11 @@ def fit_cubic(satisfied: SatisfiedShares, source: str) -> CubicFit | None:
 class Preferences:
     """People's answers compared with a measure.
 
-    measure    that scores the lists
+    measure    measure that scores the lists
     scale      name of the scale of the grades
     levels     of that scale
     answers    number of answers
-    ties       number of answers about two lists of equal score, with which nobody can agree or disagree
+    ties       number of answers about two lists of equal score, which can be neither agreed nor disagreed with
     satisfied  share of good lists, by the score of a list, where people found both good or both bad
     agreeing   share of answers that prefer the list of the higher score, by the difference
     opposed    share of answers that prefer the list of the lower score, by the difference
@@ -131,7 +132,7 @@ class Preferences:
 
     @property
     def endpoint_bias(self) -> float:
-        """Distance of the first and the last bin from what their scores promise; NaN where one of them is empty.
+        """Distance of the first and the last bin from the values their scores predict; NaN if one of them is empty.
 
             sqrt(((P(Sat in [0, .1)) - .05)^2 + (.95 - P(Sat in [.9, 1]))^2) / 2)
 
@@ -181,7 +182,7 @@ class Preferences:
         return [dict(zip(columns, map(_known, row), strict=True)) for row in rows]
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole as plain values, ready for JSON; what cannot be said is None."""
+        """All fields as plain values, ready for JSON; None for undefined ones."""
         fit = self.cubic
         return {
             "measure": self.measure,
@@ -201,7 +202,7 @@ class Preferences:
         )
 
     def _repr_html_(self) -> str:
-        """The answers as notebooks show them: one line, and the bins."""
+        """Notebook display of the answers: one line, and the bins."""
         return notebook_html(repr(self), self.to_frame)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
@@ -252,7 +253,7 @@ def held_against(answers: Answers, scores: Array, measure: str) -> Preferences:
 def preferences(answers: Answers, measure: str | Measure) -> Preferences:
     """Answers compared with a measure: satisfaction by score, agreement by difference.
 
-    measure  down to a cutoff that the lists reach; taken in its user-oriented form, as there are no judgments but
+    measure  down to a cutoff that the lists reach; used in its user-oriented form, as the only judgments are
              those of the lists themselves
     """
     measure = user_form(measure)

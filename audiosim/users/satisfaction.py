@@ -1,4 +1,4 @@
-"""Step from effectiveness to people: the share of users that a score satisfies, how many of n, and success."""
+"""From effectiveness to people: the share of users satisfied by a score, the number of n, and success."""
 
 import json
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from audiosim.measures.measure import FORM, IDEAL, Measure, ParameterValue, as_m
 from audiosim.measures.scores import score
 from audiosim.stats.distributions import Distribution
 
-ROUNDING = 1e-9  # how far outside [0, 1] a score may lie and still be taken for a rounded 0 or 1
+ROUNDING = 1e-9  # distance outside [0, 1] within which a score counts as a rounded 0 or 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class SatisfactionMapping:
         P(Sat | x) = a0 + a1 x + a2 x^2 + a3 x^3, cut to [0, 1]
 
     coefficients  (a0, a1, a2, a3)
-    source        where they come from
+    source        their source
 
-    None of the published mappings ever leaves [0, 1], so the cut is for mappings fitted to few answers.
+    None of the published mappings leaves [0, 1], so the cut matters only for mappings fitted to few answers.
     Urbano (2013), equations 4.1 and 4.3.
     """
 
@@ -60,7 +60,7 @@ class SatisfactionMapping:
 def user_form(measure: str | Measure) -> Measure:
     """User-oriented form of a measure: relative to the highest grade at each rank, not to the judged documents.
 
-    Urbano (2013), chapter 3. A measure without an ideal is in that form as it is.
+    Urbano (2013), chapter 3. A measure without an ideal already has that form.
     """
     measure = as_measure(measure)
     known, chosen = measure.definition.parameters, dict(measure.parameters)
@@ -69,7 +69,7 @@ def user_form(measure: str | Measure) -> Measure:
 
 
 def user_scores(measure: str | Measure, scale: Scale, grades: Array) -> Array:
-    """(...) what lists score in the user-oriented form, 0 to 1, which asks for no judgments but their own.
+    """(...) scores of lists in the user-oriented form, 0 to 1, which needs only the lists' own judgments.
 
     scale   of the grades
     grades  (..., n) at each rank, best rank first
@@ -117,7 +117,7 @@ def _published() -> dict[tuple[str, str], SatisfactionMapping]:
 
 
 def _published_key(measure: Measure, scale: str) -> tuple[str, str]:
-    """Name of a combination in the file: that of Table 4.1 which it is the same as."""
+    """Name of a combination in the file: the equivalent one of Table 4.1."""
     definition, parameters = measure.definition, dict(measure.parameters)
     if definition == nDCG:
         definition, parameters = DCG, _without(parameters, "ideal")
@@ -155,8 +155,8 @@ def success(distribution: Distribution, mapping: SatisfactionMapping, threshold:
     distribution  of the scores, not of P(Sat), as the thesis fits it
     threshold     in [0, 1]; a share of exactly the threshold is no success
 
-    The mapping need not rise, so this adds up the stretches of scores where it lies above the threshold.
-    What a distribution puts below 0 or above 1 counts as a score of 0 or 1. Urbano (2013), equation 4.8.
+    The mapping need not rise, so this sums the stretches of scores where it lies above the threshold. Probability that
+    a distribution puts below 0 or above 1 counts at 0 or 1. Urbano (2013), equation 4.8.
     """
     if not 0 <= threshold <= 1:
         raise InputError(f"the threshold of success is a share of the users, from 0 to 1, got {threshold:g}")

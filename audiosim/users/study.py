@@ -1,4 +1,4 @@
-"""Balanced examples for a new study: pairs of lists to show people, built from judged documents."""
+"""Balanced examples for a new study: pairs of lists to show to people, built from judged documents."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BATCH = 500  # proposals drawn at once
-SHELF = 40  # batches kept, so that what one cell does not need another can take
-ENUMERABLE = 20_000  # lists of grades that are few enough to go through them all
-STEEPNESS = (0.0, 4.0, 40.0)  # how strongly a proposed list may lean to high, or to low, gains
+SHELF = 40  # batches kept, so that one bin can use what another does not need
+ENUMERABLE = 20_000  # largest number of lists of grades that are all tried
+STEEPNESS = (0.0, 4.0, 40.0)  # strength with which a proposed list may favour high, or low, gains
 
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """Scores that the examples are balanced by: the user-oriented ones of a measure on a scale.
+    """Scores that the examples are balanced by: the user-oriented scores of a measure on a scale.
 
     scale    of the grades
     grading  conversion to another scale; None for the scale itself
@@ -41,12 +41,12 @@ class Criterion:
 
     @property
     def label(self) -> str:
-        """The scale that the grades are read on, such as fine, graded-4 or binary-40."""
+        """The scale on which grades are read, such as fine, graded-4 or binary-40."""
         return self.scale.name if self.grading is None else self.grading.target.name
 
     @property
     def levels(self) -> tuple[float, ...]:
-        """The levels that a score depends on: the lowest and the highest for a measure that knows no more."""
+        """The levels that a score depends on; the lowest and the highest for a measure that distinguishes no more."""
         levels = self.scale.levels if self.grading is None else self.grading.target.levels
         binary = any(parameter.name == "min" for parameter in self.measure.definition.parameters)
         return (levels[0], levels[-1]) if binary else levels
@@ -70,14 +70,14 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExampleSet:
-    """Examples to ask people about, and how well they fill the bins of the differences in score.
+    """Examples for a study, and how well they fill the bins of the differences in score.
 
-    examples    all different, also with the lists the other way round
+    examples    all different, even with the lists swapped
     grades      of every scale: of the judged pairs
     criteria    c of them
     counts      (c, 10) examples by the bin of the difference between the two lists
     wanted      examples for each criterion and bin
-    impossible  (c, 10) bins that no two lists of grades could ever fall in, as far as that can be worked out
+    impossible  (c, 10) bins that no two lists of grades can fall in, where this could be computed
     """
 
     examples: tuple[Example, ...]
@@ -92,7 +92,7 @@ class ExampleSet:
         return f"{len(self.examples):,} pairs of lists to show people; {short} of {self.counts.size} bins not filled"
 
     def _repr_html_(self) -> str:
-        """The examples as notebooks show them: one line, and a table of the bins."""
+        """Notebook display of the examples: one line, and a table of the bins."""
         return notebook_html(repr(self), self.to_frame)
 
     def to_dict(self) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class ExampleSet:
         return frame_of(self.rows())
 
     def lines(self) -> list[str]:
-        """The lines of a file as `read_answers` reads it, once the empty column `answer` is filled."""
+        """The lines of a file for `read_answers`, whose empty column `answer` is to be filled."""
         cutoff = len(self.examples[0].a) if self.examples else 0
         names = [column for scale in self.grades for column in grade_columns(scale, cutoff)]
         return [
@@ -166,12 +166,12 @@ def build_examples(
     seed      of all draws, or a generator
     cutoff    length of the lists
     wanted    examples for each criterion and bin, at least 1
-    tries     proposals after which a bin that gets no further example is given up, at least 1
+    tries     proposals without a further example after which a bin is given up, at least 1
     progress  called with the number of examples found or given up, and the number wanted
 
-    The emptiest bin gets the next example, which also counts in the bins of all other criteria.
-    Proposals are lists drawn from one query's documents that lean, by chance, to high or low grades.
-    Urbano (2013), section 3.2.1; as there, bins that the judgments cannot fill stay short.
+    The emptiest bin gets the next example, which also counts in the bins of all other criteria. Proposals are lists
+    drawn from one query's documents that favour, at random, high or low grades. Urbano (2013), section 3.2.1; as there,
+    bins that the judgments cannot fill stay short.
     """
     if wanted < 1 or tries < 1:
         raise InputError(f"expected at least 1 example wanted and 1 try, got {wanted} and {tries}")
