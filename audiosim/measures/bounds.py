@@ -1,4 +1,4 @@
-"""Bounds of scores where judgments are missing: what a score is at least and at most, whatever they would be."""
+"""Lower and upper bounds of scores over all possible values of the missing judgments."""
 
 from dataclasses import replace
 

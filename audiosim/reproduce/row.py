@@ -1,4 +1,4 @@
-"""A printed number, and what comes out here."""
+"""A printed number, and the number computed here."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,14 +14,14 @@ NO_DATA = "The data for it is not in the folder."
 
 @dataclass(frozen=True, slots=True)
 class PrintedRow:
-    """A printed number and what comes out here.
+    """A printed number and the number computed here.
 
-    source    where it is printed
-    quantity  what it is
+    source    publication and place of the number
+    quantity  its description
     printed   the number
     computed  the same from the data; None where the data for it is not there
     digits    decimals that are printed
-    cause     why the data that is public cannot give it exactly, where that is so
+    cause     reason why public data cannot give it exactly; empty if they can
     """
 
     source: str
@@ -57,7 +57,7 @@ class PrintedRow:
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """Every published number that public data allows, beside what comes out here."""
+    """Every published number that public data allows, beside the number computed here."""
 
     rows: tuple[PrintedRow, ...]
 
@@ -70,7 +70,7 @@ class Reproduction:
 
     @property
     def missing(self) -> int:
-        """Numbers whose data is not there."""
+        """Numbers without available data."""
         return sum(row.computed is None for row in self.rows)
 
     def to_dict(self) -> list[dict[str, Any]]:

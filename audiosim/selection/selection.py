@@ -1,4 +1,4 @@
-"""A judging loop at one moment: what it asks next, and what it makes of the answer."""
+"""State of a judging loop: the next pairs to judge, and the state after a judgment."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,26 +30,26 @@ from audiosim.stats.multivariate import Moments
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """A judging loop at one moment; a value: `tell` returns the next one.
+    """State of a judging loop; immutable: `tell` returns the next state.
 
-    expected   how the measure that ranks the systems is expected, in the pool to judge
+    expected   expected scores of the ranking's measure in the pool to judge
     estimator  for this pool
-    rule       what makes a pair worth judging
-    batch      after how many judgments the estimator and the rule are asked again
-    ties       (n,) drawn once: of pairs of equal weight the one with the larger comes first
-    belief     about the n pairs, of which the grade of a judged one is the mean over its assessors
+    rule       selection rule
+    batch      number of judgments between updates of the estimator and the rule
+    ties       (n,) drawn once: among pairs of equal weight the one with the larger value comes first
+    belief     about the n pairs; the grade of a judged pair is the mean over its assessors
     scores     moments of the systems' mean scores
-    order      (k,) places of the judged pairs, in the order in which they were first judged
-    log        judgments in the order in which they were told, of which an assessor's last of a pair holds; None where
-               somebody else keeps it and says what grades come of it, see `judge`
-    asked      the selection when estimator and rule were last asked; None where they were asked for this one
-    changes    of grades since the start
-    learns     whether the estimator learns anew by itself, at the moments of `relearning`; else `taught` says when
+    order      (k,) places of the judged pairs, in the order of their first judgments
+    log        judgments in the order received, where an assessor's last judgment of a pair counts; None if the caller
+               keeps the log and passes the resulting grades, see `judge`
+    asked      state at the last update of estimator and rule; None if that is this state
+    changes    number of changes of grades since the start
+    learns     True if the estimator relearns by itself, at the moments of `relearning`; otherwise through `taught`
     distribution  of a difference between systems: see `Ranking`
-    checks     whether the model is held against the judgments
-    kept_check  of judgments before, which goes on to hold; None: of the judgments so far
-    panel      who judged, and what each of them said: statements go by it, `belief` by the mean grade of each pair
-    about      which queries, and whose judgments, the ranking is about, and the stopping rules that do not say
+    checks     True if the model is checked against the judgments
+    kept_check  earlier check that remains in force; None to check by the judgments so far
+    panel      assessors and their judgments: statements use it, `belief` uses the mean grade of each pair
+    about      subject of the ranking, and of stopping rules that name none
     """
 
     expected: ExpectedScores
@@ -86,16 +86,16 @@ class Selection:
         about: About = THESE,
         checks: bool = True,
     ) -> "Selection":
-        """The selection after these judgments; those of pairs outside the pool are left out.
+        """The selection after these judgments, without those of pairs outside the pool.
 
-        measure  or how it is expected, where that is not as `expected_scores` has it
+        measure  or its expected scores, if they differ from those of `expected_scores`
         rule     name in SELECTION_RULES, or a rule for these expected scores; None: see `default_selection_rule`
-        seed     of the draw that breaks ties, and of what the rule draws
-        learned  grades that the estimator learns from; where None those of the judgments, in their order
-        learns   whether it learns anew by itself as it goes on
+        seed     of the draws that break ties and of the rule's own draws
+        learned  grades for the estimator to learn from; None for those of the judgments, in their order
+        learns   True if the estimator relearns by itself as judging goes on
         distribution  of a difference between systems: "t", or "normal" as in the paper of 2013
-        about    which queries the ranking is about
-        checks   whether the model is held against the judgments; as published it never was
+        about    subject of the ranking
+        checks   True to check the model against the judgments; the published method has no such check
         """
         if batch < 1:
             raise InputError(f"batch must be at least 1, got {batch}")
@@ -156,7 +156,7 @@ class Selection:
 
     @cached_property
     def believed(self) -> Ranking:
-        """Ranking as the model has it, about these queries: what pairs are chosen by, before the model is checked."""
+        """Ranking by the unchecked model, about these queries; pairs are chosen by it."""
         correlated = self.belief.prior.correlated
         return rank(self.expected, self.estimator.name, self.scores, self.judged, self.distribution, correlated)
 
@@ -168,7 +168,7 @@ class Selection:
         belief, believed = self.belief, self.believed
         people = estimator.predict(self.grades).people if isinstance(estimator, Hearing) else None
         if people is not None:
-            # Pairs are chosen as if their mean grade were known, which is fast: who said what counts in what is stated.
+            # Choosing treats mean grades as exact, which is fast; only statements distinguish the assessors.
             belief = belief.heard(people)
             scores = self.expected.scores(belief) if people.panel.several else believed.scores
             believed = replace(believed, scores=scores)
@@ -180,11 +180,11 @@ class Selection:
 
     @property
     def stated_belief(self) -> Belief:
-        """Belief that the ranking is stated by: of the estimator, or where it was refused, of the one in reserve."""
+        """Belief behind the stated ranking: the estimator's, or its replacement's if it failed the check."""
         return self._grounds.belief
 
     def stated(self, about: About) -> Ranking:
-        """Ranking about some queries, with a check of the model by the judgments so far: what is stated everywhere."""
+        """Ranking about a subject, with a check of the model by the judgments so far; all reports use it."""
         if about not in self._stated:
             self._stated[about] = self._grounds.about(about, self.expected)
         return self._stated[about]
@@ -201,11 +201,11 @@ class Selection:
 
     @cached_property
     def weights(self) -> Array:
-        """(n,) what the judgment of each pair was worth when the rule was last asked."""
+        """(n,) value of a judgment of each pair at the last update of the rule."""
         return self.rule.weights(self.belief, self.believed) if self.asked is None else self.asked.weights
 
     def reached(self, stop: float | str | StoppingRule) -> bool:
-        """True if judging may stop: a stopping rule is met, or no judgment is worth anything any more.
+        """True if judging may stop: the stopping rule is met, or no further judgment has any value.
 
         stop  the rule, its text such as "every=0.95", or a mean confidence
         """
@@ -214,11 +214,11 @@ class Selection:
     def ask(self, count: int = 1, allowed: Booleans | None = None, by_query: bool = False) -> list[Pair]:
         """The unjudged pairs most worth judging, best first; fewer where fewer are left.
 
-        allowed   (n,) which pairs may be asked for; all where None
-        by_query  ask for pairs of as few queries as will do, so that one query at a time is listened to: the query
-                  whose best `count` pairs are worth most, then the next
+        allowed   (n,) mask of the pairs that may be asked for; None for all
+        by_query  take pairs from as few queries as possible, so that assessors stay with one query: first the query
+                  whose best `count` pairs have the highest value, then the next
 
-        Of equal weight, the one that was drawn first; of equal queries, that of the pair drawn first.
+        Ties between pairs are broken by `ties`, those between queries by the first of their pairs.
         """
         if count < 1:
             raise InputError(f"the number of pairs to ask for must be at least 1, got {count}")
@@ -263,7 +263,7 @@ class Selection:
         return self.log
 
     def _logged(self, log: tuple[Judgment, ...], pair: Pair, assessor: str) -> "Selection":
-        """The selection of a log in which somebody says something new of a pair."""
+        """The selection after a change in the log: an assessor's new or withdrawn judgment of a pair."""
         place = int(self.pool.locate([pair])[0])
         said = [one for one in (log if self.belief.judged[place] else log[-1:]) if one.pair == pair]
         grade = mean_grades(said).get(pair, math.nan)
@@ -271,14 +271,14 @@ class Selection:
         return replace(self.judge(place, grade, (assessor, own)), log=log)
 
     def taught(self, estimator: RelevanceEstimator) -> "Selection":
-        """The selection whose estimator has learned; estimator and rule are asked now."""
+        """The selection with a newly trained estimator; its predictions and the rule's weights are updated now."""
         return self._asked_now(estimator, self.grades, self.order)
 
     def anew(self, estimator: RelevanceEstimator, grades: Mapping[Pair, float], panel: Panel) -> "Selection":
-        """The same loop as begun with these grades, by these people.
+        """The same loop started again from these grades, by these people.
 
-        estimator  that has learned what it is to know
-        grades     of the judged pairs, in the order in which they were first judged
+        estimator  already trained
+        grades     of the judged pairs, in the order of their first judgments
         """
         order = tuple(map(self.pool.positions.__getitem__, grades))
         begun = replace(self, panel=panel)
@@ -292,10 +292,10 @@ class Selection:
     def judge(self, place: int, grade: float, said: tuple[str, float] | None = None) -> "Selection":
         """The selection in which this is the grade of a pair, the mean over its assessors; NaN: it is judged no more.
 
-        said  by whom it changed, and their own grade of the pair from now on, NaN for none; None: everybody who judges
-              says the same
+        said  assessor whose judgment changed the grade, and their own grade of the pair from now on, NaN for none;
+              None if all assessors agree
 
-        For one who keeps the log of who said what, such as a campaign; `tell` for judgments one by one.
+        For callers that keep their own log, such as a campaign; use `tell` for single judgments.
         """
         panel = self.panel
         for name, own in [said] if said else [(name, grade) for name in panel.judges or ("",)]:
@@ -319,12 +319,12 @@ class Selection:
         return replace(after, asked=asked, changes=changes, panel=panel)
 
     def judge_all(self, places: Integers, grades: Array) -> "Selection":
-        """The selection after several pairs more were judged, for little more than one costs; the rule is asked again.
+        """The selection after judgments of several pairs, at little more than the cost of one; the rule is updated.
 
         places  (k,) of pairs that are not judged
         grades  (k,)
 
-        The estimator learns nothing by itself: for campaigns that are played on in thought.
+        The estimator does not relearn: this is for simulated continuations of a campaign.
         """
         known, order = self.grades.copy(), (*self.order, *places.tolist())
         known[places] = grades
@@ -336,9 +336,9 @@ class Selection:
 
     @property
     def in_thought(self) -> "Selection":
-        """The same loop with grades to come that its model draws: it learns nothing, and is not held against them.
+        """The same loop for a simulated continuation, whose grades are drawn from its model: no relearning, no check.
 
-        Where its model was refused already, what is stated instead goes on to be: no grade that it draws is evidence.
+        If the model already failed its check, the replacement stays in use: simulated grades are no evidence.
         """
         check = self._grounds.ranking.check
         return replace(self, learns=False, checks=check.verdict == "FAIL", kept_check=check)
@@ -353,10 +353,10 @@ def confidences(
     distribution: DifferenceDistribution = "t",
     about: About = THESE,
 ) -> list[tuple[int, float | None]]:
-    """Course of the confidence in the ranking while judgments were made: (judgments, confidence) at some moments.
+    """Confidence in the ranking over the course of judging: (number of judgments, confidence) at some moments.
 
-    judgments  in the order in which they were made
-    moments    how many, evenly spaced, before the first judgment and after the last among them
+    judgments  in the order of judging
+    moments    number of evenly spaced moments, including those before the first and after the last judgment
     """
     places = sorted({round(step * len(judgments) / (moments - 1)) for step in range(moments)})
     learned: dict[int, RelevanceEstimator] = {}

@@ -1,4 +1,4 @@
-"""Stopping rules, which say when enough is judged: values that are written and parsed like measures.
+"""Stopping rules, which end the judging; they are written and parsed like measures.
 
 confidence=0.95             the mean confidence in which of two systems is better
 every=0.95                  that confidence for every pair of systems
@@ -6,19 +6,19 @@ difference(size=0.02)=0.95  the mean confidence in whether two systems differ by
 users(share=0.05)=0.95      the same for the share of users whom the systems satisfy
 success(share=0.5)=0.95     the mean confidence in whether each system satisfies more than a share of the users
 error=0.05                  the error of the systems' scores, corrected for what simulated campaigns got wrong
-error(corrected=no)=0.05    the same as the thesis has it at first
-judgments=200               so many judged pairs
+error(corrected=no)=0.05    the same without the correction, the thesis's first form
+judgments=200               number of judged pairs
 
-A rule goes by what the loop's ranking is about, these queries unless told otherwise; about=queries asks for a statement
-about queries of this kind: confidence(about=queries)=0.95. That may not be had however much is judged.
+A rule uses the subject of the loop's ranking, by default these queries; about=queries asks for a statement about
+queries of this kind: confidence(about=queries)=0.95. Such a goal may stay out of reach however much is judged.
 
-None but the last is met before some pairs are judged that check the model: CHECKED of them, or a fifth of a small pool.
-`floor` asks for another number: confidence(floor=0)=0.95 believes the model unseen.
+Except for the last, no rule is met before enough pairs are judged to check the model: CHECKED of them, or a fifth of a
+small pool. `floor` sets another number: confidence(floor=0)=0.95 trusts the model unchecked.
 
-What a campaign knows of its collection it has learned from few judgments, and who stops when a statement first reaches
-a target stops at a lucky moment: at the stop it is less often right than it says, the more so the sooner that is. Of
-correlated gains the rules on confidence therefore go by wider deviations, see `caution`, and no rule is met by a
-statement of a model that does not fit before it is widened for that; see `ModelCheck`.
+A campaign learns its collection from few judgments, and stopping when a statement first reaches a target selects a
+lucky moment: at the stop, statements are overconfident, the more so the earlier it is. With correlated gains, the rules
+on confidence therefore use wider deviations, see `caution`. A model that fails its check cannot meet a rule; its
+widened replacement must, see `ModelCheck`.
 """
 
 import math
@@ -62,12 +62,12 @@ LEAST_ERROR = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Claim about the systems of which judging may make sure enough.
+    """Claim about the systems that judging can make sufficiently certain.
 
-    name       of the rule that goes by it
-    sure       of a ranking and a size: how sure it is of the claim, rising as its deviations fall
-    parameter  that the size is written as: `size`, of a difference in score, or `share`, of users; then the scores of
-               the ranking are the shares of users whom the systems satisfy, by `satisfied_users`. Empty: there is none
+    name       name of the rule for it
+    sure       function of a ranking and a size: probability of the claim, rising as deviations fall
+    parameter  name of the size: `size` for a difference in score, or `share` for a share of users; the ranking's scores
+               are then shares of satisfied users, by `satisfied_users`. Empty if the claim has no size
     """
 
     name: str
@@ -77,12 +77,12 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Assurance:
-    """A claim is as sure as its target.
+    """Rule that is met when a claim is as certain as its target.
 
     target  above 0; more than 1 is never reached
-    size    that the claim is about: a difference in score, 0 or more, or a share of users
-    floor   judgments before which it is not met, whatever the model says; see `checked`
-    about   which queries the claim is about; None: those that the loop's ranking is about
+    size    size in the claim: a difference in score, 0 or more, or a share of users
+    floor   judgments needed before it can be met; see `checked`
+    about   subject of the claim; None for that of the loop's ranking
     """
 
     claim: Claim
@@ -114,9 +114,9 @@ class Assurance:
 
 
 def assured(claim: Claim, example: str, usual: str | None = None) -> StoppingDefinition:
-    """Definition of the rule that goes by a claim.
+    """Definition of the rule for a claim.
 
-    usual  size where none is written; None: it must be
+    usual  default size; None if the size must be given
     """
     name, parameter = claim.name, claim.parameter
 
@@ -159,7 +159,7 @@ USERS = assured(USERS_SATISFIED, "users(share=0.05)=0.95")
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """The systems' scores are known to within a size, in the mean over the systems.
+    """Rule that is met when the systems' scores are known to within a size, on average over the systems.
 
         t sqrt(mean Var) <= size,  t the quantile of 95 % intervals
 
@@ -187,7 +187,7 @@ class Error:
         return float(np.sqrt(ranking.scores.variance.mean())) / self._deviation(ranking) * self.size
 
     def reached(self, state: LoopState) -> bool:
-        level = self.level(state)  # a size that is refused is so before anything is judged
+        level = self.level(state)  # first, so that an invalid size is refused before anything is judged
         return checked(state, self.floor) and level <= self.size
 
     def _deviation(self, ranking: Ranking) -> float:
@@ -219,7 +219,7 @@ ERROR = StoppingDefinition(
 
 @dataclass(frozen=True, slots=True)
 class Judgments:
-    """So many pairs are judged."""
+    """Rule that is met after a number of judged pairs."""
 
     count: int
 
@@ -242,7 +242,7 @@ JUDGMENTS = StoppingDefinition("judgments", lambda _, target: Judgments(whole_nu
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """One of several rules is met, such as a confidence or the end of a budget."""
+    """Rule that is met when one of several is, such as a confidence or the end of a budget."""
 
     rules: tuple[StoppingRule, ...]
 
@@ -277,11 +277,11 @@ def satisfied_users(state: LoopState, ranking: Ranking | None = None) -> Ranking
 
 
 def caution(judged: int) -> float:
-    """Factor of the deviations that a stop goes by after so many judgments, where gains are correlated.
+    """Factor on the deviations that stopping rules use after `judged` judgments, with correlated gains.
 
         sqrt(1 + CAUTION / judged)
 
-    as if the variance were known from no more than they tell; not more than after CHECKED of them, before which nothing
-    stops but small pools and rules that believe the model unseen.
+    This is as if the variance were estimated from these judgments alone. The factor is at most that at CHECKED
+    judgments; only small pools and rules with a lower floor can stop earlier.
     """
     return math.sqrt(1 + CAUTION / max(judged, CHECKED))

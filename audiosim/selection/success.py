@@ -1,4 +1,4 @@
-"""Stopping rule on success: which systems satisfy most users is known."""
+"""Stopping rule on success: it is known which systems satisfy most users."""
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def success_chances(shares: Ranking, share: float) -> Array:
     """(s,) the probability that each system satisfies more than a share of the users.
 
     shares  of users that the systems satisfy, in place of their scores; see `satisfied_users`
-    share   in [0, 1]; of a known share of users the probability is 0 or 1
+    share   in [0, 1]; a known share of users gives 0 or 1
     """
     means, variances = shares.scores.mean.tolist(), shares.scores.variance.tolist()
     return np.array(

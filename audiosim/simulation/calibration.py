@@ -1,4 +1,4 @@
-"""Is a ranking as right as it claims to be? Claims in bins of confidence, and how far they are off."""
+"""Calibration of rankings: claims in bins of confidence, compared with their accuracy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)  # those of Urbano (2013), Tab
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Claims:
-    """Claims about pairs of systems in several rankings, and how right they were.
+    """Claims about pairs of systems in several rankings, with their truth.
 
     stated  for each ranking the confidence (p,) in the order of each pair
-    right   for each ranking how right each of these orders is (p,): 1, 0, or 1/2 for a tie
-    judged  for each ranking how many pairs of documents were judged
+    right   for each ranking the accuracy (p,) of each of these orders: 1, 0, or 1/2 for a tie
+    judged  for each ranking the number of judged pairs of documents
     """
 
     stated: tuple[Array, ...]

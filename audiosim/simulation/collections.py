@@ -1,4 +1,4 @@
-"""Synthetic collections: who retrieved what is drawn first, then the grades, from effects whose variances are known."""
+"""Synthetic collections: first runs are drawn, then grades, from effects with known variances."""
 
 from dataclasses import dataclass
 
@@ -10,15 +10,15 @@ from audiosim.corpus.model import FINE, Document, Judgment, Run, Scale
 from audiosim.errors import InputError
 
 SAME_GENRE = 1.0  # log odds by which systems prefer a document of the query's genre
-POPULARITY = 0.5  # standard deviation, in log odds, of what all systems agree on
-OF_A_TEAM = 1.0  # of what the systems of one team agree on beyond that
-OF_A_SYSTEM = 0.7  # of what is a system's own
+POPULARITY = 0.5  # standard deviation, in log odds, of the preferences that all systems share
+OF_A_TEAM = 1.0  # of those that the systems of one team share beyond that
+OF_A_SYSTEM = 0.7  # of a system's own preferences
 GENRES, ARTISTS_PER_GENRE = 8, 10
 
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Standard deviations of what makes a document more or less relevant to a query, as shares of the scale.
+    """Standard deviations of the effects on the relevance of a document to a query, as shares of the scale.
 
     query         of everything retrieved for a query
     query_genre   of the documents of a genre for a query
@@ -75,12 +75,12 @@ class Design:
 def synthetic_collection(
     rng: np.random.Generator, design: Design = Design(), effects: Effects = Effects(), scale: Scale = FINE
 ) -> Collection:
-    """A collection whose every retrieved pair is judged, with grades from a model that is known.
+    """Synthetic collection with a grade for every retrieved pair, drawn from a known model.
 
         grade = level nearest to  maximum x (mean + same_genre 1(genres equal) + sum of effects)
 
-    Each effect is normal with mean 0 and the standard deviation that `effects` gives. What systems retrieve does not
-    depend on the effects, so that the pairs of the pool are no selection among them. Documents are called d0, d1, ...
+    Each effect is normal with mean 0 and the standard deviation that `effects` gives. Runs do not depend on the
+    effects, so that the pool is not a biased selection of pairs. Documents are called d0, d1, ...
     of genres g0 ... and artists a0 ...; the first `queries` of them are the queries.
     """
     genre, artist = _documents(rng, design)

@@ -19,17 +19,17 @@ from audiosim.simulation.replay import (
 from audiosim.stats.rank_agreement import spearman
 
 LEVEL = 0.95  # of the intervals that are held against the truth
-KNOWN = 1e-7  # a standard deviation below this is what rounding leaves of a score when all of it is judged
+KNOWN = 1e-7  # standard deviations below this are rounding errors of fully judged scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observation:
     """A campaign at one moment, beside the truth.
 
-    judged  how many pairs of documents are judged
-    stated  (p,) the confidence in the order of each pair of systems, those known to be equal left out
-    right   (p,) how right that order is: 1, 0, or 1/2 for a tie
-    gap     (p,) how much the scores of the two truly differ
+    judged  number of judged pairs of documents
+    stated  (p,) confidence in the order of each pair of systems, without those known to be equal
+    right   (p,) accuracy of that order: 1, 0, or 1/2 for a tie
+    gap     (p,) true difference of their scores
     error   mean absolute error of the systems' scores
     bias    mean of the expected less the true scores of the systems
     inside  for systems, differences and queries: how many 95 % intervals hold the true value, and of how many

@@ -1,4 +1,4 @@
-"""Number of judgments that a goal would still take, in the opinion of the model that predicts them."""
+"""Predicted number of judgments still needed for a goal, by simulation from the model."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -16,8 +16,8 @@ from audiosim.selection.stopping import Judgments
 from audiosim.selection.stopping_rules import as_stopping_rule
 
 REMAINING_DRAWS = 20
-STEP = 4  # of what a long campaign has judged, one part is judged at once
-INSIDE = 0.8  # of the campaigns, in the interval that is told
+STEP = 4  # a long campaign judges 1/STEP of its judgments so far in one step
+INSIDE = 0.8  # share of the campaigns inside the reported interval
 OFF = 0.3  # standard deviation of the logarithm of what replays needed, over what was predicted: benchmarks/plans.py
 ROUNDING = 1e-9
 
@@ -49,7 +49,7 @@ def off_of(selection: Selection, stop: StoppingRule) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """Number of judgments that a goal still took in campaigns that were played on, with grades drawn from the model.
+    """Numbers of further judgments in simulated continuations of a campaign, with grades drawn from the model.
 
     counts  of the campaigns that were played to their end, rising
     cut     judgments of the campaign that was under way when the time was up; None where there was time for all
@@ -80,18 +80,17 @@ def remaining(
     draws: int = REMAINING_DRAWS,
     proceed: Callable[[], bool] = lambda: True,
 ) -> Remaining:
-    """Play a campaign on to its goal, several times, as its model takes the rest to be.
+    """Simulate the rest of a campaign several times, with grades drawn from its model.
 
-    For each, the grades of all unjudged pairs are drawn from what the model believes now; then
-    pairs are asked for, told and predicted from as in the campaign itself, until the goal is met or no judgment is
-    worth anything.
+    Each time the grades of all unjudged pairs are drawn from the present belief. Pairs are then selected and judged as
+    in the campaign itself, until the goal is met or no further judgment has any value.
 
     stop     the stopping rule, or a mean confidence
     draws    how many campaigns
     proceed  asked before each judgment whether there is time for it
 
-    It is the model's own opinion: where its probabilities are wrong, so is this. Where the model takes pairs
-    to be independent, though grades of one artist or query go together, it tells best what is near.
+    The prediction is only as good as the model's probabilities. If the model treats pairs as independent although
+    grades of one artist or query are correlated, it is most reliable for goals that are near.
     """
     if draws < 1:
         raise InputError(f"the number of campaigns to play must be at least 1, got {draws}")
@@ -121,8 +120,9 @@ def played(
     grades   (n,) that the pairs turn out to have
     proceed  asked before each step whether there is time for it
 
-    A step is one judgment, and one in STEP of those made so far where that is more than FEW and than a batch: a long
-    campaign is told as well, and many times faster. Where the goal is met in such a step is found by halving it.
+    A step is one judgment, or a share 1/STEP of those made so far if that is more than FEW and than a batch: long
+    campaigns are predicted as well, and many times faster. Bisection finds the place in such a step at which the goal
+    is met.
     """
     count, stop = 0, as_stopping_rule(stop)
     while not selection.reached(stop):

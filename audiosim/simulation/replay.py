@@ -1,4 +1,4 @@
-"""Replay of a campaign whose judgments are all known: how soon it would have stopped, and how right."""
+"""Replay of a campaign with known judgments: the moment it would have stopped, and its accuracy then."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -125,10 +125,10 @@ def replay(
 ) -> Replay:
     """Judge with known grades until a goal is met.
 
-    truth     (n,) the grade of every pair of the pool
-    stop      the stopping rule, or a mean confidence; above 1 it has all judged that bears on the ranking
-    progress  is told of every moment
-    by_query  whether batches are of as few queries as will do
+    truth     (n,) grade of every pair of the pool
+    stop      the stopping rule, or a mean confidence; above 1, everything that affects the ranking is judged
+    progress  called with every moment
+    by_query  True to take each batch from as few queries as possible
     """
     check_complete(selection, truth)
     start, scores = selection, true_scores(selection, truth)
@@ -163,7 +163,7 @@ def check_complete(selection: Selection, truth: Array) -> None:
 
 
 def true_scores(selection: Selection, truth: Array) -> Array:
-    """(s,) what the systems score once every pair of the pool has its grade (n,)."""
+    """(s,) scores of the systems if every pair of the pool has its grade (n,)."""
     return selection.expected.scores(selection.belief.certain(truth)).mean
 
 

@@ -14,17 +14,17 @@ from audiosim.simulation.observations import Observation, Truth, agreement_of, c
 from audiosim.simulation.parts import Part
 from audiosim.simulation.replay import check_complete
 
-NEAR = 0.02  # what two systems differ by may matter to nobody below this
+NEAR = 0.02  # differences between systems below this may not matter to anyone
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
-    """Setting that is tried on parts of a collection.
+    """Setting to try on parts of a collection.
 
     collection  every pair of its pool judged
-    campaign    how a campaign on a part starts, with the model that learned from the rest, None where none did
-    learn       a model from the rest of the collection; None: the campaign brings its own
-    by_query    whether batches are of as few queries as will do
+    campaign    starts a campaign on a part, with the model learned from the rest, or None
+    learn       learns a model from the rest of the collection; None if the campaign has its own
+    by_query    True to take each batch from as few queries as possible
     """
 
     collection: Collection
@@ -85,8 +85,8 @@ def repeat(
     progress: Callable[[int, int], None] = lambda done, total: None,
     scheduler: str | None = None,
 ) -> Repeats:
-    """Play a campaign on many parts of a collection until a goal is met, or no judgment is worth anything, and hold
-    what it claimed against the truth of the part.
+    """Play a campaign on many parts of a collection until a goal is met, or no further judgment has any value, and
+    compare its claims with the truth of the part.
 
     jobs       processes that play; with more than one the trial must pickle
     scheduler  address of a Dask cluster that plays instead; see `each_in_turn`
@@ -158,7 +158,7 @@ def follow(
     progress: Callable[[int, int], None] = lambda done, total: None,
     scheduler: str | None = None,
 ) -> Followed:
-    """Play a campaign on many parts of a collection, and hold what it says at some moments against the truth.
+    """Play a campaign on many parts of a collection, and compare its statements at some moments with the truth.
 
     at     numbers of judged pairs, each campaign goes on to the largest whatever it reaches before
     stopping_rules  each is noted when it is first reached
