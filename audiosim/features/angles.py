@@ -1,4 +1,4 @@
-"""Vectors of the documents of a pool, and how near two of them are by their angle."""
+"""Vectors of the documents of a pool, and their proximity by angle."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from audiosim.stats.proximity import mutual_proximity
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Angles:
-    """The documents of a pool among all that a piece of evidence has vectors of.
+    """The documents of a pool among all documents for which a piece of evidence has vectors.
 
     vectors     (k, d) of length 1
     references  (r,) places: all, or REFERENCES of them drawn once
@@ -45,7 +45,7 @@ class Angles:
         return found
 
     def likeness(self, rows: Integers) -> Array:
-        """(m, m) how alike the documents of some pairs are, as `features.audio.closeness` has it of sounds."""
+        """(m, m) similarity of the documents of some pairs, on the scale of `features.audio.closeness`."""
         near = np.eye(len(rows))
         some = np.flatnonzero(self.document[rows] != UNKNOWN)
         if len(some) > 1:

@@ -22,7 +22,7 @@ from audiosim.features.systems import ratio_or_nan
 if TYPE_CHECKING:
     from audiosim.audio.index import AudioIndex
 
-NEAREST = 7  # whose distance is a bandwidth
+NEAREST = 7  # number of the neighbour whose divergence is the bandwidth
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,8 +78,8 @@ def neighbourhood_of(pool: Pool) -> Neighbourhood | None:
 def query_proximity(pool: Pool) -> Array:
     """qSIM: how close the document is to the query, as a rank within the index, in [0, 1].
 
-    The mean over the descriptions that both have: Gaussians of an index (`gaussian_proximity`), and vectors of sound.
-    NaN where they have none.
+    Mean over the descriptions that both have: Gaussians of an index (`gaussian_proximity`), and vectors of sound.
+    NaN if they have none in common.
     """
     vectors = [angles_of(pool, piece).to_query(pool) for piece in pool.evidence if piece.of_sound]
     found = np.stack([gaussian_proximity(pool), *vectors])
@@ -112,8 +112,8 @@ def closeness(pool: Pool, rows: Integers) -> Array:
 
     rows  (r,) pairs of the pool
 
-    0 between pairs of which one has no recording. The divergence and its exponential depend on the index: in most
-    of them nothing is close to anything. The share of recordings that are farther away means the same in every index,
+    0 if one of the two has no recording. Divergences and their exponentials depend on the index: in most indexes
+    nothing would be close to anything. The share of recordings that are farther away means the same in every index,
     and its eighth power falls off about as fast as people's grades. The result need not be a covariance: see
     `likeness`.
     """
@@ -188,7 +188,7 @@ class MeanByCloseness:
 
 
 def _by_query(pool: Pool, grades: Array, rows: Integers, weigh: Weigh) -> Array:
-    """(r,) what `weigh` makes of the divergences, grades and choice of each query's heard documents."""
+    """(r,) results of `weigh`, called for each query with divergences, grades and mask of its documents with sound."""
     values = np.full(len(grades), np.nan)
     for heard, divergences in _divergences_within_queries(pool, rows):
         chosen = np.isin(heard, rows)

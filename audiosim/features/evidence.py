@@ -24,7 +24,7 @@ from audiosim.features.neighbourhood import REFERENCES
 from audiosim.features.systems import ratio_or_nan
 
 SOUND_EVIDENCE = "sound"
-ALIKE = 1e-9  # standard deviation of what is the same everywhere
+ALIKE = 1e-9  # standard deviation below which a column counts as constant
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +43,7 @@ class Column:
 
 @once_per_pool
 def sound_columns(pool: Pool) -> tuple[Column, ...]:
-    """The columns of sound: of the Gaussians of an index, and of vectors; those that tell nothing left out."""
+    """Columns of sound, from the Gaussians of an index and from vectors, without uninformative ones."""
     gaussians = standard_column(pool, SOUND_EVIDENCE, _sound(pool)) if pool.sounds is not None else None
     vectors = (standard_column(pool, piece.name, _own(pool, piece)) for piece in pool.evidence if piece.of_sound)
     return _telling(gaussians, *vectors)
@@ -51,7 +51,7 @@ def sound_columns(pool: Pool) -> tuple[Column, ...]:
 
 @once_per_pool
 def user_columns(pool: Pool) -> tuple[Column, ...]:
-    """The columns of the user's own evidence, those that tell nothing left out."""
+    """Columns of the user's own evidence, without uninformative ones."""
     own = (piece for piece in pool.evidence if not piece.of_sound)
     return _telling(*(standard_column(pool, piece.name, _own(pool, piece)) for piece in own))
 
@@ -61,7 +61,7 @@ def _telling(*columns: Column | None) -> tuple[Column, ...]:
 
 
 def standard_column(pool: Pool, name: str, values: Array) -> Column | None:
-    """The column in standard deviations; None where it is known of too few pairs, or the same of all."""
+    """Column in standard deviations; None if too few pairs have a value, or if all values are equal."""
     known = ~np.isnan(values)
     counted = values[known & pool.found]
     if len(counted) < 2 or not counted.std() > ALIKE * max(1.0, float(np.abs(counted).max())):
@@ -79,7 +79,7 @@ def _nearness(proximity: Array, references: int) -> Array:
 
 
 def _own(pool: Pool, piece: Evidence) -> Array:
-    """(n,) what a piece of the user's says of each pair, NaN where unknown."""
+    """(n,) values of a piece of the user's evidence, NaN where unknown."""
     if piece.is_vector:
         angles = angles_of(pool, piece)
         return _nearness(angles.to_query(pool), len(angles.references))

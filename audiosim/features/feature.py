@@ -28,21 +28,21 @@ class Learned(Protocol):
         ...
 
     def touched(self, pool: Pool, index: int) -> Integers:
-        """The pairs, rising, whose value the judgment of the pair at `index` may move; never `index` itself."""
+        """Pairs, rising, whose value may change with a judgment of the pair at `index`; never `index` itself."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A named column, and what a model file needs to know of it.
+    """A named column, with its description for model files.
 
     name     letters and digits, such as fSYS
-    kind     what it is made of: the systems' output, judgments, or sound
-    reads    judgments of which queries; a query of which nothing is judged can have all but `own query`
-    version  of the definition, from 1: it rises when the same data begin to give other values
+    kind     its source: the systems' output, judgments, or sound
+    reads    queries whose judgments it uses; a query without judgments can have all but `own query`
+    version  of the definition, from 1: it rises when the same data give different values
     meaning  one line
     values   (n,) of all pairs of a pool, NaN where unknown; or how they are learned from judgments
-    about    what it looks at where it is not of sound: who retrieved a document, or the document's genre or artist
+    about    its subject, unless it is sound: the systems that retrieved a document, or the document's genre or artist
     """
 
     name: str

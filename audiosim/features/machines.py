@@ -1,14 +1,14 @@
-"""Grades of machines that judge, taken apart: what each says of queries, of systems, and of documents within both.
+"""Grades of machines that judge, split into parts for queries, for systems, and for documents within both.
 
 A machine's grades, as normal scores in standard deviations over the retrieved pairs, are the sum of
 
     query      the mean over the retrieved pairs of the query
     system     the least change of single pairs that gives each system its mean grade m, tempered: REACH tanh(m / REACH)
-    excess     what that leaves of these means: more than systems differ by in people's eyes
-    within     all the rest, which adds nothing to the mean grade of any system
+    excess     the remainder of these means: more than systems differ by in people's grades
+    within     the rest, which adds nothing to the mean grade of any system
 
-A system that a machine favours stands out in its mean grades by more than systems do: that is its excess, and how much
-it counts is a question of its own.
+If a machine favours a system, the system's mean grade stands out by more than systems differ in people's grades. That
+is the excess, and models weight it separately.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ RIDGE = 0.02  # of the mean square: systems that retrieved nearly the same are n
 
 @dataclass(frozen=True, eq=False)
 class MachineGrades:
-    """Grades of one machine, taken apart.
+    """Grades of one machine, split into parts.
 
     name    of the machine
     known   (n,) whether it graded the pair
@@ -71,7 +71,7 @@ def _decomposed(pool: Pool, judge: MachineJudge) -> MachineGrades | None:
 
 
 def mean_weights(pool: Pool, counted: Booleans) -> sparse.csr_array:
-    """(s, n) weights that make the mean, over those pairs of each system that count, of what is known of pairs."""
+    """(s, n) weights that average a value over the counted pairs of each system."""
     there = sparse.csr_array(pool.retrieved @ sparse.diags_array(counted.astype(np.float64)))
     return sparse.csr_array(sparse.diags_array(1 / np.maximum(1, there.sum(axis=1))) @ there)
 

@@ -47,7 +47,7 @@ def references_among(count: int) -> Integers:
 
 
 class ClosenessMemory:
-    """Divergences from some references, and what was made of them; any number of threads may share one.
+    """Divergences from some references, and results computed from them; safe to share between threads.
 
     rows       (r, width) of the references
     dimension  of the Gaussians
@@ -57,7 +57,7 @@ class ClosenessMemory:
     def __init__(self, rows: Singles, dimension: int, folder: Path | None) -> None:
         self.dimension, self._rows = dimension, np.array(rows)
         self._file = None if folder is None else folder / FILE
-        self._found: dict[Digest, Array] = {}  # closeness, by what it is of
+        self._found: dict[Digest, Array] = {}  # closeness, by the digest of its data
         self._far: dict[Digest, Singles] = {}  # divergences from the references, by row
         self._held = self._new = 0
         self._lock = Lock()
@@ -269,7 +269,7 @@ class Neighbourhood:
         return near
 
     def _key(self, what: bytes, places: Integers) -> Digest:
-        """Digest of what closeness is computed from: rows, and which of them are references themselves."""
+        """Digest of the data behind closeness: the rows, and a mask of those that are references."""
         inside = np.where(np.isin(places, self.references), np.searchsorted(self.references, places), -1)
         content = b"".join([what, *self._digests(places), inside.astype("<i8").tobytes()])
         return blake2b(content, digest_size=DIGEST_BYTES).digest()

@@ -1,4 +1,4 @@
-"""Features of what the systems retrieved: known before anybody has judged.
+"""Features of the systems' output, known before anyone has judged.
 
 Urbano (2013), section 7.2.3; Urbano & Schedl (2013), section 4.2. A query's documents are its
 distinct documents in the pool, each counted once.

@@ -73,7 +73,7 @@ class Table:
         return cls(pool, features, grades.copy(), table, np.arange(len(grades)))
 
     def after(self, grades: Array) -> "Table":
-        """The table after other judgments: as from nothing, but only what the changed ones touch is computed."""
+        """The table after a change of judgments: equal to a new one, but only the affected values are computed."""
         changed = np.flatnonzero(~((grades == self.grades) | (np.isnan(grades) & np.isnan(self.grades))))
         learned = [feature for feature in self.features if not callable(feature.values)]
         if len(changed) == 0 or not learned:

@@ -22,7 +22,7 @@ def judged_files(
     runs       in any form that a collection may have
     judgments  in any form that a collection may have
     scale      of the grades; guessed from them where None is given
-    unjudged   what a document without judgment does: `error`; `zero`, it gains 0; `skip`, those below it move up
+    unjudged   treatment of a document without judgment: `error`; `zero`, it gains 0; `skip`, those below it move up
     """
     check_unjudged(unjudged)
     scale, judged = read_judgments(judgments, scale)

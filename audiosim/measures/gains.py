@@ -31,7 +31,7 @@ def exponential_gain(grades: Array, base: float = 2.0) -> Array:
 
 
 def discounts(cutoff: int, base: float = 2.0) -> Array:
-    """(cutoff,) what a gain counts at each rank.
+    """(cutoff,) weight of a gain at each rank.
 
         1 / log_b(i + b - 1)
 
@@ -43,7 +43,7 @@ def discounts(cutoff: int, base: float = 2.0) -> Array:
 
 
 def first_discounts(cutoff: int, base: float = 2.0) -> Array:
-    """(cutoff,) what a gain counts at each rank, as first published.
+    """(cutoff,) weight of a gain at each rank, as first published.
 
         1 for i < b, 1 / log_b i from there
 

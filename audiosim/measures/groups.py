@@ -14,7 +14,7 @@ def adr_of_groups(results: Sequence[Item], groups: Sequence[Sequence[Item]], ran
 
     where c_i is the group of the i-th item of the ground truth, the last group for i past its end.
 
-    results  what was retrieved, best first
+    results  retrieved items, best first
     groups   the ground truth, best group first
     ranks    n, the number of items in the ground truth where None is given
 

@@ -1,4 +1,4 @@
-"""Scores of every system for every query, where the judgments are made."""
+"""Scores of every system for every query, with all judgments made."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ Unjudged = Literal["error", "zero", "skip"]
 class Scores:
     """Score of each system for each query.
 
-    measure  what was measured
+    measure  measure of the scores
     systems  s names
     queries  q names
     values   (s, q) scores
@@ -63,7 +63,7 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class JudgedRuns:
-    """Rankings with the grades of their documents: what scores are made of, once for all measures.
+    """Rankings with the grades of their documents, from which all measures are computed.
 
     scale    of the grades
     systems  s names
@@ -88,7 +88,7 @@ class JudgedRuns:
 def judged_runs(collection: Collection, cutoff: int, unjudged: Unjudged = "error") -> JudgedRuns:
     """The rankings of a collection down to a cutoff, with the grades of their documents.
 
-    unjudged  what a document without judgment does: `error`; `zero`, it gains 0; `skip`, those below it move up, as in
+    unjudged  documents without judgment: `error`; `zero`, it gains 0; `skip`, those below it move up, as in
               the condensed lists of Sakai (2007)
 
     Queries are those that any run names, in the order in which the runs first name them; a system that retrieves
@@ -113,7 +113,7 @@ def scores(collection: Collection, measure: str | Measure = "CG@5", unjudged: Un
     """Score of each system of a collection for each query, from the judgments it has.
 
     measure   such as "nDCG@5"
-    unjudged  what a document without judgment does: `error`, `zero` or `skip`
+    unjudged  treatment of a document without judgment: `error`, `zero` or `skip`
     """
     measure = as_measure(measure)
     return judged_runs(collection, measure.cutoff, unjudged).scores(measure)
@@ -213,7 +213,7 @@ def _graded(run: CodedRankings, queries: Mapping[str, int], known: _Known, depth
 
 
 def _settled(of: _Graded, unjudged: str, cutoff: int) -> _Graded:
-    """Results without any whose grade is not known: of grade 0, or left out, those below moving up."""
+    """Results without unknown grades: these become 0, or their documents are left out and those below move up."""
     if unjudged != "skip":
         return of._replace(grade=np.nan_to_num(of.grade))
     judged = np.flatnonzero(~np.isnan(of.grade))

@@ -36,7 +36,7 @@ def adr(grades: Array, ideal: Array, ranks: Integers | int) -> Array:
     grades  (..., w) grade at each rank, best rank first, NaN where nothing was retrieved; nothing comes after w
     ideal   (..., m) grades of all judged documents of the query, best first; 0 after m
     ranks   (...,) n: the cutoff k for chapter 2; for chapter 5 that, or the number of judged documents above 0 if it is
-            less: this is the length of the ground truth in Typke et al. (2006), and what gains 0 is in no group there
+            less: this is the length of the ground truth in Typke et al. (2006), and gain 0 is in no group there
 
     The document at rank j counts from rank t_j = max(j, 1 + number of ideal_i > r_j) on, so it adds 1/t_j + ... + 1/n.
     Urbano (2013), after Typke, Veltkamp & Wiering (2006).

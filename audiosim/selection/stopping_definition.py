@@ -1,4 +1,4 @@
-"""Definitions of stopping rules: what a rule is, how each kind is written, and what they all need."""
+"""Definitions of stopping rules: their protocol, their notation, and checks that they share."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -14,9 +14,9 @@ from audiosim.expected.estimation import ExpectedScores
 from audiosim.expected.ranking import Ranking
 from audiosim.relevance.belief import Belief
 
-CHECKED = 50  # judgments after which what is stated holds on collections that a model was not learned on
-NEVER = 2.0  # the highest that a share may be asked for; any above 1 is never reached
-SMALL = 5  # a pool of fewer than so many times as many pairs is checked by one in so many
+CHECKED = 50  # judgments after which statements hold on collections that the model did not learn from
+NEVER = 2.0  # highest target for a share; targets above 1 are never reached
+SMALL = 5  # in a pool of fewer than SMALL x CHECKED pairs, one pair in SMALL is enough
 RULE_WRITTEN = re.compile(r"(?P<name>[a-z]+)(\((?P<parameters>[^()]+)\))?=(?P<target>[^()=]+)")
 
 Written = Mapping[str, str]
@@ -27,11 +27,11 @@ class LoopState(Protocol):
 
     @property
     def ranking(self) -> Ranking:
-        """The ranking as it is stated, wider where the judgments so far speak against the model."""
+        """Stated ranking, with wider deviations if the judgments so far contradict the model."""
         ...
 
     def stated(self, about: About) -> Ranking:
-        """The same about the queries that are named."""
+        """Stated ranking about another subject."""
         ...
 
     @property
@@ -46,7 +46,7 @@ class LoopState(Protocol):
 
 @runtime_checkable
 class StoppingRule(Protocol):
-    """Says when enough is judged.
+    """Rule that ends the judging.
 
     Entry-point group `audiosim.stopping_rules`, see `StoppingDefinition`.
     """
@@ -62,16 +62,15 @@ class StoppingRule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoppingDefinition:
-    """All that audiosim knows of a kind of stopping rule: `NAME=TARGET` or `NAME(PARAMETER=VALUE,...)=TARGET`.
+    """Definition of a kind of stopping rule, written `NAME=TARGET` or `NAME(PARAMETER=VALUE,...)=TARGET`.
 
     Entry-point group `audiosim.stopping_rules`: each entry is a definition, under its own name. Contract:
     `audiosim.plugins.check_stopping_rule`.
 
     name        small letters
-    make        the rule of the parameters that are written and a target; its `str` is what it was made of, so that it
-                is parsed again as an equal one
-    example     as it is written
-    parameters  names of what may be chosen
+    make        makes the rule from the given parameters and a target; `str` of the rule parses to an equal rule
+    example     of the notation
+    parameters  names of the parameters
     """
 
     name: str
@@ -101,22 +100,22 @@ class StoppingDefinition:
 
 
 def floor_in(written: Written) -> int:
-    """Floor that is written, or the usual one."""
+    """Floor from the parameters, or the default."""
     return whole_number(number_of("floor", written["floor"])) if "floor" in written else CHECKED
 
 
 def about_in(written: Written) -> About | None:
-    """Subject that is written, such as queries; None where none is: that of the loop."""
+    """Subject from the parameters, such as queries; None for that of the loop."""
     return About.parse(written["about"]) if "about" in written else None
 
 
 def stated_to(state: LoopState, about: About | None) -> Ranking:
-    """The ranking about what a rule names, or where it names nothing, about what the loop is."""
+    """Stated ranking about the subject of a rule, or about that of the loop if the rule names none."""
     return state.ranking if about is None else state.stated(about)
 
 
 def number_of(name: str, value: str | None) -> float:
-    """Number that a text says; an error where it is none."""
+    """Number from text; an error if it is none."""
     try:
         number = float(value or "")
     except ValueError:
@@ -134,7 +133,7 @@ def target_above(name: str, target: float) -> float:
 
 
 def share_to_reach(name: str, target: float) -> float:
-    """The target itself, if it is above 0 and no percentage; a little more than 1 is a way to write never."""
+    """The target itself, if it is above 0 and not a percentage; a little more than 1 means never."""
     if target > NEVER:
         raise InputError(f"the target of {name} is a share such as 0.95, got {target:g}")
     return target_above(name, target)
@@ -148,7 +147,7 @@ def whole_number(target: float) -> int:
 
 
 def yes_or_no(value: str | None) -> bool:
-    """True for yes, and where nothing is written."""
+    """True for "yes", and by default."""
     if value not in {None, "yes", "no"}:
         raise InputError(f"corrected must be yes or no, got {value}")
     return value != "no"
@@ -160,7 +159,7 @@ def spelled_target(number: float) -> str:
 
 
 def checked(state: LoopState, floor: int) -> bool:
-    """True if enough is judged to believe the model: so many pairs, or one in SMALL of those there are."""
+    """True if enough is judged to trust the model: `floor` pairs, or one in SMALL of a small pool."""
     ranking = state.ranking
     return ranking.judged >= min(floor, -(-ranking.pool // SMALL))
 
@@ -172,7 +171,7 @@ def check_floor(floor: int) -> None:
 
 
 def check_share(share: float) -> None:
-    """An error for a share of users that is none."""
+    """Refuse an invalid share of users."""
     if not 0 <= share <= 1:
         raise InputError(f"a share of users must be in [0, 1], got {share:g}")
 
@@ -180,7 +179,7 @@ def check_share(share: float) -> None:
 def spelled_parameters(
     numbers: Mapping[str, float], floor: int, corrected: bool = True, about: About | None = None
 ) -> str:
-    """The parameters as they are written, those at their default left out."""
+    """The parameters in their notation, without those at their default."""
     parts = [f"{name}={spelled_target(number)}" for name, number in numbers.items()]
     parts += [] if corrected else ["corrected=no"]
     parts += [] if floor == CHECKED else [f"floor={floor}"]

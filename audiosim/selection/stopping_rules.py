@@ -22,7 +22,7 @@ STOPPING_RULES: Mapping[str, StoppingDefinition] = {
 
 
 def parse_stopping_rule(text: str, known: Mapping[str, StoppingDefinition] = STOPPING_RULES) -> StoppingRule:
-    """The stopping rule that is written so, such as confidence=0.95 or difference(size=0.02)=0.95.
+    """Stopping rule from text, such as confidence=0.95 or difference(size=0.02)=0.95.
 
     known  definitions by name; `audiosim.plugins.find_stopping_rule` knows those of installed packages too
     """
@@ -35,7 +35,7 @@ def parse_stopping_rule(text: str, known: Mapping[str, StoppingDefinition] = STO
 
 
 def first_of(rules: Sequence[StoppingRule]) -> StoppingRule:
-    """The rule that is met when the first of some is."""
+    """Rule that is met as soon as one of several is."""
     return stopping.AnyOf(tuple(rules)) if len(rules) > 1 else rules[0]
 
 

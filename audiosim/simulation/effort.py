@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Maker = Callable[[Pool], RelevanceEstimator]
 SIMULATED_CAMPAIGNS = 10
-SECONDS = 30.0  # a judgment takes where no pace is known: two clips of 30 s, half of each
+SECONDS = 30.0  # time for a judgment if the pace is unknown: half of each of two 30 s clips
 SETTLED = 0.95
 POWERED = 1.96 + 0.84  # standard errors that a paired test at 5 % needs for a power of 80 %
 MANY = 10_000
@@ -48,21 +48,21 @@ def always() -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Effort:
-    """Effort that a goal took in campaigns that were played on with grades drawn from the belief.
+    """Effort for a goal, from simulated continuations with grades drawn from the belief.
 
-    stopping_rule  as it is written
+    stopping_rule  in its notation
     judged    pairs judged already
     counts    further judgments of the campaigns that were played to their end, rising
     cut       judgments of the campaign that was under way when the time was up; None where there was time for all
-    seconds   a judgment takes an assessor
-    listeners who judge at the same time
+    seconds   per judgment and assessor
+    listeners number of people who judge at the same time
     unsettled pairs of systems whose order was not settled at SETTLED at the goal, in at least half of the campaigns:
               a, b, confidence (mean at the goal) and queries (as many of this kind would tell them apart, if all were
               judged: power 80 %, paired t at 5 %; None for over 10,000)
     otherwise what the collection would tell apart as it is, with more queries, a deeper cutoff, second opinions
-    off       standard deviation of the logarithm of what replays needed over what was predicted
-    unmet     campaigns in which all was judged, and the goal still not met: it takes more queries
-    about     which queries the goal is about
+    off       standard deviation of log(judgments needed in replays / judgments predicted)
+    unmet     campaigns that did not meet the goal with everything judged: it needs more queries
+    about     subject of the goal
     beside    confidence about those who judged and about listeners at large, as it is and after further judgments
     """
 
@@ -170,7 +170,8 @@ def plan(
 ) -> Effort:
     """Predict the effort that a stopping rule will take, from the judgments there are, few or none.
 
-    model      as of `estimate`, or what makes an estimator for a pool; of one for a pool alone no deeper cutoff is told
+    model      as in `estimate`, or a function that makes an estimator for a pool; an estimator for this pool alone
+               cannot predict for a deeper cutoff
     stopping_rule  such as "every=0.95", or a mean confidence
     batch      pairs that are asked for at a time
     campaigns  played on, at least 1, each with grades drawn from the belief for all unjudged pairs
@@ -184,8 +185,8 @@ def plan(
     jobs       processes that play; with more than one `proceed` must pickle
     scheduler  address of a Dask cluster that plays instead; see `each_in_turn`
 
-    It is the model's own opinion: where the belief is wrong, so is this. In the campaigns that are played on it learns
-    nothing anew from grades that it drew itself; that its predictions are off by more than they vary is in `interval`.
+    The prediction is only as good as the belief. In simulated campaigns the model does not relearn from its own grades;
+    `interval` allows for the error of predictions beyond their variation between campaigns.
     """
     model, judgments = judgments_in_place_of(model, judgments, None)
     collection, measure = as_collection(collection, judgments), as_measure(measure)
