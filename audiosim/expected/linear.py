@@ -101,7 +101,7 @@ class LinearScores:
         return settled(means.mean(axis=1), linear + bent / len(self.pool.queries) ** 2)
 
     def _mapped(self, belief: Belief, mapping: SatisfactionMapping) -> tuple[Array, Array, sparse.csc_array]:
-        """(s, q) expected shares of users for each query, (s, s) the sum of what bends in their covariance, and (s, n)
+        """(s, q) expected shares of users for each query, (s, s) summed nonlinear terms of their covariance, and (s, n)
         the slopes of the mean shares.
         """
         gains, count, weights = self.gains(belief), len(self.pool.queries), self.weights

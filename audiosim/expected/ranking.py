@@ -79,7 +79,7 @@ class Ranking:
         The variation between queries is observed in the scores themselves and stays the same.
         """
         if factor == 1:
-            return self  # with what is known of it by now
+            return self  # keeps its cached properties
         sampling = 0 if self.sampling is None else self.sampling
         covariance = (self.scores.covariance - sampling) * factor**2 + sampling
         return replace(self, scores=Moments(self.scores.mean, covariance))

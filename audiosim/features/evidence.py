@@ -1,12 +1,12 @@
 """Evidence on the pairs of a pool, each piece as columns of one kind: sound, and what the user brings.
 
-A column is in standard deviations over the pairs that systems retrieved, mean 0, and 0 where nothing is known: whatever
-its units were, the same prior of what it counts will do. How near a document is to the query, by sound or vectors, is
+A column is in standard deviations over the retrieved pairs, with mean 0, and 0 where unknown, so that one prior of the
+slopes suits all columns whatever their units. The proximity of a document to the query, by sound or vectors, becomes
 
     e = -ln(1 - P + 1 / r),   P the mutual proximity of the two among r references
 
-which tells neighbours apart and leaves all that is far off alike. Numbers are taken as normal scores of their ranks, so
-that outliers and units do not matter.
+which spreads out neighbours and compresses everything far away. Numbers are replaced by normal scores of their ranks,
+so that outliers and units do not matter.
 """
 
 from dataclasses import dataclass

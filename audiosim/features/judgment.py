@@ -4,7 +4,7 @@ Urbano (2013), section 7.2.3, with its definitions read so that they can be used
 and mean the same on judged ones. Grades are in units of the scale: 0 to 100 for Fine.
 
 Grades enter as multiples of 2^-26 (whole ones unchanged, others moved by less than 1e-8), so that
-all sums are exact: what leaves a sum leaves nothing behind, and the order of judgments does not matter.
+all sums are exact: a term can be subtracted again without a trace, and the order of judgments does not matter.
 """
 
 from collections.abc import Callable

@@ -133,7 +133,7 @@ class ClosenessMemory:
         }
 
     def _recall(self) -> None:
-        """Take in what was kept of these references."""
+        """Load the saved results for these references."""
         if self._file is None:
             return
         with suppress(OSError, ValueError, KeyError, EOFError, BadZipFile):

@@ -1,4 +1,4 @@
-"""Value of one person's judgment of each pair, judged by others already or not: what a second opinion would tell.
+"""Value of one person's judgment of each pair, including second opinions on pairs that others have judged.
 
     w_d = 1 / (Var[g_d] + v_d)  sum over pairs of systems (a, b) of  f(z_ab)^2 / V_ab (C_ad - C_bd)^2
 
@@ -7,8 +7,8 @@ gain g_d: in the words of `relevance.judges`
 
     v_d = severity^2 share + taste^2 sum_k M_dk^2 share + s_d^2 (query^2 + noise^2),   share = v / (v + n severity^2)
 
-of n judgments that they made: what they said before tells how severe they are. What their judgment of the same query
-already told of how they hear it is left out, so that v_d is rather too large than too small.
+with n the number of their earlier judgments, which show how severe they are. Information from their earlier judgments
+of the same query is left out, so that v_d is too large rather than too small.
 """
 
 from dataclasses import dataclass

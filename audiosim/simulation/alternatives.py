@@ -26,7 +26,7 @@ TWICE = 10  # pairs judged by several that tell how far assessors differ
 class DesignChoice:
     """A collection as it might be, and how many pairs of its systems a test would tell apart if all were judged.
 
-    what       as it is, 2 times the queries, second opinions, cutoff 10
+    what       description: as it is, 2 times the queries, second opinions, cutoff 10
     queries    it would have
     judgments  that judging all of it takes, those made already included
     separated  expected number of pairs of systems that a paired t-test at LEVEL separates; mean over the worlds

@@ -24,7 +24,7 @@ class Effects:
     query_genre   of the documents of a genre for a query
     query_artist  of the documents of an artist for a query
     genres        of the documents of one genre for the queries of one genre
-    team, system  of what a team's systems, and a system, retrieve: the mean over those that retrieved the document
+    team, system  of the documents of a team's systems, or of a system: the mean over those that retrieved the document
     rest          of a single pair
     mean          of all grades
     same_genre    by how much documents of the query's genre are more relevant

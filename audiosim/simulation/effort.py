@@ -59,7 +59,7 @@ class Effort:
     unsettled pairs of systems whose order was not settled at SETTLED at the goal, in at least half of the campaigns:
               a, b, confidence (mean at the goal) and queries (as many of this kind would tell them apart, if all were
               judged: power 80 %, paired t at 5 %; None for over 10,000)
-    otherwise what the collection would tell apart as it is, with more queries, a deeper cutoff, second opinions
+    otherwise pairs of systems that would be separated as it is, with more queries, a deeper cutoff, second opinions
     off       standard deviation of log(judgments needed in replays / judgments predicted)
     unmet     campaigns that did not meet the goal with everything judged: it needs more queries
     about     subject of the goal
@@ -251,7 +251,7 @@ def effort_from(
 
 
 class _Ended(NamedTuple):
-    """Campaign that was played: its judgments, whether it ended or time was up, and what it reached."""
+    """Simulated campaign: its judgments, True if it ended in time, and its result."""
 
     judged: int
     finished: bool

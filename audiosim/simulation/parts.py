@@ -20,7 +20,7 @@ class Part:
 
     queries   names
     teams     names
-    held_out  what a model that plays here must not have learned from: these queries, or these teams either
+    held_out  data that a model used here must not have learned from: these queries, or these teams as well
     """
 
     queries: frozenset[str]
@@ -34,7 +34,7 @@ class Part:
     def rest(self, collection: Collection) -> Collection:
         """Data that a model may learn from: the other queries, with all systems or only with those of the other teams.
 
-        Judgments of what only a system that is held out retrieved are left out with it.
+        Judgments of documents that only a held-out system retrieved are left out too.
         """
         queries, teams = frozenset(queries_of(collection)), frozenset(teams_of(collection))
         if not queries - self.queries:
@@ -62,7 +62,7 @@ def draw_parts(
     queries  in each part; half of them, rounded up, where None
     teams    in each part; where None all of them if queries are held out, three quarters, rounded up, if teams are
 
-    They depend on nothing else: whatever is played on them, by whatever model, is compared on equal parts. Their
+    They depend on nothing else, so that all methods and models are compared on equal parts. Their
     queries are the same for any number of teams.
     """
     every, named = queries_of(collection), teams_of(collection)

@@ -18,7 +18,7 @@ from audiosim.selection.stopping_rules import as_stopping_rule
 REMAINING_DRAWS = 20
 STEP = 4  # a long campaign judges 1/STEP of its judgments so far in one step
 INSIDE = 0.8  # share of the campaigns inside the reported interval
-OFF = 0.3  # standard deviation of the logarithm of what replays needed, over what was predicted: benchmarks/plans.py
+OFF = 0.3  # standard deviation of log(judgments needed in replays / predicted): benchmarks/plans.py
 ROUNDING = 1e-9
 
 
@@ -43,7 +43,7 @@ def interval_of(counts: Sequence[int], off: float) -> tuple[int, int] | None:
 
 
 def off_of(selection: Selection, stop: StoppingRule) -> float:
-    """Standard deviation of the logarithm of what a goal takes beyond what campaigns vary: OFF; 0 where it is known."""
+    """Error of predictions beyond their variation, as in `interval_of`: OFF; 0 if the number is known."""
     return 0.0 if isinstance(stop, Judgments) or selection.reached(stop) else OFF
 
 

@@ -61,8 +61,8 @@ class Repeats:
     """Campaigns played to a goal on random parts of a collection.
 
     parts  at least one
-    first  what each said before anything was judged, beside the truth
-    last   the same when judging stopped
+    first  statements of each before any judgment, beside the truth
+    last   the same at the end of judging
     """
 
     parts: tuple[Part, ...]
@@ -160,8 +160,8 @@ def follow(
 ) -> Followed:
     """Play a campaign on many parts of a collection, and compare its statements at some moments with the truth.
 
-    at     numbers of judged pairs, each campaign goes on to the largest whatever it reaches before
-    stopping_rules  each is noted when it is first reached
+    at     numbers of judged pairs; each campaign goes on to the largest, even if it meets its rules earlier
+    stopping_rules  each is recorded when first met
     jobs   processes that play; with more than one the trial must pickle
     scheduler  address of a Dask cluster that plays instead; see `each_in_turn`
 

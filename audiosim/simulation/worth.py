@@ -1,4 +1,4 @@
-"""Worth of the evidence that a collection has: what is lost where one piece of it is not known.
+"""Worth of the evidence in a collection: the loss of accuracy without one piece of it.
 
 Held out are the pairs that are judged in truth and not shown to the model: error and log score of single grades, with
 intervals by bootstrap over queries. A replay says how many judgments a piece saves until the ranking is so sure.
@@ -33,7 +33,7 @@ from audiosim.training.validation import LEAST
 
 BOOTSTRAPS = 2000
 BATCH = 20
-ALWAYS = ("output", "judgments")  # what no collection lacks
+ALWAYS = ("output", "judgments")  # available in every collection
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def worth(
              predicted by models learned on the other half
     target   confidence at which replays stop; None: none is played, nor where a pair of the pool is not judged
     seed     of all draws, or a generator
-    progress   is told the pieces done, all evidence together being one, and how many there are
+    progress   called with the number of pieces done and of all; all evidence together counts as one piece
     jobs       processes that leave one piece out each
     scheduler  address of a Dask cluster that does it instead; see `each_in_turn`
 

@@ -46,7 +46,7 @@ class Normal:
 
     @property
     def variance(self) -> float:
-        """Of a score."""
+        """Variance of a score."""
         return self.deviation**2
 
     def cdf(self, scores: ArrayLike) -> Array:
@@ -84,12 +84,12 @@ class TruncatedNormal:
 
     @property
     def mean(self) -> float:
-        """Of a score, after the truncation."""
+        """Mean of a score, after the truncation."""
         return self.location + self.deviation * self._edges(0)
 
     @property
     def variance(self) -> float:
-        """Of a score, after the truncation."""
+        """Variance of a score, after the truncation."""
         return self.deviation**2 * (1 + self._edges(1) - self._edges(0) ** 2)
 
     def cdf(self, scores: ArrayLike) -> Array:
@@ -141,12 +141,12 @@ class Beta:
 
     @property
     def mean(self) -> float:
-        """Of a score."""
+        """Mean of a score."""
         return self.alpha / (self.alpha + self.beta)
 
     @property
     def variance(self) -> float:
-        """Of a score."""
+        """Variance of a score."""
         return self.mean * (1 - self.mean) / (self.alpha + self.beta + 1)
 
     def cdf(self, scores: ArrayLike) -> Array:
@@ -176,7 +176,7 @@ class Empirical:
 
     @property
     def mean(self) -> float:
-        """Of a score."""
+        """Mean of a score."""
         return float(self.scores.mean())
 
     @property

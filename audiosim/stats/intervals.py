@@ -17,7 +17,7 @@ class Interval:
     estimate    the mean
     lower       end
     upper       end
-    confidence  that the interval holds what it is about
+    confidence  probability that the interval holds the true value
     """
 
     estimate: float

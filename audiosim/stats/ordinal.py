@@ -15,7 +15,7 @@ from scipy.special import expit, log_expit, logit
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 
-BLOCK = 8_192  # rows worked on at a time: what they need stays in the processor's cache
+BLOCK = 8_192  # rows processed at a time, so that their data fit into the processor's cache
 
 
 def level_probabilities(thresholds: Array, predictor: Array) -> Array:
@@ -63,7 +63,7 @@ def variance(probabilities: Array, levels: Array) -> Array:
 
 
 class Derivatives(NamedTuple):
-    """The log-likelihood of a model at some parameters (thresholds, then coefficients), and how it bends there."""
+    """Log-likelihood of a model at parameters (thresholds, then coefficients), with gradient and Hessian."""
 
     value: float
     gradient: Array
@@ -136,7 +136,7 @@ def _add_block(
     gradient: Array,
     hessian: Array,
 ) -> float:
-    """Add what a block of rows of one level contributes, but for the gap between its thresholds."""
+    """Add the contribution of a block of rows of one level, without the term for the gap between its thresholds."""
     t, x, w = len(thresholds), rows.features[block], rows.weights[block]
     predictor = x @ coefficients
     value, slope, bend = 0.0, np.zeros(len(w)), np.zeros(len(w))

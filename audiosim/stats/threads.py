@@ -43,8 +43,8 @@ _ALONE = Limit()
 def spread_on_threads(work: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
     """Results of `work` on each task, in their order, on as many threads as matrix products may use.
 
-    Each then computes its own products on one thread, so that what surrounds a product runs in parallel
-    too. A single task runs here, its products on all threads.
+    Each task then computes its products on one thread, so that the code around a product runs in parallel too. A single
+    task runs in the calling thread, with its products on all threads.
     """
     if len(tasks) < 2:
         return [work(task) for task in tasks]
