@@ -47,8 +47,8 @@ def line(name: str, found: Replay, seconds: float) -> tuple[str | float, ...]:
     return name, first.confidence, first.accuracy, last.judged, last.confidence, last.accuracy, seconds
 
 
-def by_several(pool: Pool, truth: np.ndarray, people: int, judged: int) -> float:
-    """Median seconds of one ask, tell and look at the confidence, after so many judgments by several people."""
+def by_several(pool: Pool, truth: np.ndarray, people: int, judged: int) -> tuple[float, float]:
+    """Median seconds of one ask and tell, and of a look at the confidence, after so many judgments by people."""
     rng, top = np.random.default_rng(0), pool.scale.maximum
     said = truth + top * (0.1 * rng.standard_normal((people, 1)) + 0.195 * rng.standard_normal((people, len(truth))))
     said = np.round(np.clip(said, 0, top))
@@ -61,12 +61,16 @@ def by_several(pool: Pool, truth: np.ndarray, people: int, judged: int) -> float
     states = [Selection.start(pool, parse_measure("CG@5"), make_estimator(pool, "joint"), first)]
     assert states[0].confidence
 
-    def judge(number: int) -> None:
+    told, looked = [], []
+    for number in range(15):
+        start = time.process_time()
         (pair,) = states[0].ask()
         states[:] = [states[0].tell(judgment(pool.positions[pair], number))]
+        told.append(time.process_time() - start)
+        start = time.process_time()
         assert states[0].confidence
-
-    return statistics.median(cpu_times(judge, 15, time.process_time))
+        looked.append(time.process_time() - start)
+    return statistics.median(told), statistics.median(looked)
 
 
 def whole_process(*arguments: str) -> float:
@@ -102,8 +106,9 @@ def on_real_judgments(folder: Path, seeds: int, figures: Figures) -> None:
     found, seconds = played(pool, truth, 1.1, rule="random")
     figures.add(f"all {found.selection.judged:,} pairs one by one", seconds, "s", 15)
     for people, judged, limit in ((1, 600, 8), (6, 600, 8), (300, 600, 20)):
-        seconds = by_several(pool, truth, people, judged)
-        figures.add(f"ask, tell and confidence, {people} people, joint, {judged} judged", 1000 * seconds, "ms", limit)
+        told, looked = by_several(pool, truth, people, judged)
+        figures.add(f"ask and tell, {people} people, joint, {judged} judged", 1000 * told, "ms", limit)
+        figures.add(f"confidence with the check of the model, {people} people, joint", 1000 * looked, "ms")
     for limit, command in (
         (2.0, ["estimate", "--model", "mout", "--judgments", "none"]),
         (2.5, ["simulate", "--model", "mjud", "--target", "0.95", "--batch", "1"]),
