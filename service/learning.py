@@ -1,4 +1,4 @@
-"""Estimators that learn from a campaign, as a service wants them: what they learned is kept.
+"""Estimators that learn from a campaign, in the form for a service: results of learning are cached.
 
 See `audiosim.relevance.relearning`.
 """
@@ -17,7 +17,7 @@ KEPT = 2
 
 
 class Remembering:
-    """An estimator that remembers what it learned last: learning takes seconds where predicting takes milliseconds."""
+    """An estimator that caches its last lesson: learning takes seconds, predicting milliseconds."""
 
     def __init__(self, estimator: RelevanceEstimator) -> None:
         self._estimator = estimator
@@ -36,11 +36,11 @@ class Remembering:
         return self._estimator.predict(grades)
 
     def in_reserve(self) -> RelevanceEstimator | None:
-        """The estimator in reserve for where this one does not fit; None where there is none."""
+        """The replacement of the estimator for when it fails its check, or None."""
         return self._estimator.in_reserve() if isinstance(self._estimator, Reserved) else None
 
     def unlearned(self) -> RelevanceEstimator:
-        """The estimator as it was when nothing was judged; itself where it does not say."""
+        """The estimator before any judgment; itself if it cannot tell."""
         return self._estimator.unlearned() if isinstance(self._estimator, Unlearned) else self._estimator
 
     def relearned(self, grades: Array) -> "Remembering":

@@ -1,4 +1,4 @@
-"""Limits on a request that apply before anything is parsed: bytes, time, predictions at once."""
+"""Limits on a request that apply before any parsing: bytes, time, concurrent predictions."""
 
 import asyncio
 import os
@@ -23,18 +23,18 @@ TOGETHER = "the service is busy: the requests in flight are too large together; 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of how much is taken; what goes beyond is refused at once.
+    """Limits on requests; anything beyond is refused at once.
 
     body_bytes    of one request
-    sender_bytes  of all recordings and metadata that are kept of one sender who is no organiser
-    held_bytes    of the bodies of all requests at a time
+    sender_bytes  of all stored recordings and metadata of one sender other than the organiser
+    held_bytes    of all request bodies held at a time
     header_bytes  of all headers of a request
-    target_bytes  of its path and of its query, each
-    silence_s     how long a sender may be silent in the middle of a body
-    body_s        how long a whole body may take
-    linger_s      how long a sender that was refused is listened to
-    at_work       predictions computed at a time
-    waiting       predictions that wait for those
+    target_bytes  of its path, and of its query
+    silence_s     longest silence of a sender in the middle of a body
+    body_s        longest time for a whole body
+    linger_s      time for which a refused sender may go on sending
+    at_work       concurrent predictions
+    waiting       predictions that may wait for these
     """
 
     body_bytes: int = 8 * 2**20
@@ -50,9 +50,9 @@ class Limits:
 
 
 class RefusedError(HTTPException):
-    """A request is beyond a limit.
+    """Refusal of a request beyond a limit.
 
-    ends  whether the connection ends with it
+    ends  True if the connection is closed, too
     """
 
     def __init__(self, status: int, detail: str, ends: bool = True) -> None:
@@ -61,11 +61,11 @@ class RefusedError(HTTPException):
 
 
 class Gate:
-    """Lets some at work and some wait; the next one is refused.
+    """Admits a number of tasks, lets further ones wait, and refuses the rest.
 
-    Of large ones one works at a time: each holds up all else while its body is decoded and its answer encoded.
+    Large tasks run one at a time: decoding and encoding one holds up everything else.
 
-    what  they are, for the refusal
+    what  kind of task, for the refusal
     """
 
     def __init__(self, at_work: int, waiting: int, what: str = "predictions") -> None:
@@ -74,17 +74,17 @@ class Gate:
 
     @property
     def at_work(self) -> int:
-        """Number of those at work."""
+        """Number of running tasks."""
         return int(self._free.borrowed_tokens)
 
     @property
     def waiting(self) -> int:
-        """Number of those that wait."""
+        """Number of waiting tasks."""
         return self._free.statistics().tasks_waiting + self._alone.statistics().tasks_waiting
 
     @asynccontextmanager
     async def turn(self, large: bool = False) -> AsyncIterator[None]:
-        """Wait for one's turn, and hold it."""
+        """Wait for a turn, and hold it."""
         free = self._free.available_tokens and not (large and self._alone.borrowed_tokens)
         if not free and self.waiting >= self._most_waiting:
             detail = f"the service is busy: {self.waiting} {self._what} are waiting already; ask again later"
@@ -94,9 +94,9 @@ class Gate:
 
 
 class Shared:
-    """Work that takes seconds, done in threads behind a gate, and once for all who ask for the same.
+    """Work that takes seconds, done in threads behind a gate, once for all requests with the same key.
 
-    What was begun is finished, whoever goes away in the meantime.
+    Work in progress is finished even if its clients disconnect.
     """
 
     def __init__(self, gate: Gate) -> None:
@@ -106,7 +106,7 @@ class Shared:
     async def do(self, what: Hashable, work: Callable[[], Result]) -> Result:
         """Result of the work.
 
-        what  names it: who asks for it while it waits or is done shares it
+        what  key of the work: requests with the same key share it while it waits or runs
         """
         task = self._doing.get(what)
         if task is None:
@@ -121,7 +121,7 @@ class Shared:
 
 
 class WholeRequest(Request):
-    """A request whose body is here; JSON is left as it came, for its wire type to decode."""
+    """A request with its complete body; JSON stays undecoded, for its wire type."""
 
     def __init__(self, request: Request, whole: bytes) -> None:
         super().__init__(request.scope, request.receive)
@@ -135,10 +135,10 @@ class WholeRequest(Request):
 
 
 class Entrance:
-    """Takes requests in, of those who may ask and within limits.
+    """Admits requests from allowed callers within the limits.
 
-    A route gets one only when the whole of its body has arrived, of which not a byte is read before it is known that
-    whoever asks may.
+    A route gets a request only with its complete body, and no byte of the body is read before the caller is known to be
+    allowed.
     """
 
     def __init__(self, access: Access, limits: Limits) -> None:
@@ -146,9 +146,9 @@ class Entrance:
 
     @asynccontextmanager
     async def admitted(self, request: Request, scopes: Set[str]) -> AsyncIterator[WholeRequest]:
-        """A request with its body, which counts among those held until it is answered.
+        """A request with its body, counted against the limit until it is answered.
 
-        scopes  of the route that it is for
+        scopes  of its route
         """
         length, body, state = request.headers.get("content-length", "0"), bytearray(), request.scope["state"]
         state["unread"] = length != "0" or "transfer-encoding" in request.headers
@@ -162,7 +162,7 @@ class Entrance:
             self._held -= len(body)
 
     def _check_head(self, request: Request, length: int) -> None:
-        """Refuse what is wrong already."""
+        """Refuse a request that is invalid by its head alone."""
         limits, headers, scope = self.limits, request.headers, request.scope
         if len(scope["query_string"]) > limits.target_bytes or len(scope["raw_path"]) > limits.target_bytes:
             raise RefusedError(414, f"a path and a query may have {limits.target_bytes} bytes at most, each")
@@ -196,9 +196,9 @@ class Entrance:
 
 
 class Lingering(Response):
-    """An answer given while a body is coming, whose sender is listened to for a while, and then left.
+    """An answer given before the body is complete; the sender may go on for a while before the connection closes.
 
-    Many read no answer before they have sent all.
+    Many clients read no answer before they have sent everything.
     """
 
     def __init__(self, answer: Response, limits: Limits) -> None:

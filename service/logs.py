@@ -14,7 +14,7 @@ import msgspec
 from service.observed import Seen
 
 Form = Literal["text", "json"]
-TURN = RLock()  # to write a line, stamped within: lines stand in the order of their times, whoever writes them
+TURN = RLock()  # held while a line is stamped and written, so that lines are in order of time
 
 
 def start_logging(form: Form) -> None:
@@ -26,9 +26,9 @@ def start_logging(form: Form) -> None:
 
 
 def request_log(form: Form, stream: TextIO) -> Callable[[Seen], None]:
-    """Writer of a line for every request: what was asked, and what was answered.
+    """Function that writes a line for every request and its answer.
 
-    To the stream itself: by way of `logging` a line takes a tenth of the time of a short request.
+    Writes to the stream directly: a line through `logging` takes a tenth of the time of a short request.
     """
     line = _json_line if form == "json" else _text_line
 

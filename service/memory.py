@@ -1,4 +1,4 @@
-"""Memory of a service: what was freed is kept for the next answer, an answer while what it is about is there."""
+"""Memory management of a service: freed memory is reused, and cached answers live as long as their subject."""
 
 import ctypes
 import sys
@@ -16,27 +16,27 @@ LARGE_BYTES = 32 * 2**20
 
 
 def keep_freed_memory() -> None:
-    """Have glibc keep what is freed at hand; elsewhere, do nothing.
+    """Make glibc keep freed memory for reuse; on other platforms, do nothing.
 
-    It otherwise gives the large arrays of a prediction back to the system after each request, and gets them again,
-    page by page, for the next: of the time for 5,000 rows of features that is a third.
+    Otherwise it returns the large arrays of a prediction to the system after each request, and gets them back page by
+    page for the next: a third of the time for 5,000 rows of features.
     """
     _malloc("mallopt", M_MMAP_THRESHOLD, LARGE_BYTES)
     _malloc("mallopt", M_TRIM_THRESHOLD, KEPT_BYTES)
 
 
 def give_back_freed_memory() -> None:
-    """Have glibc give what is freed back to the system; elsewhere, do nothing.
+    """Make glibc return freed memory to the system; on other platforms, do nothing.
 
-    After something rare that takes much: a model that has learned predicts all anew, and some 60 MB are free then.
+    For use after rare, large tasks: a model that has learned predicts everything again, which leaves some 60 MB free.
     """
     _malloc("malloc_trim", 0)
 
 
 def kept_beside(make: Callable[[Value], Answer]) -> Callable[[Value], Answer]:
-    """Function whose answer is made once for each value and goes with it.
+    """Function that caches its answer for each value for as long as the value exists.
 
-    A cache of the last so many would keep the values, too: rankings of which each holds all that is believed of a pool.
+    An LRU cache would keep the values alive, too: rankings, each holding the whole belief about a pool.
     """
     known = WeakKeyDictionary[Value, Answer]()
 

@@ -25,7 +25,7 @@ PROGRESS = {
 
 
 class Metrics:
-    """Counts what an application does; `text` is what a scrape gets.
+    """Counters of an application; `text` is the answer to a scrape.
 
     gate    of the predictions
     states  of each campaign, by collection
@@ -56,7 +56,7 @@ class Metrics:
         }
 
     def finished(self, seen: Seen) -> None:
-        """A request was answered."""
+        """Count an answered request."""
         self._request(seen.route, seen.method, str(seen.status)).inc()
         self._time(seen.route).observe(seen.seconds)
         if seen.rows:
@@ -65,13 +65,13 @@ class Metrics:
             self._errors.labels(seen.route).inc()
 
     def text(self) -> bytes:
-        """All figures now; of campaigns nothing is computed for it, as a scrape must not wait."""
+        """All current figures; computes nothing for campaigns, as a scrape must not wait."""
         for collection, one in self._states().items():
             pairs = len(one.selection.pool.pairs)
             known: dict[str, float] = {"judgments": one.judgments, "pool_pairs": pairs}
             if pairs:
                 known["judged_share"] = one.selection.judged / pairs
-            # The ranking of a state of the judgments is computed when it is first asked for, and kept.
+            # The ranking for a state is computed on first request, and cached.
             if "ranking" in vars(one.selection) and (confidence := one.selection.confidence) is not None:
                 known["confidence"] = confidence
             for name, value in known.items():

@@ -1,4 +1,4 @@
-"""Every request watched: it gets an identifier, its answer the headers of all answers, and what came of it is told."""
+"""Observation of every request: it gets an identifier, its answer the common headers, and its outcome is reported."""
 
 import logging
 import re
@@ -19,7 +19,7 @@ METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 NO_ROUTE = "none"
 REQUEST_ID = "X-Request-ID"
 GIVEN_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-# Nothing of ours runs inline, in a frame, or from elsewhere; nothing of ours is embedded elsewhere.
+# Pages may not run inline scripts, be framed, load from elsewhere, or be embedded elsewhere.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "media-src 'self' blob:; worker-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -37,13 +37,13 @@ SECURITY = [
 class Seen:
     """One request and its answer.
 
-    method  "other" for one that HTTP does not know
+    method  "other" for an unknown one
     route   template, such as /v1/models/{model}; "none" where no route took the request
-    status  of the answer; 499 where the client went away before there was one
+    status  of the answer; 499 if the client disconnected first
     bytes   of the answer's body
     rows    predicted
     remote  address of the client
-    role    of the client's token, where there are tokens
+    role    of the client's token, if tokens are used
     """
 
     request_id: str
@@ -58,13 +58,13 @@ class Seen:
 
 
 class Observed:
-    """Gives every request an identifier, the client's where it sends a decent one, and every answer the same.
+    """Gives every request an identifier, the client's own if valid, and returns it with the answer.
 
-    Every answer also gets the headers that keep browsers from doing with it what it is not for. What nobody foresaw is
-    a bug: it is logged under the identifier and answered with 500.
+    Every answer also gets the security headers for browsers. An unexpected exception is a bug: it is logged under the
+    identifier and answered with 500.
 
-    finished   called after each request, each
-    in_flight  entered for as long as one is answered
+    finished   called after each request
+    in_flight  context held while a request is answered
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Collections that a service opens when they are first asked for, and closes when others are used more.
+"""Collections that a service opens on request, and closes when others are used more.
 
-An open collection holds its pool, its model and its campaign in memory. Of a closed one its log and its files are
-there: opened again, it is where it was.
+An open collection holds its pool, its model and its campaign in memory. A closed one exists as its log and its files;
+opened again, it continues where it was.
 """
 
 import logging
@@ -21,21 +21,21 @@ from service.served import NotServedError, ServedCollection
 
 LOG = logging.getLogger("service")
 KEEP_OPEN = 32
-SHOWN = 10  # names in an error
+SHOWN = 10  # names listed in an error
 
 
 class UnopenedError(StoreError):
-    """A collection is served, and cannot be opened now."""
+    """A served collection cannot be opened now."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CollectionSource:
-    """Place that a collection is loaded from whenever it is opened.
+    """Source from which a collection is loaded each time it is opened.
 
-    identifier  that it is served under
-    load        gives it
-    folder      where its sound files are, and what comes to it is kept; None where there is no folder
-    in_memory   whether `load` gives what a program holds: of what came to it since that knows nothing
+    identifier  name under which it is served
+    load        function that loads it
+    folder      folder of its sound files and additions, or None
+    in_memory   True if `load` returns a value in memory, which does not include later additions
     """
 
     identifier: str
@@ -45,12 +45,12 @@ class CollectionSource:
 
     @classmethod
     def of(cls, collection: Collection, folder: str | Path | None = None) -> "CollectionSource":
-        """The source of a collection that is loaded already."""
+        """The source of a collection that is already loaded."""
         return cls(collection.identifier, lambda: collection, folder, True)
 
     @classmethod
     def of_folder(cls, folder: str | Path, load: Callable[[], Collection]) -> "CollectionSource":
-        """The source of a folder that has runs, which are not read yet."""
+        """The source of a folder with runs, which are not read yet."""
         folder = open_folder(folder)
         find_runs(folder)
         return cls(folder.resolve().name, load, folder)
@@ -58,11 +58,11 @@ class CollectionSource:
 
 @dataclass(slots=True)
 class Left:
-    """Remains of a closed collection, from which it is opened again.
+    """State of a closed collection that is needed to open it again.
 
-    store       its log: one in memory is nowhere else, and one in a database knows the last line that was acknowledged
-    collection  with all that came to it, where that is not read anew
-    stamp       of its folder when that was last looked at
+    store       its log: one in memory exists only here, and one in a database has the last acknowledged line
+    collection  with its additions, if they are not read again
+    stamp       of its folder when last checked
     """
 
     store: Store
@@ -76,12 +76,12 @@ Opening = Callable[[CollectionSource, Collection, Store | None], ServedCollectio
 class OpenCollections:
     """Collections by name, of which the most recently used are open.
 
-    Any number of threads may ask for one, which one of them opens. One that is closed may still be in somebody's hands:
-    it works until they let go of it, as several campaigns may be open on one log.
+    Any number of threads may ask for one; a single thread opens it. A closed one may still be in use by a request and
+    works until released, since several campaigns may be open on one log.
 
     sources    of all
-    make       opens one: of a source, the collection, and its log where it was open before
-    keep_open  so many at a time, beside those that are held
+    make       function that opens one from its source, the collection, and its earlier log if any
+    keep_open  number open at a time, besides those that are held
     """
 
     def __init__(self, sources: Sequence[CollectionSource], make: Opening, keep_open: int = KEEP_OPEN) -> None:
@@ -94,27 +94,27 @@ class OpenCollections:
         self._held: Counter[str] = Counter()
         self._broken: dict[str, str] = {}
         self._state, self._turns = RLock(), {name: Lock() for name in self._sources}
-        self.closed = 0  # how often one was closed
+        self.closed = 0  # number of times one was closed
         self.closing: Callable[[str, ServedCollection], object] = lambda name, one: None
 
     @property
     def names(self) -> list[str]:
-        """Names of all, in the order in which they were given."""
+        """Names of all, in the given order."""
         return list(self._sources)
 
     @property
     def open(self) -> dict[str, ServedCollection]:
-        """Those that are open now, in the order of all."""
+        """The open ones, in the order of all."""
         with self._state:
             return {name: self._open[name] for name in self._sources if name in self._open}
 
     @property
     def fit(self) -> bool:
-        """True if all may be open at a time."""
+        """True if all may be open at the same time."""
         return len(self._sources) <= self._keep_open
 
     def at_hand(self, name: str) -> ServedCollection | None:
-        """The collection of a name if it is open, which counts as a use; None where it is closed."""
+        """The collection with a name if it is open, counted as a use; None if it is closed."""
         self.check(name)
         with self._state:
             one = self._open.get(name)
@@ -123,7 +123,7 @@ class OpenCollections:
             return one
 
     def get(self, name: str) -> ServedCollection:
-        """The collection of a name, opened if it is not; this takes a moment, or seconds where much was judged."""
+        """The collection with a name, opened if need be; this takes a moment, or seconds with many judgments."""
         one = self._got(name, True)
         self._close_least_used()
         return one
@@ -139,7 +139,7 @@ class OpenCollections:
         return one
 
     def _tried(self, name: str) -> ServedCollection:
-        """The collection, opened; where it cannot be, that is said once, and tried again when it is next asked for."""
+        """The collection, opened; a failure is logged once, and retried on the next request."""
         try:
             one = self._opened(name)
         except StoreError:
@@ -154,13 +154,13 @@ class OpenCollections:
         return one
 
     def open_now(self) -> None:
-        """Open all where they fit, else the first: what is wrong with the settings is an error now."""
+        """Open all if they fit, else the first: wrong settings thus fail now."""
         for name in self.names[: None if self.fit else 1]:
             self._opened(name)
 
     @contextmanager
     def pinned(self, name: str) -> Iterator[None]:
-        """Keep the collection of a name open, once it is, for as long as the `with` lasts."""
+        """Keep a collection open, once it is, until the end of the `with`."""
         with self._state:
             self._held[name] += 1
         try:
@@ -171,9 +171,9 @@ class OpenCollections:
 
     @contextmanager
     def held(self, name: str, used: bool = True) -> Iterator[ServedCollection]:
-        """The collection of a name, which stays open for as long as the `with` lasts.
+        """The collection with a name, kept open until the end of the `with`.
 
-        used  whether this counts as a use; one that is not used is the next to be closed
+        used  True to count this as a use; an unused one is the next to be closed
         """
         self.check(name)
         try:
@@ -183,27 +183,27 @@ class OpenCollections:
             self._close_least_used()
 
     def put(self, name: str, one: ServedCollection) -> None:
-        """Serve a collection in place of the one of that name."""
+        """Serve a collection in place of the one with that name."""
         with self._state:
             self._open[name] = one
             self._open.move_to_end(name)
         self._close_least_used()
 
     def check(self, name: str) -> None:
-        """An error where there is none of a name."""
+        """Raise an error if there is none with a name."""
         if name not in self._sources:
             near = nearest_name(name, self._sources)
             known = f"one of {', '.join(self._sources)}" if len(self._sources) <= SHOWN else f"{near}, or another"
             raise NotServedError(f"unknown collection {name!r}, expected {known}")
 
     def stores(self) -> list[DatabaseStore]:
-        """Logs in a database of all that were ever opened."""
+        """Database logs of all collections that were ever opened."""
         with self._state:
             found = [*(one.store for one in self._open.values()), *(left.store for left in self._left.values())]
         return [store for store in found if isinstance(store, DatabaseStore)]
 
     def let_go(self) -> None:
-        """Close the logs of closed collections once more: whoever still had one in hand may have opened it again."""
+        """Close the logs of closed collections again: a request that still used one may have reopened it."""
         with self._state:
             stores = [left.store for left in self._left.values()]
         for store in stores:
@@ -216,7 +216,7 @@ class OpenCollections:
             left = self._left.get(name)
         if left is None:
             for store in self.stores()[:1]:
-                store.check_file()  # where that is gone, a fresh connection would make another
+                store.check_file()  # if it is gone, a new connection would create another
         one = self._made(source, left)
         with self._state:
             self._open[name] = one
@@ -224,7 +224,7 @@ class OpenCollections:
         return one
 
     def _made(self, source: CollectionSource, left: Left | None) -> ServedCollection:
-        # The stamp is taken first: what comes to the folder while that is read is then noticed later.
+        # The stamp is taken first, so that changes of the folder during reading are noticed later.
         stamp = () if source.folder is None else arrivals_stamp(source.folder)
         if left is None or left.collection is None:
             one = self._make(source, source.load(), None if left is None else left.store)
@@ -238,11 +238,11 @@ class OpenCollections:
             name, one = found
             self.closing(name, one)
             if isinstance(one.store, DatabaseStore):
-                one.store.close()  # whoever still has it in hand opens its connections again
+                one.store.close()  # a request that still uses it reopens its connections
             self.closed += 1
 
     def _least_used(self) -> tuple[str, ServedCollection] | None:
-        """Take away the one that is to be closed next; None where no more than enough are open."""
+        """Remove and return the next one to close; None if no more than allowed are open."""
         with self._state:
             free = [name for name in self._open if not self._held[name]]
             if len(self._open) <= self._keep_open or not free:

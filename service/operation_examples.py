@@ -1,4 +1,4 @@
-"""A working example of every operation, made of what is served: the interactive page fills them in."""
+"""A working example of every operation, from the served data, to fill in the interactive page."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from audiosim.relevance.published import Model
 from service.shelf import Served
 
 ASSESSOR, SYSTEM, RECORDING, JUDGE = "ann", "my-system", "my-recording", "my-machine"
-FEATURES = 1000  # more than a model has: one without any comes last
+FEATURES = 1000  # more than any model has, so that models without features sort last
 JSON, CSV, TEXT = "application/json", "text/csv", "text/plain"
 
 
@@ -24,7 +24,7 @@ class RequestExample(NamedTuple):
 
 
 class _Named(NamedTuple):
-    """Names that the examples are about."""
+    """Names used in the examples."""
 
     collection: Collection
     model: Model
@@ -34,7 +34,7 @@ class _Named(NamedTuple):
 
 
 def examples_of(served: Served) -> dict[str, RequestExample]:
-    """An example for each operation that takes anything, by its name; none where nothing is served."""
+    """An example for each operation with arguments, by its name; none if nothing is served."""
     named = _names(served)
     if named is None:
         return {}
@@ -54,7 +54,7 @@ def examples_of(served: Served) -> dict[str, RequestExample]:
 
 
 def _names(served: Served) -> _Named | None:
-    """A collection, a model, a pair whose document can be heard where there is one, and a grade."""
+    """A collection, a model, a pair, if possible with a playable document, and a grade."""
     if not served.models:
         return None
     first = served.collection(served.collections.names[0])
@@ -68,7 +68,7 @@ def _names(served: Served) -> _Named | None:
 
 
 def simplest_first(served: Served) -> list[Model]:
-    """The models, those of few features first; at the end those of none."""
+    """The models, those with few features first, those without at the end."""
     return sorted(served.models.values(), key=lambda one: (len(one.features) or FEATURES, one.name))
 
 

@@ -1,4 +1,4 @@
-"""Outlook for organisers beside the ranking; it takes seconds, so it is made once for each state and kept."""
+"""Outlook for organisers beside the ranking; takes seconds, so it is computed once per state and cached."""
 
 import math
 import time
@@ -18,9 +18,9 @@ from service.served import ServedCollection
 
 Found = TypeVar("Found")
 HISTORY_S = 0.05
-BESIDE_S = 1.0  # of a course, in one round beside the requests
-LOOKED_AT_S = 60.0  # after it was asked for, a course goes on, and an estimate is told though it is not the latest
-FIRST_LOOK = 2  # campaigns that somebody waits for
+BESIDE_S = 1.0  # of computing a course, per round in the background
+LOOKED_AT_S = 60.0  # after a request, a course is continued, and an older estimate may be returned
+FIRST_LOOK = 2  # campaigns simulated while a request waits
 REMAINING_S = 2.0
 PLAN_S = 20.0
 SLICE_S = 0.005
@@ -29,7 +29,7 @@ PLANNED_BATCH = 20  # as `audiosim plan` has it
 
 
 class Leisure:
-    """Time to work for, with a rest as long as the work after every few milliseconds: others are served in between.
+    """Time budget for background work, with a rest as long as the work every few milliseconds to serve others.
 
     seconds  of this thread's work
     """
@@ -49,15 +49,15 @@ class Leisure:
 
 
 class Lookahead(Generic[Found]):
-    """Result that takes seconds to work out of a campaign's state, while judgments go on to come.
+    """Slow result computed from a campaign's state while judging goes on.
 
-    Who asks within a minute of the last is told the last at once, and the next is worked out beside the requests;
-    anybody else waits for that of the state now, as the last may be of long ago. They wait for a preliminary one, of
-    FIRST_LOOK campaigns; all are played beside the requests.
+    A request within a minute of the last one gets the last result at once, and the next is computed in the background;
+    any other waits for the current state's, as the last may be old. It waits for a preliminary result, of FIRST_LOOK
+    campaigns; all campaigns are simulated in the background.
 
-    make     works it out of a state, playing so many campaigns at most, and asks whether there is time left
-    most     campaigns that are played
-    seconds  of a thread's work that it may take
+    make     computes it from a state with a largest number of campaigns, and checks for time left
+    most     number of campaigns to simulate
+    seconds  limit of a thread's work for it
     """
 
     def __init__(
@@ -68,14 +68,14 @@ class Lookahead(Generic[Found]):
         seconds: float,
     ) -> None:
         self._one, self._make, self._most, self._seconds = one, make, most, seconds
-        self.preliminary = False  # whether the last is
+        self.preliminary = False  # True if the last result is preliminary
         self._last: tuple[CampaignState, Found] | None = None
         self._looked_at = -math.inf
-        self._answers = self._followed = 0  # answers at once, and those after which the next was worked out
-        self._working = Lock()  # who is told the last does not wait for it
+        self._answers = self._followed = 0  # immediate answers, and those already followed by a new result
+        self._working = Lock()  # returning the last result does not need it
 
     def at_hand(self) -> tuple[CampaignState, Found] | None:
-        """The last, and the state that it is of; None where somebody has to wait. It goes on, see `go_on`."""
+        """The last result and its state; None if the request has to wait. The work continues, see `go_on`."""
         if time.monotonic() >= self._looked_at + LOOKED_AT_S:
             return None
         self._looked_at = time.monotonic()
@@ -83,22 +83,22 @@ class Lookahead(Generic[Found]):
         return self._last
 
     def worked_out(self, seconds: float | None = None) -> tuple[CampaignState, Found]:
-        """That of the state now, worked out once for each state, and perhaps preliminary."""
+        """The result for the current state, computed once per state, and perhaps preliminary."""
         found = self._work_out(Leisure(self._seconds if seconds is None else seconds), FIRST_LOOK)
         self._looked_at = time.monotonic()
         self._answers += self.preliminary
         return found
 
     def go_on(self, proceed: Callable[[], bool]) -> None:
-        """Work out the next where somebody was told the last.
+        """Compute the next result if the last was returned to somebody.
 
-        proceed  asked again and again whether to go on
+        proceed  called repeatedly; True to go on
         """
         answers = self._answers
         if answers > self._followed:
             leisure = Leisure(self._seconds)
             self._work_out(lambda: proceed() and leisure(), self._most)
-            self._followed = answers  # only now: what failed is tried again
+            self._followed = answers  # only after success: a failure is retried
 
     def _work_out(self, proceed: Callable[[], bool], campaigns: int) -> tuple[CampaignState, Found]:
         with self._working:
@@ -113,10 +113,10 @@ class Lookahead(Generic[Found]):
 
 
 class Outlook:
-    """Outlook of a campaign: where it came from and how far it has to go.
+    """Outlook of a campaign: its course so far, and the effort left.
 
-    remaining  how many more judgments the model thinks that the goal takes
-    plan       the effort that the goal takes one listener
+    remaining  the model's estimate of the judgments needed to reach the goal
+    plan       effort of one listener to reach the goal
     """
 
     def __init__(self, one: ServedCollection) -> None:
@@ -127,36 +127,36 @@ class Outlook:
         self.plan = Lookahead(one, self._plan, SIMULATED_CAMPAIGNS, PLAN_S)
 
     def is_of(self, one: ServedCollection | None) -> bool:
-        """True if it is of this very collection, and not of one that was served before."""
+        """True if it belongs to this very collection, not to one served before."""
         return self._one is one
 
     def course(self, seconds: float = HISTORY_S) -> Course:
-        """Growth of the confidence, as far as it is known in no time; it goes on beside the requests, see `go_on`."""
+        """Growth of the confidence, as far as it is computed; it continues in the background, see `go_on`."""
         self._looked_at = time.monotonic()
         self._one.campaign.refresh()
         return self._history.course(Leisure(seconds))
 
     def go_on(self, proceed: Callable[[], bool]) -> None:
-        """Work at a course that somebody looks at: whoever asks next finds it.
+        """Continue a course that somebody is watching, for their next request.
 
-        proceed  asked before each moment whether to go on
+        proceed  called before each moment; True to go on
         """
         if time.monotonic() < self._looked_at + LOOKED_AT_S:
             leisure = Leisure(BESIDE_S)
             self._history.course(lambda: proceed() and leisure())
 
     def _remaining(self, current: CampaignState, proceed: Callable[[], bool], campaigns: int) -> Remaining:
-        """The number of judgments that the goal still takes, in the model's opinion.
+        """The model's estimate of the judgments needed to reach the goal.
 
-        It is asked again after ten judgments, or after a whole batch where that is longer: many times faster than
-        after each, and a few judgments late. It learns nothing from the judgments that it makes up.
+        Predicts again after ten judgments, or after a whole batch if that is longer: much faster than after each, and a
+        few judgments late. The model does not learn from the simulated judgments.
         """
         rng = np.random.default_rng([self._one.judging.settings.seed, current.number])
         chosen = replace(current.selection, batch=max(COARSE, current.selection.batch))
         return remaining(chosen, self._one.judging.stopping_rule, rng, campaigns, proceed)
 
     def _plan(self, current: CampaignState, proceed: Callable[[], bool], campaigns: int) -> Effort:
-        """The effort that the goal takes one listener: what `audiosim plan` says of the state."""
+        """Effort of one listener to reach the goal, as in `audiosim plan`."""
         one, campaign = self._one, self._one.campaign
         rng = np.random.default_rng([one.judging.settings.seed, current.number])
         _, judgments = campaign.snapshot()
@@ -174,7 +174,7 @@ class Outlook:
         )
 
     def leanings(self) -> tuple[int, dict[str, Leaning]]:
-        """The number of a state, and how the grades of each assessor lie in it."""
+        """The number of a state, and the leaning of each assessor in it."""
         campaign = self._one.campaign
         number, judgments = campaign.snapshot()
         selection = campaign.selection
@@ -184,14 +184,14 @@ class Outlook:
 
 
 class Outlooks:
-    """The outlooks of a service that were asked for, one for each collection as it is served now."""
+    """The requested outlooks of a service, one per collection as currently served."""
 
     def __init__(self) -> None:
         self._made: dict[str, Outlook] = {}
         self._making = Lock()
 
     def of(self, one: ServedCollection) -> Outlook:
-        """The outlook of a collection, the same until that is served anew."""
+        """The outlook of a collection, the same until the collection is replaced."""
         name = one.collection.identifier
         with self._making:
             found = self._made.get(name)
@@ -200,7 +200,7 @@ class Outlooks:
             return found
 
     def current(self, served: Mapping[str, ServedCollection]) -> list[tuple[str, Outlook]]:
-        """Those of what is served now, by the collection's identifier; all others are forgotten."""
+        """Outlooks of the served collections, by identifier; all others are dropped."""
         with self._making:
             self._made = {name: one for name, one in self._made.items() if one.is_of(served.get(name))}
             return list(self._made.items())

@@ -27,23 +27,22 @@ BLOCK = 5_000
 
 @dataclass(frozen=True, eq=False)
 class Predicted:
-    """The rows that somebody asked for, and what is predicted of them.
+    """Requested rows with their predictions.
 
     name, version  of the estimator; None where it has no version
-    judgments      how many the predictions rest on
+    judgments      number used for the predictions
     levels         (l,) grades, rising
     expectation    (m,) the grade of a judged row; NaN where unknown
     variance       (m,) 0 for a judged row; NaN where unknown
     status         (m,) number in STATUSES
-    models         names of the models that were used
-    model          (m,) which of them spoke for the row; -1 where unknown
+    models         names of the models used
+    model          (m,) index of the model used for the row; -1 where unknown
     probabilities  (m, l) as predicted, for a judged row too; NaN where unknown
-    evidence       combinations of kinds of evidence that spoke, such as output and genre; none where the estimator does
-                   not say
-    spoke          (m,) which of them spoke for the row; -1 where unknown
-    state          number of the state of the campaign's judgments that this rests on; None for other judgments
-    gain           (m,) what the row counts for in the ranking, as a share of the highest grade; NaN where unknown. None
-                   where nothing is ranked
+    evidence       combinations of kinds of evidence used, such as output and genre; none if the estimator does not say
+    spoke          (m,) index of the combination used for the row; -1 where unknown
+    state          number of the state of the campaign's judgments used; None for other judgments
+    gain           (m,) value of the row in the ranking, as a share of the highest grade; NaN where unknown. None
+                   without a ranking
     """
 
     name: str
@@ -64,16 +63,16 @@ class Predicted:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """One state of the judgments, and what is predicted from it.
+    """One state of the judgments, and the predictions from it.
 
     pool       n pairs
     name       of the estimator
-    version    of the estimator's model, None where it has none
-    judgments  how many were made
-    belief     about the n pairs, from these judgments; where a campaign predicts anew only after several judgments, by
-               what it predicted then
-    number     of the last event in the campaign's log; None where these are no campaign's judgments
-    selection  the campaign's, whose ranking these predictions go with; None where there is none
+    version    of the estimator's model, or None
+    judgments  number of judgments
+    belief     about the n pairs, from these judgments; if a campaign predicts only after several judgments, from its
+               last prediction
+    number     of the last event in the campaign's log; None if the judgments are not a campaign's
+    selection  the campaign's, with the ranking for these predictions, or None
     """
 
     pool: Pool
@@ -96,12 +95,12 @@ class State:
 
     @property
     def gain(self) -> Array:
-        """(n,) expected gain of each pair as the ranking is stated: of a model that was refused, by the one instead."""
+        """(n,) expected gain of each pair as used in the ranking: by the replacement if the model failed its check."""
         stated = self.belief if self.selection is None else self.selection.stated_belief
         return stated.gains.mean
 
     def _places(self, pairs: Sequence[Pair]) -> Integers:
-        """(m,) where each pair is in the pool; looked up some at a time, so that other threads run in between."""
+        """(m,) place of each pair in the pool; looked up in portions, so that other threads run in between."""
         look = self.pool.positions.get
         starts = range(0, len(pairs), BLOCK)
         blocks = [np.fromiter(map(look, pairs[start : start + BLOCK], repeat(ABSENT)), np.int64) for start in starts]
@@ -130,9 +129,9 @@ class State:
 
 
 def predict_features(model: Model, table: Mapping[str, Array]) -> Predicted:
-    """Predictions of a model from rows of features; a row with an unknown one is unknown, no fallback steps in.
+    """Predictions of a model from rows of features; a row with an unknown feature is unknown, without fallback.
 
-    table  features of any model, each (m,), NaN where unknown; those of this one are needed
+    table  features of any model, each (m,), NaN where unknown; including those of this one
     """
     check_terms(list(table))
     count = len(next(iter(table.values()), ()))

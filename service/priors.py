@@ -47,12 +47,12 @@ NAMES = (
     "evidence",
     "spoke",
 )
-FOR_OTHERS = ("query", "document", "maximum")  # what audiosim itself knows, and does not read: docs/prior.md
+FOR_OTHERS = ("query", "document", "maximum")  # fields that audiosim knows anyway and does not read: docs/prior.md
 FLOATS = ("levels", "marginals", "mean", "data", "shared", "shape", "stretch", "width", "worth", "means")
 WHOLE = ("model", "places", "sizes", "row", "column", "spoke")
 TEXTS = ("models", "evidence")
 ROUNDING = 1e-9  # of a variance of shared effects, as a share of the largest
-BEYOND = 0.5  # of the scale that a mean gain may lie outside of it: the normal distribution of gains has no ends
+BEYOND = 0.5  # share of the scale by which a mean gain may lie outside: normal gains are unbounded
 MOST_DIFFERENT = (
     0.25  # that mean gains may be from those of the levels' chances, on average; the shipped models are up to 0.06
 )
@@ -60,7 +60,7 @@ MOST_VARIANCE = 1.0  # of a gain; one that is 0 or 1 has a quarter
 
 
 def encode_prior(belief: Belief, pairs: Sequence[Pair]) -> bytes:
-    """File of a belief's prior, its grades left out; the format is documented in docs/prior.md.
+    """File of a belief's prior, without grades; docs/prior.md documents the format.
 
     pairs  n, in the order of the pool
 
@@ -68,10 +68,10 @@ def encode_prior(belief: Belief, pairs: Sequence[Pair]) -> bytes:
     maximum        the highest grade of the scale, of which a gain is a share
     levels, marginals, models, model  as of `Marginals`
     mean           (n,) of the gains
-    places, sizes  (n,) places block by block, and how many each block has
+    places, sizes  (n,) places block by block, and the size of each block
     within         (m,) lower triangles of the blocks' covariances, row by row, one after the other; where few numbers
                    come again (8, m), the first bytes of all, then the second, ...: exponents together pack better
-    data, row, column  loadings on shared effects that are not 0; rows in the order of `places`
+    data, row, column  non-zero loadings on shared effects; rows in the order of `places`
     shared         (p, p) covariance of the shared effects
     shape          (l - 1,) as of `Levels`; (0,) where it is None
     stretch, width, worth  as of `Levels`
@@ -79,7 +79,7 @@ def encode_prior(belief: Belief, pairs: Sequence[Pair]) -> bytes:
     evidence       as of `Belief`
     spoke          (n,) as of `Belief`; (0,) where it is None
 
-    InputError where gains are correlated otherwise than in blocks with shared effects.
+    InputError unless gains are correlated in blocks with shared effects.
     """
     prior, use = belief.prior, belief.use
     if not isinstance(prior, BlockNormal):
@@ -116,9 +116,9 @@ def encode_prior(belief: Belief, pairs: Sequence[Pair]) -> bytes:
 
 
 def decode_prior(body: bytes, grades: Array, maximum: float, url: str) -> Belief:
-    """Belief of the prior in a file, given some judgments; ServiceError where the file cannot be one about these pairs.
+    """Belief with the prior in a file, given some judgments; ServiceError if the file cannot be valid for these pairs.
 
-    body     as `encode_prior` has it, from a service that is not trusted
+    body     in the format of `encode_prior`, from an untrusted service
     grades   (n,) NaN where unjudged
     maximum  the highest grade of the scale
     """
@@ -135,9 +135,9 @@ def decode_prior(body: bytes, grades: Array, maximum: float, url: str) -> Belief
 
 
 def reserve_of(pool: Pool, name: str, learned: Mapping[Pair, float] | None) -> RelevanceEstimator | None:
-    """Estimator that the model of a name has in reserve here; None where none is shipped, or it has nothing.
+    """The local replacement for when the named model fails its check; None if there is none.
 
-    learned  judgments that it has learned from; None for none
+    learned  judgments for it to learn from; None for none
     """
     stem = name.rpartition("-")[0]  # the scale of a joint model is the pool's
     known = any(shipped.rpartition("-")[0] == stem for shipped in model_names())
@@ -162,14 +162,14 @@ def _arrays(body: bytes) -> dict[str, Any]:
 
 
 def _check_one_opinion(alone: Marginals, prior: BlockNormal) -> None:
-    """An InputError where gains and chances of levels, which say the same, are far from each other on average."""
+    """Raise an InputError if gains and level chances, which should agree, differ much on average."""
     differences = prior.mean - alone.probabilities @ alone.levels / alone.maximum
     if abs(average := float(np.mean(differences)) if len(differences) else 0.0) > MOST_DIFFERENT:
         raise InputError(f"its mean gains are {average:+.2f} from what its chances of levels come to, expected 0")
 
 
 def _check_kinds(parts: dict[str, Any]) -> None:
-    """An InputError where a part is not of the type that it must be, or a loading is not finite."""
+    """Raise an InputError if a part has the wrong type, or a loading is not finite."""
     for names, kind, what in ((FLOATS, np.floating, "float64"), (WHOLE, np.integer, "whole"), (TEXTS, np.str_, "text")):
         for name in names:
             part = parts[name]
@@ -180,7 +180,7 @@ def _check_kinds(parts: dict[str, Any]) -> None:
 
 
 def _use(parts: dict[str, Any]) -> Levels:
-    """Use of the levels as the file has it."""
+    """Mapping from gains to levels in the file."""
     shape, means = (None if parts[name].shape == (0,) else parts[name] for name in ("shape", "means"))
     stretch, width, worth = (_number(name, parts[name]) for name in ("stretch", "width", "worth"))
     return Levels(shape, stretch, width, worth, means)
@@ -193,7 +193,7 @@ def _number(what: str, number: Array) -> float:
 
 
 def _evidence(words: Any, spoke: Integers, count: int, url: str) -> tuple[tuple[Kinds, ...], Integers | None]:
-    """Evidence that spoke, and for which pair; none where the file does not say."""
+    """Evidence used, and for which pair; none if the file does not say."""
     names = tuple(str(name) for name in words)
     check_evidence(names, url)
     if spoke.shape == (0,) and not names:
@@ -205,7 +205,7 @@ def _evidence(words: Any, spoke: Integers, count: int, url: str) -> tuple[tuple[
 
 
 def _block_normal(parts: dict[str, Any], count: int) -> BlockNormal:
-    """The prior, if it is of so many pairs and its covariance can be one."""
+    """The prior, checked to have `count` pairs and a valid covariance."""
     places, sizes, shared = parts["places"], parts["sizes"], parts["shared"]
     triangles = _unpacked(parts["within"])
     if parts["mean"].shape != (count,):
@@ -230,14 +230,14 @@ def _block_normal(parts: dict[str, Any], count: int) -> BlockNormal:
 
 
 def _packed(numbers: Array) -> Array | NDArray[np.uint8]:
-    """(m,) the numbers themselves, or (8, m) their bytes, where most of them are there once."""
+    """(m,) the numbers themselves, or (8, m) their bytes if most of them occur once."""
     if 2 * len(np.unique(numbers)) < len(numbers):
         return numbers
     return np.ascontiguousarray(numbers.astype("<f8").view(np.uint8).reshape(-1, 8).T)
 
 
 def _unpacked(packed: Array | NDArray[np.uint8]) -> Array:
-    """(m,) the numbers that `_packed` made something of."""
+    """(m,) the numbers packed by `_packed`."""
     if packed.dtype == np.uint8 and packed.ndim == 2 and len(packed) == 8:
         return np.ascontiguousarray(packed.T).view("<f8").ravel().astype(np.float64)
     if packed.dtype != np.float64 or packed.ndim != 1:
@@ -246,7 +246,7 @@ def _unpacked(packed: Array | NDArray[np.uint8]) -> Array:
 
 
 def _triangles(packed: Array, sizes: Integers) -> tuple[Array, ...]:
-    """Symmetric matrices of their lower triangles; each must be positive definite."""
+    """Symmetric matrices from their lower triangles; each must be positive definite."""
     found = []
     for size, own in zip(sizes.tolist(), np.split(packed, np.cumsum(sizes * (sizes + 1) // 2)[:-1]), strict=True):
         full = np.zeros((size, size))

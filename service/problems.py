@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problems, in the form that the address promises."""
+"""Errors as RFC 9457 problems, in the form documented for the address."""
 
 import logging
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ STATUSES: dict[type[Exception], int] = {
     ServiceError: 502,
     MissingPackageError: 501,
 }
-# What the router says by itself, in our words.
+# The router's own messages, in our words.
 ROUTER = {
     "Not Found": "nothing is served at this address",
     "Method Not Allowed": "this address does not answer to this method",
@@ -45,7 +45,7 @@ ROUTER = {
 
 
 def answer_problems(app: FastAPI) -> None:
-    """Have an application answer every error as a problem."""
+    """Make an application answer every error as a problem."""
     app.add_exception_handler(HTTPException, _of_http)
     app.add_exception_handler(RequestValidationError, _of_arguments)
     for kind in STATUSES:
@@ -55,7 +55,7 @@ def answer_problems(app: FastAPI) -> None:
 async def _of_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     headers, route = dict(error.headers or {}), request.scope.get("route")
-    if error.detail in ROUTER and not hasattr(request.state, "caller"):  # so far nobody has asked who asks
+    if error.detail in ROUTER and not hasattr(request.state, "caller"):  # the caller has not been determined yet
         try:
             async with request.app.state.entrance.admitted(request, scopes_of(route)):
                 pass
@@ -88,10 +88,10 @@ async def _of_ours(request: Request, error: Exception) -> Response:
 
 
 def refusal(scope: Scope, status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
-    """The answer that says what went wrong."""
-    detail = printable(detail)  # it may quote a body, which holds whatever somebody sent
+    """The answer for an error."""
+    detail = printable(detail)  # it may quote a body with arbitrary characters
     if scope["path"].startswith(OPEN_INFERENCE):
-        # The protocol knows 400 where we say 422.
+        # The protocol uses 400 where we use 422.
         status = 400 if status == 422 else status
         return Response(msgspec.json.encode({"error": detail}), status, headers, "application/json")
     problem = ProblemOut("about:blank", HTTPStatus(status).phrase, status, detail, scope["state"]["request_id"])

@@ -1,8 +1,8 @@
-"""Questions that an assessor answers of a pair: defined once, for the page that asks and the service that checks.
+"""Questions to assessors about a pair: defined once, for the page that asks and the service that checks.
 
-The judging page builds its form from them, a judgment's answers are checked against them, and each answer stands under
-its question's name in the log and in exports. A new question is one more entry: of `STANDARD`, or of the file of
-`audiosim serve --questions`.
+The judging page builds its form from them, answers are checked against them, and each answer is stored in the log and
+in exports under its question's name. A new question is one more entry: in `STANDARD`, or in the file of `audiosim serve
+--questions`.
 """
 
 import math
@@ -29,7 +29,7 @@ Value = float | str
 
 
 class Question(Struct, frozen=True, forbid_unknown_fields=True):
-    """One question about a pair, and the answers that it takes.
+    """One question about a pair, and its possible answers.
 
     `name` is the answer's in requests, in the log and in exports; `text` stands above the control: buttons for a
     `choice`, a `slider`, or a field for a `text`. `levels` are the answers there are, in the order shown, with `words`
@@ -65,7 +65,7 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
             raise InputError(f"question {self.name} needs words for both ends or none, got {len(self.ends)}")
 
     def check(self, answer: Value) -> Value:
-        """The answer itself, if it is one to this question."""
+        """The answer, checked to be one to this question."""
         if self.kind == "text":
             if not isinstance(answer, str) or len(answer) > TEXT_LIMIT:
                 raise InputError(f"{self.name} must be a text of up to {TEXT_LIMIT} characters, got {answer!r:.80}")
@@ -97,9 +97,9 @@ FINELY = Question(
     required=True,
     grade=True,
 )
-# Asked of every pair, after its grades and the organiser's own questions.
+# Asked about every pair, after its grades and the organiser's own questions.
 STANDARD = (Question("note", "text", "Add a note"),)
-# Why a pair cannot be judged: what the page offers; a program may say anything.
+# Reasons on the page why a pair cannot be judged; a program may give any.
 REASONS = (
     "a clip does not play",
     "a clip is broken or silent",
@@ -110,7 +110,7 @@ REASONS = (
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Questions that assessors of a collection are asked.
+    """Questions to the assessors of a collection.
 
     scale  of the collection, whose grade is always asked for
     own    the organiser's questions, beside the standard ones
@@ -139,9 +139,9 @@ class Questions:
         return chosen
 
     def check(self, answers: Mapping[str, Value], judged: bool) -> dict[str, Value]:
-        """The answers, if each is one to a question and none is missing; grades are checked by their scales.
+        """The answers, checked to belong to questions and to be complete; grades are checked by their scales.
 
-        judged  whether there is a grade, so that what is required must be there
+        judged  True if there is a grade, so that required answers must be present
         """
         known = {one.name: one for one in (*self.own, *STANDARD)}
         for name, answer in answers.items():
@@ -157,7 +157,7 @@ class Questions:
 
 
 def _own_grade(scale: Scale) -> Question:
-    """The grade on a scale that is neither fine nor broad."""
+    """The question for a grade on a scale other than fine and broad."""
     ends = ("Least similar", "Most similar")
     if len(scale.levels) > MOST_BUTTONS:
         return Question("grade", "slider", "Your grade", scale.levels, ends=ends, required=True, grade=True)
@@ -169,9 +169,9 @@ def _own_grade(scale: Scale) -> Question:
 def read_questions(path: Path, taken: Sequence[str]) -> tuple[Question, ...]:
     """The questions of a TOML file: one [[question]] each, with the fields of `Question`.
 
-    A slider may say `range = [0, 100]` in place of its levels.
+    A slider may have `range = [0, 100]` instead of levels.
 
-    taken  names that an answer cannot have, as a judgment has something else under them
+    taken  names not available for answers, as fields of a judgment have them
     """
     try:
         found = _converted(tomllib.loads(path.read_text(encoding="utf-8")))

@@ -1,4 +1,4 @@
-"""Answers of a service that is not trusted: how much of one is taken, and whether a prediction can be one."""
+"""Checks of answers from an untrusted service: their size and time, and whether predictions are valid."""
 
 import socket
 import time
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     import httpx
 
 MOST_BYTES = 2**28  # of one answer, unpacked
-LONGEST_S = 600.0  # that one answer may take
-BEGINNING_S = 90.0  # that its head may take
-PATIENCE_S, SLOWEST = 20.0, 20_000  # an answer may take so long, and a second more for so many bytes
+LONGEST_S = 600.0  # limit for one answer
+BEGINNING_S = 90.0  # limit for its head
+PATIENCE_S, SLOWEST = 20.0, 20_000  # time allowed for an answer, plus a second per so many bytes
 LONGEST_PAUSE_S = 10.0
-LONGEST_WORDS = 10_000  # characters that name the evidence of a pair
-SUMMING = 1e-6  # of a row of probabilities
-CLOSE = 1e-6  # of an expectation, as a share of the highest grade
+LONGEST_WORDS = 10_000  # characters of the evidence of a pair
+SUMMING = 1e-6  # tolerance for the sum of a row of probabilities
+CLOSE = 1e-6  # tolerance for an expectation, as a share of the highest grade
 
 
 def read_answer(
     response: "httpx.Response", url: str, most_bytes: int = MOST_BYTES, longest_s: float = LONGEST_S
 ) -> bytes:
-    """Body of an answer that is streamed; ServiceError where it is too long or too slow in coming."""
+    """Body of a streamed answer; ServiceError if it is too long or too slow."""
     chunks, taken, start = [], 0, time.monotonic()
     for chunk in response.iter_bytes():
         taken += len(chunk)
@@ -49,9 +49,9 @@ def read_answer(
 
 
 class Deadline:
-    """Connections of a client, which are cut where an answer takes too long.
+    """Connections of a client, closed when an answer takes too long.
 
-    httpx limits the time between two pieces of an answer: a head that comes byte by byte would have no end.
+    httpx limits only the time between two pieces of an answer: a head that arrives byte by byte would never end.
 
     longest_s, most_bytes  of one answer
     """
@@ -61,7 +61,7 @@ class Deadline:
         self._sockets: WeakSet[socket.socket] = WeakSet()
 
     def ask(self, method: str, path: str, **what: Any) -> "tuple[httpx.Response, bytes]":
-        """Answer to a request, and its body."""
+        """Send a request; return the answer and its body."""
         import httpx
 
         late = Event()
@@ -79,19 +79,19 @@ class Deadline:
         finally:
             for timer in timers:
                 timer.cancel()
-        if late.is_set():  # also where a body that is cut looks like one at its end
+        if late.is_set():  # even if the truncated body looks complete
             raise _too_slow(self._url, self._longest_s)
         return response, body
 
     def _note(self, event: str, info: dict[str, Any]) -> None:
-        """Take note of a connection that was made, as httpx tells the `trace` extension of a request."""
+        """Remember a new connection, as reported by httpx to the `trace` extension of a request."""
         if event.endswith(("connect_tcp.complete", "start_tls.complete")):
             self._sockets.add(info["return_value"].get_extra_info("socket"))
 
     def _cut(self, late: Event) -> None:
         late.set()
         for one in list(self._sockets):
-            with suppress(OSError):  # gone already
+            with suppress(OSError):  # already closed
                 one.shutdown(socket.SHUT_RDWR)
 
 
@@ -100,10 +100,10 @@ def _too_slow(url: str, longest_s: float) -> ServiceError:
 
 
 def check_predictions(answer: PredictionsOut, pairs: Sequence[Pair], scale: Scale, url: str) -> None:
-    """A ServiceError where an answer cannot be one about these pairs.
+    """Raise a ServiceError if an answer cannot be valid for these pairs.
 
-    Levels rise within the scale; each row of probabilities is of numbers of 0 or more that sum to 1; what is predicted
-    lies within the levels, and its variance is at most that of their two ends.
+    Levels rise within the scale; each row of probabilities has numbers of 0 or more that sum to 1; expectations lie
+    within the levels, and a variance is at most that of their two ends.
     """
     levels = np.array(answer.levels or [], dtype=float)
     _check_lengths(answer, len(pairs), url)
@@ -130,7 +130,7 @@ def _check_lengths(answer: PredictionsOut, n: int, url: str) -> None:
 
 
 def spoken_in(answers: Sequence[PredictionsOut]) -> tuple[tuple[Kinds, ...], Integers | None]:
-    """Evidence that spoke, and which of it for each row of some answers; none where one does not say."""
+    """Evidence used, and the index of each row's in some answers; none if one does not say."""
     said = [words for answer in answers for words in answer.evidence or [None] * len(answer.models)]
     if None in said:
         return (), None
@@ -139,7 +139,7 @@ def spoken_in(answers: Sequence[PredictionsOut]) -> tuple[tuple[Kinds, ...], Int
 
 
 def check_evidence(words: Iterable[str | None], url: str) -> None:
-    """A ServiceError where evidence that spoke is not named by short texts that may be shown."""
+    """Raise a ServiceError unless evidence is named by short printable texts."""
     for text in words:
         if text is None or len(text) > LONGEST_WORDS or not text.isprintable():
             raise ServiceError(
@@ -167,7 +167,7 @@ def _named(pair: Pair) -> str:
 
 
 def refused_body(url: str, status: int, body: bytes) -> InputError | ServiceError:
-    """Error that an answer with another status than asked for means."""
+    """Error for an answer with an unexpected status."""
     try:
         detail = msgspec.json.decode(body, type=ProblemOut).detail
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -178,6 +178,6 @@ def refused_body(url: str, status: int, body: bytes) -> InputError | ServiceErro
 
 
 def pause_of(response: "httpx.Response", pause_s: float) -> float:
-    """Time to wait before asking a busy service again: as long as it says, within reason."""
+    """Time to wait before retrying a busy service: as long as it says, within reason."""
     said = response.headers.get("retry-after", "")
     return min(LONGEST_PAUSE_S, max(pause_s, float(said))) if said.isdecimal() else pause_s

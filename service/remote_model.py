@@ -1,4 +1,4 @@
-"""`remote`: the estimator that asks a service what it would predict."""
+"""`remote`: the estimator that gets predictions from a service."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -20,14 +20,14 @@ from service.wire import PredictionsOut
 
 
 class RemoteEstimator:
-    """The estimator of a service, for a pool that it has too.
+    """The estimator of a service, for a pool that it also has.
 
-    The judgments stay with the caller, and change nothing there. Of a model whose gains are correlated the prior comes
-    over the wire, once and whenever it learns anew, and is conditioned here: to the last bit as if the model were here.
-    Any other is sent the judgments with each prediction, and answers with the probabilities of the levels.
+    The judgments stay with the caller, and change nothing there. For a model with correlated gains the prior is
+    fetched, once and after each lesson, and conditioned here, with results equal to the last bit. Any other model is
+    sent the judgments with each prediction, and answers with the level probabilities.
 
     collection, model  their names there; None for the model that the service would use
-    batch              number of pairs to ask for at once
+    batch              number of pairs per request
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class RemoteEstimator:
             )
         self._there, self._correlated = there.model, there.correlated
         self._learned: dict[Pair, float] | None = None
-        self._first = self  # of those that learn from it, too: they are copies
+        self._first = self  # also for the copies that learn
 
     @property
     def name(self) -> str:
@@ -65,7 +65,7 @@ class RemoteEstimator:
         return decode_prior(body, nothing, maximum, self._client.url)
 
     def relearned(self, grades: Array) -> "RemoteEstimator":
-        """The estimator that has learned there from these judgments (n,), if its gains are correlated."""
+        """The estimator after learning there from these judgments (n,), if its gains are correlated."""
         if not self._correlated:
             return self
         other = copy(self)
@@ -79,11 +79,11 @@ class RemoteEstimator:
         return reserve_of(self._pool, self._there.name, self._learned)
 
     def in_reserve(self) -> RelevanceEstimator | None:
-        """Estimator for where this one does not fit, see `Reserved`: that of the model of this name here."""
+        """The replacement for when this one fails its check, see `Reserved`: the local one of the model's name."""
         return self._reserve
 
     def unlearned(self) -> "RemoteEstimator":
-        """The estimator as it was when nothing was judged."""
+        """The estimator before any judgment."""
         return self._first
 
     def predict(self, grades: Array) -> Belief:
@@ -119,7 +119,7 @@ class RemoteEstimator:
 
 
 def remote(pool: Pool, text: str) -> RemoteEstimator:
-    """The estimator that a service has for a pool.
+    """The estimator of a service for a pool.
 
     text  the service's root, such as http://127.0.0.1:8000, where the collection has the name it has here; or
           the address of a collection, such as http://127.0.0.1:8000/v1/collections/mirex2011; ?model=NAME picks

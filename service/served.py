@@ -1,4 +1,4 @@
-"""Contents of a service: collections with their campaigns, and models; what is made of them is made once and kept."""
+"""Contents of a service: collections with their campaigns, and models; results are computed once and cached."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -37,24 +37,24 @@ from service.sound_files import Sounds
 
 KEPT = 8
 DEEPEST_CUTOFF = 1000
-REMOTE = "remote:"  # how the model of another service is named
-MOST_BEYOND = 500  # pairs of one request that no system retrieved
+REMOTE = "remote:"  # prefix of the model of another service
+MOST_BEYOND = 500  # unretrieved pairs per request
 
 
 class NotServedError(InputError):
-    """An address names a collection or a model that is not served here."""
+    """Address of a collection or a model that is not served here."""
 
 
 class Predictor:
-    """An estimator for one pool, and what it predicts from the judgments of a campaign.
+    """An estimator for one pool, and its predictions from the judgments of a campaign.
 
-    Any number of threads may use one: it never changes after it is made, but for what it remembers.
+    Any number of threads may share one: apart from caches it never changes.
 
     pool        of the estimator
-    estimator   as it is before it learns anything from judgments
-    campaign    whose judgments count
-    leads       whether pool and estimator are those of the campaign, which then has predicted already
-    within      a predictor of the same model for a part of the pool, whose lessons do for this one
+    estimator   before it learns from any judgment
+    campaign    source of the judgments
+    leads       True if pool and estimator are the campaign's, whose predictions are then reused
+    within      a predictor of the same model for a part of the pool, whose lessons are reused here
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Predictor:
         self.pool, self.estimator, self._within = pool, Remembering(estimator), within
         self._campaign, self._leads = campaign, leads
         self._version: str | None = getattr(estimator, "version", None)
-        # The batches of one large pool arrive one after the other with the same judgments.
+        # The batches of one large pool arrive in sequence with the same judgments.
         self._recent = lru_cache(maxsize=2)(self._predict)
         self._last: State | None = None
 
@@ -78,17 +78,17 @@ class Predictor:
         return self.estimator.name
 
     def now(self) -> State:
-        """Predictions from all judgments, those included that other processes wrote to the campaign's log."""
+        """Predictions from all judgments, including those that other processes wrote to the campaign's log."""
         self._campaign.refresh()
         return self.own
 
     def state(self, grades: Mapping[Pair, float] | None) -> State:
-        """The state in which exactly these judgments were made; those of the campaign where None."""
+        """The state with exactly these judgments; None for the campaign's."""
         return self.now() if grades is None else self.given(grades)
 
     @property
     def own(self) -> State:
-        """Predictions from the judgments of the campaign, as far as this process has seen them."""
+        """Predictions from the campaign's judgments, as far as this process has read them."""
         last = self._last  # read once and replaced in one step: other threads see a whole state
         if last is None or last.number != (
             self._campaign.current_state.number if self._leads else self._campaign.number
@@ -107,14 +107,15 @@ class Predictor:
         return state if self._last is None else replace(state, belief=state.belief.resumed(self._last.belief))
 
     def given(self, grades: Mapping[Pair, float]) -> State:
-        """The state in which exactly these judgments were made; those of pairs outside the pool are left out.
+        """The state with exactly these judgments; those of pairs outside the pool are left out.
 
-        The estimator learns from no campaign here: the same judgments give the same, whatever is judged meanwhile.
+        The estimator does not learn from the campaign here, so that the same judgments always give the same
+        predictions.
         """
         return self._state(self.estimator, self.pool.spread(grades), len(grades), None)
 
     def prior(self, learned: Mapping[Pair, float]) -> Belief:
-        """The belief before any judgment of a pair, after learning from these judgments what can be learned."""
+        """The belief before any judgment of a pair, after learning from these judgments."""
         nothing = np.full(len(self.pool.pairs), np.nan)
         estimator = self.estimator.relearned(self.pool.spread(learned)) if learned else self.estimator
         return estimator.predict(nothing)
@@ -130,7 +131,7 @@ class Predictor:
         return learned
 
     def taught(self, grades: Mapping[Pair, float]) -> RelevanceEstimator:
-        """The estimator as it is after a campaign's lessons."""
+        """The estimator after a campaign's lessons."""
         return self._campaign.current_state.selection.estimator if self._leads else self.learned(grades).plain
 
     def _state(self, estimator: Remembering, grades: Array, judgments: int, number: int | None) -> State:
@@ -141,16 +142,16 @@ class Predictor:
 
 
 class ServedCollection:
-    """A collection, its campaign, and a predictor for each model and cutoff asked for.
+    """A collection, its campaign, and a predictor for each requested model and cutoff.
 
-    The cutoff, where none is asked for, is that of the campaign's measure.
+    The default cutoff is that of the campaign's measure.
 
     collection  as loaded
     model       as in `--model`; None for joint
-    judging     how its campaign goes
-    folder      where its sound files are; None: there are none
-    store       the log of its campaign; as `judging` says where None
-    known       lines of the log, as `Campaign` takes them
+    judging     settings of its campaign
+    folder      folder of its sound files, or None
+    store       log of its campaign; None: as `judging` says
+    known       first lines of the log, as for `Campaign`
     """
 
     def __init__(
@@ -163,7 +164,7 @@ class ServedCollection:
         known: Iterable[Record] = (),
     ) -> None:
         self.collection, self.judging, self._known = collection, judging, Known(collection)
-        self.stamp: Stamp = () if folder is None else arrivals_stamp(folder)  # of the folder when it was last looked at
+        self.stamp: Stamp = () if folder is None else arrivals_stamp(folder)  # of the folder when last checked
         self.sounds = Sounds(collection, folder, judging.sounds)
         self.folder = folder
         self.questions = Questions(collection.scale, judging.questions)
@@ -186,34 +187,34 @@ class ServedCollection:
         self._first = Predictor(self.campaign.selection.pool, estimator, self.campaign, leads=True)
 
     def reloaded(self) -> "ServedCollection":
-        """The same collection and log, with the collection's model file as it is now."""
+        """The same collection and log, with the current contents of its model file."""
         fresh = ServedCollection(self.collection, self.model, self.judging, self.folder, self.store)
         fresh.stamp = self.stamp
         return fresh
 
     def joined_by(self, collection: Collection) -> "ServedCollection":
-        """The same campaign about the collection with more runs, or others; what was judged stays in its log."""
+        """The same campaign on the collection with changed runs; its judgments stay in the log."""
         judging = replace(self.judging, settings=replace(self.judging.settings, adopt=True))
         fresh = ServedCollection(collection, self.model, judging, self.folder, self.store, self.campaign.log())
         fresh.judging = self.judging
         return fresh
 
     def retrieves(self, document: str) -> bool:
-        """True if a system retrieved a document at any depth, or if a query is that document."""
+        """True if a system retrieved a document at any depth, or a query is that document."""
         runs, asked = self.collection.runs, self.collection.query_document
         return any(
             document in ranking or asked(query) == document for run in runs for query, ranking in run.rankings.items()
         )
 
     def take_in(self, collection: Collection) -> None:
-        """Take in what is known of documents that no system retrieves: of other pairs it changes nothing."""
+        """Use new metadata of unretrieved documents, which changes nothing for other pairs."""
         with self._making:
             self.collection, self.sounds = collection, Sounds(collection, self.folder, self.judging.sounds)
             self._beyond.cache_clear()
             self._known = Known(collection)
 
     def predictor(self, model: str | None = None, cutoff: int | None = None) -> Predictor:
-        """The predictor of a model and a cutoff, those of the campaign where none is given.
+        """The predictor for a model and a cutoff; by default those of the campaign.
 
         model  a published model, with or without its scale, `uniform`, or the collection's own
         """
@@ -228,12 +229,12 @@ class ServedCollection:
         return self.model if model in {None, self.model, self._first.name} else _published(str(model))
 
     def beyond(self, predictor: Predictor, pairs: Sequence[Pair], model: str | None) -> Predictor | None:
-        """A predictor of those of some pairs, too, that no system retrieved, as far as anything is known of them.
+        """A predictor that also covers the unretrieved ones among some pairs, as far as they are known.
 
         predictor  of the model
 
-        None where nothing is, and where the model is another service's, which predicts pairs of a pool alone. It costs
-        what opening a collection does, so that their number is limited.
+        None if none is known, or if the model is another service's, which predicts only pairs of a pool. It costs as
+        much as opening a collection, so their number is limited.
         """
         if self._name(model).startswith(REMOTE):
             return None
@@ -252,10 +253,10 @@ class ServedCollection:
         return Predictor(pool, make_estimator(pool, model), self.campaign, within=predictor)
 
     def verdicts(self, text: str | None = None, about: About | None = None) -> tuple[int, Verdicts]:
-        """The number of the state of the judgments, and what `audiosim estimate` says of it.
+        """The number of the state of the judgments, and the results of `audiosim estimate` for it.
 
-        text   a measure, such as nDCG@5; that of the campaign where None, and then as the campaign goes by it
-        about  which queries; those that the campaign's ranking is about where None
+        text   a measure, such as nDCG@5; None for the campaign's, with the campaign's settings
+        about  queries of the statement; None for those of the campaign's ranking
         """
         measure = self.measure(text)
         self.campaign.refresh()
@@ -263,12 +264,12 @@ class ServedCollection:
         about = about or selection.about
         if measure == selection.measure:
             return number, self._own_verdicts(selection, about)
-        with self._ranking:  # one at a time: it may take seconds, and the next may want the same
+        with self._ranking:  # one at a time: this may take seconds, and the next request may want the same
             number, judgments = self.campaign.snapshot()
             return number, self._rankings(measure, judgments, about)
 
     def measure(self, text: str | None = None) -> Measure:
-        """The measure of a name, one not too deep to be ranked by here; that of the campaign where None."""
+        """The measure with a name, if its cutoff can be ranked here; None for the campaign's."""
         measure = self.campaign.selection.measure if text is None else find_measure(text)
         if measure.cutoff > DEEPEST_CUTOFF:
             raise InputError(f"the cutoff of a measure may be {DEEPEST_CUTOFF} here, got {measure.cutoff}")
@@ -297,7 +298,7 @@ class ServedCollection:
 
 
 def _published(name: str) -> str:
-    """The name itself, if it is one that a caller may pick: never a file, never an address."""
+    """The name, checked to be open to callers: never a file, never an address."""
     known = sorted({"uniform", *(model.rpartition("-")[0] for model in model_names())})
     if name not in known and name not in model_names():
         raise NotServedError(f"unknown model {name!r}, expected one of {', '.join(known)}")

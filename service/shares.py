@@ -1,4 +1,4 @@
-"""Fair shares: how many pairs may be with one assessor at a time, and with all who come from one address."""
+"""Fair shares: limits on the pairs leased to one assessor, and to all users of one address."""
 
 import math
 from collections import OrderedDict
@@ -8,15 +8,15 @@ from audiosim.campaign import Campaign
 
 OF_NAME = 0.1  # of the pool
 OF_ADDRESS = 0.5
-FEWEST = 10  # that a name or an address may have whatever the pool
+FEWEST = 10  # for a name or an address, however small the pool
 MOST_ADDRESSES = 10_000
 
 
 class Shares:
-    """Record of who asked from where, and how many pairs more they may be handed.
+    """Record of the names used from each address, and the number of pairs left to each.
 
-    Names can be made up and an address has to be had, so that invented names do not hold the whole pool. A holder of
-    a token cannot invent names: for them only the share of a name counts.
+    Names are easy to invent, addresses are not; this prevents invented names from holding the whole pool. Token holders
+    cannot invent names: only the share of a name limits them.
     """
 
     def __init__(self) -> None:
@@ -24,9 +24,9 @@ class Shares:
         self._lock = Lock()
 
     def left(self, campaign: Campaign, assessor: str, address: str) -> int:
-        """Number of pairs that an assessor may have in all, those that they have now included.
+        """Number of pairs that an assessor may hold in all, including their current ones.
 
-        address  where they ask from; empty: from anywhere
+        address  address of their request; empty: any
         """
         leases, pool = campaign.leases(), len(campaign.selection.pool.pairs)
         own = sum(lease.assessor == assessor for lease in leases)
@@ -38,7 +38,7 @@ class Shares:
         return max(own, min(name, own + max(FEWEST, math.ceil(OF_ADDRESS * pool)) - held))
 
     def _together(self, address: str, assessor: str) -> set[str]:
-        """All who asked from an address, this one among them."""
+        """All names used from an address, including this one."""
         with self._lock:
             names = self._names.setdefault(address, set())
             self._names.move_to_end(address)

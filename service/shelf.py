@@ -1,4 +1,4 @@
-"""All that a service serves: collections, of which some are open, and models."""
+"""Everything that a service serves: collections, some of them open, and models."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -14,12 +14,12 @@ from service.served import NotServedError, ServedCollection
 
 
 class Served:
-    """All that a service serves.
+    """Everything that a service serves.
 
-    collections  by name, as many open as there is room for
-    judging      how their campaigns go
+    collections  by name, a limited number of them open
+    judging      settings of their campaigns
     known        models by name: the published ones, and those of the collections' model files
-    unloaded     names of models that are not answered for
+    unloaded     names of models withdrawn from service
     """
 
     def __init__(
@@ -30,12 +30,12 @@ class Served:
         folders: Mapping[str, str | Path] | None = None,
         keep_open: int = KEEP_OPEN,
     ) -> None:
-        """Open all of it; of more collections than may be open at a time the first alone.
+        """Open everything; with more collections than may be open at a time, only the first.
 
         models   as in `--model`, by identifier; joint for the others
-        judging  how the campaigns go; in memory where None
-        folders  where the sound files are, by identifier
-        keep_open  as many collections at a time
+        judging  settings of the campaigns; None: in memory
+        folders  folders of the sound files, by identifier
+        keep_open  number of collections open at a time
         """
         names = [collection.identifier for collection in collections]
         _check_names(names, models)
@@ -63,11 +63,11 @@ class Served:
 
     @property
     def models(self) -> dict[str, Model]:
-        """The models that are answered for, by name."""
+        """The models in service, by name."""
         return {name: model for name, model in self.known.items() if name not in self.unloaded}
 
     def reload(self, name: str) -> ServedCollection:
-        """Serve a collection by its model file as it is now; where that is wrong, all stays as it was."""
+        """Serve a collection by the current contents of its model file; if these are invalid, nothing changes."""
         with self.collections.held(name):
             self._serve_anew([name])
             return self.collection(name)
@@ -81,14 +81,14 @@ class Served:
             self.collections.put(name, one)
 
     def load(self, model: str) -> None:
-        """Read a model's file anew, for all collections that it predicts; where it is wrong, all stays as it was."""
+        """Read a model's file again, for all collections that use it; if it is invalid, nothing changes."""
         self._check_known(model)
         self._serve_anew([name for name, own in self._own.items() if own.name == model])
-        self._check_known(model)  # its file may be another model's now
+        self._check_known(model)  # its file may now contain another model
         self.unloaded -= {model}
 
     def unload(self, model: str) -> None:
-        """Answer for a model no longer; collections that it predicts go on."""
+        """Withdraw a model from service; collections that use it continue."""
         self._check_known(model)
         self.unloaded |= {model}
 
@@ -97,11 +97,11 @@ class Served:
             raise NotServedError(f"unknown model {model!r}, expected one of {', '.join(self.known)}")
 
     def collection(self, name: str) -> ServedCollection:
-        """The collection of a name, opened if it is not."""
+        """The collection with a name, opened if need be."""
         return self.collections.get(name)
 
     def model(self, name: str) -> Model:
-        """The model of a name, with its scale."""
+        """The model with a name, including its scale."""
         self._check_known(name)
         if name in self.unloaded:
             raise NotServedError(f"model {name} is not loaded")

@@ -1,6 +1,6 @@
-"""Sign-in by an institution: a name that a trusted proxy vouches for, or a token of an OpenID Connect issuer.
+"""Sign-in by an institution: a name given by a trusted proxy, or a token of an OpenID Connect issuer.
 
-Either says who somebody is, never what they may do: that is for the grants of whoever runs the service.
+Both identify a person without giving any rights: these come from the grants of the service's operator.
 """
 
 import ipaddress
@@ -21,10 +21,10 @@ SEPARATORS = ",;"  # between the groups of a header
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody whom an institution vouches for.
+    """Person identified by an institution.
 
-    name    under which they judge
-    groups  that they are in there
+    name    name under which they judge
+    groups  their groups there
     """
 
     name: str
@@ -33,11 +33,11 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Role that is given to somebody.
+    """Role granted to a person or group.
 
     role        in ROLES
-    collection  the only one that it is for; empty: all
-    who         a name, `group:` and a group, or * for everybody whom the institution vouches for
+    collection  the only one covered; empty: all
+    who         a name, `group:` and a group, or * for everybody identified by the institution
     """
 
     role: str
@@ -46,7 +46,7 @@ class Grant:
 
     @classmethod
     def parse(cls, text: str) -> "Grant":
-        """Grant of a text such as organiser=olga@example.org, client=group:staff or assessor@demo=*."""
+        """Grant from a text such as organiser=olga@example.org, client=group:staff or assessor@demo=*."""
         what, equals, who = text.partition("=")
         role, _, collection = what.strip().partition("@")
         if not equals or not who.strip():
@@ -56,20 +56,20 @@ class Grant:
         return cls(role, collection, who.strip())
 
     def suits(self, person: Person) -> bool:
-        """True if it is given to a person."""
+        """True if it covers a person."""
         if self.who.startswith(GROUP):
             return self.who.removeprefix(GROUP) in person.groups
         return self.who in (ANYBODY, person.name)
 
 
 class SignIn:
-    """Says who asks, where an institution knows, and what they were granted.
+    """Identifies callers through an institution, and gives them their granted roles.
 
-    grants         the first that suits somebody counts
-    header         in which a proxy puts the name; None: none does
-    groups_header  in which it puts the groups
-    proxies        addresses and networks of those that are believed; of others the headers count for nothing
-    issuer         of tokens; None: there is none
+    grants         the first that covers a person counts
+    header         header for the name from a proxy, or None
+    groups_header  header for the groups from a proxy
+    proxies        trusted addresses and networks; headers from others are ignored
+    issuer         of tokens, or None
     """
 
     def __init__(
@@ -89,9 +89,9 @@ class SignIn:
             raise InputError(f"whoever sends {header} could be anybody: name the proxy to believe with --trusted-proxy")
 
     def vouched(self, headers: Headers, peer: str) -> Person | None:
-        """The person whom a proxy vouches for; None where it does not, or is none of those that are believed.
+        """The person named by a trusted proxy, or None.
 
-        peer  address at the other end of the connection, whatever headers say
+        peer  address at the other end of the connection, regardless of headers
         """
         if self._header is None or not self._is_proxy(peer):
             return None
@@ -105,24 +105,24 @@ class SignIn:
         return Person(_checked(name), _split(_text(",".join(groups))))
 
     async def prepare(self, secret: str) -> None:
-        """Have the keys at hand which tell whether a token is of the issuer."""
+        """Fetch the keys needed to check whether a token is the issuer's."""
         if self._issuer is not None and self._issuer.may_be_own(secret):
             await self._issuer.prepare(secret)
 
     def close(self) -> None:
-        """Ask the issuer no more."""
+        """Stop asking the issuer."""
         if self._issuer is not None:
             self._issuer.close()
 
     def holder(self, secret: str) -> Person | None:
-        """The person for whom the issuer made a token; None where it is none of the issuer's, or not good."""
+        """The holder of an issuer's token; None if it is not the issuer's, or invalid."""
         if self._issuer is None or not self._issuer.may_be_own(secret):
             return None
         found = self._issuer.holder(secret)
         return None if found is None else Person(_checked(found[0]), found[1])
 
     def admit(self, person: Person) -> Caller:
-        """The caller that a person is, by the first grant that suits them."""
+        """The caller for a person, by the first grant that covers them."""
         for grant in self._grants:
             if grant.suits(person):
                 return Caller(grant.role, person.name, grant.collection)
@@ -144,7 +144,7 @@ def _checked(name: str) -> str:
 
 
 def _text(header: str) -> str:
-    """A header as it was meant: UTF-8 where it is that, else Latin-1."""
+    """A header decoded as UTF-8 if valid, else as Latin-1."""
     try:
         return header.encode("latin-1").decode("utf-8").strip()
     except UnicodeError:

@@ -1,4 +1,4 @@
-"""The sound files of a collection, by the identifiers of its documents; and what a waveform needs of them."""
+"""The sound files of a collection, by document, and the data for their waveforms."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ from audiosim.corpus.model import Pair
 PEAKS = 800
 LOUDEST = 127
 RATE_HZ = 22_050
-LIMITS = SoundLimits(seconds=1200.0, samples=60_000_000)  # of a clip that somebody judges: 10 minutes of a compact disc
+LIMITS = SoundLimits(seconds=1200.0, samples=60_000_000)  # of a clip to be judged: 10 minutes of a compact disc
 KEPT = 1024
 ALLOW = "allow its folder with --sounds, or `sounds` in collection.toml"
 
 
 @dataclass(frozen=True, slots=True)
 class Peaks:
-    """Peaks to draw a recording from, and how loud it is.
+    """Waveform peaks of a recording, and its loudness.
 
     low, high   of each of up to 800 stretches of equal length, the lowest and the highest sample; full scale is 127
     duration_s  in seconds
-    loudness_db root mean square in decibels of full scale, of the mean of the channels; None where it is silent
+    loudness_db root mean square in decibels of full scale, of the mean of the channels; None if silent
     """
 
     low: tuple[int, ...]
@@ -37,17 +37,17 @@ class Peaks:
 
 
 class Sounds:
-    """Sound files of a collection's documents: which of them have one, and where.
+    """Sound files of a collection's documents.
 
-    Files are looked up once, when this is made; only those inside the collection's folder count, or inside a folder
-    that its collection.toml or the organiser named, links followed.
+    Files are looked up once, at construction. Only those inside the collection's folder count, or inside a folder named
+    by its collection.toml or the organiser, after following links.
     """
 
     def __init__(self, collection: Collection, folder: str | Path | None, roots: Sequence[str | Path] = ()) -> None:
         self._paths: dict[str, Path] = {}
         self._collection = collection
         named = {one.identifier: one.path for one in collection.documents.values() if one.path}
-        self._lost: dict[str, str] = {}  # why documents that name a file have no sound
+        self._lost: dict[str, str] = {}  # reasons why documents that name a file have no sound
         if folder is not None:
             own = () if collection.sound_folder is None else (collection.sound_folder,)
             allowed = [Path(root).resolve() for root in (folder, *own, *roots)]
@@ -61,13 +61,13 @@ class Sounds:
                     self._paths[document] = path
 
     def mute(self, pairs: Iterable[Pair]) -> frozenset[Pair]:
-        """The pairs of which one side cannot be heard; none where no document names a file: nothing is to be heard."""
+        """The pairs with an unplayable side; none if no document names a file: the campaign is silent."""
         if not self._paths and not self._lost:
             return frozenset()
         return frozenset(pair for pair in pairs if not all(document in self for document in self._sides(pair)))
 
     def coverage(self, pairs: Iterable[Pair]) -> str:
-        """Count of some pairs' documents that can be heard, and why not all; empty if all can or none names a file."""
+        """Count of some pairs' playable documents, with reasons for the rest; empty if all or none are playable."""
         if not self._paths and not self._lost:
             return ""
         documents = list(dict.fromkeys(document for pair in pairs for document in self._sides(pair)))
@@ -82,9 +82,9 @@ class Sounds:
         return self._collection.query_document(pair.query), pair.document
 
     def path(self, document: str) -> Path | None:
-        """The sound file of a document; None where it has none, or has none any more."""
+        """The sound file of a document; None if there is none, or no longer."""
         path = self._paths.get(document)
-        # What was a file at the start may be a link by now.
+        # A regular file at the start may have become a link by now.
         return path if path is not None and path.is_file() and path.resolve() == path else None
 
     def __bool__(self) -> bool:
@@ -102,7 +102,7 @@ def _resolved(path: Path) -> Path | None:
 
 
 def peaks(path: Path) -> Peaks:
-    """Peaks to draw a sound file from; remembered until the file changes."""
+    """Waveform peaks of a sound file; cached until the file changes."""
     status = path.stat()
     return _peaks(path, status.st_mtime_ns, status.st_size)
 

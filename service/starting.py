@@ -23,19 +23,19 @@ from service.wire import HealthOut
 
 LOG = logging.getLogger("service")
 LOADING = "collections and models are being loaded"
-AGAIN_S = 1.0  # between two tries to reach a database
-PATIENCE_S = 120.0  # with a database that is starting
+AGAIN_S = 1.0  # between two attempts to reach a database
+PATIENCE_S = 120.0  # limit for a database to start
 SOON = {"Retry-After": str(RETRY_AFTER_S)}
-PAGE = Path(__file__).with_name("pages") / "starting.html"  # loads itself again until the service is there
+PAGE = Path(__file__).with_name("pages") / "starting.html"  # reloads itself until the service is ready
 
 
 class Starting:
-    """An application that makes another one in a thread, and becomes it.
+    """An application that builds another in a thread, then delegates to it.
 
-    make        makes the application; tried again where a database cannot be reached, which may be starting too
-    made        called with it once it answers
-    failed      called with what stopped it from being made
-    patience_s  how long it is tried
+    make        builds the application; retried while a database is unreachable, as it may be starting too
+    made        called with it once it is ready
+    failed      called with the error that prevented it
+    patience_s  how long to retry
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Starting:
             await stop.wait()
 
     async def _try(self, stop: asyncio.Event) -> FastAPI | None:
-        """The application, once it can be made; None where it is to stop before."""
+        """The application once built; None if the service is stopped before."""
         end = time.monotonic() + self._patience_s
         while not stop.is_set():
             try:

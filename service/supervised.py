@@ -1,4 +1,4 @@
-"""Loops of a service that end only when told to: a failure is said once, tried again, and readiness knows of it."""
+"""Background loops of a service that run until stopped: failures are logged once, retried, and affect readiness."""
 
 import logging
 import threading
@@ -8,19 +8,19 @@ from contextlib import contextmanager
 from audiosim.errors import AudiosimError, one_line
 
 LOG = logging.getLogger("service")
-SLOWEST_S = 30.0  # between two rounds of which the first failed
+SLOWEST_S = 30.0  # longest pause after a failed round
 
 
 class Loop:
-    """A thread that does one thing again and again until it is stopped.
+    """A thread that repeats a task until it is stopped.
 
-    Whatever a round raises is logged once; the next round tries again, later each time. Until one works, `reasons`
-    says what is wrong.
+    An exception in a round is logged once; later rounds retry, with growing pauses. Until one succeeds, `reasons`
+    describes the problem.
 
-    name     of what it does, for people
-    work     one round; seconds until the next
-    wake     begins the next round at once when it is set
-    longest_rest_s  between two rounds of which the first failed
+    name     description of the task, for people
+    work     one round; returns the seconds until the next
+    wake     when set, starts the next round at once
+    longest_rest_s  longest pause after a failed round
     """
 
     def __init__(
@@ -37,17 +37,17 @@ class Loop:
         self._started = False
 
     def start(self) -> None:
-        """Begin with the first round."""
+        """Start the first round."""
         self._started = True
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the round that is being made."""
+        """Stop after the current round."""
         self.stopping.set()
         self._wake.set()
 
     def reasons(self) -> Iterator[str]:
-        """Reasons why it does not do its work, a line each; none where all works."""
+        """Descriptions of current problems, one line each; empty if all works."""
         for task, problem in list(self._failing.items()):
             yield ": ".join((self.name, *task, problem))
         if self._started and not self._thread.is_alive() and not self.stopping.is_set():
@@ -55,9 +55,9 @@ class Loop:
 
     @contextmanager
     def attempt(self, *task: str) -> Iterator[None]:
-        """One task of a round, whose failure keeps the others of the round from nothing.
+        """One part of a round, whose failure does not prevent the other parts.
 
-        task  what it is about, then what it does, where that takes words
+        task  its subject, then its action if that needs words
         """
         try:
             yield
@@ -68,7 +68,7 @@ class Loop:
                 LOG.warning("%s works again", ": ".join((self.name, *task)))
 
     def forget_all_but(self, about: Container[str]) -> None:
-        """Forget failures about anything else: nobody does these tasks any more."""
+        """Forget failures about anything else: these parts are no longer run."""
         for task in [one for one in self._failing if one and one[0] not in about]:
             self._failing.pop(task, None)
 
@@ -86,5 +86,5 @@ class Loop:
             with self.attempt():
                 rest_s = self._work()
             failed = failed + 1 if self._failing else 0
-            # Doubled from one failure to the next: what takes seconds and fails must not take the whole processor.
+            # The pause doubles with each failure: a slow task that fails must not use the whole processor.
             self._wake.wait(min(max(rest_s, 0.25) * 2.0 ** min(failed, 20), self._longest_rest_s) if failed else rest_s)

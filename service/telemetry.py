@@ -1,6 +1,6 @@
 """Traces for OpenTelemetry: a span for each request, sent to a collector beside the work.
 
-Nothing waits for the collector: where it is slow or away spans are dropped, the log says so once, and all goes on.
+Nothing waits for the collector: if it is slow or unreachable, spans are dropped, which is logged once.
 """
 
 import logging
@@ -16,15 +16,15 @@ import audiosim
 from audiosim.errors import InputError
 
 LOG = logging.getLogger("service")
-SEND_S = 3.0  # that a collector may take over a batch, and that a service that stops waits for it
+SEND_S = 3.0  # limit for a collector to take a batch, also when the service stops
 EVERY_MS = 1000
 MOST_WAITING = 2048  # spans; more are dropped
-UNTRACED = ("/health/", "/metrics")  # asked every few seconds, and of no interest
+UNTRACED = ("/health/", "/metrics")  # requested every few seconds, and of no interest
 PARENTS = (b"traceparent", b"tracestate")  # of W3C Trace Context
 
 
 class Telemetry:
-    """The way of spans to a collector, by OTLP over HTTP; OTEL_* variables set what they carry and how many are kept.
+    """Export of spans to a collector, by OTLP over HTTP; OTEL_* variables set their attributes and the sampling.
 
     url  of the collector, such as http://localhost:4318
     """
@@ -45,7 +45,7 @@ class Telemetry:
             "service.version": audiosim.__version__,
         }
         sent = _reporting(OTLPSpanExporter(f"{url.rstrip('/')}/v1/traces", timeout=SEND_S), url)
-        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # which repeats itself
+        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # it repeats its messages
         self._provider = TracerProvider(resource=Resource.create(about))
         self._provider.add_span_processor(
             BatchSpanProcessor(sent, MOST_WAITING, EVERY_MS, export_timeout_millis=1000 * SEND_S)
@@ -56,14 +56,14 @@ class Telemetry:
         return Traced(app, self._provider.get_tracer("audiosim", audiosim.__version__))
 
     def stop(self) -> None:
-        """Send what waits, if that can be done in a moment."""
+        """Send the remaining spans, if that takes only a moment."""
         last = threading.Thread(target=self._provider.shutdown, daemon=True)
         last.start()
         last.join(SEND_S)
 
 
 class Traced:
-    """An application each of whose requests is a span, below the caller's where they send one."""
+    """An application with a span for each request, as a child of the caller's if they send one."""
 
     def __init__(self, app: ASGIApp, tracer: Any) -> None:
         from opentelemetry.trace import SpanKind, StatusCode
@@ -104,7 +104,7 @@ class Traced:
 
 
 def _reporting(exporter: Any, url: str) -> Any:
-    """An exporter that says in the log when spans are no longer delivered, and when they are again."""
+    """An exporter that logs when spans are no longer delivered, and when they are again."""
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 

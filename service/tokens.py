@@ -1,7 +1,7 @@
-"""Tokens, which say who may ask a service for what, and what became of them.
+"""Tokens, which give their holders access to a service, and their history.
 
-Of a token only the SHA-256 is kept. A slow hash would add nothing: it makes up for what people choose, which can be
-guessed; a token is 256 random bits, which nobody guesses however fast the hash is.
+Only the SHA-256 of a token is stored. A slow hash would add nothing: it protects passwords, which can be guessed; a
+token has 256 random bits, which cannot be guessed however fast the hash is.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from audiosim.errors import InputError
 ROLES = ("assessor", "organiser", "client")
 READER = "reader"  # of one collection's results, by a link that an organiser made
 TIMEOUT_S = 10.0
-PREFIX = "audiosim_"  # so that what looks for secrets in files knows one
+PREFIX = "audiosim_"  # recognisable for programs that scan files for secrets
 RANDOM_BYTES = 32
 NAME_LIMIT = 200
 LONGEST_DAYS = 36_500
@@ -30,13 +30,13 @@ LONGEST_DAYS = 36_500
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Holder of a token, and what it is for.
+    """A token's holder and rights.
 
     name        of the holder; an assessor judges under it
     role        in ROLES, or READER of a link
-    collection  the only one that it is for; empty: all
-    created     when; ISO 8601, UTC
-    expires     when it ends; empty: never
+    collection  the only one covered; empty: all
+    created     time of creation; ISO 8601, UTC
+    expires     time of expiry; empty: never
     digest      SHA-256 of the token, hexadecimal
     """
 
@@ -54,12 +54,12 @@ class Token:
             raise InputError(f"unknown role {self.role!r}, expected {', '.join(ROLES)}")
 
     def valid(self, now: datetime) -> bool:
-        """True if it has not ended."""
+        """True if it has not expired."""
         return not self.expires or parse_time(self.expires) > now
 
 
 def digest_of(secret: str) -> str:
-    """Digest that is kept of a token."""
+    """Stored digest of a token."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -71,9 +71,9 @@ class TokenStore:
     ) -> None:
         """Open the tokens of a database.
 
-        existing  whether the database must be there already
-        upgrade   whether its tables are brought up to date, which stops servers of before: tokens need only their own
-        reading   whether nothing is changed
+        existing  True if the database must exist already
+        upgrade   True to migrate its tables, which stops older servers; tokens need only their own table
+        reading   True to change nothing
         """
         self._clock = clock
         self._engine = (open_existing if existing or reading else open_engine)(url, TIMEOUT_S, reading)
@@ -86,9 +86,9 @@ class TokenStore:
             self._there, self._linked = map(sql.inspect(self._engine).has_table, (TOKENS.name, RESULT_LINKS.name))
 
     def create(self, name: str, role: str, collection: str = "", days: float | None = None) -> str:
-        """A new token, which nothing can show again.
+        """A new token, which cannot be shown again.
 
-        days  how long it is good for; for ever where None
+        days  validity; None: for ever
         """
         if role not in ROLES:
             raise InputError(f"unknown role {role!r}, expected {', '.join(ROLES)}")
@@ -102,9 +102,9 @@ class TokenStore:
         return secret
 
     def share(self, name: str, collection: str, days: float | None = None) -> str:
-        """Token of a new link to the results of one collection, which shows them and opens nothing else.
+        """Token of a new link to the results of one collection, which gives access to nothing else.
 
-        name  of the link, such as whom it is for
+        name  of the link, such as its recipient
         days  as of `create`
         """
         link, secret = self._made(name, READER, collection, days)
@@ -120,7 +120,7 @@ class TokenStore:
         return secret
 
     def unshare(self, name: str, collection: str) -> None:
-        """End a link now."""
+        """Expire a link now."""
         held = (RESULT_LINKS.c.name == name) & (RESULT_LINKS.c.collection == collection)
         gone = 0
         if self._has_links():
@@ -130,7 +130,7 @@ class TokenStore:
             raise InputError(f"there is no link for {name!r} to the results of {collection}")
 
     def links(self) -> list[Token]:
-        """All links to results, by name; those too that have ended."""
+        """All links to results, by name, including expired ones."""
         if not self._has_links():
             return []
         with reporting(self._engine), self._engine.connect() as connection:
@@ -138,7 +138,7 @@ class TokenStore:
         return [Token(role=READER, **row._mapping) for row in rows]
 
     def _has_links(self) -> bool:
-        """True if anybody ever made a link: another server may have, since this one looked."""
+        """True if there ever was a link: another server may have made one since the last check."""
         with reporting(self._engine):
             self._linked = self._linked or sql.inspect(self._engine).has_table(RESULT_LINKS.name)
         return self._linked
@@ -152,7 +152,7 @@ class TokenStore:
         return Token(name, role, collection, write_time(now), expires, digest_of(secret)), secret
 
     def revoke(self, name: str) -> None:
-        """End a token now."""
+        """Expire a token now."""
         with reporting(self._engine), self._engine.begin() as connection:
             gone = connection.execute(sql.delete(TOKENS).where(TOKENS.c.name == name))
             if gone.rowcount:
@@ -161,7 +161,7 @@ class TokenStore:
             raise InputError(f"there is no token of {name!r}")
 
     def tokens(self) -> list[Token]:
-        """All tokens, by name; those too that have ended."""
+        """All tokens, by name, including expired ones."""
         if not self._there:
             return []
         with reporting(self._engine), self._engine.connect() as connection:
@@ -169,7 +169,7 @@ class TokenStore:
         return [Token(**row._mapping) for row in rows]
 
     def was_used(self) -> bool:
-        """True if there is a token, or ever was one: then the database is for services that ask for one."""
+        """True if there ever was a token: services on this database then require one."""
         with reporting(self._engine), self._engine.connect() as connection:
             return any(
                 connection.execute(sql.select(sql.exists().select_from(one))).scalar()
@@ -177,7 +177,7 @@ class TokenStore:
             )
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._engine.dispose()
 
     def _note(self, connection: sql.Connection, kind: str, name: str) -> None:

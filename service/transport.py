@@ -1,4 +1,4 @@
-"""Requests to a service: asked again where a connection fails or the service is busy, and their answers decoded."""
+"""Requests to a service, retried if a connection fails or the service is busy, with decoded answers."""
 
 import ipaddress
 import os
@@ -23,10 +23,10 @@ Answer = TypeVar("Answer")
 
 
 class Transport:
-    """A connection to a service at an address, kept open until `close` or until nobody needs it any more.
+    """A connection to a service at an address, kept open until `close` or until it is garbage collected.
 
-    Raises InputError where the service refuses what it was asked, ServiceError where it is not there or answers
-    nonsense. For the arguments see `service.client.Client`.
+    Raises InputError if the service refuses a request, ServiceError if it is unreachable or its answer is invalid. For
+    the arguments see `service.client.Client`.
     """
 
     def __init__(self, url: str, timeout_s: float, token: str | None, longest_s: float, most_bytes: int) -> None:
@@ -45,7 +45,7 @@ class Transport:
         self.close = weakref.finalize(self, self._http.close)
 
     def get(self, path: str, kind: type[Answer], query: Mapping[str, str] | None = None) -> Answer:
-        """The answer to a question, decoded."""
+        """The decoded answer to a GET request."""
         return self.ask("GET", path, kind, query or {}, None)
 
     def ask(
@@ -98,7 +98,7 @@ class Transport:
         return type(refusal)(f"{refusal}; {TOKEN} was not sent: it is for {HOSTS}, which must name {host}")
 
     def lines(self, path: str, query: Mapping[str, str]) -> Iterator[str]:
-        """The lines of a file, as they come."""
+        """The lines of a file, as they arrive."""
         import httpx
 
         try:
@@ -112,7 +112,7 @@ class Transport:
 
 
 def _is_for(url: str) -> bool:
-    """True if the token of the environment may go to an address: this machine's, or one of a host that is named."""
+    """True if the environment's token may be sent to an address: this machine, or the host named for it."""
     host = urlsplit(url).hostname or ""
     if host in os.environ.get(HOSTS, "").replace(",", " ").split() or host == "localhost":
         return True
@@ -123,5 +123,5 @@ def _is_for(url: str) -> bool:
 
 
 def new_key() -> str:
-    """A key that nobody else makes."""
+    """A unique key."""
     return secrets.token_hex(16)
