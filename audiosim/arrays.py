@@ -1,4 +1,4 @@
-"""The array types that signatures name; shapes stand in the docstrings."""
+"""Array types for signatures; docstrings give the shapes."""
 
 from typing import Literal
 

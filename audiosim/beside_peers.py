@@ -35,12 +35,12 @@ def honesty(
     judgments: object = None,
     scheduler: str | None = None,
 ) -> Honesty:
-    """Hold audiosim and other methods against the truth, on random parts of a judged collection; `simulate --peers`.
+    """Compare audiosim and other methods with the truth, on random parts of a judged collection; `simulate --peers`.
 
     peers    names joined by commas, `all` that are there, or functions by name
     budgets  numbers of judged pairs; None: those of 50, 100, 200 and 400 that parts have room for
-    repeats  parts, each of so many queries; None: half of them
-    keep     folder of what was played; a run that was stopped goes on from there
+    repeats  number of parts; `queries` per part, None: half of them
+    keep     folder of results; an interrupted run continues from it
     scheduler  address of a Dask cluster that plays instead of processes here
     """
     model, judgments = judgments_in_place_of(model, judgments, None)

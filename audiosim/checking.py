@@ -1,4 +1,4 @@
-"""Check of a collection: what was read and taken for what, and what looks like a mistake."""
+"""Check of a collection: how its files were read, and what looks like a mistake."""
 
 from collections.abc import Sequence, Set
 from dataclasses import asdict, dataclass
@@ -21,15 +21,15 @@ SHOWN = 3  # names of what is missing
 
 @dataclass(frozen=True, slots=True)
 class DocumentFacts:
-    """Numbers of documents down to the cutoff, those that are queries among them.
+    """Numbers of documents down to the cutoff, including query documents.
 
     documents  all of them
     described  with a line in documents.tsv
-    artist     of a known artist
-    genre      of a known genre
-    files      whose sound file is there
-    missing    whose sound file is named and not there
-    indexed    in the index of sounds; None where there is none
+    artist     with a known artist
+    genre      with a known genre
+    files      whose sound file exists
+    missing    whose sound file is named but missing
+    indexed    in the index of sounds; None without an index
     """
 
     documents: int
@@ -46,7 +46,7 @@ class MachineFacts:
     """Grades of a machine, down to the cutoff.
 
     judge   its name
-    maker   team or system that made it; empty: nothing is said
+    maker   team or system that made it; empty: unspecified
     graded  number of retrieved pairs that it grades
     levels  number of different grades among them
     low     the lowest
@@ -63,20 +63,20 @@ class MachineFacts:
 
 @dataclass(frozen=True, eq=False)
 class CollectionCheck:
-    """Contents of a collection as they were read, and its likely mistakes.
+    """Contents of a collection as read, and its likely mistakes.
 
     collection  its name
     scale       of the grades
     cutoff      last rank that counts
     queries     number of those that at least half of the systems answer
-    runs        facts about each
+    runs        facts about each run
     judged      number of retrieved pairs that are judged
     pool        number of retrieved pairs
     comparisons  number of answers about two documents of a query
-    documents   what is known of them
-    judges      what was read of each machine that judges
-    problems    a sentence for each thing that looks wrong
-    notes       a sentence for each thing that was guessed, or that is worth knowing
+    documents   facts about them
+    judges      facts about each judging machine
+    problems    one sentence per likely mistake
+    notes       one sentence per guess or peculiarity
     """
 
     collection: str
@@ -98,7 +98,7 @@ class CollectionCheck:
         return f"{self.collection}: {counts}; {found}"
 
     def _repr_html_(self) -> str:
-        """The check as notebooks show it: one line, and the runs as a table."""
+        """Notebook display of the check: one line, and the runs as a table."""
         return notebook_html("; ".join((repr(self), *self.problems)), self.to_frame)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -134,10 +134,10 @@ class CollectionCheck:
 
 
 def check(collection: str | Path | Collection, *, folder: str | Path | None = None) -> CollectionCheck:
-    """Check a collection: what was read of it, and what looks like a mistake.
+    """Check a collection: how its files were read, and what looks like a mistake.
 
     collection  or its folder; a run that answers too few queries is then a problem of the check and no error
-    folder      of a collection that is loaded already; where None its sound files are not looked for
+    folder      folder of a loaded collection; None: its sound files are not checked
     """
     if not isinstance(collection, Collection):
         folder, collection = collection, Collection.load(collection, partial=True)
@@ -162,7 +162,7 @@ def check(collection: str | Path | Collection, *, folder: str | Path | None = No
 
 
 def _graded(judge: MachineJudge, pairs: Set[tuple[str, str]]) -> MachineFacts | None:
-    """Facts about a machine; None where it grades no pair down to the cutoff."""
+    """Facts about a machine; None if it grades no pair down to the cutoff."""
     grades = [grade for pair, grade in zip(judge.pairs, judge.grades.tolist(), strict=True) if pair in pairs]
     if not grades:
         return None
@@ -183,7 +183,7 @@ def _taken_for(one: MachineFacts, pool: int) -> str:
 
 
 def _asked(collection: Collection) -> set[str]:
-    """The documents that queries are; a query that nothing is known of may be no document."""
+    """The documents of the queries; an otherwise unknown query may be no document."""
     queries = {query for run in collection.runs for query in run.rankings}
     own = {collection.query_document(query) for query in queries}
     return {one for one in own if one in collection.documents or one in collection.query_documents.values()}

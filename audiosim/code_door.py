@@ -1,4 +1,4 @@
-"""Door to machine code: where LLVM is missing or may not make any, the arrays beside it do the same, more slowly."""
+"""Choice between machine code and arrays: without LLVM, or permission to use it, arrays give the same, more slowly."""
 
 import ctypes
 import mmap
@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 def by_code(code: Callable[[], Result], arrays: Callable[[], Result]) -> Result:
-    """Result of machine code; that of arrays where there can be none, which is warned of once in a process."""
+    """Result of machine code, or of arrays if that is impossible, which is warned of once per process."""
     reason = obstacle()
     if reason is None:
         return code()
@@ -22,10 +22,10 @@ def by_code(code: Callable[[], Result], arrays: Callable[[], Result]) -> Result:
 
 @cache
 def obstacle() -> str | None:
-    """Reason why no machine code can be made here; None where it can.
+    """Reason why no machine code can be made here, or None.
 
-    LLVM ends the process where memory may not become executable (SELinux, PaX, systemd's MemoryDenyWriteExecute): that
-    is tried before it is asked.
+    LLVM aborts the process where memory may not become executable (SELinux, PaX, systemd's MemoryDenyWriteExecute), so
+    this is tested before LLVM is used.
     """
     try:
         import llvmlite.binding  # noqa: F401
@@ -43,7 +43,7 @@ def obstacle() -> str | None:
 
 
 def _may_execute() -> bool:
-    """True if memory that was written may become code."""
+    """True if written memory may become executable."""
     size = mmap.PAGESIZE
     with mmap.mmap(-1, size, prot=mmap.PROT_READ | mmap.PROT_WRITE) as memory:
         place, length = ctypes.c_char.from_buffer(memory), ctypes.c_size_t(size)

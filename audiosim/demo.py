@@ -1,4 +1,4 @@
-"""The whole job on the collection that is shipped: sound, index, predictions, a campaign, a ranking."""
+"""The whole workflow on the shipped collection: sound, index, predictions, a campaign, a ranking."""
 
 import shutil
 import time
@@ -42,8 +42,8 @@ class DemoResult:
     curve    confidence and accuracy after each judgment
     tau      Kendall's correlation of the ranking with the true one
     batch    judgments asked for at a time
-    seconds  that the demo took
-    files    what was written where: (path, what it is)
+    seconds  duration of the demo
+    files    files written: (path, description)
     """
 
     ranking: Ranking
@@ -65,11 +65,11 @@ class DemoResult:
 
 
 def run_demo(folder: Path, target: float, say: Callable[[str], None]) -> DemoResult:
-    """Do the whole job in a folder, from the sound files on.
+    """Run the whole workflow in a folder, from the sound files on.
 
     folder  made if it is not there; an earlier demo in it is replaced, anything else is refused
     target  confidence at which judging stops
-    say     is told of each step
+    say     called with each step
     """
     start = time.monotonic()
     collection = prepare_demo(folder, say)
@@ -86,7 +86,7 @@ def run_demo(folder: Path, target: float, say: Callable[[str], None]) -> DemoRes
 
 
 def prepare_demo(folder: Path, say: Callable[[str], None]) -> Collection:
-    """The demo's collection in a folder, its sound described and a baseline system made of it; nothing judged."""
+    """The demo's collection in a folder, with its sound described and a baseline system added; nothing judged."""
     _copy_fixture(folder)
     _add_baseline(folder, _describe_sound(folder, say))
     return Collection.load(folder)
@@ -111,7 +111,7 @@ def _describe_sound(folder: Path, say: Callable[[str], None]) -> AudioIndex:
 
 
 def _add_baseline(folder: Path, index: AudioIndex) -> None:
-    """One more system, whose run is made from the index here and now."""
+    """Add one more system, whose run is computed from the index here."""
     collection = Collection.load(folder)
     artists = {identifier: collection.artist(identifier) for identifier in index.ids}
     run = nearest_run(index, SYSTEM, collection.query_documents, collection.cutoff, artists)
@@ -119,7 +119,7 @@ def _add_baseline(folder: Path, index: AudioIndex) -> None:
 
 
 def _judge(campaign: Campaign, truth: Array, target: float) -> tuple[tuple[ReplayMoment, ...], float]:
-    """Ask and tell until the target is reached; how sure and how right the ranking was at each moment, and tau."""
+    """Ask and tell until the target is reached; return confidence and accuracy at each moment, and tau."""
     pool = campaign.selection.pool
     scores = true_scores(campaign.selection, truth)
     curve = [moment(campaign.selection, scores)]

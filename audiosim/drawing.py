@@ -34,11 +34,11 @@ HEAVIEST = 130.0  # area of the largest mark, in square points
 NUMBERED = 14  # systems of a triangle whose cells can hold a number
 ROOMY = 24  # systems of a triangle whose columns can all be labelled
 TENTHS = 10
-LINE_SHARE = 0.045  # of the height of a plot that a line of small letters takes
+LINE_SHARE = 0.045  # height of a line of small letters, as a share of the plot
 
 
 class Line(NamedTuple):
-    """A line of a plot of curves: points, and the band around them where there is one."""
+    """A line of a plot of curves: points, and an optional band around them."""
 
     name: str
     x: ArrayLike
@@ -48,7 +48,7 @@ class Line(NamedTuple):
 
 
 class Series(NamedTuple):
-    """Points of a calibration plot, each of a weight that its area shows."""
+    """Points of a calibration plot, with weights shown by their areas."""
 
     name: str
     x: ArrayLike
@@ -57,7 +57,7 @@ class Series(NamedTuple):
 
 
 def new_axes(rows: int | None = None) -> "Axes":
-    """New axes of a figure that notebooks show, as high as so many rows ask for."""
+    """New axes of a figure shown in notebooks, high enough for `rows`."""
     need("plots", "a plot")
     from matplotlib import pyplot
 
@@ -66,7 +66,7 @@ def new_axes(rows: int | None = None) -> "Axes":
 
 
 def page_axes(rows: int | None = None, height: float | None = None, width: float = WIDTH) -> "Axes":
-    """New axes of a figure for a page, which nothing else keeps; as high as so many rows ask for, or in inches."""
+    """New axes of a figure for a page, which nothing else keeps; high enough for `rows`, or of a height in inches."""
     need("plots", "a plot")
     from matplotlib.figure import Figure
 
@@ -93,7 +93,7 @@ def draw_intervals(
 
     labels             (n,) of the rows; long ones are cut in the middle
     low, middle, high  (n,) an infinite end is drawn to the edge
-    across             what the values are
+    across             title of the values
     outer              (n,) and (n,) ends of wider intervals, drawn thinner
     """
     axes = new_axes(len(labels)) if axes is None else axes
@@ -121,8 +121,8 @@ def draw_bars(
 
     labels  (n,) of the rows
     values  (n,)
-    across  what they are
-    errors  (n,) by how much each may be off, to both sides; NaN for no line
+    across  title of the values
+    errors  (n,) error of each to both sides; NaN for no line
     shown   (n,) texts after the bars
     """
     axes = new_axes(len(labels)) if axes is None else axes
@@ -135,7 +135,7 @@ def draw_bars(
 
 
 def draw_curves(lines: Sequence[Line], across: str, up: str, axes: "Axes | None" = None) -> "Axes":
-    """Curves over one axis of numbers, each with its band if it has one, and a legend where there are several.
+    """Curves over one numeric axis, each with its band if it has one, and a legend if there are several.
 
     across, up  titles of the axes
     """
@@ -159,7 +159,7 @@ def draw_looks(
     up: str,
     axes: "Axes | None" = None,
 ) -> "Axes":
-    """Scores of systems at several looks, side by side, each with its interval; names stand at the right end.
+    """Scores of systems at several looks, side by side, each with its interval; names are at the right end.
 
     labels      (n,) of the looks
     ranked   (n,) by system, the best of the last look first: low, score and high; None where a look does not have it
@@ -190,7 +190,7 @@ def _looked(label: str) -> str:
 
 
 def _name_ends(axes: "Axes", ends: Sequence[tuple[float, str, str]], across: float) -> None:
-    """Names beside the ends of lines, moved apart as little as it takes where they would cover each other."""
+    """Names beside the ends of lines, moved apart as little as needed to avoid overlaps."""
     from scipy.optimize import isotonic_regression
 
     low, high = axes.get_ylim()
@@ -224,9 +224,9 @@ def draw_calibration(
     """Points of a square, whose sides go from `low` to 1, and the diagonal on which they should lie.
 
     series  at most `len(MARKS)`, each with a mark of its own; the area of a mark is its share of the largest weight
-    across  what was stated
-    up      what came out
-    key     what the names of the series are of
+    across  title of the stated values
+    up      title of the observed values
+    key     title of the legend
     """
     axes = new_axes() if axes is None else axes
     heaviest = max((float(np.max(one.weight)) for one in series if np.size(one.weight)), default=1.0)
@@ -255,7 +255,7 @@ def draw_stated(
     labels  (n,) of the methods; those that state more than is right are drawn in another colour
     stated  (n,) shares of pairs of systems, NaN where nothing is stated
     right   (n,)
-    low     end of the axis that ends at 1; lower where something is below
+    low     end of the axis that ends at 1; lowered to fit smaller values
     """
     axes = new_axes(len(labels)) if axes is None else axes
     stated, right = np.asarray(stated, dtype=float), np.asarray(right, dtype=float)
@@ -276,10 +276,10 @@ def draw_stated(
 
 
 def draw_tenths(places: ArrayLike, across: str, axes: "Axes | None" = None) -> "Axes":
-    """Shares of values that fall in each tenth of [0, 1], and the tenth that each should have.
+    """Shares of values in each tenth of [0, 1], beside the expected tenth.
 
     places  (n,) in [0, 1]
-    across  what they are
+    across  title of the values
     """
     axes = new_axes() if axes is None else axes
     places = np.asarray(places, dtype=float)
@@ -293,7 +293,7 @@ def draw_tenths(places: ArrayLike, across: str, axes: "Axes | None" = None) -> "
 def draw_map(
     coordinates: ArrayLike, groups: Sequence[str], ringed: Sequence[bool], axes: "Axes | None" = None
 ) -> "Axes":
-    """Points in two dimensions whose units mean nothing, a colour for each group, rings around some.
+    """Points in two dimensions without units, a colour for each group, rings around some.
 
     coordinates  (n, 2)
     groups       (n,)
@@ -316,7 +316,7 @@ def draw_map(
 
 
 def draw_triangle(labels: Sequence[str], values: ArrayLike, marked: ArrayLike, axes: "Axes | None" = None) -> "Axes":
-    """All pairs of systems, the better one's row and the worse one's column: what is marked is filled.
+    """All pairs of systems, the better one's row and the worse one's column; marked cells are filled.
 
     labels  (s,) best first
     values  (s, s) shown in the cells above the diagonal where NUMBERED systems or fewer leave them room

@@ -1,4 +1,4 @@
-"""Every error raised on purpose. The command prints one as a single line; the service answers 422."""
+"""Every error raised on purpose. The command prints it as a single line; the service answers 422."""
 
 from collections.abc import Hashable, Iterable
 from pathlib import Path
@@ -7,13 +7,13 @@ from typing import TypeVar
 Name = TypeVar("Name", bound=Hashable)
 ALIKE = 0.78  # of difflib's ratio: gnere is genre, part is not path
 LONGEST_QUOTE = 40
-MOST_COMPARED = 2000  # names: a comparison takes microseconds
+MOST_COMPARED = 2000  # names: with more, comparing (microseconds each) takes too long
 
 
 class AudiosimError(Exception):
-    """The common ancestor: catch this to catch all that audiosim raises on purpose.
+    """The base class: catch this to catch everything that audiosim raises on purpose.
 
-    Its words are one line whatever they quote: a character that cannot be shown stands as its code.
+    Its message is one line whatever it quotes: an unprintable character appears as its code.
     """
 
     def __str__(self) -> str:
@@ -41,17 +41,17 @@ class SoundError(InputError):
 
 
 class MissingPackageError(AudiosimError, ImportError):
-    """A package that comes with an extra is not installed; the message says what to install."""
+    """A package from an extra is not installed; the message says how to install it."""
 
 
 class ServiceError(AudiosimError):
-    """A service that was asked did not answer as agreed."""
+    """A service did not answer as agreed."""
 
 
 class StoreError(AudiosimError):
-    """The log of a campaign could not be read or written: disk full, read-only, locked, not reached.
+    """The log of a campaign could not be read or written: disk full, read-only, locked, unreachable.
 
-    passing  whether it may be gone in a while, by itself: a lock, a server that is starting
+    passing  True if it may resolve itself soon: a lock, a server that is starting
     """
 
     def __init__(self, message: str, passing: bool = False) -> None:
@@ -60,18 +60,18 @@ class StoreError(AudiosimError):
 
 
 class RewoundError(StoreError):
-    """The log of a campaign is shorter than it was, another, or does not fit: what was made of it holds no longer."""
+    """The log of a campaign was truncated, replaced, or does not fit: everything derived from it is invalid."""
 
 
 class BusyError(StoreError):
-    """Others are writing to the log of a campaign, or waiting for it; to be asked again in a moment."""
+    """Others are writing to the log of a campaign, or waiting for it; retry in a moment."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, passing=True)
 
 
 class LeaseError(InputError):
-    """A pair is with another assessor for the time being."""
+    """A pair is leased to another assessor."""
 
 
 class ClosedError(InputError):
@@ -79,7 +79,7 @@ class ClosedError(InputError):
 
 
 def printable(text: str) -> str:
-    """Text in which signs that cannot be shown, or cannot be written as UTF-8, are written as escapes."""
+    """Text with escapes for unprintable characters and those that UTF-8 cannot encode."""
     return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
@@ -88,12 +88,12 @@ def _shown(letter: str) -> str:
 
 
 def one_line(error: Exception) -> str:
-    """Kind and words of an exception of another's code."""
+    """Kind and message of a foreign exception."""
     return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
 
 
 def repeated(names: Iterable[Name]) -> Name | None:
-    """The first of some names that stands there a second time; None where none does."""
+    """The first name that occurs twice, or None."""
     seen: set[Name] = set()
     for name in names:
         if name in seen:
@@ -103,36 +103,36 @@ def repeated(names: Iterable[Name]) -> Name | None:
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """Name among the known ones that was probably meant: the same but for case, two letters swapped, or nearly it."""
+    """Known name that was probably meant: equal but for case or two swapped letters, or similar."""
     folded: dict[str, str] = {}
     for other in known:
         folded.setdefault(other.strip().casefold(), other)
     wanted = name.strip().casefold()
     if wanted in folded or len(folded) > MOST_COMPARED:
         return folded.get(wanted)
-    # Two letters swapped are four in ten of a short name, such as nDGC, so that difflib finds it unlike. Figures are
-    # left alone: d12 is another name than d21.
+    # Two swapped letters are four in ten of a short name, such as nDGC, so difflib finds it unlike. Digits are never
+    # swapped: d12 is another name than d21.
     swapped = (f"{wanted[:at]}{wanted[at + 1]}{wanted[at]}{wanted[at + 2 :]}" for at in range(len(wanted) - 1))
     for other in swapped:
         if wanted.isalpha() and other in folded:
             return folded[other]
-    from difflib import get_close_matches  # takes longer to import than most commands look for anything
+    from difflib import get_close_matches  # importing it takes longer than most commands run
 
     return next((folded[close] for close in get_close_matches(wanted, folded, 1, ALIKE)), None)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """End of a complaint about an unknown name: the nearest known one, or nothing."""
+    """End of an error message on an unknown name: the nearest known one, or nothing."""
     near = nearest_name(name, known)
     return "" if near is None else f"; did you mean {near}?"
 
 
 def quoted(text: str) -> str:
-    """Text that was found in a file, in quotes, shortened in its middle where it is long."""
+    """Text found in a file, in quotes, shortened in the middle if long."""
     return repr(text) if len(text) <= LONGEST_QUOTE else shortened(text)
 
 
 def shortened(text: str) -> str:
-    """Text, without its middle where it is long."""
+    """Text, shortened in the middle if long."""
     half = LONGEST_QUOTE // 2
     return text if len(text) <= LONGEST_QUOTE else f"{text[:half]!r}...{text[-half:]!r} ({len(text)} characters)"

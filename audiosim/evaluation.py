@@ -39,14 +39,14 @@ class Evaluation:
 
     scores      of the s systems, best first
     intervals   (s) the mean score of each and its 95 % t-interval
-    new         (s) where the score on one new query will lie, 95 %, were scores normal; rows cut it to [0, 1]
+    new         (s) 95 % prediction interval for the score on one new query, for normal scores; rows cut it to [0, 1]
     satisfied   (s) the share of users that the system satisfies, and its 95 % t-interval over queries;
-                None where no mapping from this measure and scale to people is published
+                None if no mapping to users is published for this measure and scale
     success     (s,) P(Succ): the probability that most users are satisfied on a new query; None likewise
     test        between systems, one of SYSTEM_TESTS
     comparison  of all pairs of systems by a paired test; None of a single system, and with Friedman's test
     ranks       Friedman's test and Tukey's comparison of all pairs by mean rank; None with any other test
-    bounds      (s) each: what the mean would be at least and at most, were all documents judged; None: not asked for
+    bounds      (s) each: bounds of the mean if all documents were judged; None: not requested
     of_users    (s, n + 1) the probability that 0, 1, ... n users of arbitrary queries are satisfied; None likewise
     """
 
@@ -108,7 +108,7 @@ class Evaluation:
 
     @property
     def significant(self) -> int:
-        """Number of pairs of systems that differ at .05, all pairs taken together."""
+        """Number of pairs of systems with significant differences at .05, over all pairs together."""
         adjusted = "p" if self.ranks is not None else "p_holm"
         return sum(row[adjusted] < SIGNIFICANT for row in self.pair_rows())
 
@@ -137,7 +137,7 @@ class Evaluation:
         return f"{self.scores.measure} of {shape}: best {best['system']} at {best['mean']:.3f}{differing}"
 
     def _repr_html_(self) -> str:
-        """The evaluation as notebooks show it: one line, and the systems as a table."""
+        """Notebook display of the evaluation: one line, and the systems as a table."""
         return notebook_html(repr(self), self.to_frame, ["mean", "low", "high"])
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
@@ -172,7 +172,7 @@ def _pair_rows(
 
 
 def _users(chances: Array) -> dict[str, Any]:
-    """Number of users who are satisfied: the mean, and the probability that more than half of them are."""
+    """Number of satisfied users: the mean, and the probability of more than half of them."""
     users = len(chances) - 1
     return {
         "users": users,
@@ -202,14 +202,14 @@ def evaluate(
 
     collection  or its folder, or runs in memory; see `Collection.from_frames`
     measure     such as "nDCG@5"
-    unjudged    what a retrieved document without judgment does: `error`, `zero` (with bounds of what the scores would
-                be, see `score_bounds`), or `skip` (those below it move up)
+    unjudged    treatment of retrieved documents without judgment: `error`, `zero` (with bounds of the complete
+                scores, see `score_bounds`), or `skip` (those below it move up)
     test        between systems: t, wilcoxon, sign, bootstrap, permutation or friedman, MIREX's own, followed by Tukey's
                 honestly significant differences
     seed        of bootstrap and permutation, or a generator
-    resamples   drawn by these two
-    scale       artificial, that the judgments are read on, such as graded-4 or binary-40; None for their own
-    users       how many are asked, of arbitrary queries, whether they are satisfied; None where nobody is
+    resamples   number drawn by these two
+    scale       artificial scale for the judgments, such as graded-4 or binary-40; None for their own
+    users       number of users of arbitrary queries whose satisfaction is computed; None for none
     judgments   in memory, or a file, in place of the collection's; `evaluate(runs, qrels)` will do, too
 
     At least two queries are needed.

@@ -1,10 +1,10 @@
-"""Packages that audiosim does without until something needs them, and what to install then."""
+"""Optional packages: checks for those that a feature needs, and what to install."""
 
 from importlib.machinery import PathFinder
 
 from audiosim.errors import MissingPackageError
 
-# What each extra brings, by the names to import; `all` takes sound, plots and frames, too.
+# Packages of each extra, by import name; `all` includes sound, plots and frames.
 EXTRAS = {
     "sound": ("librosa", "mutagen"),  # without LLVM, which it brings too, arrays stand in for machine code
     "plots": ("matplotlib",),
@@ -25,7 +25,7 @@ CALLED = {
 
 def has_package(name: str) -> bool:
     """True if a package can be imported."""
-    # Not `importlib.util.find_spec`, which loads what was only promised to be loaded at its first use.
+    # Not `importlib.util.find_spec`, which would load lazily registered modules.
     return PathFinder.find_spec(name) is not None
 
 
@@ -39,7 +39,7 @@ def need(extras: str, what: str) -> None:
     """Raise a MissingPackageError unless all packages of some extras are installed.
 
     extras  joined by commas, as pip takes them
-    what    needs them: subject of the message, singular
+    what    feature that needs them: subject of the message, singular
     """
     if names := missing(extras):
         listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

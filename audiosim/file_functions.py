@@ -1,6 +1,6 @@
 """The commands that make files, as functions of Python: a study, a report.
 
-The arguments have the names and places of the commands' own; what was made is also returned.
+The arguments have the commands' names and order; each function also returns what it wrote.
 """
 
 from collections.abc import Iterable, Sequence
@@ -50,7 +50,7 @@ def sample_study(
     """Choose pairs of lists to show people, from judged documents, so that all differences in score occur.
 
     collection  or its folder, judged
-    output      file that people's answers go into; None: none is written
+    output      file for people's answers; None: not written
     scales      artificial ones such as "graded-4" to balance over besides the collection's own
     wanted      examples for each measure, scale and tenth of difference
     cutoff      length of the lists
@@ -102,7 +102,7 @@ def write_report(
     folder      of a `Collection`, whose files a bundle has checksums of
     log         URL of the database whose log a bundle holds; None: `judgments`, where that is one
 
-    The command of it is `audiosim report`.
+    The command is `audiosim report`.
     """
     need("plots", "a report")
     url, output = judgments if isinstance(judgments, str) and "://" in judgments else None, Path(output)

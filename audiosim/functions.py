@@ -1,7 +1,7 @@
 """The commands as functions of Python, where a room below has none of the name: one call, one value.
 
-`estimate`, `evaluate`, `plan`, `train` and `reliability` are in the rooms of what they do. Every result has
-`to_frame()`, `plot()` and a form of its own in notebooks.
+`estimate`, `evaluate`, `plan`, `train` and `reliability` are in their subjects' rooms. Every result has `to_frame()`,
+`plot()` and a notebook display.
 """
 
 from collections.abc import Iterable, Sequence
@@ -103,7 +103,7 @@ class NextPairs:
 
     rule     name of the selection rule
     pairs    of query and document
-    weights  what the rule makes of each
+    weights  weight that the rule gives each
     """
 
     rule: str
@@ -187,7 +187,7 @@ def predict_by(
 
 
 def judged_so_far(estimator: RelevanceEstimator, collection: Collection, pool: Pool) -> Selection:
-    """The judging loop after a collection's judgments: what is believed of pairs, and by what belief gains are stated.
+    """The judging loop after a collection's judgments: the belief about pairs, and the belief that gains are stated by.
 
     estimator  that has learned from them
     """
@@ -227,7 +227,7 @@ def next_pairs(
     selection_rule  such as "doubts", or an installed one; None: the usual one of the model
     by_query      of as few queries as will do
     distribution  of a difference between systems: "t", or "normal" as in the paper of 2013
-    seed          of everything that is drawn by lot
+    seed          of all random draws
     judgments     as of `estimate`
     """
     model, judgments = judgments_in_place_of(model, judgments, None)

@@ -1,4 +1,4 @@
-"""Plots with hover: the same marks as those of `plot`, each with its numbers where the pointer is.
+"""Plots with hover: the marks of `plot`, each showing its numbers under the pointer.
 
 Notebooks show them as they are (Vega-Lite); a page of its own, an Altair chart and reports need `audiosim[hover]`.
 """
@@ -76,7 +76,7 @@ class HoverPlot:
 
 
 def hover(result: object) -> HoverPlot:
-    """Plot a result with hover: what `plot` draws, with the numbers of each mark where the pointer is.
+    """Plot a result with hover: what `plot` draws, with the numbers of each mark under the pointer.
 
     result  anything with `plot`, such as `estimate` returns; or the axes that it was drawn on
     """

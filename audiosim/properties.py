@@ -1,4 +1,4 @@
-"""Properties that are computed once for each object and kept with it, by whichever thread asks first."""
+"""Properties computed once per object and cached with it, safely across threads."""
 
 import functools
 from threading import Lock, RLock
@@ -22,11 +22,11 @@ _GUARD = Lock()
 
 
 class cached_property(functools.cached_property[Value]):  # noqa: N801 - stands for the one of the standard library
-    """A property computed at the first use and then kept, as `functools.cached_property` has it, for threads.
+    """A property computed at the first use and then cached, like `functools.cached_property`, for threads.
 
-    Python 3.11's holds one lock for all objects of a class: whoever asks one object waits while another is at work, and
-    two properties that need each other's on other objects wait for ever. Here a lock is of one property of one object.
-    As no property needs itself, threads cannot wait for each other in a circle.
+    Python 3.11's holds one lock for all objects of a class: a thread at one object waits for work on another, and two
+    properties that need each other's on other objects deadlock. Here each lock covers one property of one object. As no
+    property needs itself, threads cannot wait for each other in a circle.
     """
 
     @overload

@@ -1,4 +1,4 @@
-"""The wire types: what requests and answers look like as JSON, in columns, and how they become values and back."""
+"""The wire types: the JSON of requests and answers, in columns, and its conversion to values and back."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal, cast
@@ -78,7 +78,7 @@ class PredictionsIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class PriorIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
-    """The judgments that the model is to have learned from, if any, beyond what each says of other pairs."""
+    """Judgments from which the model learns first, if any, beyond conditioning on them."""
 
     learned: JudgmentsIn | None = None
 
@@ -103,7 +103,7 @@ class FeaturesIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ModelName(Wire):
-    """Name and version of a model: two of one version say the same; null where the estimator has no version."""
+    """Name and version of a model: models of one version predict the same; null if the estimator has no version."""
 
     name: str
     version: str | None
@@ -112,12 +112,12 @@ class ModelName(Wire):
 class PredictionsOut(Wire, omit_defaults=True):
     """Predictions, row by row as asked; null where unknown.
 
-    `judgments` is how many the predictions rest on, `state` the number of that state of the campaign; null where the
+    `judgments` is the number used for the predictions, `state` the number of that state of the campaign; null where the
     judgments are not the campaign's. A judged row has its grade and the variance 0; `levels` and `probabilities` are
     there on request, and are the model's for a judged row too; `expectation` and `variance` of a row that is not judged
-    are those of a single grade by these. `gain` is what the row counts for in the ranking, as a share of the highest
-    grade: weighted sums of gains are the scores that the ranking gives. `evidence` is what spoke for the row, such as
-    "output, genre".
+    are those of a single grade by these. `gain` is the row's value in the ranking, as a share of the highest
+    grade: weighted sums of gains are the scores that the ranking gives. `evidence` names the evidence used for the row,
+    such as "output, genre".
     """
 
     model: ModelName
@@ -134,14 +134,14 @@ class PredictionsOut(Wire, omit_defaults=True):
 
 
 class ScaleOut(Wire, omit_defaults=True):
-    """The grades an assessor may give, rising; left out in a list of collections, as GET /scales has each once."""
+    """The grades that an assessor may give, rising; left out in a list of collections, as GET /scales has each once."""
 
     name: str
     levels: list[float] | None = None
 
 
 class CollectionOut(Wire):
-    """A collection: its systems by name; how many queries, pairs in the pool, and judgments there are.
+    """A collection: its systems by name, and its numbers of queries, pairs in the pool, and judgments.
 
     `state` is the number of the last event of its campaign, which ranks by `measure`. Where `correlated`, what is
     judged of one pair says something of others, as their prior has it.

@@ -1,4 +1,4 @@
-"""The wire types of what comes to a collection while it is served."""
+"""The wire types of additions to a served collection."""
 
 from typing import Annotated
 
@@ -26,10 +26,10 @@ class DocumentIn(Strict, forbid_unknown_fields=True):
 
 
 class DocumentOut(Wire):
-    """A document as it is known now.
+    """A document after an addition.
 
-    `seconds` of sound are described in the collection's index, null where there is none; `note` is what a careful
-    reader should know of it, such as that it is clipped.
+    `seconds` of sound are described in the collection's index, null without sound; `note` has cautions, such as
+    clipping.
     """
 
     collection: str
@@ -55,7 +55,7 @@ class DocumentOut(Wire):
 
 
 class ArrivedSystemOut(Wire):
-    """A system whose run came, its team where one was given, and how many queries it answers."""
+    """A system whose run was added, its team if given, and the number of queries it answers."""
 
     system: str
     team: str | None
@@ -63,7 +63,7 @@ class ArrivedSystemOut(Wire):
 
 
 class RunsOut(Wire):
-    """Systems whose runs came; how many pairs of the pool are new, and how many no system retrieves any more.
+    """Systems whose runs were added, with the numbers of new pairs in the pool and of pairs no longer retrieved.
 
     Judgments of the latter stay in the log, and count again when a system retrieves them.
     """
@@ -80,7 +80,7 @@ class RunsOut(Wire):
 
 
 class JudgeOut(Wire):
-    """A machine whose grades came: how many pairs it grades, and how many of these are of the pool."""
+    """A machine whose grades were added: number of pairs it grades, and of those in the pool."""
 
     collection: str
     judge: str

@@ -1,4 +1,4 @@
-"""The wire types of those who judge: reports on them, and setting one of them aside."""
+"""The wire types of judges: reports on them, and setting one aside."""
 
 from typing import Annotated, Any
 
@@ -21,7 +21,7 @@ class JudgesOut(Wire):
 
 
 class DisagreementOut(Wire):
-    """Pair on which people differ: `grades` by name, and how much each is `beyond` what their others let expect.
+    """Pair on which people differ: `grades` by name, and the excess of each `beyond` its prediction from their others.
 
     `spread` is 1 where they differ as people do here; `chance` is the probability that these differ as much.
     """
@@ -35,7 +35,7 @@ class DisagreementOut(Wire):
 
 
 class DisagreementsOut(Wire):
-    """Pairs that several people judged, those first on which they differ most."""
+    """Pairs that several people judged, greatest disagreement first."""
 
     collection: str
     state: int
@@ -43,14 +43,14 @@ class DisagreementsOut(Wire):
 
 
 class NamedJudgeIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Name of somebody who judged, and the reason why they are set aside or taken back."""
+    """Name of a judge, and the reason to set them aside or take them back."""
 
     judge: Annotated[Name, Meta(min_length=1)]
     reason: Text = ""
 
 
 class MovedOut(Wire):
-    """Rank and score of a system, with its 95 % interval, with somebody's judgments and without."""
+    """Rank and score of a system, with its 95 % interval, with and without a person's judgments."""
 
     system: str
     rank: int

@@ -1,4 +1,4 @@
-"""The wire types of organising: how a campaign came to where it stands, what is left of it, who is invited."""
+"""The wire types of organising: the course of a campaign, the effort left, and invitations."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -203,14 +203,14 @@ class AssessorsOut(Wire):
 
 
 class InvitationIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Person to invite to judge, and for how many days; for ever if not said."""
+    """Person to invite to judge, and the validity in days; for ever if not given."""
 
     name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
     days: Annotated[float, Meta(gt=0, le=LONGEST_DAYS)] | None = None
 
 
 class InvitationOut(Wire):
-    """Link to the page on which somebody judges. Where there are tokens it holds theirs, which is not shown again."""
+    """Link to a person's judging page. If tokens are used it contains theirs, which is not shown again."""
 
     name: str
     link: str

@@ -1,4 +1,4 @@
-"""The wire types of results that are shared: what whoever has the link is shown, and who has one."""
+"""The wire types of shared results: the page behind a link, and the list of links."""
 
 from typing import Annotated, Any
 
@@ -11,9 +11,9 @@ from service.wire_state import AboutOut, DifferenceOut, SystemOut
 
 
 class ResultsOut(Wire):
-    """Results of a collection as those see them who have a link to its page: the ranking, and where judging stands.
+    """Results of a collection as a link shows them: the ranking, and the progress of judging.
 
-    The fields are those of the ranking, and of the campaign; `words` says what the confidence is about.
+    The fields are those of the ranking, and of the campaign; `words` names the subject of the confidence.
     """
 
     collection: str
@@ -63,7 +63,7 @@ class ResultsOut(Wire):
 
 
 class LinkIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Name of a new link, such as whom it is for, and for how many days it is good; for ever if not said."""
+    """Name of a new link, such as its recipient, and its validity in days; for ever if not given."""
 
     name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
     days: Annotated[float, Meta(gt=0, le=LONGEST_DAYS)] | None = None

@@ -1,4 +1,4 @@
-"""The wire types of states: what a campaign adds up to so far, for organisers and programs."""
+"""The wire types of states: the results of a campaign so far, for organisers and programs."""
 
 from typing import Any
 
