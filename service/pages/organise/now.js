@@ -109,8 +109,8 @@ function driftTrouble(assessors) {
   const drifting = measured.filter((one) => one.low > 0 || one.high < 0);
   if (!drifting.length) return [];
   const chance = Math.round(measured.length * BY_CHANCE);
-  const caution = chance ? `; of ${measured.length} assessors, about ${chance} would seem to by chance alone` : "";
-  return [[whoTo(drifting), ` ${drifting.length === 1 ? "grades" : "grade"} differently now than at first${caution}.`]];
+  const caution = chance ? `of ${measured.length} assessors, about ${chance} would seem to by chance alone` : "one assessor in twenty would seem to by chance alone";
+  return [[whoTo(drifting), ` ${drifting.length === 1 ? "grades" : "grade"} differently now than at first; ${caution}.`]];
 }
 
 const whoTo = (found) => toTab("assessors", ...listed(found.map((one) => one.assessor || "unnamed"), NAMED, "assessors"));
