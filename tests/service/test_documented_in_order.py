@@ -45,9 +45,9 @@ def commands_of(text):
         line = " ".join((one[1] or one[2]).replace("\\\n", " ").split("   #")[0].split())
         if line.split()[1] not in VERBS or PLACEHOLDER.search(line.split("--fail-unless")[0]) or ELSEWHERE.search(line):
             continue
-        words = shlex.split(line.rstrip(" &."))[1:]
+        words = shlex.split(line.rstrip(" &.").partition(" > ")[0])[1:]
         if is_whole(words):
-            found[tuple(words)] = line
+            found[tuple(shlex.split(line)[1:])] = line
     return found
 
 
@@ -106,7 +106,7 @@ def adapted(line):
     """The words of a command, smaller, and with names for what the page leaves open."""
     for long, short in SMALLER.items():
         line = line.replace(long, short)
-    words = [NAMES.get(word, word) for word in shlex.split(line.rstrip(" &."))[1:]]
+    words = [NAMES.get(word, word) for word in shlex.split(line.rstrip(" &.").partition(" > ")[0])[1:]]
     if words[0] == "compare":
         words = [re.sub(r"^(A|B|new|old)\b", lambda name: SYSTEMS[name[0]], word) for word in words]
     return [str(path) for word in words for path in (sorted(Path().glob(word)) if "/*" in word else [word])]
@@ -145,8 +145,10 @@ def test_the_commands_of_a_page_run_in_its_order(page, place, small_demo, run, c
         if words[0] == "serve":
             serve(commanded, words)
             continue
-        code, _, said = run(*words)
+        code, printed, said = run(*words)
         assert code == 0, f"{line}\n{said}"
+        if " > " in line:
+            Path(line.partition(" > ")[2]).write_text(printed, encoding="utf-8")
         for output in (words[place + 1] for place, word in enumerate(words) if word in ("-o", "--output", "--report")):
             assert Path(output).exists(), line
         if words[0] == "study":
