@@ -83,6 +83,6 @@ class JudgeEffectOut(Wire):
     moved_most: str
     moved_by: float
     confidence_without: float | None
-    pairs_turned: list[tuple[str, str]]
+    pairs_turned: list[list[str]]
     sentence: str
     systems: list[MovedOut]

@@ -20,7 +20,7 @@ from audiosim import cli
 
 # tests/service/test_served_examples.py has those of the service, tests/test_cli.py the demo, tests/test_reproduce.py
 # that of `reproduce`; a cluster is nowhere.
-ELSEWHERE = re.compile(r"audiosim (serve|demo|reproduce)|http://|s3://")
+ELSEWHERE = re.compile(r"audiosim (serve|demo|reproduce)|http://|s3://|tcp://")
 LONG = (
     *("--evidence", "--repeat", "--compare", "chroma", "--folds"),
     *(f"audiosim {command}" for command in ("extract", "init", "plan", "report", "worth")),

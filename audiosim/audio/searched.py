@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ from audiosim.audio.index import AudioIndex
 from audiosim.audio.parameters import Parameters
 from audiosim.corpus.evidence_files import Evidence, read_vectors
 from audiosim.errors import InputError
+from audiosim.properties import cached_property
 from audiosim.stats.gaussian import Singles
 
 

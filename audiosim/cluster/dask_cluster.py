@@ -192,7 +192,7 @@ def _connect(scheduler: str) -> "Client":
         raise InputError("a cluster needs Dask, which audiosim[scale] brings: pip install 'audiosim[scale]'") from None
     try:
         return Client(scheduler, timeout=CONNECT_S, set_as_default=False)
-    except (OSError, ValueError):
+    except (OSError, ValueError, MemoryError):  # the last where another server's answer is read as a length
         raise InputError(f"no scheduler answers at {scheduler}, expected an address like tcp://10.0.0.1:8786") from None
 
 

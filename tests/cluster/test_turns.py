@@ -1,9 +1,11 @@
 """Campaigns played here, in processes, by a backend of joblib's and on a Dask cluster come to the same."""
 
+import contextlib
 import importlib.util
 import json
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -206,6 +208,24 @@ def test_processes_and_a_cluster_are_not_asked_for_at_once(run, small_demo):
     assert (code, err) == (1, f"audiosim: {expected}\n")
     code, _, err = run("simulate", small_demo, "--scheduler", "tcp://127.0.0.1:1")
     assert (code, err) == (1, "audiosim: --scheduler needs --repeat: it speaks of parts of the collection\n")
+
+
+def test_a_server_that_is_no_scheduler_is_an_error(monkeypatch):
+    """The first bytes of a page would be the length of a message of exabytes."""
+    monkeypatch.setattr(dask_cluster, "CONNECT_S", 1)
+
+    def answer(listening):
+        with contextlib.suppress(OSError):  # closed at the end
+            while True:
+                connection, _ = listening.accept()
+                with connection:
+                    connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n" + b"x" * 2000)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=answer, args=(listening,), daemon=True).start()
+        address = f"tcp://127.0.0.1:{listening.getsockname()[1]}"
+        with pytest.raises(InputError, match=f"^no scheduler answers at {address}, expected an address like"):
+            list(each_in_turn(Path, 2, 1, quietly, address))
 
 
 def test_a_scheduler_that_does_not_answer_is_an_error(monkeypatch):

@@ -298,7 +298,7 @@ def test_a_collection_is_not_saved_where_other_evidence_would_join_it(folder):
     np.savez(folder / "evidence" / "mert.npz", document=IDS, vector=VECTORS)
     (folder / "runs.trec").unlink()
     collection = Collection("c", "c", FINE, 3, (Run("a", {"q": ("d1",)}),))
-    with pytest.raises(InputError, match="mert.npz: would become part of the collection to write"):
+    with pytest.raises(InputError, match="mert.npz: would become part of the new collection"):
         collection.save(folder)
     collection.with_evidence("mert", {"d1": 1.0}).save(folder)
     assert Collection.load(folder).evidence[0].keys == ("d1",)

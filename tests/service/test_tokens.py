@@ -145,7 +145,7 @@ def test_a_revoked_token_is_refused_once_the_tokens_are_read_anew(access, store,
     watch.s = 2.1
     assert access.stale
     access.reload()
-    with pytest.raises(DeniedError, match="^this token is not known"):
+    with pytest.raises(DeniedError, match="^this token is unknown"):
         access.identify(secret, "a")
 
 
@@ -162,7 +162,7 @@ def test_guessing_is_slowed_down_for_its_address_alone(access, store, watch):
     assert access.identify(secret, "shared").name == "ann"
     for moment in range(10):
         watch.s = moment
-        with pytest.raises(DeniedError, match="^this token is not known"):
+        with pytest.raises(DeniedError, match="^this token is unknown"):
             access.identify(f"guess {moment}", "shared")
     with pytest.raises(DeniedError, match="^too many wrong tokens from this address; try again later$") as denied:
         access.identify("guess", "shared")
@@ -172,10 +172,10 @@ def test_guessing_is_slowed_down_for_its_address_alone(access, store, watch):
     other = store.create("bob", "assessor")
     access.reload()
     assert access.identify(other, "shared").name == "bob"  # never there before, but right
-    with pytest.raises(DeniedError, match="^this token is not known"):
+    with pytest.raises(DeniedError, match="^this token is unknown"):
         access.identify("guess", "elsewhere")
     watch.s = 61
-    with pytest.raises(DeniedError, match="^this token is not known"):
+    with pytest.raises(DeniedError, match="^this token is unknown"):
         access.identify("guess", "shared")
 
 
