@@ -217,7 +217,7 @@ class BlockNormal:
             new = np.flatnonzero(known[rows] & (np.diagonal(within) > 0))
             if len(new):
                 seen = condition_block(
-                    within, loadings, within[new], within[np.ix_(new, new)], loadings[new], off[rows[new]], False
+                    within, loadings, within[new], within[np.ix_(new, new)], loadings[new], off[rows[new]]
                 )
                 mixed = self.sparse_loadings.mixed(block, seen.gain, loadings[new], new)
                 left[block] = _without(seen.within, new), mixed
@@ -277,7 +277,9 @@ class BlockNormal:
             # With the loadings before `_without` sets some to 0: unknowns that become certain move with the effects.
             rows = self.blocks[block]
             mean[rows] = self.mean[rows] + one.shift + one.loadings @ moved
-        return self._after(mean, None, known.shared, left)
+        after = self._after(mean, None, known.shared, left)
+        vars(after)["_kept"] = self._kept
+        return after
 
     @cached_property
     def _last_given(self) -> list[EffectsGiven]:
@@ -383,9 +385,8 @@ class BlockNormal:
         vars(after).update(mean=mean, within=within, loadings=loadings, shared=shared, variance=variance)
         if variance is None:
             del vars(after)["variance"]
-        for remembered in ("_columns", "_acrosses", "_last_given", "sparse_loadings"):
+        for remembered in ("_columns", "_acrosses", "_kept", "_last_given", "sparse_loadings"):
             vars(after).pop(remembered, None)
-        vars(after)["_kept"] = self._kept  # parts of blocks that are the very same are the same
         return after
 
 

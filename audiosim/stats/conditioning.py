@@ -27,7 +27,7 @@ class ConditionedBlock:
 
 
 def condition_block(
-    within: Array, loadings: Array, across: Array, own: Array, seen_loadings: Array, off: Array, mixes: bool = True
+    within: Array, loadings: Array, across: Array, own: Array, seen_loadings: Array, off: Array
 ) -> ConditionedBlock:
     """Condition a block of m unknowns on k values that are correlated with them, or are some of them.
 
@@ -37,7 +37,6 @@ def condition_block(
     own       (k, k) covariance of the values, noise included, without the shared effects
     seen_loadings  (k, p) loadings of the values on the shared effects
     off       (k,) values minus their means
-    mixes     False leaves `loadings` as they are, for callers that do not need the conditional rows
     """
     # Everything is conditional on the shared effects, so no other block enters. With `precision` this is exact:
     # p(unknowns | values) integrates p(unknowns | values, effects) over p(effects | values).
@@ -45,5 +44,4 @@ def condition_block(
     gain = cho_solve(factor, across).T
     covariance = within - gain @ across
     more = seen_loadings.T @ cho_solve(factor, np.column_stack([seen_loadings, off]))
-    rows = loadings - gain @ seen_loadings if mixes else loadings
-    return ConditionedBlock((covariance + covariance.T) / 2, rows, gain @ off, more, gain)
+    return ConditionedBlock((covariance + covariance.T) / 2, loadings - gain @ seen_loadings, gain @ off, more, gain)

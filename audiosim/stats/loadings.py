@@ -13,7 +13,6 @@ from audiosim.stats.multivariate import Sparse
 from audiosim.stats.sparse_rows import short, written_out
 
 AT_ONCE = 4_096  # rows that are written out at a time
-ALL = -1  # key of the product with all rows as they were, beside those of blocks
 FEW = 4  # changed rows are kept as factors if these are at least so many times smaller
 
 
@@ -37,13 +36,6 @@ class MixedRows:
     def applied(self, before: NDArray[np.floating], known: Array) -> Array:
         """Conditioned rows times a matrix, from the original rows (m, ...) and `known` (k, ...) times that matrix."""
         found: Array = before - self.gain @ known
-        found[self.certain] = 0
-        return found
-
-    def variances(self, variances: Array, before: Array, covariance: Array) -> Array:
-        """(m,) z' V z of the rows, of those before and theirs; V (p, p)."""
-        known = covariance @ self.known.T
-        found: Array = variances + np.vecdot(self.gain @ (self.known @ known) - 2 * (before @ known), self.gain)
         found[self.certain] = 0
         return found
 
@@ -172,18 +164,16 @@ class Loadings(Sequence[Array]):
         """(s, p) weights (s, n) times Z.
 
         changed  for each changed block, in order, the sums with a share in it (t,) and their weights there (t, m)
-        kept     cache by block: changed rows, and the product of these weights with the change
+        kept     cache by block: changed rows, and their product with these weights
         """
-        all_rows = None if kept is None else kept.get(ALL)
-        if all_rows is None or all_rows[0] is not self.rows.data:
-            all_rows = self.rows.data, np.asarray((weights.tocsr() @ self.rows).toarray())
-            if kept is not None:
-                kept[ALL] = all_rows
-        found = all_rows[1].copy()
+        by_row = weights.tocsr(copy=bool(self.changed))
+        if self.changed:
+            by_row.data *= self._same[by_row.indices]
+        found = np.asarray((by_row @ self.rows).toarray())
         for (block, part), (sums, some) in zip(self.changed.items(), changed, strict=True):
             known = None if kept is None else kept.get(block)
             if known is None or known[0] is not part:
-                known = part, some @ (self[block] - self._before(block))
+                known = part, some @ self[block]
                 if kept is not None:
                     kept[block] = known
             found[sums] += known[1]
@@ -198,12 +188,9 @@ class Loadings(Sequence[Array]):
                 some = places[start : start + AT_ONCE]
                 cell = self.rows.indptr[some] + np.arange(count)[:, None]
                 found[some] = _squared(self.rows.indices[cell].astype(np.int64), self.rows.data[cell], covariance)
-        for block, part in self.changed.items():
-            rows = self.blocks[block]
-            if isinstance(part, MixedRows):
-                found[rows] = part.variances(found[rows], self._before(block), covariance)
-            else:
-                found[rows] = np.vecdot(part @ covariance, part)
+        for block in self.changed:
+            own = self[block]
+            found[self.blocks[block]] = np.vecdot(own @ covariance, own)
         return found
 
     def scaled(self, factors: Array) -> "Loadings":
