@@ -5,6 +5,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from joblib.externals.loky import get_reusable_executor
 
 from audiosim.corpus.model import FINE
 from audiosim.corpus.pool import build_pool
@@ -221,6 +222,7 @@ def elsewhere(tmp_path, monkeypatch):
         "    os._exit(3)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
+    get_reusable_executor().shutdown(wait=True)  # processes that are there already do not look in this folder
     yield import_module("campaigns_elsewhere")
     del sys.modules["campaigns_elsewhere"]
 
