@@ -3,7 +3,7 @@
 import json
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +16,11 @@ from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import FormatError, InputError
 from audiosim.expected.about import THESE, About, as_about
-from audiosim.expected.estimation import estimate_pool, expected_scores
+from audiosim.expected.estimation import estimate_after, expected_scores
 from audiosim.expected.ranking import DifferenceDistribution, Ranking
 from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.estimators import JOINT
-from audiosim.relevance.relearning import after_judgments
 from audiosim.report.screen import progress
 from audiosim.showing import frame_of, notebook_html
 
@@ -261,10 +260,7 @@ def _looks_at(
     found = []
     with progress("looking back") as show:
         for time, held in moments:
-            then = replace(collection, judgments=held)
-            grades, estimator = then.grades(), after_judgments(pool, start, held)
-            order = pool.locate_judged(grades)
-            ranking = estimate_pool(expected, estimator, pool.spread(grades), distribution, order, about)
+            ranking = estimate_after(expected, start, held, distribution, about)
             found.append(Look.of(ranking, collection.identifier, time))
             show(len(found), len(moments))
     return found

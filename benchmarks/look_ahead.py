@@ -21,21 +21,21 @@ import numpy as np
 from calibration import bare, between_all, model_for, parts_of, real
 from figures import Figures
 from numpy.polynomial.legendre import leggauss
+from scipy import sparse
 from scipy.interpolate import RegularGridInterpolator
 from scipy.special import ndtr
 from threadpoolctl import threadpool_limits
 
-from audiosim.arrays import Array
+from audiosim.arrays import Array, Booleans
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
 from audiosim.expected.estimation import expected_scores
 from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.published import Model, load_model
 from audiosim.selection import Selection
-from audiosim.selection.rules import EVEN, SCORED, DrawnByDoubt, squares_of
+from audiosim.selection.rules import DrawnByDoubt
 from audiosim.simulation import Trial, follow
 
 AT = (50, 100, 200, 400)
@@ -70,31 +70,23 @@ class DrawnByLookingAhead(DrawnByDoubt):
     name = "look ahead"
     _falls = table()
 
-    def weights(self, belief: Belief, ranking: Ranking) -> Array:
-        gains = self._expected.gains(belief)
-        across, open_ = gains.across(self._expected.slopes(belief)), np.flatnonzero(~belief.judged)
-        across = across if isinstance(across, np.ndarray) else across.toarray()
-        difference, variance = ranking.differences
+    def doubt_removed(
+        self, across: sparse.csc_array | Array, variance: Array, ranking: Ranking, open_: Booleans
+    ) -> Array:
+        across, places = across if isinstance(across, np.ndarray) else across.toarray(), np.flatnonzero(open_)
+        difference, uncertain = ranking.differences
         first, second = ranking.pairs
-        unsure = variance > 0
-        spread = np.sqrt(variance[unsure])
+        unsure = uncertain > 0
+        spread = np.sqrt(uncertain[unsure])
         z = np.abs(difference[unsure]) / spread
         near = z < LARGEST
         first, second, spread, z = first[unsure][near], second[unsure][near], spread[near], z[near]
-        own, worth = np.sqrt(gains.variance), np.zeros(len(belief.judged))
-        for places in np.array_split(open_, max(1, len(open_) * len(z) // AT_ONCE)):
-            explained = np.abs(across[first][:, places] - across[second][:, places])
-            rho = np.minimum(0.999, explained / np.outer(spread, np.maximum(own[places], 1e-12)))
-            worth[places] = self._falls((np.broadcast_to(z[:, None], rho.shape), np.maximum(rho, 1e-4))).sum(axis=0)
-        mixed = 0.0
-        for share, values in (
-            (1 - EVEN - SCORED, worth),
-            (SCORED, squares_of(across, gains.variance)),
-            (EVEN, np.ones(len(worth))),
-        ):
-            kept = np.where(belief.judged, 0, values)
-            mixed = mixed + share * kept / max(kept.sum(), np.finfo(float).tiny)
-        return np.asarray(mixed / self._drawn)
+        own, worth = np.sqrt(variance), np.zeros(len(variance))
+        for some in np.array_split(places, max(1, len(places) * len(z) // AT_ONCE)):
+            explained = np.abs(across[first][:, some] - across[second][:, some])
+            rho = np.minimum(0.999, explained / np.outer(spread, np.maximum(own[some], 1e-12)))
+            worth[some] = self._falls((np.broadcast_to(z[:, None], rho.shape), np.maximum(rho, 1e-4))).sum(axis=0)
+        return worth
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from scipy import sparse
 
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.given import as_collection, judgments_in_place_of
+from audiosim.corpus.grades import mean_grades
+from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
 from audiosim.expected.about import THESE, About, as_about
@@ -136,11 +138,21 @@ def estimate(
     model, judgments = judgments_in_place_of(model, judgments, None)
     collection, measure = as_collection(collection, judgments), as_measure(measure)
     pool = build_pool(collection, measure.cutoff)
-    grades = collection.grades()
-    estimator = after_judgments(pool, built_in(pool, model), collection.judgments)
-    order = pool.locate_judged(grades)
     expected = expected_scores(measure, pool, ideal, draws)
-    return estimate_pool(expected, estimator, pool.spread(grades), distribution, order, as_about(about))
+    return estimate_after(expected, built_in(pool, model), collection.judgments, distribution, as_about(about))
+
+
+def estimate_after(
+    expected: ExpectedScores,
+    estimator: RelevanceEstimator,
+    judgments: Sequence[Judgment],
+    distribution: DifferenceDistribution = "t",
+    about: About = THESE,
+) -> Ranking:
+    """Rank the systems of a pool by an estimator once it has learned from some judgments, in their order."""
+    pool, grades = expected.pool, mean_grades(judgments)
+    learned = after_judgments(pool, estimator, judgments)
+    return estimate_pool(expected, learned, pool.spread(grades), distribution, pool.locate_judged(grades), about)
 
 
 def estimate_pool(

@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
 from audiosim.expected.about import THESE, About
-from audiosim.expected.estimation import ExpectedScores, estimate_pool
+from audiosim.expected.estimation import ExpectedScores, estimate_after
 from audiosim.expected.ranking import DifferenceDistribution, Ranking
 from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.relevance.relearning import after_judgments
 
 MOST_EFFECTS = 30  # most people left out one by one, starting with the most active: each case learns anew
 
@@ -146,10 +144,7 @@ def judge_effects(
         raise InputError(f"{missing!r} has judged no pair of {pool.collection}: expected the name of somebody who has")
 
     def ranked(some: Sequence[Judgment]) -> Ranking:
-        grades = mean_grades(some)
-        learned = after_judgments(pool, estimator, some)
-        order = pool.locate_judged(grades)
-        return estimate_pool(expected, learned, pool.spread(grades), distribution, order, about)
+        return estimate_after(expected, estimator, some, distribution, about)
 
     having = ranked(inside)
     return [

@@ -25,7 +25,7 @@ from audiosim.errors import InputError
 from audiosim.properties import cached_property
 from audiosim.relevance.judges import TASTE, TASTES, Listeners, Who
 from audiosim.stats.block_normal import BlockNormal
-from audiosim.stats.conditioning import ConditionedBlock, condition_block
+from audiosim.stats.conditioning import ConditionedBlock, by_number, condition_block
 from audiosim.stats.covariance_roots import effects_given
 from audiosim.stats.multivariate import MultivariateNormal
 from audiosim.stats.thurstone import (
@@ -302,12 +302,6 @@ class ComparisonModel:
             effects = np.concatenate([np.arange(len(gains.shared)), effects.ravel()[kept]])
             opinions = self.deviations[OPINION] ** 2 * shared_opinions(self.compared.some(rows), self.scale)
             yield _Block(code, rows, across, across[:, first] - across[:, second] + opinions, effects, loadings)
-
-
-def by_number(numbers: Integers) -> list[Integers]:
-    """Places of equal numbers grouped together, by number."""
-    order = np.argsort(numbers, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1) if len(order) else []
 
 
 def _with_own(gains: BlockNormal, variance: Array) -> BlockNormal:

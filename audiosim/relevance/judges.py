@@ -200,12 +200,16 @@ class PanelModel:
             found = self._opinions[key] = self._before(len(panel.judges), some, listeners)
         return found.given(panel.place, panel.judge, panel.gain)
 
+    def noise_of_each(self, judges: int) -> Array:
+        """(p,) noise of so many people, relative to the common noise."""
+        known = np.empty(0) if self.noise is None else self.noise[:judges]  # withdrawn judgments may shrink the panel
+        return np.append(known, np.ones(judges - len(known)))
+
     def _before(self, judges: int, some: Integers, listeners: Listeners) -> Opinions:
         """Opinions before any judgment; `some` are the people whose tastes are separate effects."""
         severity, taste = self.deviations[SEVERITY] ** 2, self.deviations[TASTE] ** 2
         systems, (n, folded) = self.parts.shape[1], (len(self.parts), judges - len(some))
-        known = np.empty(0) if self.noise is None else self.noise[:judges]  # withdrawn judgments may shrink the panel
-        noise = (self.deviations[REST] * np.append(known, np.ones(judges - len(known)))) ** 2
+        noise = (self.deviations[REST] * self.noise_of_each(judges)) ** 2
         variances = np.repeat([severity, taste, severity, taste], [judges, len(some) * systems, 1, systems])
         of_pairs = [
             np.full((n, judges), listeners.each),

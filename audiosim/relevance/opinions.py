@@ -7,7 +7,7 @@ import numpy as np
 from audiosim.arrays import Array, Integers
 from audiosim.properties import cached_property
 from audiosim.stats.block_normal import BlockNormal
-from audiosim.stats.conditioning import ConditionedBlock, condition_block
+from audiosim.stats.conditioning import ConditionedBlock, by_number, condition_block
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +45,9 @@ class Opinions:
         """Distribution of the mean opinion given judgments (J,): their pairs, judges and gains."""
         if not len(place):
             return self.prior
-        block = self.gains.block[place]
-        order = np.argsort(block, kind="stable")
-        blocks, starts = np.unique(block[order], return_index=True)
-        seen = {}
-        for code, said in zip(blocks.tolist(), np.split(order, starts[1:]), strict=True):
+        block, seen = self.gains.block[place], {}
+        for said in by_number(block):
+            code = int(block[said[0]])
             key = b"".join(of[said].tobytes() for of in (place, judge, gain))
             kept = self._seen.get(code)
             if kept is None or kept[0] != key:

@@ -73,8 +73,7 @@ def added_variance(model: PanelModel, panel: Panel, name: str) -> Array:
     """(n,) variance of what one person adds to the gain of each pair."""
     of = {key: model.deviations[key] ** 2 for key in (SEVERITY, TASTE, JUDGE_QUERY, REST)}
     code = panel.judges.index(name) if name in panel.judges else -1
-    known = 0 if model.noise is None else len(model.noise)
-    times = 1.0 if model.noise is None or not 0 <= code < known else float(model.noise[code])
+    times = float(model.noise_of_each(len(panel.judges))[code]) if code >= 0 else 1.0
     scale = np.asarray(model.layout.scale) ** 2
     own = scale * (of[JUDGE_QUERY] + of[REST] * times**2)
     typical = float(own.mean()) + float(scale.mean()) * model.deviations[PAIR] ** 2

@@ -176,12 +176,18 @@ class DrawnByDoubt:
         gains = self._expected.gains(belief)
         across = gains.across(self._expected.slopes(belief))
         open_ = ~belief.judged
-        doubts = self._doubts.of(across, gains.variance, ranking)
+        doubts = self.doubt_removed(across, gains.variance, ranking, open_)
         parts = ((1 - EVEN - SCORED, doubts), (SCORED, squares_of(across, gains.variance)), (EVEN, np.ones(len(open_))))
         if not doubts[open_].any():
             return doubts
         shares = sum(share * _shared(values, open_) for share, values in parts)
         return np.asarray(shares / self._drawn)
+
+    def doubt_removed(
+        self, across: sparse.csc_array | Array, variance: Array, ranking: Ranking, open_: Booleans
+    ) -> Array:
+        """(n,) doubt about the order of systems that each judgment removes; only values of open pairs are read."""
+        return self._doubts.of(across, variance, ranking)
 
 
 class DoubtAboutScores:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from audiosim.arrays import Array
+from audiosim.arrays import Array, Integers
 from audiosim.expected.estimation import rank
 from audiosim.expected.ranking import Ranking
 from audiosim.relevance.judges import Listeners, Panel, Who
@@ -56,16 +56,15 @@ def further_judging(selection: Selection, rng: np.random.Generator, count: int =
     people = selection.stated_belief.people
     if people is None or selection.expected.draws is not None:
         return ()
-    places = (
-        selection.pool.locate(selection.ask(count)) if selection.judged < len(selection.pool.pairs) else np.empty(0)
-    )
+    asked = selection.ask(count) if selection.judged < len(selection.pool.pairs) else []
+    places = np.asarray(selection.pool.locate(asked), dtype=np.int64)
     panel = people.panel
     names = panel.judges or ("one person",)
     found = [_after(selection, "as it is", panel, panel, rng)]
     if len(places):
         by = len(places)
-        those = _with(panel, selection, places.astype(np.int64), names)
-        other = _with(panel, selection, places.astype(np.int64), (ANOTHER,) if panel.judges else (*names, ANOTHER))
+        those = _with(panel, selection, places, names)
+        other = _with(panel, selection, places, (ANOTHER,) if panel.judges else (*names, ANOTHER))
         found.append(_after(selection, f"another {by} judgments", panel, those, rng))
         found.append(
             _after(selection, f"another {by}, {'by' if panel.judges else 'half by'} {ANOTHER}", panel, other, rng)
@@ -73,12 +72,12 @@ def further_judging(selection: Selection, rng: np.random.Generator, count: int =
     return tuple(found)
 
 
-def _with(panel: Panel, selection: Selection, places: Array, names: Sequence[str]) -> Panel:
+def _with(panel: Panel, selection: Selection, places: Integers, names: Sequence[str]) -> Panel:
     """The panel after further judgments, query by query in turn by these people; of what they say nothing depends."""
     mean = selection.stated_belief.gains.mean
     query = selection.pool.query[places]
     for place, code in zip(places.tolist(), query.tolist(), strict=True):
-        panel = panel.after(int(place), names[code % len(names)], float(mean[int(place)]))
+        panel = panel.after(place, names[code % len(names)], float(mean[place]))
     return panel
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from audiosim.arrays import Array
+from audiosim.arrays import Array, Integers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,3 +45,9 @@ def condition_block(
     covariance = within - gain @ across
     more = seen_loadings.T @ cho_solve(factor, np.column_stack([seen_loadings, off]))
     return ConditionedBlock((covariance + covariance.T) / 2, loadings - gain @ seen_loadings, gain @ off, more, gain)
+
+
+def by_number(numbers: Integers) -> list[Integers]:
+    """Places of equal numbers grouped together, by number."""
+    order = np.argsort(numbers, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1) if len(order) else []
