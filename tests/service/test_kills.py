@@ -25,7 +25,8 @@ pytestmark = pytest.mark.slow
 KILLS = int(os.environ.get("AUDIOSIM_KILLS", "4"))
 COARSE = "/v1/collections/coarse"
 LINES = 5  # of a file of judgments
-PAUSE_S = {"run": 0.5, "document": 0.2}  # all others send one after the other
+TURNS = ("set_aside", "take_back")
+PAUSE_S = {"run": 0.5, "document": 0.2, "aside": 0.1}  # all others send one after the other
 
 
 class Sender:
@@ -99,6 +100,12 @@ class Sender:
         said = {"document": f"came {number}", "artist": f"somebody {number}"}
         self._note(number, self._post(http, number, stop, "documents", json=said))
 
+    def _aside(self, http, number, stop):
+        """Cid judges; then they are set aside at even numbers and taken back at odd ones."""
+        path = "judgments" if number == 1 else TURNS[number % 2].replace("_", "-")
+        said = self._said(number, "cid") if number == 1 else {"judge": "cid"}
+        self._note(number, self._post(http, number, stop, path, json=said))
+
 
 def lost_or_doubled(senders, log, collection):
     """Whatever was acknowledged and is not there exactly once, by kind."""
@@ -108,6 +115,10 @@ def lost_or_doubled(senders, log, collection):
     found = {
         "judgment": lambda number, told: keys[f"judgment-{number}"] == 1 and rows[told["number"]]["kind"] == "judgment",
         "undo": lambda number, told: keys[f"undo-{number}"] == 1 and rows[told["number"]]["kind"] == "undo",
+        "aside": lambda number, told: (
+            keys[f"aside-{number}"] == 1
+            and rows[told["number"]]["kind"] == ("judgment" if number == 1 else TURNS[number % 2])
+        ),
         "import": lambda number, _: lines[f"i{number}"] == LINES,
         "run": lambda number, _: systems[f"R{number}"] == 1,
         "document": lambda number, _: collection.documents[f"came {number}"].artist == f"somebody {number}",
@@ -122,8 +133,12 @@ def test_nothing_acknowledged_of_any_kind_is_lost_or_doubled_when_the_server_is_
     folder, database = tmp_path / "coarse", f"sqlite:///{tmp_path / 'campaign.db'}"
     shutil.copytree(folders[1], folder)
     rng, pairs, stop = random.Random(KILLS), build_pool(coarse).pairs, threading.Event()
-    kinds = ("judgment", "undo", "import", "run", "document")
-    own = {"judgment": pairs[::2], "undo": pairs[1::2]}  # who takes an answer back has the pair for themselves again
+    kinds = ("judgment", "undo", "aside", "import", "run", "document")
+    own = {
+        "judgment": pairs[::2],
+        "aside": pairs[::2],
+        "undo": pairs[1::2],
+    }  # who takes an answer back has the pair for themselves again
     senders = [Sender(kind, own.get(kind, pairs), port, seed) for seed, kind in enumerate(kinds)]
     options = ("--port", port, "--db", database, "--model", "uniform")
 
@@ -152,10 +167,14 @@ def test_nothing_acknowledged_of_any_kind_is_lost_or_doubled_when_the_server_is_
         with server.client() as http:
             wait_until(lambda: all(one["status"] == "done" for one in http.get(f"{COARSE}/imports").json()))
             ranked = {one["system"] for one in http.get(f"{COARSE}/ranking").json()["systems"]}
+            aside = http.get(f"{COARSE}/assessors").json()["aside"]
             log = [json.loads(line) for line in http.get(f"{COARSE}/judgments?format=log").text.splitlines()]
     assert not [trouble for one in senders for trouble in one.troubles]
     collection = Collection.load(folder)
     assert lost_or_doubled(senders, log, collection) == []
+    turns = [row["kind"] for row in log if row["kind"] in TURNS]
+    assert turns == [TURNS[place % 2] for place in range(len(turns))]
+    assert aside == ["cid"] * (len(turns) % 2)
     assert ranked == {run.system for run in collection.runs}
     assert verify(database)[0].events == len(log)
     counted = {f"{kind}s": count for kind, count in zip(kinds, acknowledged(), strict=True)}
