@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from audiosim.corpus.arrivals import Arrivals
-from audiosim.corpus.collection_files import COMPARISONS, check_names, open_folder, prepare_folder
+from audiosim.corpus.collection_files import COMPARISONS, open_folder, prepare_folder
 from audiosim.corpus.collection_toml import DEEPEST_GUESS, Settings, left_open, read_settings, settings_lines
 from audiosim.corpus.comparisons import comparison_lines, read_comparisons
 from audiosim.corpus.evidence_files import FOLDER as EVIDENCE
@@ -181,14 +181,13 @@ class Collection:
                      otherwise such a run is an InputError
         """
         folder = open_folder(folder)
-        check_names(folder, judged=judgments is None)
         files = FolderFiles.find(folder, judgments)
         settings = read_settings(files.settings) if files.settings else Settings()
         documents = read_documents(files.documents) if files.documents else {}
         query_documents = read_queries(files.queries) if files.queries else {}
         teams = read_systems(files.systems) if files.systems else {}
         exclusions = Exclusions(query_documents, known_artists(documents, settings.not_artists))
-        notes: list[str] = []
+        notes = list(files.guesses)
         runs = read_runs(files.runs, exclusions, system_from or settings.system_from, notes.append)
         runs, said = without_same_artist(runs, exclusions, same_artist or settings.same_artist)
         notes += [] if said is None else [said]

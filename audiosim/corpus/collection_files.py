@@ -4,11 +4,13 @@ A bad line raises a FormatError, `path:line: problem, what was expected`; a bad 
 starts with its path.
 """
 
+from collections.abc import Container
 from pathlib import Path
 
 from audiosim.corpus.array_files import check_regular
 from audiosim.corpus.arrivals import ARRIVALS
 from audiosim.corpus.evidence_files import FOLDER as EVIDENCE
+from audiosim.corpus.foreign_folder import recognise_files
 from audiosim.corpus.judge_files import JUDGES
 from audiosim.errors import InputError, nearest_name
 
@@ -52,7 +54,7 @@ def find_file(folder: Path, *names: str) -> Path | None:
 
 
 def find_runs(folder: Path) -> list[Path]:
-    """The run files of a collection: runs.trec, or all visible files in the folder runs, by name."""
+    """The run files of a collection: runs.trec, all visible files in the folder runs, or those that hold TREC runs."""
     file = find_file(folder, "runs.trec")
     many = folder / "runs"
     if file and many.is_dir():
@@ -60,7 +62,9 @@ def find_runs(folder: Path) -> list[Path]:
     if file:
         return [file]
     if not many.is_dir():
-        raise InputError(f"{folder}: has no runs, expected runs.trec or a folder runs")
+        if found := recognise_files(folder).runs:
+            return list(found)
+        raise InputError(f"{folder}: has no runs, expected runs.trec, a folder runs, or files that are TREC runs")
     paths = sorted(path for path in many.iterdir() if not path.name.startswith("."))
     if not paths:
         raise InputError(f"{many}: holds no file, expected at least one run")
@@ -70,10 +74,16 @@ def find_runs(folder: Path) -> list[Path]:
     return paths
 
 
-def check_names(folder: Path, judged: bool) -> None:
+def names_its_runs(folder: Path) -> bool:
+    """True if a folder has runs under the names that we give them."""
+    return find_file(folder, "runs.trec") is not None or (folder / "runs").is_dir()
+
+
+def check_names(folder: Path, judged: bool, taken: Container[Path] = ()) -> None:
     """Raise an error for a misnamed file, such as documents.csv, that would otherwise be ignored.
 
     judged  True if the folder's judgments will be read
+    taken   files that are read under whatever name
     """
     there = {path.name.removesuffix(".gz") for path in folder.iterdir()}
     found = {stem: any(part in there for part in PARTS if part.partition(".")[0] == stem) for stem in STEMS}
@@ -83,7 +93,7 @@ def check_names(folder: Path, judged: bool) -> None:
         name = path.name.removesuffix(".gz")
         own, _, kind = name.partition(".")
         stem = nearest_name(own, STEMS) if kind.lower() in KINDS else None
-        if name not in PARTS and stem is not None and not found[stem]:
+        if path not in taken and name not in PARTS and stem is not None and not found[stem]:
             raise InputError(f"{path} is ignored: rename it to {STEMS[stem]}, or remove it")
 
 

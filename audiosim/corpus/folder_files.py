@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from audiosim.corpus.collection_files import COMPARISONS, JUDGMENTS, find_file, find_runs
+from audiosim.corpus.collection_files import COMPARISONS, JUDGMENTS, check_names, find_file, find_runs, names_its_runs
 from audiosim.corpus.evidence_files import Evidence
+from audiosim.corpus.foreign_folder import ForeignFiles, recognise_files
 from audiosim.corpus.judge_files import MachineJudge
 from audiosim.corpus.matching import Matching, Reading
 from audiosim.corpus.model import Document, Judgment, PairedComparison, Run
@@ -13,7 +14,10 @@ from audiosim.corpus.model import Document, Judgment, PairedComparison, Run
 
 @dataclass(frozen=True, slots=True)
 class FolderFiles:
-    """The files of a collection; None for absent ones."""
+    """The files of a collection; None for absent ones.
+
+    guesses  a sentence where files were recognised by their contents
+    """
 
     settings: Path | None
     documents: Path | None
@@ -22,18 +26,24 @@ class FolderFiles:
     runs: list[Path]
     judgments: Path | None
     comparisons: Path | None
+    guesses: tuple[str, ...] = ()
 
     @classmethod
     def find(cls, folder: Path, judgments: str | Path | None) -> "FolderFiles":
+        foreign = ForeignFiles() if names_its_runs(folder) else recognise_files(folder)
+        check_names(folder, judgments is None, {*foreign.runs, *foreign.qrels})
         own = find_file(folder, *JUDGMENTS) if judgments is None else Path(judgments)
+        if own is None:
+            own = foreign.the_judgments(folder)
         return cls(
             settings=find_file(folder, "collection.toml"),
             documents=find_file(folder, "documents.tsv"),
             queries=find_file(folder, "queries.tsv"),
             systems=find_file(folder, "systems.tsv"),
-            runs=find_runs(folder),
+            runs=list(foreign.runs) or find_runs(folder),
             judgments=None if str(judgments) == "none" else own,
             comparisons=None if str(judgments) == "none" else find_file(folder, COMPARISONS),
+            guesses=(foreign.sentence(folder, own if own in foreign.qrels else None),) if foreign.runs else (),
         )
 
     def readings(

@@ -119,7 +119,10 @@ def test_artists_that_are_none_do_not_remove_results_of_a_mirex_file(tmp_path):
 
 
 ERRORS = {
-    "no runs": ({"systems.tsv": "system\tteam\n"}, r"small: has no runs, expected runs.trec or a folder runs$"),
+    "no runs": (
+        {"systems.tsv": "system\tteam\n"},
+        r"small: has no runs, expected runs.trec, a folder runs, or files that are TREC runs$",
+    ),
     "runs twice": (
         {"runs.trec": RUN, "runs/a": RUN},
         r"small/runs.trec: there is a folder runs too, expected one of them$",

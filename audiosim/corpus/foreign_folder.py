@@ -1,0 +1,86 @@
+"""Runs and judgments in a folder that knows nothing of our file names: recognised by their contents."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from audiosim.corpus.lines import every_line
+from audiosim.errors import FormatError, InputError
+
+LOOKED_AT = 20  # lines of a file that must all have the form
+MOST_FILES = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignFiles:
+    """Files that are TREC runs, and files that are TREC qrels, by their contents."""
+
+    runs: tuple[Path, ...] = ()
+    qrels: tuple[Path, ...] = ()
+
+    def the_judgments(self, folder: Path) -> Path | None:
+        """The file of judgments, None without one; an error where there are several."""
+        if len(self.qrels) > 1:
+            names = ", ".join(str(path.relative_to(folder)) for path in self.qrels)
+            raise InputError(f"{folder}: {names} all look like judgments, expected one: name it with --judgments FILE")
+        return self.qrels[0] if self.qrels else None
+
+    def sentence(self, folder: Path, judgments: Path | None) -> str:
+        """A note on which files were taken for runs and judgments."""
+        where = self.runs[0] if len(self.runs) == 1 else f"{len(self.runs)} files in {self.runs[0].parent}"
+        judged = "" if judgments is None else f", judgments are {judgments}"
+        return f"{folder} has no runs.trec and no folder runs: by their contents, runs are {where}{judged}"
+
+
+def recognise_files(folder: Path) -> ForeignFiles:
+    """The runs and judgments of a folder, or of one folder in it, by their contents.
+
+    Runs of several folders are an error: they may be several collections.
+    """
+    folders = [folder, *sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))]
+    seen = {place: _visible(place) for place in folders}
+    if sum(map(len, seen.values())) > MOST_FILES:  # such as a music folder
+        return ForeignFiles()
+    runs = {place: tuple(filter(_is_run, files)) for place, files in seen.items()}
+    if runs[folder]:
+        runs, seen = {folder: runs[folder]}, {folder: seen[folder]}
+    full = [place for place in runs if runs[place]]
+    if len(full) > 1:
+        names = " and ".join(str(place) for place in full[:2]) + (", and more" if len(full) > 2 else "")
+        raise InputError(f"{folder}: has runs in {names}, expected one collection")
+    qrels = tuple(path for files in seen.values() for path in files if _is_qrels(path))
+    return ForeignFiles(runs[full[0]], qrels) if full else ForeignFiles()
+
+
+def _visible(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+
+
+def _is_run(path: Path) -> bool:
+    return _has_form(path, 6, lambda row: _is_whole(row[3]) and _is_number(row[4]))
+
+
+def _is_qrels(path: Path) -> bool:
+    return _has_form(path, 4, lambda row: _is_whole(row[3]))
+
+
+def _has_form(path: Path, columns: int, fits: Callable[[Sequence[str]], bool]) -> bool:
+    """True if the first lines all have a form; files that are no text have none."""
+    try:
+        rows = [text.split() for _, text in islice(every_line(path), LOOKED_AT) if text and not text.isspace()]
+    except (FormatError, InputError):
+        return False
+    return bool(rows) and all(len(row) == columns and fits(row) for row in rows)
+
+
+def _is_whole(text: str) -> bool:
+    return text.removeprefix("-").isdecimal()
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
