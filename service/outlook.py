@@ -12,7 +12,7 @@ import numpy as np
 from audiosim.campaign import CampaignState
 from audiosim.simulation.effort import SECONDS, SIMULATED_CAMPAIGNS, Effort, effort_from
 from audiosim.simulation.remaining import REMAINING_DRAWS, Remaining, remaining
-from audiosim.users.drift import Leaning, leanings
+from audiosim.users.leanings import Leaning, leanings
 from service.history import MOMENTS, Course, History
 from service.served import ServedCollection
 

@@ -16,6 +16,7 @@ class JudgesOut(Wire):
     """
 
     collection: str
+    state: int
     judges: list[dict[str, Any]]
     aside: dict[str, RecordOut]
 

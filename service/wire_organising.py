@@ -12,7 +12,7 @@ from audiosim.campaign import CampaignState
 from audiosim.simulation.alternatives import DesignChoice
 from audiosim.simulation.effort import Effort
 from audiosim.simulation.remaining import Remaining, interval_of, off_of
-from audiosim.users.drift import Leaning
+from audiosim.users.leanings import Leaning
 from service.exchange import Strict, Wire
 from service.history import Course, Moment
 from service.import_store import Import

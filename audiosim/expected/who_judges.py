@@ -50,7 +50,9 @@ class Judges:
     @classmethod
     def of(cls, pool: Pool, judgments: Sequence[Judgment]) -> "Judges":
         """Reports for a pool; an InputError if neither people nor machines judged."""
-        found = cls(tuple(reports_on_people(pool, judgments)), tuple(reports_on_machines(pool, judgments)))
+        found = cls(
+            tuple(reports_on_people(pool, Panel.of(pool, judgments))), tuple(reports_on_machines(pool, judgments))
+        )
         if not found.people and not found.machines:
             raise InputError(f"no person and no machine has judged a pair of {pool.collection}")
         return found
@@ -120,9 +122,9 @@ def judges(
     return reports.with_effects(measure, pool, found.judgments, leave_one_out, as_about(about))
 
 
-def reports_on_people(pool: Pool, judgments: Sequence[Judgment]) -> list[JudgeReport]:
-    """Reports on the people who judged; empty if nobody did, or if the model does not learn grades jointly."""
-    panel, estimator = Panel.of(pool, judgments), estimator_of(pool, JOINT)
+def reports_on_people(pool: Pool, panel: Panel) -> list[JudgeReport]:
+    """Reports on the people of a panel; empty if nobody judged, or if the model does not learn grades jointly."""
+    estimator = estimator_of(pool, JOINT)
     return estimator.judge_reports(panel) if panel.judges and isinstance(estimator, JointEstimator) else []
 
 

@@ -76,7 +76,7 @@ async def show_plan(
 
 @router.get("/collections/{collection}/assessors")
 def show_assessors(one: CollectionDep, outlooks: OutlooksDep) -> AssessorsOut:
-    """Show who grades higher or lower than the others, and who has come to grade differently than before."""
+    """Show who grades higher or lower than the others, and whose answers give a reason for doubt; see `judges`, too."""
     one.campaign.refresh()
     number, found = outlooks.of(one).leanings()
     doubts, aside = one.campaign.doubts(), list(one.campaign.aside())

@@ -1,5 +1,6 @@
 """Those who judge: how they do, what the ranking owes them, and setting one of them aside."""
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Body, Query, Response
@@ -8,7 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 from audiosim.corpus.model import Judgment
 from audiosim.expected.about import About
 from audiosim.expected.judge_effects import judge_effect
-from audiosim.expected.who_judges import Judges
+from audiosim.expected.who_judges import Judges, reports_on_people
 from audiosim.relevance.joint import JointEstimator
 from audiosim.selection import Selection
 from service.callers import CallerDep
@@ -29,12 +30,27 @@ JudgeQuery = Annotated[str, Query(min_length=1, max_length=1000, description="na
 EffectsDep = Annotated[Shared, kept("rankings")]
 
 
-@router.get("/collections/{collection}/judges")
-def show_judges(one: CollectionDep) -> JudgesOut:
-    """Show how people and machines judge: what `audiosim judges` says; and who is set aside."""
-    judges = Judges.of(one.campaign.selection.pool, one.campaign.judgments())
+@router.get("/collections/{collection}/judges", response_model=JudgesOut)
+async def show_judges(one: CollectionDep, effects: EffectsDep, machines: bool = True) -> Response:
+    """Show how people and machines judge: what `audiosim judges` says; and who is set aside.
+
+    Without `machines` people alone, which is faster; the list is then empty as long as nobody has judged.
+    """
+    number, selection, _ = one.campaign.current_state
+    work = partial(_all_judges, one) if machines else partial(_people, selection)
+    rows = await effects.do((one, "judges", number, machines), work)
     aside = {name: RecordOut.from_domain(record) for name, record in one.campaign.aside().items()}
-    return JudgesOut(one.collection.identifier, judges.to_dict(), aside)
+    return answer(JudgesOut(one.collection.identifier, number, rows, aside))
+
+
+def _all_judges(one: ServedCollection) -> list[dict[str, Any]]:
+    return Judges.of(one.campaign.selection.pool, one.campaign.judgments()).to_dict()
+
+
+@kept_beside
+def _people(selection: Selection) -> list[dict[str, Any]]:
+    """Reports on people in a state, as plain values; with a thousand judgments they take a second."""
+    return [one.to_dict() for one in reports_on_people(selection.pool, selection.panel)]
 
 
 @router.get("/collections/{collection}/disagreements", response_model=DisagreementsOut)

@@ -202,7 +202,14 @@ def test_what_only_a_tab_shows_is_not_asked_for_while_another_is_open(browse, ca
     page.on("request", lambda request: asked.append(urlsplit(request.url).path.removeprefix(f"{campaign.path}/")))
     campaign.judge("ann", 8)
     wait_until(page, lambda: "8 of 600" in page.inner_text("#pool") and agrees(page, campaign))
-    assert {one.rpartition("/")[2] for one in asked} <= {"campaign", "ranking", "assessors", "history", "remaining"}
+    assert {one.rpartition("/")[2] for one in asked} <= {
+        "campaign",
+        "ranking",
+        "assessors",
+        "history",
+        "remaining",
+        "judges",
+    }
     open_tab(page, "Log and files")
     wait_until(page, lambda: len(cells(page, "#log")) == 8)
 
@@ -326,12 +333,18 @@ def test_a_file_of_judgments_is_taken_in_and_a_wrong_one_is_said(browse, campaig
 
 
 def test_assessors_and_what_they_cannot_judge_are_listed(browse, campaign):
-    campaign.judge("ann", 4, 90)
+    campaign.judge("ann", 6, 5)
+    campaign.judge("ann", 6, 95)
     campaign.judge("bob", 1, cannot="the clip is silent")
     page = shown(browse(campaign.page))
+    expect(page.locator("#wrong")).to_contain_text("ann grades differently now than at first")
+    (judge,) = campaign.get("judges?machines=false")["judges"]
+    assert judge["drift_low"] > 0
     rows = {row[0]: row for row in cells(page, "#assessors")}
     assert list(rows) == ["ann", "bob"]
-    assert rows["ann"][1] == "4"
+    assert rows["ann"][1] == "12"
+    assert "higher than before" in rows["ann"][6]
+    assert f"+{100 * judge['drift']:.0f}" in rows["ann"][6]
     assert rows["bob"][1] == "0"
     doubts = campaign.get("assessors")["doubts"]
     assert page.locator("#doubts li").all_inner_texts() == [f"{name}: {why}." for name, why in doubts.items()]

@@ -319,9 +319,12 @@ def test_an_organiser_is_told_all_of_it_over_http(http, coarse):
     assert (plan["listeners"], plan["campaigns"], plan["state"]) == (2, 10, campaign["state"])
     assert plan["otherwise"][0]["judgments"] == len(build_pool(coarse).pairs)
     assert http.get(f"{COARSE}/plan", params={"listeners": 0}).status_code == 422
+    people = http.get(f"{COARSE}/judges", params={"machines": "false"}).json()
+    assert [(one["judge"], one["judgments"]) for one in people["judges"]] == [("ann", 4), ("bob", 3)]
+    assert people == http.get(f"{COARSE}/judges").json()
     ann, bob = http.get(f"{COARSE}/assessors").json()["assessors"]
     # Every grade of 0, 1, 2 is as likely as any other: 1 is expected of every pair.
-    assert (ann["assessor"], ann["judgments"], ann["to_model"], ann["drift"]) == ("ann", 4, 0.5, 0)
+    assert (ann["assessor"], ann["judgments"], ann["to_model"]) == ("ann", 4, 0.5)
     assert (bob["assessor"], bob["judgments"], bob["to_model"], bob["shared"]) == ("bob", 3, -0.5, 0)
 
 

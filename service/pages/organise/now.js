@@ -12,7 +12,7 @@ const FAR = 0.15; // of the scale: how far from the others' grades an assessor m
 const SHARED = 5; // pairs that others judged too, from which on that can be said
 const BY_CHANCE = 0.05; // of the assessors seem to drift where nobody does, as drift is said with a 95 % interval
 
-/** Show it; `known` has campaign, ranking, leanings, remaining and history, the last two null while they are worked out. */
+/** Show it; `known` has campaign, ranking, leanings, judges, remaining and history, the last three null while they are worked out. */
 export function showNow(known) {
   byId("verdict").textContent = verdict(known);
   byId("verdict-about").replaceChildren(...about(known));
@@ -72,7 +72,7 @@ function closest({ pairs }) {
   return [["Least sure: ", toTab("pairs", named(open[0].a, NAME), " above ", named(open[0].b, NAME)), `, ${percent(open[0].confidence)}.`]];
 }
 
-function troubles({ campaign, ranking, leanings }) {
+function troubles({ campaign, ranking, leanings, judges }) {
   const { cannot, totals } = campaign;
   const pairs = new Set(cannot.map((one) => `${one.query}\n${one.document}`)).size;
   const gone = totals.dropped ? `; ${whole(totals.dropped)} no longer asked for` : "";
@@ -82,7 +82,7 @@ function troubles({ campaign, ranking, leanings }) {
     ...(pairs ? [[toTab("cannot", `${count(pairs, "pair")} cannot be judged`), `, assessors say${gone}.`]] : []),
     ...agreementTrouble(campaign.agreement),
     ...leaningTrouble(leanings.assessors),
-    ...driftTrouble(leanings.assessors),
+    ...driftTrouble(judges ?? []),
     ...doubtTrouble(leanings.doubts),
   ];
 }
@@ -104,13 +104,16 @@ function leaningTrouble(assessors) {
   return far.length ? [[whoTo(far), ` ${far.length === 1 ? "grades" : "grade"} more than ${percent(FAR, 0)} of the scale away from the others.`]] : [];
 }
 
-function driftTrouble(assessors) {
-  const measured = assessors.filter((one) => one.low !== null);
-  const drifting = measured.filter((one) => one.low > 0 || one.high < 0);
+/** Whether somebody's grades rise or fall for sure from their first judgment to their last. */
+export const drifts = (judge) => Boolean(judge) && judge.drift !== null && (judge.drift_low > 0 || judge.drift_high < 0);
+
+function driftTrouble(judges) {
+  const measured = judges.filter((one) => one.drift !== null);
+  const drifting = measured.filter(drifts);
   if (!drifting.length) return [];
   const chance = Math.round(measured.length * BY_CHANCE);
   const caution = chance ? `of ${measured.length} assessors, about ${chance} would seem to by chance alone` : "one assessor in twenty would seem to by chance alone";
   return [[whoTo(drifting), ` ${drifting.length === 1 ? "grades" : "grade"} differently now than at first; ${caution}.`]];
 }
 
-const whoTo = (found) => toTab("assessors", ...listed(found.map((one) => one.assessor || "unnamed"), NAMED, "assessors"));
+const whoTo = (found) => toTab("assessors", ...listed(found.map((one) => (one.assessor ?? one.judge) || "unnamed"), NAMED, "assessors"));

@@ -30,7 +30,7 @@ const HISTORY_MS = 6000; // between two looks at the history, the longest answer
 const ESTIMATE_MS = 10_000; // between two estimates of what remains, each of which costs the service seconds
 const NEXT_MS = 4000; // until the next of them is looked for, where the last was of fewer judgments
 
-const known = { campaign: null, ranking: null, leanings: null, history: null, remaining: null, status: null, reached: null, state: null };
+const known = { campaign: null, ranking: null, leanings: null, judges: null, history: null, remaining: null, status: null, reached: null, state: null };
 const drawCourse = courseChart();
 const drawScores = scoresChart();
 const showLog = eventLog(`${PATH}/log`);
@@ -82,7 +82,7 @@ const refresh = rounds(async () => {
   showFigures(campaign, ranking);
   showNow(known);
   showRanking(ranking);
-  showAssessors(campaign, leanings, turnAside);
+  showAssessors(known, turnAside);
   showCannot(campaign);
   byId("campaign").hidden = false;
   showCourse();
@@ -117,6 +117,13 @@ const estimate = rounds(async () => {
   if (!known.remaining.preliminary && (!known.campaign || known.remaining.state >= known.campaign.state)) return ESTIMATE_MS;
   estimate(); // told at once is the last: the next is being worked out
   return NEXT_MS;
+}, ESTIMATE_MS);
+
+const watch = rounds(async () => {
+  known.judges = (await get(`${PATH}/judges?machines=false`, { patienceMs: 60_000 })).judges;
+  if (!known.campaign) return;
+  showNow(known);
+  showAssessors(known, turnAside);
 }, ESTIMATE_MS);
 
 function showCourse() {
@@ -216,6 +223,7 @@ function changed(change) {
   refresh();
   recall();
   estimate();
+  watch();
 }
 
 function start(caller) {

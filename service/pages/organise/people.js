@@ -3,15 +3,17 @@
 import { get, newKey, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { apart, count, day, duration, named, signed, whole } from "../text.js";
+import { drifts } from "./now.js";
 
-/** Show all who judge; `turn` opens the dialog that sets one of them aside, or takes them back. */
-export function showAssessors(campaign, leanings, turn) {
+/** Show all who judge; `judges` is null while it is worked out; `turn` opens the dialog that sets one of them aside, or takes them back. */
+export function showAssessors({ campaign, leanings, judges }, turn) {
   const names = Object.keys(campaign.assessors);
   const lying = new Map(leanings.assessors.map((one) => [one.assessor, one]));
   byId("assessors-frame").hidden = byId("assessors-about").hidden = !names.length;
-  const drifts = (name) => Number(lying.get(name)?.low > 0 || lying.get(name)?.high < 0);
-  names.sort((one, other) => drifts(other) - drifts(one) || (lying.get(other)?.judgments ?? 0) - (lying.get(one)?.judgments ?? 0));
-  byId("assessors", HTMLTableElement).tBodies[0].replaceChildren(...names.map((name) => assessorRow(name, campaign.assessors[name], lying.get(name), leanings.aside.includes(name), turn)));
+  const judged = new Map((judges ?? []).map((one) => [one.judge, one]));
+  const first = (name) => Number(drifts(judged.get(name)));
+  names.sort((one, other) => first(other) - first(one) || (lying.get(other)?.judgments ?? 0) - (lying.get(one)?.judgments ?? 0));
+  byId("assessors", HTMLTableElement).tBodies[0].replaceChildren(...names.map((name) => assessorRow(name, campaign.assessors[name], lying.get(name), judges ? drift(judged.get(name)) : "…", leanings.aside.includes(name), turn)));
   byId("doubts").replaceChildren(...Object.entries(leanings.doubts).map(([name, why]) => element("li", {}, named(name || "unnamed"), `: ${why}.`)));
   const all = campaign.totals.assessors > names.length ? ` Showing ${whole(names.length)} of ${count(campaign.totals.assessors, "assessor")}.` : "";
   byId("agreement").textContent = names.length ? `${agreement(campaign)}${all}` : "Nobody has judged yet.";
@@ -26,7 +28,7 @@ function agreement({ agreement: { pairs, scales }, twice }) {
   return `${count(pairs, "pair has", "pairs have")} been judged by two or more: Krippendorff's alpha is ${alpha} on the ${name} scale (1: full agreement; 0: chance).${waiting}`;
 }
 
-function assessorRow(name, pace, lying, aside, turn) {
+function assessorRow(name, pace, lying, drifted, aside, turn) {
   const number = (said) => element("td", { class: "number" }, said);
   return element(
     "tr",
@@ -37,7 +39,7 @@ function assessorRow(name, pace, lying, aside, turn) {
     number(pace.median_s === null ? "–" : duration(pace.median_s)),
     number(lying?.shared ? `${signed(lying.to_others)} (${whole(lying.shared)})` : "–"),
     number(lying ? signed(lying.to_model) : "–"),
-    element("td", {}, drift(lying)),
+    element("td", {}, drifted),
     element("td", {}, ...(name ? [asideButton(name, aside, turn)] : [])),
   );
 }
@@ -46,11 +48,11 @@ function asideButton(name, aside, turn) {
   return element("button", { type: "button", class: "plain", on: { click: () => turn(name, aside) } }, aside ? "Take back…" : "Set aside…", element("bdi", { class: "hidden-visually" }, ` ${name}`));
 }
 
-function drift(lying) {
-  if (!lying || lying.low === null) return "too few yet";
-  const range = `${signed(lying.drift)} (${signed(lying.low)} to ${signed(lying.high)})`;
-  if (lying.low <= 0 && lying.high >= 0) return range;
-  const [sign, word] = lying.low > 0 ? ["▲", "higher than before: "] : ["▼", "lower than before: "];
+function drift(judge) {
+  if (!judge || judge.drift === null) return "too few yet";
+  const range = `${signed(judge.drift)} (${signed(judge.drift_low)} to ${signed(judge.drift_high)})`;
+  if (!drifts(judge)) return range;
+  const [sign, word] = judge.drift_low > 0 ? ["▲", "higher than before: "] : ["▼", "lower than before: "];
   return element("span", { class: "drifts" }, element("span", { "aria-hidden": "true" }, `${sign} `), element("span", { class: "hidden-visually" }, word), range);
 }
 
