@@ -2,8 +2,7 @@
 
     checks.u32   two CRC-32 per entry: of its row; of its line and its place in entries.u64
 
-It is written before the entries that it is of. An index made before there were any gets its checksums when it is next
-appended to.
+It is written before the entries that it is of. Where it is missing, the next append makes it anew.
 """
 
 from collections.abc import Iterable, Sequence

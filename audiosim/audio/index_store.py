@@ -49,7 +49,6 @@ if sys.platform != "win32":
     import fcntl
 
 VERSION = 3
-READ = (2, VERSION)  # 2 is of the same layout: frames of plain MFCC, their dimensions not named
 HEAD, ROWS, LINES, ENTRIES = "index.json", "gaussians.f32", "recordings.jsonl", "entries.u64"
 
 # The second number of an entry: flags, and below them 0 for a new recording or 1 + the entry that no longer holds.
@@ -305,15 +304,15 @@ def read_head(folder: Path) -> Parameters:
     try:
         head = json.loads(path.read_text(encoding="utf-8"))
         version = head["version"]
-        parameters = Parameters.from_json(head["parameters"]) if version in READ else None
-        dimensions = head.get("dimensions")
+        parameters = Parameters.from_json(head["parameters"]) if version == VERSION else None
+        dimensions = head["dimensions"] if parameters else []
     except OSError:
         raise InputError(f"{folder}: is not an index, expected a folder with {HEAD}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise FormatError(path, 1, "expected the version and the parameters of an index") from None
     if parameters is None:
         raise FormatError(path, 1, f"expected an index of version {VERSION}, found {version!r}; extract it again")
-    if dimensions is not None and dimensions != list(parameters.dimensions):
+    if dimensions != list(parameters.dimensions):
         raise FormatError(path, 1, f"expected the dimensions of its parameters, {', '.join(parameters.dimensions)}")
     return parameters
 

@@ -154,8 +154,8 @@ class Parameters:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """The parameters of plain values; those of earlier indexes, without descriptors, are of plain MFCC."""
-        listed = values.get("descriptors", [MFCC])
+        """The parameters of plain values."""
+        listed = values["descriptors"]
         chosen = tuple(one if isinstance(one, str) else Descriptor(one["name"], one["size"]) for one in listed)
         return cls(**{**values, "descriptors": chosen})
 

@@ -23,13 +23,10 @@ from audiosim.errors import InputError, RewoundError, StoreError
 
 TIMEOUT_S = 10.0
 REPAIR = "restore a backup that audiosim verify accepts"
-UNSEALED = "1"  # the layout without hashes
-ADOPT = "a server from before the upgrade wrote it; audiosim migrate --adopt-unsealed takes such lines in as they are"
 
 _of_collection = EVENTS.c.collection == sql.bindparam("of")
 READ = sql.select(EVENTS.c.number, EVENTS.c.digest, *FIELDS)
 READ = READ.where(_of_collection, EVENTS.c.number >= sql.bindparam("since")).order_by(EVENTS.c.number)
-READ_UNSEALED = READ.with_only_columns(EVENTS.c.number, sql.literal("").label("digest"), *FIELDS)
 KNOWN = sql.select(EVENTS.c.number, *FIELDS).where(
     _of_collection, EVENTS.c.assessor == sql.bindparam("by"), EVENTS.c.key == sql.bindparam("with")
 )
@@ -122,13 +119,12 @@ class DatabaseStore:
             return iter(())
         known = self._head
         since = min(after, known.number)
-        read = READ_UNSEALED if self._layout == UNSEALED else READ
         with reporting(self._engine):
             self._file.check()
             with self._engine.connect() as connection:
                 least = self._last(connection) if since == 0 else since  # read first: lines may be added
                 self.clock.ask(connection)
-                rows = connection.execute(read, {"of": self._collection, "since": since}).all()
+                rows = connection.execute(READ, {"of": self._collection, "since": since}).all()
         events = list(self._checked(rows, since, known))
         if since == 0 and len(events) < least:
             raise StoreError(
@@ -174,7 +170,7 @@ class DatabaseStore:
 
     def described(self) -> tuple[str, str]:
         """Description of the collection and rules in the campaign's row, as stored; empty if missing."""
-        if self._layout in ("", UNSEALED):
+        if not self._layout:
             return "", ""
         found = sql.select(CAMPAIGNS.c.about, CAMPAIGNS.c.rules).where(CAMPAIGNS.c.collection == self._collection)
         with reporting(self._engine), self._engine.connect() as connection:
@@ -221,12 +217,8 @@ class DatabaseStore:
         before = Head(0, FIRST)
         for number, digest, *fields in rows:
             event = self._event(number, fields)
-            if self._layout == UNSEALED:
-                digest = link(before.digest, number, event)
             if number == since and since:
                 before = Head(number, digest)
-            elif number == before.number + 1 and not digest:
-                raise StoreError(f"{self._shown()}: line {number} has no hash: {ADOPT}")
             elif number != before.number + 1 or digest != link(before.digest, number, event):
                 if since and before.number == 0:
                     break
@@ -326,10 +318,9 @@ class DatabaseStore:
 def campaigns_in(url: str) -> list[tuple[str, str, str]]:
     """Collection, description and rules of each campaign of an existing database; reads only."""
     with opened(url, reading=True) as engine:
-        layout = layout_in(engine)
-        if not layout:
+        if not layout_in(engine):
             return []
-        said = [sql.literal("")] * 2 if layout == UNSEALED else [CAMPAIGNS.c.about, CAMPAIGNS.c.rules]
         with engine.connect() as connection:
-            chosen = sql.select(CAMPAIGNS.c.collection, *said).order_by(CAMPAIGNS.c.collection)
+            chosen = sql.select(CAMPAIGNS.c.collection, CAMPAIGNS.c.about, CAMPAIGNS.c.rules)
+            chosen = chosen.order_by(CAMPAIGNS.c.collection)
             return [(name, about, rules) for name, about, rules in connection.execute(chosen)]

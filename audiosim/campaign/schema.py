@@ -1,8 +1,7 @@
 """The layout of a database: made where there is none, brought up to date by Alembic where it is older.
 
-A database says its layout in a table of Alembic's; those from before Alembic, layouts 1 and 2, in one of their own. Who
-makes or changes tables holds a lock until all of it is there or nothing: of two servers that start, one waits. Nothing
-is imported of Alembic where nothing is to be done.
+A database says its layout in a table of Alembic's. Whoever makes or changes tables holds a lock until all of it is
+there or nothing: of two servers that start, one waits. Alembic is imported only for an upgrade.
 """
 
 import logging
@@ -16,11 +15,11 @@ from typing import Any
 import sqlalchemy as sql
 
 from audiosim.campaign.engine import DatabaseFile, database_path, open_engine, open_existing, reporting
-from audiosim.campaign.tables import LAYOUT, LAYOUTS, SCHEMA, TABLES
+from audiosim.campaign.tables import CAMPAIGNS, LAYOUT, LAYOUTS, TABLES
 from audiosim.errors import InputError
 
 LATEST = str(LAYOUT)
-BEFORE_ALEMBIC = 3  # in audiosim_schema, for good
+OLDEST = 4  # the first layout that there is a way from
 LOCK = 4_155_206_311  # of PostgreSQL's advisory locks: ours, by lot
 MIGRATIONS = Path(__file__).parent / "migrations"
 TIMEOUT_S = 60.0  # for others who make or change tables
@@ -96,7 +95,7 @@ def prepare_tables(engine: sql.Engine) -> Migration:
         if before == "":
             _make(connection)
         elif before != LATEST:
-            _upgrade(connection, before)
+            _upgrade(connection)
     if before not in ("", LATEST):
         back = f"the file as it was is {kept}" if kept else "the way back is a backup from before"
         LOG.warning("database %s: layout %s was brought to %s; %s", shown, before, LATEST, back)
@@ -109,15 +108,15 @@ def layout_in(bound: sql.Engine | sql.Connection) -> str:
         with bound.connect() as connection:
             return layout_in(connection)
     there = sql.inspect(bound)
-    found = None
-    for table, column in ((LAYOUTS, LAYOUTS.c.version_num), (SCHEMA, SCHEMA.c.version)):
-        if found is None and there.has_table(table.name):
-            found = bound.execute(sql.select(column)).scalar()
-    layout = "" if found is None else str(found)
-    if layout and not (layout.isdigit() and 1 <= int(layout) <= int(LATEST)):
+    if there.has_table(LAYOUTS.name):
+        layout = str(bound.execute(sql.select(LAYOUTS.c.version_num)).scalar() or "")
+    else:
+        # Tables without a layout are older still: to make the missing ones beside them would damage the log.
+        layout = "none" if there.has_table(CAMPAIGNS.name) else ""
+    if layout and not (layout.isdigit() and OLDEST <= int(layout) <= LAYOUT):
         raise InputError(
             f"database {bound.engine.url.render_as_string()} has layout {layout}, and this version of audiosim knows "
-            f"layouts up to {LATEST}: use the version that wrote it, or restore a backup into a new database"
+            f"layouts {OLDEST} to {LATEST}: use the version that wrote it, or restore a backup into a new database"
         )
     return layout
 
@@ -136,17 +135,13 @@ def locked(engine: sql.Engine) -> Iterator[sql.Connection]:
 def _make(connection: sql.Connection) -> None:
     """Make all tables at once, as the migrations would have made them one after the other."""
     TABLES.create_all(connection)
-    connection.execute(sql.insert(SCHEMA).values(one=1, version=BEFORE_ALEMBIC))
     connection.execute(sql.insert(LAYOUTS).values(version_num=LATEST))
 
 
-def _upgrade(connection: sql.Connection, before: str) -> None:
-    """Run the migrations after a layout, in the transaction of the connection."""
+def _upgrade(connection: sql.Connection) -> None:
+    """Run the migrations that are due, in the transaction of the connection."""
     from alembic import command, config
 
-    if not sql.inspect(connection).has_table(LAYOUTS.name):
-        LAYOUTS.create(connection)
-        connection.execute(sql.insert(LAYOUTS).values(version_num=before))
     settings = config.Config()
     settings.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     settings.attributes["connection"] = connection

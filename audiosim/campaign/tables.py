@@ -19,12 +19,6 @@ LAYOUTS = sql.Table(  # Alembic's own: the layout that the database has, in its 
     sql.Column("version_num", sql.String(32), nullable=False),
     sql.PrimaryKeyConstraint("version_num", name="audiosim_version_pkc"),
 )
-SCHEMA = sql.Table(
-    "audiosim_schema",
-    TABLES,
-    sql.Column("one", sql.Integer, primary_key=True, autoincrement=False),  # always 1: there is one row
-    sql.Column("version", sql.Integer, nullable=False),  # always 3: programs that know no Alembic refuse it
-)
 CAMPAIGNS = sql.Table(
     "audiosim_campaigns",
     TABLES,

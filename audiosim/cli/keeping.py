@@ -72,13 +72,6 @@ def migrate(
     check: Annotated[
         bool, typer.Option("--check", help="Change nothing; exit with code 1 if an upgrade is due.")
     ] = False,
-    adopt_unsealed: Annotated[
-        bool,
-        typer.Option(
-            "--adopt-unsealed",
-            help="Accept lines without a hash, which a server from before an upgrade wrote after it.",
-        ),
-    ] = False,
     form: As = Format.table,
 ) -> None:
     """Upgrade the tables of a database, as `serve` does when it starts.
@@ -96,12 +89,6 @@ def migrate(
         print_result(form, row := {"layout": layout, "latest": LATEST}, [row], lambda: rows_view([row]))
         if layout != LATEST:
             raise typer.Exit(1)
-        return
-    if adopt_unsealed:
-        from audiosim.campaign.sealing import adopt_unsealed as adopt
-
-        rows = [one.to_dict() for one in adopt(database)]
-        print_result(form, {"campaigns": rows}, rows, lambda: rows_view(rows) if rows else "there are no campaigns")
         return
     row = migrate_tables(database).to_dict()
     print_result(form, row, [row], lambda: rows_view([row]))

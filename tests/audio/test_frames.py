@@ -232,18 +232,6 @@ def test_a_descriptor_has_a_name_and_a_size():
         Descriptor("x", 0)
 
 
-def test_indexes_of_an_earlier_version_are_read_and_continued(album, tmp_path):
-    extract([album / "six.wav"], into=tmp_path / "index", parameters=PLAIN)
-    head = json.loads((tmp_path / "index/index.json").read_text())
-    del head["dimensions"], head["parameters"]["descriptors"]
-    (tmp_path / "index/index.json").write_text(json.dumps(head | {"version": 2}))
-    assert AudioIndex.load(tmp_path / "index").parameters == PLAIN
-    grown = extract(album, into=tmp_path / "index")
-    assert (len(grown), grown.means.shape[1]) == (6, 20)
-    with pytest.raises(InputError, match=r"^cannot compare frames of other parameters"):
-        grown.neighbours_of(extract([album / "six.wav"]), 1)
-
-
 def test_a_head_with_other_dimensions_is_refused(album, tmp_path):
     extract([album / "six.wav"], into=tmp_path / "index")
     path = tmp_path / "index/index.json"

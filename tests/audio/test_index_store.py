@@ -335,7 +335,7 @@ def test_a_folder_without_an_index_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "head", ["", "{}", "[]", '{"version": 3, "parameters": {"hop": 0}}', '{"version": 2, "parameters": 3}']
+    "head", ["", "{}", "[]", '{"version": 3, "parameters": {"hop": 0}}', '{"version": 3, "parameters": 3}']
 )
 def test_a_head_that_makes_no_sense_is_refused(three, head):
     (three / index_store.HEAD).write_text(head)
@@ -343,7 +343,7 @@ def test_a_head_that_makes_no_sense_is_refused(three, head):
         load(three)
 
 
-@pytest.mark.parametrize("version", [1, 4])
+@pytest.mark.parametrize("version", [2, 4])
 def test_another_version_is_refused(three, version):
     (three / index_store.HEAD).write_text(f'{{"version": {version}, "parameters": {{}}}}')
     message = rf"index\.json:1: expected an index of version 3, found {version}; extract it again$"

@@ -1,4 +1,4 @@
-"""Databases of every layout that there was are brought up to date; what older versions wrote is kept to the letter."""
+"""Databases of older layouts are brought up to date; what older versions wrote is kept to the letter."""
 
 import json
 import sqlite3
@@ -23,8 +23,7 @@ from audiosim.campaign.archive import back_up, verify
 from audiosim.campaign.chain import link
 from audiosim.campaign.reading import log_in
 from audiosim.campaign.schema import LATEST, MIGRATIONS, layout_of_database, migrate
-from audiosim.campaign.sealing import adopt_unsealed
-from audiosim.campaign.tables import CAMPAIGNS, EVENTS, LAYOUTS, SCHEMA, TABLES, TOKENS, row_of
+from audiosim.campaign.tables import CAMPAIGNS, EVENTS, LAYOUTS, TABLES, TOKENS, row_of
 from audiosim.errors import InputError, StoreError
 from service.deliveries import Delivery
 from service.import_store import ImportStore
@@ -32,8 +31,11 @@ from service.tokens import TokenStore
 
 OLDER = Path(__file__).with_name("older")
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
-# Digest of the last event as the code of later layouts wrote it; layout 1 had none.
-LAST = dict.fromkeys("234", "f21a9e0ce9d903d4a5a86c573c08590771986f30aa3804ea13024bd3dcd831c4")
+# Digest of the last event as the code of each layout wrote it.
+LAST = {
+    "4": "f21a9e0ce9d903d4a5a86c573c08590771986f30aa3804ea13024bd3dcd831c4",
+    "5": "3d257aa39382beb5feef196833780e27cf3ea1cbbb9ad6c6162c11fcd25ee049",
+}
 NOON = "2026-11-22T12:00:00.000Z"
 FIRST_JUDGMENT = ("judgment", "2026-11-21T09:00:28.000Z", "ann", "q06", "d067", {"fine": 5.0})
 
@@ -43,8 +45,9 @@ def engine_of(url):
 
 
 def drop_all(url):
-    engine = engine_of(url)
-    TABLES.drop_all(engine)
+    engine, found = engine_of(url), sql.MetaData()
+    found.reflect(engine)  # those of older layouts too
+    found.drop_all(engine)
     engine.dispose()
 
 
@@ -61,9 +64,17 @@ def load_older(url, layout):
     engine.dispose()
 
 
-@pytest.fixture(params=["1", "2", "3", "4"])
-def older(request, database_to_make):
-    """The URL of a database of an older layout, and the layout."""
+@pytest.fixture
+def older(database_to_make):
+    """The URL of a database of the layout before the latest, and the layout."""
+    load_older(database_to_make, "4")
+    yield database_to_make, "4"
+    drop_all(database_to_make)
+
+
+@pytest.fixture(params=["4", "5"])
+def written(request, database_to_make):
+    """The URL of a database as a version of each layout wrote it, the released ones among them, and the layout."""
     load_older(database_to_make, request.param)
     yield database_to_make, request.param
     drop_all(database_to_make)
@@ -90,13 +101,12 @@ def columns(url):
     return {name: sorted((str(one) for one in each), key=str) for (_, name), each in found.items()}
 
 
-def test_what_an_older_version_wrote_is_all_there_and_goes_on(older):
-    url, layout = older
+def test_what_an_older_version_wrote_is_all_there_and_goes_on(written):
+    url, layout = written
     done = migrate(url)
     assert (done.before, done.layout, layout_of_database(url)) == (layout, LATEST, LATEST)
     (found,) = verify(url)
-    assert (found.collection, found.events) == ("demo", 17)
-    assert found.digest == LAST.get(layout, found.digest)
+    assert (found.collection, found.events, found.digest) == ("demo", 17, LAST[layout])
     with closing(DatabaseStore(url, "demo")) as store:
         event = list(store.read())[1][1]
         assert (event.kind, event.time, event.assessor, event.query, event.document, event.grades) == FIRST_JUDGMENT
@@ -108,8 +118,8 @@ def test_what_an_older_version_wrote_is_all_there_and_goes_on(older):
     assert verify(url)[0].events == 19
 
 
-def test_tokens_of_an_older_version_stay_good(older):
-    url, layout = older
+def test_tokens_of_an_older_version_stay_good(written):
+    url, layout = written
     migrate(url)
     engine = engine_of(url)
     with engine.connect() as connection:
@@ -120,13 +130,12 @@ def test_tokens_of_an_older_version_stay_good(older):
     assert url.startswith("postgresql") or rows[0].digest in text
 
 
-def test_the_keys_of_imports_go_on_being_known(older):
-    url, layout = older
+def test_the_keys_of_imports_go_on_being_known(written):
+    url, _ = written
     migrate(url)
     imports = ImportStore(url)
     sent = Delivery.of("demo", "me", "key", b"q d 1\n")
-    if layout != "1":  # which knew no imports
-        assert imports.add(sent, b"q d 1\n").problem == "line 1: expected a header"
+    assert imports.add(sent, b"q d 1\n").problem == "line 1: expected a header"
     assert imports.add(replace(sent, key="new"), b"q d 1\n").status == "waiting"
     imports.close()
 
@@ -157,16 +166,16 @@ def test_the_migrations_lead_from_nothing_to_the_latest_layout(database_to_make)
 
 def test_a_copy_of_the_file_is_kept_and_its_way_is_said(tmp_path, caplog):
     url = f"sqlite:///{tmp_path / 'campaign.db'}"
-    load_older(url, "2")
+    load_older(url, "4")
     DatabaseStore(url, "demo").close()
-    copy = tmp_path / "campaign.db.layout-2"
-    assert f"layout 2 was brought to {LATEST}; the file as it was is {copy}" in caplog.text
-    assert layout_of_database(f"sqlite:///{copy}") == "2"
+    copy = tmp_path / "campaign.db.layout-4"
+    assert f"layout 4 was brought to {LATEST}; the file as it was is {copy}" in caplog.text
+    assert layout_of_database(f"sqlite:///{copy}") == "4"
     assert migrate(url).kept == ""  # nothing was left to be done
     copied = f"sqlite:///{tmp_path / 'again.db'}"
     copy.rename(tmp_path / "again.db")
-    (tmp_path / "again.db.layout-2").touch()
-    assert migrate(copied).kept == str(tmp_path / "again.db.layout-2-1")
+    (tmp_path / "again.db.layout-4").touch()
+    assert migrate(copied).kept == str(tmp_path / "again.db.layout-4-1")
 
 
 def test_of_two_that_start_at_once_one_migrates(older, tmp_path):
@@ -212,48 +221,37 @@ def test_a_migration_that_fails_changes_nothing(older):
     with pytest.raises(StoreError, match=r"duplicate column name: layout|column \"layout\" .*already exists"):
         migrate(url)
     assert layout_of_database(url) == layout
-    known = {column["name"] for column in sql.inspect(engine).get_columns("audiosim_events")}
-    assert ("digest" in known) == (layout > "1")
-    assert sql.inspect(engine).has_table(LAYOUTS.name) == (layout > "2")
+    assert sql.inspect(engine).has_table("audiosim_schema")  # which the migration would have dropped
     engine.dispose()
 
 
 def test_an_older_file_that_cannot_be_written_says_so_and_stays(tmp_path):
     path = tmp_path / "old.db"
-    load_older(f"sqlite:///{path}", "1")
+    load_older(f"sqlite:///{path}", "4")
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
     with pytest.raises(StoreError, match="attempt to write a readonly database"):
         DatabaseStore(f"sqlite:///file:{path}?mode=ro&uri=true", "demo")
-    assert layout_of_database(f"sqlite:///{path}") == "1"
+    assert layout_of_database(f"sqlite:///{path}") == "4"
 
 
-@pytest.mark.parametrize("table", [LAYOUTS, SCHEMA])
-def test_a_database_of_a_later_version_is_refused_in_one_line(tmp_path, table):
+@pytest.mark.parametrize("layout", ["7", "3", "none"])
+def test_a_database_of_another_version_is_refused_in_one_line(tmp_path, layout):
     url = f"sqlite:///{tmp_path / 'log.db'}"
     DatabaseStore(url, "tiny").close()
     engine = engine_of(url)
     with engine.begin() as connection:
-        connection.execute(sql.update(table).values({list(table.columns)[-1]: "7"}))
-        if table is SCHEMA:
+        connection.execute(sql.update(LAYOUTS).values(version_num=layout))
+        if layout == "none":  # as the first programs left it
             LAYOUTS.drop(connection)
     engine.dispose()
     expected = (
-        rf"log.db has layout 7, and this version of audiosim knows layouts up to {LATEST}: "
+        rf"log.db has layout {layout}, and this version of audiosim knows layouts 4 to {LATEST}: "
         r"use the version that wrote it, or restore a backup into a new database"
     )
     with pytest.raises(InputError, match=expected) as refused:
         DatabaseStore(url, "tiny")
     assert "\n" not in str(refused.value)
-
-
-def test_programs_from_before_alembic_are_told_that_the_layout_is_another(older):
-    # They read this number and go on with 1 and 2 alone.
-    migrate(older[0])
-    engine = engine_of(older[0])
-    with engine.connect() as connection:
-        assert connection.execute(sql.select(SCHEMA.c.version)).scalars().all() == [3]
-    engine.dispose()
 
 
 def whole(url):
@@ -271,8 +269,7 @@ def test_commands_that_read_change_nothing_and_read_every_layout(older, tmp_path
     url, layout = older
     before = whole(url)
     (found,) = verify(url)
-    assert (found.collection, found.events) == ("demo", 17)
-    assert found.digest == LAST.get(layout, found.digest)
+    assert (found.collection, found.events, found.digest) == ("demo", 17, LAST[layout])
     assert back_up(url, tmp_path / "copy.jsonl") == [found] == verify(str(tmp_path / "copy.jsonl"))
     demo = Collection.load(DEMO)
     assert len(judgments_in(url, demo)) == len(demo.judgments) + 5
@@ -283,9 +280,8 @@ def test_commands_that_read_change_nothing_and_read_every_layout(older, tmp_path
     assert code == 1
     assert f"the database has layout {layout}, the latest is {LATEST}: stop the servers that use it" in said
     assert whole(url) == before
-    if layout > "1":  # which has no such column
-        with closing(DatabaseStore(url, "demo", reading=True)) as store, pytest.raises(StoreError, match=r"read.?only"):
-            store.describe("another", "")
+    with closing(DatabaseStore(url, "demo", reading=True)) as store, pytest.raises(StoreError, match=r"read.?only"):
+        store.describe("another", "")
     assert not list(tmp_path.glob("*.layout-*"))
 
 
@@ -305,7 +301,7 @@ def test_what_is_not_there_is_not_made_by_reading(tmp_path, run):
 
 
 def insert(url, number, seal):
-    """Write a line as a program of layout 1 or 3 does: without the columns that came later."""
+    """Write a line as a program of an older layout does: without the columns that came later."""
     engine = engine_of(url)
     event = Event("resume" if number % 2 else "pause", NOON)
     row = {"collection": "demo", "number": number, **row_of(event)}
@@ -329,52 +325,6 @@ def test_a_program_from_before_the_upgrade_can_write_no_line_after_it(older, sea
     assert verify(url)[0].events == 17
 
 
-@pytest.fixture
-def unsealed(database_to_make):
-    """A database of layout 3 to which a server of layout 1 went on to write, and one of layout 3 in between."""
-    load_older(database_to_make, "3")
-    for number, seal in ((18, False), (19, True), (20, False)):
-        insert(database_to_make, number, seal)
-    yield database_to_make
-    drop_all(database_to_make)
-
-
-def test_lines_without_a_hash_are_offered_for_adoption_and_then_hold(unsealed, tmp_path, run):
-    offered = r"line 18 has no hash: .*audiosim migrate --adopt-unsealed takes such lines in as they are"
-    with pytest.raises(StoreError, match=offered):
-        verify(unsealed)
-    code, _, said = run("migrate", "--db", unsealed, "--adopt-unsealed")
-    assert (code, "then upgrade it with audiosim migrate" in said) == (1, True)
-    migrate(unsealed)
-    with pytest.raises(StoreError, match=offered):
-        DatabaseStore(unsealed, "demo").read()
-    code, out, _ = run("migrate", "--db", unsealed, "--adopt-unsealed", "--format", "json")
-    (done,) = json.loads(out)["campaigns"]
-    assert (code, done["first"], done["last"], done["unsealed"]) == (0, 18, 20, 2)
-    if unsealed.startswith("sqlite"):
-        assert layout_of_database(f"sqlite:///{done['kept']}") == LATEST
-    (found,) = verify(unsealed)
-    assert found.events == 20
-    with closing(DatabaseStore(unsealed, "demo")) as store:
-        campaign = Campaign(Collection.load(DEMO), "uniform", "CG@5", store)
-        assert campaign.state == "paused"  # as line 20 says
-        campaign.resume("me")
-    assert verify(unsealed)[0].events == 21
-    assert [one.unsealed for one in adopt_unsealed(unsealed)] == [0]
-
-
-def test_a_line_that_was_changed_is_not_adopted(unsealed):
-    migrate(unsealed)
-    engine = engine_of(unsealed)
-    with engine.begin() as connection:
-        connection.execute(sql.update(EVENTS).where(EVENTS.c.number == 19).values(assessor="another"))
-    engine.dispose()
-    before = whole(unsealed)
-    with pytest.raises(StoreError, match="the log of demo: line 19 is not as it was written; its hash is of something"):
-        adopt_unsealed(unsealed)
-    assert whole(unsealed) == before
-
-
 @pytest.mark.slow
 def test_alembic_is_imported_only_where_there_is_something_to_migrate(tmp_path):
     code = """
@@ -392,7 +342,7 @@ print("alembic" in sys.modules)
 
     url = f"sqlite:///{tmp_path / 'new.db'}"
     assert [imports(url), imports(url)] == ["False", "False"]
-    load_older(f"sqlite:///{tmp_path / 'old.db'}", "2")
+    load_older(f"sqlite:///{tmp_path / 'old.db'}", "4")
     assert imports(f"sqlite:///{tmp_path / 'old.db'}") == "True"
 
 
@@ -400,12 +350,12 @@ def test_the_command_says_what_it_did(tmp_path, run):
     url = f"sqlite:///{tmp_path / 'campaign.db'}"
     code, _, said = run("migrate", "--db", url)
     assert (code, said.strip()) == (1, f"audiosim: there is no database {tmp_path / 'campaign.db'}")
-    load_older(url, "1")
+    load_older(url, "4")
     code, out, _ = run("migrate", "--check", "--db", url, "--format", "json")
-    assert (code, out.strip()) == (1, f'{{"layout": "1", "latest": "{LATEST}"}}')
+    assert (code, out.strip()) == (1, f'{{"layout": "4", "latest": "{LATEST}"}}')
     code, out, _ = run("migrate", "--db", url, "--format", "csv")
     assert (code, out.splitlines()) == (
         0,
-        ["database,before,layout,kept", f"{url},1,{LATEST},{tmp_path}/campaign.db.layout-1"],
+        ["database,before,layout,kept", f"{url},4,{LATEST},{tmp_path}/campaign.db.layout-4"],
     )
     assert run("migrate", "--check", "--db", url)[0] == 0

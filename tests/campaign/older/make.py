@@ -3,19 +3,19 @@
     git worktree add ../older COMMIT
     PYTHONPATH=../older python tests/campaign/older/make.py URL ../older/fixtures/demo
 
-Layout 1 is of the commit before 2b9b3e3, layout 2 of 851eabc, layout 3 of d7e4b07, layout 4 of 52a665f. An SQLite
-database is then written as text by `.dump`, and PostgreSQL's by `pg_dump --inserts --no-owner` without its SET lines:
-these are the files beside this script.
+Layout 4 is of 52a665f, layout 5 of the release 0.1.0. An SQLite database is then written as text by `.dump`, and
+PostgreSQL's by `pg_dump --inserts --no-owner` without its SET lines: these are the files beside this script.
 """
 
 import sys
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from inspect import signature
 
 from audiosim.campaign import Campaign, DatabaseStore, Event
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment
+from service.deliveries import Delivery
+from service.import_store import ImportStore
 from service.tokens import TokenStore
 
 NOW = [datetime(2026, 11, 21, 9, tzinfo=UTC)]
@@ -45,7 +45,7 @@ def judge(url: str, folder: str) -> None:
 
 def give_tokens(url: str) -> None:
     """One token that is good and one that was revoked; nobody keeps what they are."""
-    tokens = TokenStore(url, clock=clock) if "clock" in signature(TokenStore).parameters else TokenStore(url)
+    tokens = TokenStore(url, clock=clock)
     tokens.create("ann", "assessor", "demo")
     tokens.create("ben", "assessor")
     tokens.revoke("ben")
@@ -53,20 +53,12 @@ def give_tokens(url: str) -> None:
 
 
 def leave_import(url: str) -> None:
-    """A file of judgments that was refused, where the version knows of such files."""
-    try:
-        from service.import_store import ImportStore
-    except ImportError:
-        return
+    """A file of judgments that was refused."""
     store = ImportStore(url)
     body = b"q d 1\n"
-    try:
-        from service.deliveries import Delivery
-
-        file = store.add(Delivery.of("demo", "me", "key", body), body)
-    except ImportError:  # before layout 4
-        file = store.add("demo", body, "key", "me")  # type: ignore[call-arg, arg-type]
+    file = store.add(Delivery.of("demo", "me", "key", body), body)
     store.end(file.number, "failed", "line 1: expected a header")
+    store.close()
 
 
 if __name__ == "__main__":

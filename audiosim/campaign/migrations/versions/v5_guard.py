@@ -22,3 +22,5 @@ def upgrade() -> None:
     op.add_column("audiosim_events", sql.Column("layout", sql.Integer, nullable=False, server_default="0"))
     for statement in (SQLITE,) if op.get_bind().dialect.name == "sqlite" else POSTGRESQL:
         op.execute(statement)
+    # Programs from before the first release looked there for the layout.
+    op.execute("DROP TABLE IF EXISTS audiosim_schema")
