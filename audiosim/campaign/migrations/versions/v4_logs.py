@@ -22,8 +22,8 @@ def upgrade() -> None:
     op.create_table("audiosim_lessons", _text("key", primary_key=True), _text("time"), _text("learned"))
 
 
-def _text(name: str, **options: bool) -> sql.Column[str]:
-    return sql.Column(name, sql.Text, nullable=False, **options)
+def _text(name: str, primary_key: bool = False) -> sql.Column[str]:
+    return sql.Column(name, sql.Text, nullable=False, primary_key=primary_key)
 
 
 def _make_logs() -> None:
