@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtr, stdtrit
 
 from audiosim.arrays import Array
 from audiosim.corpus.collection import Collection
@@ -71,8 +71,8 @@ class Pooled:
             return cls(estimate, estimate, estimate, 1.0 if estimate == 0 else 0.0)
         complete, missing = queries - 1, between / total
         freedom = 1 / (missing**2 / (times - 1) + 1 / complete) if times > 1 else complete
-        reach = float(student.ppf((1 + LEVEL) / 2, freedom)) * math.sqrt(total)
-        p = 2 * float(student.sf(abs(estimate) / math.sqrt(total), freedom))
+        reach = float(stdtrit(freedom, (1 + LEVEL) / 2)) * math.sqrt(total)
+        p = 2 * float(stdtr(freedom, -abs(estimate) / math.sqrt(total)))
         return cls(estimate, estimate - reach, estimate + reach, p)
 
     def named(self, name: str) -> dict[str, float]:

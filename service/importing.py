@@ -76,7 +76,7 @@ def events_of(file: Import, body: bytes, one: ServedCollection) -> list[Event]:
     return events
 
 
-def parse_judgments(body: bytes, scale: Scale) -> tuple[Judgment, ...]:
+def parse_judgments(body: bytes, scale: Scale) -> Sequence[Judgment]:
     """The judgments in a file, in any form that a collection's folder may have."""
     with tempfile.TemporaryDirectory(prefix="audiosim-") as folder:
         path = Path(folder) / "judgments"

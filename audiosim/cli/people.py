@@ -180,7 +180,7 @@ def _with_those_aside(
     files = FolderFiles.find(folder, judgments)
     others = set(read_settings(files.settings).set_aside) - {name} if files.settings else set()
     if name in {one.assessor for one in own.judgments} or files.judgments is None:
-        return own.judgments
+        return tuple(own.judgments)
     return tuple(one for one in read_judgments(files.judgments, own.scale)[1] if one.assessor not in others)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from audiosim.corpus.arrivals import Arrivals
+from audiosim.corpus.coded_judgments import Judgments, distinct_grades
 from audiosim.corpus.collection_files import COMPARISONS, open_folder, prepare_folder
 from audiosim.corpus.collection_toml import DEEPEST_GUESS, Settings, left_open, read_settings, settings_lines
 from audiosim.corpus.comparisons import comparison_lines, read_comparisons
@@ -44,7 +45,7 @@ from audiosim.corpus.metadata_tables import (
     system_lines,
 )
 from audiosim.corpus.mirex import Exclusions
-from audiosim.corpus.model import FINE, Document, Judgment, Pair, PairedComparison, Run, Scale, as_scale, retrieved_by
+from audiosim.corpus.model import FINE, Document, Pair, PairedComparison, Run, Scale, as_scale, retrieved_by
 from audiosim.corpus.run_facts import check_whole, common_queries, depth_of, run_facts
 from audiosim.corpus.runs import Say, SystemFrom, read_runs, run_lines
 from audiosim.corpus.same_artist import SameArtist, without_same_artist
@@ -93,7 +94,7 @@ class Collection:
     documents: Mapping[str, Document] = field(default_factory=dict)
     query_documents: Mapping[str, str] = field(default_factory=dict)
     teams: Mapping[str, str] = field(default_factory=dict)
-    judgments: tuple[Judgment, ...] = ()
+    judgments: Judgments = ()
     comparisons: tuple[PairedComparison, ...] = ()
     not_artists: frozenset[str] = frozenset()
     guesses: tuple[str, ...] = ()
@@ -113,8 +114,8 @@ class Collection:
             raise InputError(f"collection {self.identifier} has two runs of system {twice}")
         if self.cutoff < 1:
             raise InputError(f"cutoff must be at least 1, got {self.cutoff}")
-        for judgment in self.judgments:
-            self.scale.check(judgment.grade)
+        for grade in distinct_grades(self.judgments):
+            self.scale.check(grade)
         if (twice := repeated(piece.name for piece in self.evidence)) is not None:
             raise InputError(f"collection {self.identifier} has two pieces of evidence called {twice}")
         check_names_of_judges(self.judges, (piece.name for piece in self.evidence))
@@ -390,7 +391,7 @@ def _checked(collection: Collection) -> Collection:
     return collection
 
 
-def _read_judgments(path: Path | None, scale: Scale | None, say: Say) -> tuple[Scale, tuple[Judgment, ...]]:
+def _read_judgments(path: Path | None, scale: Scale | None, say: Say) -> tuple[Scale, Judgments]:
     return read_judgments(path, scale, say) if path else (scale or FINE, ())
 
 

@@ -3,14 +3,15 @@
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import cast, get_args
 
+from audiosim.corpus.coded_judgments import Judgments
 from audiosim.corpus.judge_files import JudgeSettings, MachineKind
 from audiosim.corpus.lines import every_line
-from audiosim.corpus.model import SCALES, Judgment, Scale, parse_scale
+from audiosim.corpus.model import SCALES, Scale, parse_scale
 from audiosim.corpus.runs import SystemFrom
 from audiosim.corpus.same_artist import SameArtist
 from audiosim.errors import FormatError, InputError, did_you_mean, shortened
@@ -45,13 +46,13 @@ class Settings:
     judges: Mapping[str, JudgeSettings] = field(default_factory=dict)
     set_aside: tuple[str, ...] = ()
 
-    def counting(self, judgments: Sequence[Judgment], say: Callable[[str], object]) -> tuple[Judgment, ...]:
+    def counting(self, judgments: Judgments, say: Callable[[str], object]) -> Judgments:
         """The judgments that count, without those of people set aside; `say` gets one line for each such person."""
         for name in self.set_aside:
             count = sum(one.assessor == name for one in judgments)
             left = f"{count:,} {'judgment' if count == 1 else 'judgments'} by {name} left out"
             say(f"{left}: set_aside in collection.toml names them" if count else f"set_aside: {name} judged nothing")
-        return tuple(one for one in judgments if one.assessor not in self.set_aside)
+        return tuple(one for one in judgments if one.assessor not in self.set_aside) if self.set_aside else judgments
 
 
 def read_settings(path: str | Path) -> Settings:

@@ -21,8 +21,8 @@ from itertools import repeat
 from numbers import Integral, Real
 from typing import Any
 
-from audiosim.corpus.judgments import JUNK, UNJUDGED, say_odd
 from audiosim.corpus.model import Document, Judgment, Pair, Run, Scale
+from audiosim.corpus.odd_grades import JUNK, UNJUDGED, say_odd
 from audiosim.corpus.runs import Say
 from audiosim.errors import InputError, did_you_mean
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from audiosim.corpus.coded_judgments import assessors_in
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.judgment_problems import filled_problems, shifted_problems, unanswered_notes
 from audiosim.corpus.name_problems import encoding_problems, swapped_problems, value_notes, value_problems
@@ -64,8 +65,7 @@ def _names(collection: Collection) -> dict[str, Iterable[str]]:
     def documents() -> Iterator[str]:
         yield from collection.documents
         results = Results.of([run.rankings for run in collection.runs], collection.cutoff)
-        for place in range(len(collection.runs)):
-            yield from results.documents_of(place)
+        yield from results.documents
 
     values = collection.documents.values()
     return {
@@ -73,5 +73,5 @@ def _names(collection: Collection) -> dict[str, Iterable[str]]:
         "artists": (one.artist for one in values if one.artist is not None),
         "genres": (one.genre for one in values if one.genre is not None),
         "systems": (run.system for run in collection.runs),
-        "assessors": (judgment.assessor for judgment in collection.judgments),
+        "assessors": assessors_in(collection.judgments),
     }

@@ -1,11 +1,14 @@
 """Mistakes in judgments and in queries.tsv that occur in well-formed files."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
+import numpy as np
+
+from audiosim.arrays import Array, Integers
+from audiosim.corpus.coded_judgments import CodedJudgments, judged_names
 from audiosim.corpus.grades import mean_grades
-from audiosim.corpus.model import Judgment, Pair, Run, Scale
+from audiosim.corpus.model import Judgment, Run, Scale
 
 MANY_LEVELS = 20
 FILLED = 0.25  # share of exact zeros on a fine scale that suggests filled-in grades; MIREX 2011 has 0.08
@@ -19,15 +22,15 @@ SHIFTED_OVER = 1.5  # times as many results of the query's genre if queries.tsv 
 
 def filled_problems(judgments: Sequence[Judgment], scale: Scale) -> Iterator[str]:
     """Grades of 0 that a spreadsheet probably filled in for unjudged pairs."""
-    grades = mean_grades(judgments)
-    zeros = sum(grade == 0 for grade in grades.values())
+    query, grades = _mean_grades(judgments)
+    zeros = int((grades == 0).sum())
     if len(grades) < FEWEST or zeros == len(grades) or not zeros:
         return
     advice = "if nobody judged these pairs, leave them empty"
     share = f"{zeros:,} of {len(grades):,} grades are 0"
-    nameless = [judgment.grade for judgment in judgments if not judgment.assessor]
-    named = len(judgments) - len(nameless)
-    low = sum(0 < grade <= scale.maximum / 10 for grade in grades.values())
+    named = not isinstance(judgments, CodedJudgments) and any(judgment.assessor for judgment in judgments)
+    nameless = [judgment.grade for judgment in judgments if not judgment.assessor] if named else []
+    low = int(((grades > 0) & (grades <= scale.maximum / 10)).sum())
     if named and len(nameless) >= FEWEST and not any(nameless):
         yield f"judgments: all {len(nameless):,} without an assessor are 0: {advice}"
     elif len(scale.levels) >= MANY_LEVELS and zeros >= max(FILLED * len(grades), OVER_LOW * low):
@@ -35,17 +38,24 @@ def filled_problems(judgments: Sequence[Judgment], scale: Scale) -> Iterator[str
     elif zeros >= MOST_ZERO * len(grades):
         yield f"judgments: {share}: {advice}"
     else:
-        yield from _empty_queries(grades, advice)
+        yield from _empty_queries(query, grades, advice)
 
 
-def _empty_queries(grades: Mapping[Pair, float], advice: str) -> Iterator[str]:
-    by_query: dict[str, list[float]] = defaultdict(list)
-    for (query, _), grade in grades.items():
-        by_query[query].append(grade)
-    several = [some for some in by_query.values() if len(some) >= JUDGED_OF_QUERY]
-    empty = sum(not any(some) for some in several)
-    if empty >= max(JUDGED_OF_QUERY, NOTHING_FOUND * len(several)):
-        yield f"judgments: {empty} of {len(several)} queries have no grade above 0: {advice}"
+def _mean_grades(judgments: Sequence[Judgment]) -> tuple[Integers, Array]:
+    """(p,) code of the query of each judged pair, and its mean grade."""
+    if isinstance(judgments, CodedJudgments):
+        return judgments.query.astype(np.int64), judgments.grades
+    codes: dict[str, int] = {}
+    grades = mean_grades(judgments)
+    query = np.array([codes.setdefault(query, len(codes)) for query, _ in grades], dtype=np.int64)
+    return query, np.array(list(grades.values()), dtype=np.float64)
+
+
+def _empty_queries(query: Integers, grades: Array, advice: str) -> Iterator[str]:
+    several = np.bincount(query) >= JUDGED_OF_QUERY
+    empty = int((several & (np.bincount(query, grades != 0) == 0)).sum())
+    if empty >= max(JUDGED_OF_QUERY, NOTHING_FOUND * several.sum()):
+        yield f"judgments: {empty} of {several.sum()} queries have no grade above 0: {advice}"
 
 
 def unanswered_notes(
@@ -53,7 +63,7 @@ def unanswered_notes(
 ) -> Iterator[str]:
     """Queries that are judged or listed but answered by no run."""
     answered = {query for run in runs for query in run.rankings}
-    for what, some in (("judgments", {one.query for one in judgments}), ("queries.tsv", set(query_documents))):
+    for what, some in (("judgments", set(judged_names(judgments)[0])), ("queries.tsv", set(query_documents))):
         missing = sorted(some - answered)
         if missing and len(missing) > (len(some) // 10):
             yield f"{what}: no run answers {len(missing)} of {len(some)} queries, such as {missing[0]}"

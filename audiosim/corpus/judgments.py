@@ -27,10 +27,13 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+from audiosim.corpus.coded_judgments import CodedJudgments, Judgments
 from audiosim.corpus.lines import Lines, columns_hint, csv_line, finite, read_lines, shortest, write_text
 from audiosim.corpus.metadata_tables import check_identifier, read_rows
 from audiosim.corpus.model import FINE, Judgment, Pair, Scale
 from audiosim.corpus.nested_judgments import is_xml, ranx_rows, xml_rows
+from audiosim.corpus.odd_grades import JUNK, UNJUDGED, say_odd
+from audiosim.corpus.plain_judgments import graded_columns, read_plain_judgments
 from audiosim.corpus.runs import Say, check_word
 from audiosim.corpus.scale_guess import OffScaleError, guess_scale
 from audiosim.errors import FormatError, InputError, did_you_mean, quoted, shortened
@@ -56,8 +59,6 @@ KNOWN = (*COLUMNS, COUNTS, *CARRIED, DEFUSED, GROUP)
 YES_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 FORMS = "TREC qrels (query 0 document grade), lines of query document grade, CSV with a header, or JSON Lines"
 LISTS = (["query", "document", "grade"], ["query", "document", GROUP])
-UNJUDGED, JUNK = -1, -2
-ODD = {UNJUDGED: "unjudged, left out", JUNK: "junk, the lowest grade"}
 WORDS = {"ns": 0.0, "ss": 1.0, "vs": 2.0, "not similar": 0.0, "somewhat similar": 1.0, "very similar": 2.0}
 
 
@@ -72,15 +73,15 @@ class Statement(NamedTuple):
     time: str = ""
 
 
-def read_judgments(
-    path: str | Path, scale: Scale | None = None, say: Say = lambda _: None
-) -> tuple[Scale, tuple[Judgment, ...]]:
+def read_judgments(path: str | Path, scale: Scale | None = None, say: Say = lambda _: None) -> tuple[Scale, Judgments]:
     """The scale and the judgments of a file.
 
     scale  of the grades; None: guessed from the columns and grades
     say    called with a sentence on how the scale was guessed, and one on each kind of odd grade
     """
     path, column = Path(path), "grade"
+    if (plain := _read_columns(path)) is not None:
+        return graded_columns(path, plain, scale, say)
     statements = _read_statements(path, say)
     groups = int(max((statement.grades.get(GROUP, 0) for statement in statements), default=0))
     if groups:
@@ -98,6 +99,19 @@ def read_judgments(
     if statements and not judgments:
         raise _wrong_column(path, statements[0], scale)
     return scale, tuple(judgments)
+
+
+def _read_columns(path: Path) -> CodedJudgments | None:
+    """The lines of a plain file of qrels, None for any other file; see `plain_judgments`."""
+    if _named_groups(path):
+        return None
+    try:
+        _, first = next(read_lines(path, FORMS))
+    except InputError:  # the reader of lines says it
+        return None
+    text = first.strip()
+    columns = 0 if is_xml(first) or text.startswith("{") or _is_header(first) else len(text.split())
+    return read_plain_judgments(path, columns) if columns in (3, 4) else None
 
 
 def _wrong_column(path: Path, statement: Statement, scale: Scale) -> FormatError:
@@ -186,7 +200,7 @@ def _names_columns(line: str) -> bool:
 
 def _read_once(path: Path, lines: Lines, columns: int, say: Say) -> list[Statement]:
     """The statements of TREC qrels or of a list of three columns, where each pair has one line."""
-    column = GROUP if path.name.partition(".")[0] == "groups" else "grade"
+    column = GROUP if _named_groups(path) else "grade"
     seen: dict[Pair, int] = {}
     statements = []
     odd = Counter[float]()
@@ -210,11 +224,8 @@ def _read_once(path: Path, lines: Lines, columns: int, say: Say) -> list[Stateme
     return statements
 
 
-def say_odd(grades: Counter[float], say: Say) -> None:
-    """Say how grades of qrels outside the scale were taken, one sentence for each kind."""
-    for grade, what in ODD.items():
-        if grades[grade]:
-            say(f"{grades[grade]:,} {'grade' if grades[grade] == 1 else 'grades'} of {grade}: taken as {what}")
+def _named_groups(path: Path) -> bool:
+    return path.name.partition(".")[0] == "groups"
 
 
 def _spelled(path: Path, number: int, column: str, text: str) -> dict[str, float]:

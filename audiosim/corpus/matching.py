@@ -8,10 +8,12 @@ from collections.abc import Collection as Names
 from pathlib import Path
 from typing import NamedTuple
 
+from audiosim.corpus.coded_judgments import judged_keys, judged_names
 from audiosim.corpus.evidence_files import Evidence, Key, spelled
 from audiosim.corpus.judge_files import MachineJudge, check_makers
 from audiosim.corpus.mirex import file_identifier
 from audiosim.corpus.model import Judgment, Pair, PairedComparison, Run, retrieved_by
+from audiosim.corpus.rankings import Retrieved, contained
 from audiosim.errors import InputError, nearest_name
 from audiosim.properties import cached_property
 
@@ -30,35 +32,43 @@ class Matching:
         self._runs = runs
 
     @cached_property
-    def _retrieved(self) -> dict[str, set[str]]:
-        """The documents that any system retrieved for each query."""
-        return retrieved_by(self._runs)
+    def _pairs(self) -> Retrieved:
+        return Retrieved.of([run.rankings for run in self._runs])
 
     @cached_property
-    def _documents(self) -> set[str]:
-        return set().union(*self._retrieved.values())
+    def _retrieved(self) -> dict[str, set[str]]:
+        """The documents that any system retrieved for each query."""
+        return self._pairs.by_query()
+
+    @property
+    def _queries(self) -> dict[str, None]:
+        return dict.fromkeys(self._pairs.queries)
+
+    @property
+    def _documents(self) -> frozenset[str]:
+        return self._pairs.documents
 
     def runs(self, paths: Sequence[Path]) -> Reading:
         """Contents of the run files."""
         where = str(paths[0]) if len(paths) == 1 else f"{paths[0].parent}: {len(paths)} files"
-        systems, queries, documents = len(self._runs), len(self._retrieved), len(self._documents)
+        systems, queries, documents = len(self._runs), len(self._queries), len(self._documents)
         counts = (_some(systems, "system"), _some(queries, "query"), _some(documents, "document"))
         return Reading(f"{where}: {', '.join(counts)} retrieved")
 
     def documents(self, path: Path, known: Names[str], query_documents: Mapping[str, str]) -> Reading:
         """Number of retrieved documents that a documents.tsv describes; describing only query documents is enough."""
-        own = {query_documents.get(query, query) for query in self._retrieved}
+        own = {query_documents.get(query, query) for query in self._queries}
         met = len(self._documents & set(known))
         line = f"{path}: {met} of {_some(len(self._documents), 'retrieved document')} have a line"
         return _checked(line, met or len(own & set(known)), self._documents, known)
 
     def queries(self, path: Path, known: Mapping[str, str]) -> Reading:
         """Number of queries of the runs that a queries.tsv names."""
-        met = len(self._retrieved.keys() & set(known))
-        line = f"{path}: {met} of {_some(len(self._retrieved), 'query')} have a line"
-        if not met and self._retrieved.keys() & set(known.values()):
+        met = len(self._queries.keys() & set(known))
+        line = f"{path}: {met} of {_some(len(self._queries), 'query')} have a line"
+        if not met and self._queries.keys() & set(known.values()):
             raise InputError(f"{line}, expected some; the columns look swapped")
-        return _checked(line, met, self._retrieved, known)
+        return _checked(line, met, self._queries, known)
 
     def systems(self, path: Path, known: Mapping[str, str]) -> Reading:
         """Number of systems that a systems.tsv names."""
@@ -71,15 +81,15 @@ class Matching:
 
     def judgments(self, path: Path, judgments: Sequence[Judgment]) -> Reading:
         """Number of judgments of pairs that a system retrieved."""
-        nothing: set[str] = set()
-        met = sum(judgment.document in self._retrieved.get(judgment.query, nothing) for judgment in judgments)
+        there, places = self._pairs, len(self._pairs.queries) * len(self._pairs.names)
+        met = int(contained(judged_keys(there, judgments), there.keys, places).sum())
         line = f"{path}: {met} of {_some(len(judgments), 'judgment')} are of retrieved pairs"
-        queries = {judgment.query: None for judgment in judgments}
-        if not met and self._swapped(queries, (one.document for one in judgments)):
+        queries, documents = judged_names(judgments)
+        if not met and self._swapped(queries, documents):
             raise InputError(f"{line}, expected some; query and document look swapped")
-        if judgments and not self._retrieved.keys() & queries.keys():
-            return _checked(line, met, self._retrieved, queries)
-        return _checked(line, met or not judgments, self._documents, {one.document: None for one in judgments})
+        if judgments and not self._queries.keys() & queries.keys():
+            return _checked(line, met, self._queries, queries)
+        return _checked(line, met or not judgments, self._documents, documents)
 
     def comparisons(self, path: Path, comparisons: Sequence[PairedComparison]) -> Reading:
         """Number of comparisons of two retrieved documents."""
@@ -88,14 +98,14 @@ class Matching:
         met = sum(both)
         line = f"{path}: {met} of {_some(len(comparisons), 'comparison')} are of two retrieved documents"
         queries = {one.query: None for one in comparisons}
-        if not self._retrieved.keys() & queries.keys():
-            return _checked(line, met, self._retrieved, queries)
+        if not self._queries.keys() & queries.keys():
+            return _checked(line, met, self._queries, queries)
         documents = {document: None for one in comparisons for document in (one.document_a, one.document_b)}
         return _checked(line, met, self._documents, documents)
 
     def _swapped(self, queries: Iterable[str], documents: Iterable[str]) -> bool:
         """True if some queries are documents of the runs, and some documents are their queries."""
-        return not self._documents.isdisjoint(queries) and not self._retrieved.keys().isdisjoint(documents)
+        return not self._documents.isdisjoint(queries) and not self._queries.keys().isdisjoint(documents)
 
     def evidence(self, piece: Evidence) -> Reading:
         """Number of retrieved documents, retrieved pairs or systems that a piece of evidence covers.

@@ -1,6 +1,6 @@
 """Rankings as codes: compact storage for millions of results, and all runs of a collection side by side."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,8 @@ from audiosim.arrays import Booleans, Integers
 from audiosim.properties import cached_property
 
 Codes = NDArray[np.int32]
+# Pairs are marked in a table of all queries x documents up to this many bytes for each result, and of 256 MB.
+BYTES_A_RESULT, LARGEST_TABLE = 16, 2**28
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +39,9 @@ class CodedRankings(Mapping[str, tuple[str, ...]]):
         place = self._place[query]
         codes = self.documents[self.starts[place] : self.starts[place + 1]]
         return tuple(map(self.names.__getitem__, codes.tolist()))
+
+    def __contains__(self, query: object) -> bool:
+        return query in self._place  # that of Mapping would look up the names of a whole ranking
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.queries)
@@ -137,18 +142,95 @@ class Results:
         """(r,) the place of the system."""
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
-    def keys_of(self, pairs: Iterable[tuple[str, str]]) -> Integers:
-        """The numbers of some pairs, without those whose query or document is in no run."""
-        queries = {query: code for code, query in enumerate(self.queries)}
-        documents = {name: code for code, name in enumerate(self.names)}
-        known = (
-            queries[query] * len(self.names) + documents[one]
-            for query, one in pairs
-            if query in queries and one in documents
-        )
-        return np.fromiter(known, dtype=np.int64)
+    @cached_property
+    def finders(self) -> Integers:
+        """(r,) number of systems that have the same result."""
+        if _fits_table(len(self.queries) * len(self.names), len(self.document)):
+            return np.bincount(self.keys)[self.keys]
+        _, code, count = np.unique(self.keys, return_inverse=True, return_counts=True)
+        return np.asarray(count[code])
 
-    def documents_of(self, place: int) -> set[str]:
-        """The documents of one system."""
-        codes = np.unique(self.document[self.starts[place] : self.starts[place + 1]])
-        return set(map(self.names.__getitem__, codes.tolist()))
+    def documents_of(self, place: int) -> Integers:
+        """Codes of the documents of one system, rising."""
+        return _distinct(self.document[self.starts[place] : self.starts[place + 1]], len(self.names))
+
+    @property
+    def documents(self) -> list[str]:
+        """Names of the documents of all systems."""
+        return [self.names[code] for code in _distinct(self.document, len(self.names)).tolist()]
+
+
+def contained(keys: Integers, known: Integers, places: int) -> Booleans:
+    """(r,) True for each key that is among the known ones.
+
+    places  number of possible keys, from 0
+    """
+    if not _fits_table(places, len(keys) + len(known)):
+        return np.isin(keys, known)
+    table = np.zeros(places, dtype=np.bool_)
+    table[known] = True
+    return table[keys]
+
+
+def _distinct(codes: Codes | Integers, size: int) -> Integers:
+    """The codes that occur, rising; of a table of so many names."""
+    found = np.zeros(size, dtype=np.bool_)
+    found[codes] = True
+    return np.flatnonzero(found)
+
+
+def _fits_table(places: int, results: int) -> bool:
+    return places <= min(LARGEST_TABLE, BYTES_A_RESULT * max(results, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Retrieved:
+    """The pairs that any of several systems retrieved, each once.
+
+    queries  names, in order of first appearance in the runs
+    names    of the documents, by their codes
+    keys     (p,) query x len(names) + document of each pair, rising
+    """
+
+    queries: tuple[str, ...]
+    names: tuple[str, ...]
+    keys: Integers
+
+    @classmethod
+    def of(cls, rankings: Sequence[Mapping[str, tuple[str, ...]]], largest: int = LARGEST_TABLE) -> "Retrieved":
+        """The pairs in several systems' rankings; `largest` bounds the bytes of a table of queries x documents."""
+        runs = on_one_table([coded(one) for one in rankings])
+        codes: dict[str, int] = {}
+        own = [np.array([codes.setdefault(query, len(codes)) for query in run.queries], dtype=np.int64) for run in runs]
+        names = runs[0].names if runs else ()
+        # One system after the other: all results at once would take twelve bytes each.
+        keys = (np.repeat(one * len(names), run.lengths) + run.documents for one, run in zip(own, runs, strict=True))
+        places, results = len(codes) * len(names), sum(len(run.documents) for run in runs)
+        if places <= largest and _fits_table(places, results):
+            found = np.zeros(places, dtype=np.bool_)
+            for some in keys:
+                found[some] = True
+            return cls(tuple(codes), names, np.flatnonzero(found))
+        return cls(tuple(codes), names, np.unique(np.concatenate([np.empty(0, dtype=np.int64), *keys])))
+
+    @property
+    def query(self) -> Integers:
+        """(p,) code of the query of each pair."""
+        return self.keys // max(len(self.names), 1)
+
+    @property
+    def document(self) -> Integers:
+        """(p,) code of the document of each pair."""
+        return self.keys % max(len(self.names), 1)
+
+    @cached_property
+    def documents(self) -> frozenset[str]:
+        """Names of the documents."""
+        return frozenset(self.names[code] for code in _distinct(self.document, len(self.names)).tolist())
+
+    def by_query(self) -> dict[str, set[str]]:
+        """Names of the documents of each query."""
+        found: dict[str, set[str]] = {query: set() for query in self.queries}
+        for query, document in zip(self.query.tolist(), self.document.tolist(), strict=True):
+            found[self.queries[query]].add(self.names[document])
+        return found

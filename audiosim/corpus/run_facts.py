@@ -2,15 +2,16 @@
 
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from collections.abc import Set as Names
 from dataclasses import dataclass
 from statistics import median_low
 
 import numpy as np
 
+from audiosim.corpus.coded_judgments import judged_keys
 from audiosim.corpus.model import Judgment, Run
-from audiosim.corpus.rankings import Results, lengths_of
+from audiosim.corpus.rankings import Results, contained, lengths_of
 from audiosim.errors import InputError
 
 LEAST_ANSWERED = 0.9  # share of the queries that a complete run answers
@@ -63,12 +64,14 @@ def check_whole(runs: Sequence[Run], wanted: Names[str], where: str) -> None:
             )
 
 
-def run_facts(runs: Sequence[Run], cutoff: int, judgments: Iterable[Judgment] = ()) -> tuple[RunFacts, ...]:
+def run_facts(runs: Sequence[Run], cutoff: int, judgments: Sequence[Judgment] = ()) -> tuple[RunFacts, ...]:
     """Facts about each run, in the order of the runs."""
     wanted, results = common_queries(runs), Results.of([run.rankings for run in runs], cutoff)
-    keys, judged = results.keys, results.keys_of(judgment.pair for judgment in judgments)
-    _, code, count = np.unique(keys, return_inverse=True, return_counts=True)
-    shared, seen = count[code] > 1, np.isin(keys, judged)
+    keys = results.keys
+    shared, seen = (
+        results.finders > 1,
+        contained(keys, judged_keys(results, judgments), len(results.queries) * len(results.names)),
+    )
     first: dict[int, list[int]] = defaultdict(list)
     found = []
     for place, run in enumerate(runs):
@@ -136,18 +139,19 @@ def spelling_problems(runs: Sequence[Run], cutoff: int, described: Names[str]) -
     described  identifiers in documents.tsv
     """
     results = Results.of([run.rankings for run in runs], cutoff)
-    own = {run.system: results.documents_of(place) for place, run in enumerate(runs)}
-    finders = Counter(document for documents in own.values() for document in documents)
-    unknown = {
-        system: [document for document in documents if finders[document] == 1 and document not in described]
-        for system, documents in own.items()
+    codes = {run.system: results.documents_of(place) for place, run in enumerate(runs)}
+    finders = np.bincount(np.concatenate([np.empty(0, dtype=np.int64), *codes.values()]), minlength=1)
+    alone = {
+        system: map(results.names.__getitem__, some[finders[some] == 1].tolist()) for system, some in codes.items()
     }
-    suspects = [system for system, some in unknown.items() if len(some) >= _many(own[system])]
+    unknown = {system: [document for document in some if document not in described] for system, some in alone.items()}
+    suspects = [system for system, some in unknown.items() if len(some) >= _many(codes[system])]
     if not suspects:
         return
     spellings: dict[str, set[str]] = defaultdict(set)
-    for document in {*finders, *described}:
+    for document in {*map(results.names.__getitem__, np.flatnonzero(finders).tolist()), *described}:
         spellings[plain_identifier(document)].add(document)
+    own = {system: {results.names[code] for code in codes[system].tolist()} for system in suspects}
     for system in suspects:
         others = {one: spellings[plain_identifier(one)] - own[system] for one in sorted(unknown[system])}
         meant = {document: min(some) for document, some in others.items() if some}
@@ -157,7 +161,7 @@ def spelling_problems(runs: Sequence[Run], cutoff: int, described: Names[str]) -
             yield f"system {system} spells {counts} in its own way: {one} is {meant[one]} elsewhere"
 
 
-def _many(documents: Names[str]) -> float:
+def _many(documents: Sized) -> float:
     return max(FEW, SPELT_OTHERWISE * len(documents))
 
 

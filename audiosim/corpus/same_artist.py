@@ -8,7 +8,7 @@ import numpy as np
 
 from audiosim.corpus.mirex import Exclusions
 from audiosim.corpus.model import Run
-from audiosim.corpus.rankings import Results
+from audiosim.corpus.rankings import coded, on_one_table
 from audiosim.errors import InputError
 
 SameArtist = Literal["keep", "drop"]
@@ -51,22 +51,23 @@ def without_same_artist(
 
 def _any(runs: Sequence[Run], exclusions: Exclusions) -> bool:
     """True if any result is the query's own recording, or by its artist."""
-    results = Results.of([run.rankings for run in runs])
-    codes = {name: code for code, name in enumerate(results.names)}
-    asked = [exclusions.query_documents.get(query, query) for query in results.queries]
-    own = np.array([codes.get(document, -1) for document in asked], dtype=np.int64)
+    rankings = on_one_table([coded(run.rankings) for run in runs])
+    names = rankings[0].names if rankings else ()
+    codes = {name: code for code, name in enumerate(names)}
     artists: dict[str, int] = {}
-    of_query = np.array(
-        [
-            artists.setdefault(exclusions.artists[one], len(artists)) if one in exclusions.artists else -1
-            for one in asked
-        ],
-        dtype=np.int64,
-    )
-    names = (exclusions.artists.get(name) for name in results.names)
-    artist = np.array([-2 if name is None else artists.get(name, -2) for name in names], dtype=np.int64)
-    itself = results.document == own[results.query]
-    return bool(np.any(itself | (artist[results.document] == of_query[results.query])))
+    for name in exclusions.artists.values():
+        artists.setdefault(name, len(artists))
+    known = (exclusions.artists.get(name) for name in names)
+    artist = np.array([-2 if name is None else artists[name] for name in known], dtype=np.int64)
+    for one in rankings:
+        asked = [exclusions.query_documents.get(query, query) for query in one.queries]
+        own = np.array([codes.get(document, -1) for document in asked], dtype=np.int64)
+        by = (exclusions.artists.get(document) for document in asked)
+        theirs = np.array([-1 if name is None else artists[name] for name in by], dtype=np.int64)
+        query = np.repeat(np.arange(len(asked)), one.lengths)
+        if np.any((one.documents == own[query]) | (artist[one.documents] == theirs[query])):
+            return True
+    return False
 
 
 def _results(count: int) -> str:

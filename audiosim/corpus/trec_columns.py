@@ -193,3 +193,14 @@ def names_of(words: Words) -> list[str]:
     """Fields as text."""
     letters = np.ascontiguousarray(words.astype("<u8")).view(f"S{WORD * words.shape[1]}")
     return letters[:, 0].astype(str).tolist() if len(words) else []
+
+
+def words_by_appearance(words: Words) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+    """Distinct fields in order of first appearance, and (lines,) the place of each line's field among them."""
+    distinct, codes = coded_words(words)
+    first = np.empty(len(distinct), dtype=np.int64)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]  # the last to write is the first line
+    order: Integers = np.argsort(first)
+    moved = np.empty(len(order), dtype=np.int32)
+    moved[order] = np.arange(len(order), dtype=np.int32)
+    return tuple(names_of(distinct[order])), moved[codes]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 import numpy as np
 
 from audiosim.arrays import Array, Integers
+from audiosim.corpus.coded_judgments import CodedJudgments
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Pair, Scale
 from audiosim.corpus.rankings import CodedRankings, coded, on_one_table
@@ -94,11 +95,13 @@ def judged_runs(collection: Collection, cutoff: int, unjudged: Unjudged = "error
     Queries are those that any run names, in the order in which the runs first name them; a system that retrieves
     nothing for one of them gains nothing there.
     """
-    return graded_runs(collection, collection.grades(), cutoff, unjudged)
+    judgments = collection.judgments
+    given = judgments if isinstance(judgments, CodedJudgments) else collection.grades()
+    return graded_runs(collection, given, cutoff, unjudged)
 
 
 def graded_runs(
-    collection: Collection, given: Mapping[Pair, float], cutoff: int, unjudged: Unjudged = "error"
+    collection: Collection, given: Mapping[Pair, float] | CodedJudgments, cutoff: int, unjudged: Unjudged = "error"
 ) -> JudgedRuns:
     """The rankings of a collection with other grades than its judgments', such as drawn ones; as `judged_runs`.
 
@@ -122,7 +125,7 @@ def scores(collection: Collection, measure: str | Measure = "CG@5", unjudged: Un
 def grades_of(
     name: str,
     rankings: Sequence[Mapping[str, tuple[str, ...]]],
-    given: Mapping[Pair, float],
+    given: Mapping[Pair, float] | CodedJudgments,
     cutoff: int,
     unjudged: str,
 ) -> tuple[tuple[str, ...], Array, Array]:
@@ -136,11 +139,22 @@ def grades_of(
     queries = {query: code for code, query in enumerate(dict.fromkeys(query for run in runs for query in run.queries))}
     known = _Known.of(given, queries, runs[0].names if runs else ())
     depth = None if unjudged == "skip" else cutoff
-    graded = [_graded(run, queries, known, depth) for run in runs]
-    if unjudged == "error":
-        _complain(name, tuple(queries), runs, graded)
-    grades = _table([_settled(of, unjudged, cutoff) for of in graded], len(queries))
-    return tuple(queries), grades, known.best_first(len(queries))
+    longest = max((int(run.lengths.max(initial=0)) for run in runs), default=0)
+    table = np.full((len(runs), len(queries), min(longest, cutoff)), np.nan)
+    missing: list[_Graded] = []
+    deepest = 0
+    for system, run in enumerate(
+        runs
+    ):  # one after the other: all results as codes of 8 bytes would take four times more
+        of = _graded(run, queries, known, depth)
+        if unjudged == "error" and np.isnan(of.grade).any():
+            missing.append(of.lines(np.flatnonzero(np.isnan(of.grade))))
+        of = _settled(of, unjudged, cutoff)
+        table[system, of.query, of.rank - 1] = of.grade
+        deepest = max(deepest, int(of.rank.max(initial=0)))
+    if missing:
+        raise _incomplete(name, tuple(queries), runs, missing)
+    return tuple(queries), table[:, :, :deepest], known.best_first(len(queries))
 
 
 class _Graded(NamedTuple):
@@ -156,6 +170,9 @@ class _Graded(NamedTuple):
     document: Integers
     rank: Integers
     grade: Array
+
+    def lines(self, which: Integers) -> "_Graded":
+        return _Graded(self.query[which], self.document[which], self.rank[which], self.grade[which])
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,12 +193,17 @@ class _Known:
     every: Array
 
     @classmethod
-    def of(cls, given: Mapping[Pair, float], queries: Mapping[str, int], names: Sequence[str]) -> "_Known":
+    def of(
+        cls, given: Mapping[Pair, float] | CodedJudgments, queries: Mapping[str, int], names: Sequence[str]
+    ) -> "_Known":
         codes = {document: code for code, document in enumerate(names)}
-        query = np.array([queries.get(query, -1) for query, _ in given], dtype=np.int64)
-        document = np.array([codes.get(document, -1) for _, document in given], dtype=np.int64)
-        grades, ours = np.array(list(given.values()), dtype=np.float64), query >= 0
-        keys = query * len(names) + document
+        if isinstance(given, CodedJudgments):
+            (query, document), grades = given.on(queries, codes), given.grades
+        else:
+            query = np.array([queries.get(query, -1) for query, _ in given], dtype=np.int64)
+            document = np.array([codes.get(document, -1) for _, document in given], dtype=np.int64)
+            grades = np.array(list(given.values()), dtype=np.float64)
+        ours, keys = query >= 0, query * len(names) + document
         order = np.flatnonzero(ours & (document >= 0))
         order = order[np.argsort(keys[order])]
         return cls(len(names), keys[order], grades[order], query[ours], grades[ours])
@@ -229,15 +251,6 @@ def _places(sizes: Integers) -> Integers:
     return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
-def _table(graded: Sequence[_Graded], queries: int) -> Array:
-    """(s, q, n) grades of rankings of any length, NaN after the last."""
-    longest = max((int(of.rank.max(initial=0)) for of in graded), default=0)
-    table = np.full((len(graded), queries, longest), np.nan)
-    for system, of in enumerate(graded):
-        table[system, of.query, of.rank - 1] = of.grade
-    return table
-
-
 def check_unjudged(unjudged: str) -> None:
     if unjudged not in get_args(Unjudged):
         raise InputError(
@@ -245,16 +258,15 @@ def check_unjudged(unjudged: str) -> None:
         )
 
 
-def _complain(name: str, queries: Sequence[str], runs: Sequence[CodedRankings], graded: Sequence[_Graded]) -> None:
-    """Refuse documents without judgment: how many pairs, and the first one."""
-    missing = [(of, np.flatnonzero(np.isnan(of.grade))) for of in graded]
-    first = next(((of, lines) for of, lines in missing if len(lines)), None)
-    if first is None:
-        return
-    of, lines = first
-    line = lines[np.lexsort((of.rank[lines], of.query[lines]))[0]]
-    count = len(
-        np.unique(np.concatenate([np.stack([of.query, of.document])[:, lines] for of, lines in missing], 1), axis=1).T
-    )
+def _incomplete(
+    name: str, queries: Sequence[str], runs: Sequence[CodedRankings], missing: Sequence[_Graded]
+) -> InputError:
+    """Complaint about results without judgment: how many pairs, and the first one.
+
+    missing  of the systems that have some
+    """
+    of = missing[0]
+    line = np.lexsort((of.rank, of.query))[0]
+    count = len(np.unique(np.concatenate([np.stack([one.query, one.document]) for one in missing], 1), axis=1).T)
     said = f"the first is document {runs[0].names[of.document[line]]} for query {queries[of.query[line]]}"
-    raise InputError(f"{name}: {count} retrieved pairs are not judged, {said}; choose unjudged=zero or skip")
+    return InputError(f"{name}: {count} retrieved pairs are not judged, {said}; choose unjudged=zero or skip")

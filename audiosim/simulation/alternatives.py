@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
-from scipy.stats import t as student
+from scipy.special import ndtr, stdtrit
 
 from audiosim.arrays import Array
 from audiosim.corpus.collection import Collection
@@ -164,4 +163,4 @@ def alternatives(
 
 
 def _critical(queries: int) -> float:
-    return float(student.ppf(1 - LEVEL / 2, max(1, queries - 1)))
+    return float(stdtrit(max(1, queries - 1), 1 - LEVEL / 2))

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import chdtrc, ndtr
-from scipy.stats import rankdata
 
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 from audiosim.showing import frame_of
+from audiosim.stats.middle_ranks import middle_ranks
 from audiosim.stats.score_matrix import check_scores, nearness, pair_names
 
 if TYPE_CHECKING:
@@ -156,5 +156,5 @@ def _ranks(matrix: Array) -> Array:
     steps = np.concatenate([np.zeros((1, matrix.shape[1])), np.diff(rising, axis=0) > near])
     groups = np.empty_like(matrix)
     np.put_along_axis(groups, order, np.cumsum(steps, axis=0), axis=0)
-    ranks: Array = rankdata(groups, axis=0)
+    ranks: Array = middle_ranks(groups, axis=0)
     return ranks

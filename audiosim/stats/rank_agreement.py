@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import rankdata
 
 from audiosim.arrays import Array
+from audiosim.stats.middle_ranks import middle_ranks
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,6 @@ def spearman(expected: Array, true: Array) -> float:
     """
     if len(true) < 2:
         return 1.0
-    ranks = rankdata(np.stack([expected, true]), axis=1) - (len(true) + 1) / 2
+    ranks = middle_ranks(np.stack([expected, true]), axis=1) - (len(true) + 1) / 2
     spread = float(np.sqrt((ranks[0] @ ranks[0]) * (ranks[1] @ ranks[1])))
     return float(ranks[0] @ ranks[1]) / spread if spread > 0 else 0.0

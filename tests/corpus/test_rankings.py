@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audiosim.corpus.model import Run
-from audiosim.corpus.rankings import Results, coded, on_one_table
+from audiosim.corpus.rankings import Results, Retrieved, coded, on_one_table
 from audiosim.errors import InputError
 
 NAMES = st.sampled_from([f"d{i}" for i in range(12)])
@@ -45,8 +45,21 @@ def test_results_are_those_of_all_runs_down_to_the_cutoff(runs, cutoff):
     assert found.queries == tuple(dict.fromkeys(query for run in runs for query in run))
     pairs = {(query, document) for _, query, document, _ in expected}
     assert len(set(found.keys.tolist())) == len(pairs)
-    assert set(found.keys_of(sorted(pairs)).tolist()) == set(found.keys.tolist())
-    assert found.keys_of([("q9", "d1"), ("q1", "no")]).tolist() == []
+    assert set(found.documents) == {document for _, document in pairs}
+    assert found.finders.tolist() == [
+        sum(document in run.get(query, ())[:cutoff] for run in runs) for _, query, document, _ in expected
+    ]
+
+
+@pytest.mark.parametrize("largest", [0, 2**20], ids=["sorted", "marked"])
+@given(runs=st.lists(RANKINGS, min_size=1, max_size=4))
+def test_retrieved_pairs_are_those_of_any_run(largest, runs):
+    found = Retrieved.of([coded(run) if place % 2 else run for place, run in enumerate(runs)], largest)
+    expected = {query: {one for run in runs for one in run.get(query, ())} for run in runs for query in run}
+    assert found.by_query() == expected
+    assert found.queries == tuple(dict.fromkeys(query for run in runs for query in run))
+    assert found.documents == set().union(*expected.values())
+    assert len(found.keys) == sum(map(len, expected.values()))
 
 
 def test_tables_of_names_become_one():
