@@ -90,7 +90,7 @@ class CodedJudgments(Sequence[Judgment]):
         return query[self.query], document[self.document]
 
 
-Judgments = tuple[Judgment, ...] | CodedJudgments
+JudgmentSequence = tuple[Judgment, ...] | CodedJudgments
 
 
 def distinct_grades(judgments: Sequence[Judgment]) -> list[float]:

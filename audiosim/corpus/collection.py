@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from audiosim.corpus.arrivals import Arrivals
-from audiosim.corpus.coded_judgments import Judgments, distinct_grades
+from audiosim.corpus.coded_judgments import JudgmentSequence, distinct_grades
 from audiosim.corpus.collection_files import COMPARISONS, open_folder, prepare_folder
 from audiosim.corpus.collection_toml import DEEPEST_GUESS, Settings, left_open, read_settings, settings_lines
 from audiosim.corpus.comparisons import comparison_lines, read_comparisons
@@ -94,7 +94,7 @@ class Collection:
     documents: Mapping[str, Document] = field(default_factory=dict)
     query_documents: Mapping[str, str] = field(default_factory=dict)
     teams: Mapping[str, str] = field(default_factory=dict)
-    judgments: Judgments = ()
+    judgments: JudgmentSequence = ()
     comparisons: tuple[PairedComparison, ...] = ()
     not_artists: frozenset[str] = frozenset()
     guesses: tuple[str, ...] = ()
@@ -391,7 +391,7 @@ def _checked(collection: Collection) -> Collection:
     return collection
 
 
-def _read_judgments(path: Path | None, scale: Scale | None, say: Say) -> tuple[Scale, Judgments]:
+def _read_judgments(path: Path | None, scale: Scale | None, say: Say) -> tuple[Scale, JudgmentSequence]:
     return read_judgments(path, scale, say) if path else (scale or FINE, ())
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import cast, get_args
 
-from audiosim.corpus.coded_judgments import Judgments
+from audiosim.corpus.coded_judgments import JudgmentSequence
 from audiosim.corpus.judge_files import JudgeSettings, MachineKind
 from audiosim.corpus.lines import every_line
 from audiosim.corpus.model import SCALES, Scale, parse_scale
@@ -46,7 +46,7 @@ class Settings:
     judges: Mapping[str, JudgeSettings] = field(default_factory=dict)
     set_aside: tuple[str, ...] = ()
 
-    def counting(self, judgments: Judgments, say: Callable[[str], object]) -> Judgments:
+    def counting(self, judgments: JudgmentSequence, say: Callable[[str], object]) -> JudgmentSequence:
         """The judgments that count, without those of people set aside; `say` gets one line for each such person."""
         for name in self.set_aside:
             count = sum(one.assessor == name for one in judgments)

@@ -27,7 +27,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from audiosim.corpus.coded_judgments import CodedJudgments, Judgments
+from audiosim.corpus.coded_judgments import CodedJudgments, JudgmentSequence
 from audiosim.corpus.lines import Lines, columns_hint, csv_line, finite, read_lines, shortest, write_text
 from audiosim.corpus.metadata_tables import check_identifier, read_rows
 from audiosim.corpus.model import FINE, Judgment, Pair, Scale
@@ -73,7 +73,9 @@ class Statement(NamedTuple):
     time: str = ""
 
 
-def read_judgments(path: str | Path, scale: Scale | None = None, say: Say = lambda _: None) -> tuple[Scale, Judgments]:
+def read_judgments(
+    path: str | Path, scale: Scale | None = None, say: Say = lambda _: None
+) -> tuple[Scale, JudgmentSequence]:
     """The scale and the judgments of a file.
 
     scale  of the grades; None: guessed from the columns and grades
