@@ -2,7 +2,7 @@
 FROM python:3.13-slim AS build
 
 WORKDIR /source
-COPY pyproject.toml hatch_build.py README.md LICENSE constraints.txt ./
+COPY pyproject.toml README.md LICENSE constraints.txt ./
 COPY audiosim audiosim
 COPY service service
 COPY models models

@@ -51,7 +51,7 @@ def imports(known: list[str]) -> Counter[tuple[str, str]]:
         own = room_of(module, known)
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module and own:
-                other = room_of(node.module, known)
+                other = room_of(re.sub(r"^audiosim\.service\b", "service", node.module), known)
                 if other and other != own:
                     found[own, other] += 1
     return found

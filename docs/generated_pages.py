@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OPENAPI = f"""
 import json
 from audiosim import Collection
-from service.app import create_app
+from audiosim.service.app import create_app
 print(json.dumps(create_app([Collection.load({str(ROOT / "fixtures" / "demo")!r})]).openapi()))
 """
 TYPES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false", "array": "list"}

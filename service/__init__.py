@@ -1,1 +1,43 @@
-"""The web service: translates between HTTP requests and library calls."""
+"""The web service: translates between HTTP requests and library calls.
+
+`audiosim.service` is its one name, in a checkout by a link from there to this folder. The folder itself answers to
+`service`, with the very same modules, wherever it can be imported.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+
+# Without the link: tracebacks name the files that one edits, and breakpoints in them hold.
+__path__ = [str(Path(place).resolve()) for place in __path__]
+
+
+class SameModules(MetaPathFinder, Loader):
+    """Finder of `service.x`: the module `audiosim.service.x`, not a second copy of it."""
+
+    def __init__(self) -> None:
+        self._specs: dict[str, ModuleSpec | None] = {}
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec of a module of the service; None for any other."""
+        return ModuleSpec(fullname, self) if fullname.startswith("service.") else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module by its own name."""
+        module = import_module(f"audiosim.{spec.name}")
+        self._specs[spec.name] = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the module back its own spec, which the import system has just replaced."""
+        module.__spec__ = self._specs[module.__name__.removeprefix("audiosim.")]
+
+
+if __name__ == "service":
+    sys.meta_path.insert(0, SameModules())

@@ -13,9 +13,9 @@ from starlette.requests import Request
 
 from audiosim.campaign.event import utc_now
 from audiosim.errors import InputError
-from service.callers import GENERAL, NOBODY, OPEN, Caller, DeniedError
-from service.sign_in import Person, SignIn
-from service.tokens import READER, Token, TokenStore, digest_of
+from audiosim.service.callers import GENERAL, NOBODY, OPEN, Caller, DeniedError
+from audiosim.service.sign_in import Person, SignIn
+from audiosim.service.tokens import READER, Token, TokenStore, digest_of
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 ANY_HOST = "*"

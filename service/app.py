@@ -19,25 +19,24 @@ import audiosim
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.inspection import inspect
 from audiosim.errors import InputError, StoreError
-from audiosim.stats.threads import stay_on_one_thread
-from service.access import Access
-from service.arriving import Receiver
-from service.campaigns import Judging
-from service.cards import Cards
-from service.connections import Connection
-from service.document import SERVERS, TAGS, describe
-from service.exchange import ModelRoute, WireRoute
-from service.import_store import ImportStore
-from service.keeper import Keeper
-from service.limits import Entrance, Gate, Limits, Shared
-from service.logs import Form, request_log, start_logging
-from service.memory import keep_freed_memory
-from service.metrics import Metrics
-from service.observed import Observed
-from service.opened import KEEP_OPEN, CollectionSource
-from service.outlook import Outlooks
-from service.problems import answer_problems
-from service.routes import (
+from audiosim.service.access import Access
+from audiosim.service.arriving import Receiver
+from audiosim.service.campaigns import Judging
+from audiosim.service.cards import Cards
+from audiosim.service.connections import Connection
+from audiosim.service.document import SERVERS, TAGS, describe
+from audiosim.service.exchange import ModelRoute, WireRoute
+from audiosim.service.import_store import ImportStore
+from audiosim.service.keeper import Keeper
+from audiosim.service.limits import Entrance, Gate, Limits, Shared
+from audiosim.service.logs import Form, request_log, start_logging
+from audiosim.service.memory import keep_freed_memory
+from audiosim.service.metrics import Metrics
+from audiosim.service.observed import Observed
+from audiosim.service.opened import KEEP_OPEN, CollectionSource
+from audiosim.service.outlook import Outlooks
+from audiosim.service.problems import answer_problems
+from audiosim.service.routes import (
     campaign_state,
     catalogue,
     exports,
@@ -55,11 +54,12 @@ from service.routes import (
     setting_aside,
     sounds,
 )
-from service.routes import judging as judging_routes
-from service.routes.campaign_state import Followers
-from service.shares import Shares
-from service.shelf import Served
-from service.starting import Starting
+from audiosim.service.routes import judging as judging_routes
+from audiosim.service.routes.campaign_state import Followers
+from audiosim.service.shares import Shares
+from audiosim.service.shelf import Served
+from audiosim.service.starting import Starting
+from audiosim.stats.threads import stay_on_one_thread
 
 LOG = logging.getLogger("service")
 GRACE_S = 30
@@ -187,7 +187,7 @@ def run_server(
     """
     telemetry = None
     if collector is not None:
-        from service.telemetry import Telemetry
+        from audiosim.service.telemetry import Telemetry
 
         telemetry = Telemetry(collector)
     listening, failures = listen(host, port), list[BaseException]()

@@ -38,11 +38,11 @@ from audiosim.corpus.matching import check_met
 from audiosim.corpus.model import Document, Run, retrieved_by
 from audiosim.errors import AudiosimError, FormatError, InputError
 from audiosim.plugins.frame_descriptors import installed_frames
-from service.keeping_arrivals import judge_kept, runs_kept, sound_kept
-from service.served import ServedCollection
-from service.shelf import Served
-from service.sound_files import LIMITS
-from service.supervised import Loop
+from audiosim.service.keeping_arrivals import judge_kept, runs_kept, sound_kept
+from audiosim.service.served import ServedCollection
+from audiosim.service.shelf import Served
+from audiosim.service.sound_files import LIMITS
+from audiosim.service.supervised import Loop
 
 LOG = logging.getLogger("service")
 MOST_DOCUMENTS = 10_000  # added to one collection

@@ -19,8 +19,8 @@ from audiosim.plugins import find_measure
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.selection.stopping_definition import StoppingRule
 from audiosim.selection.stopping_rules import as_stopping_rule
-from service.questions import Question
-from service.teaching import Errands
+from audiosim.service.questions import Question
+from audiosim.service.teaching import Errands
 
 LISTEN_S = 5.0
 WAIT_S = 2.0  # limit for other writers, and for an answer of the database

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from audiosim.corpus.model import Scale
 from audiosim.errors import AudiosimError
-from service.opened import OpenCollections, UnopenedError
-from service.served import ServedCollection
-from service.wire import CollectionOut
+from audiosim.service.opened import OpenCollections, UnopenedError
+from audiosim.service.served import ServedCollection
+from audiosim.service.wire import CollectionOut
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ import msgspec
 
 from audiosim.corpus.model import Pair
 from audiosim.errors import InputError
-from service.address import COLLECTIONS, path_of, query_of
-from service.import_store import ENDED, FAILED
-from service.received import LONGEST_S, MOST_BYTES, refused_body
-from service.transport import AS_JSON, Transport, new_key
-from service.wire import (
+from audiosim.service.address import COLLECTIONS, path_of, query_of
+from audiosim.service.import_store import ENDED, FAILED
+from audiosim.service.received import LONGEST_S, MOST_BYTES, refused_body
+from audiosim.service.transport import AS_JSON, Transport, new_key
+from audiosim.service.wire import (
     CollectionOut,
     FeaturesIn,
     JudgmentsIn,
@@ -23,12 +23,12 @@ from service.wire import (
     PriorIn,
     ScaleOut,
 )
-from service.wire_arrivals import DocumentIn, DocumentOut, RunsOut
-from service.wire_judges import NamedJudgeIn
-from service.wire_judging import JudgmentIn, NextIn, NextOut, RecordOut, UndoIn
-from service.wire_organising import ImportOut
-from service.wire_results import ResultsOut
-from service.wire_state import CampaignOut, RankingOut
+from audiosim.service.wire_arrivals import DocumentIn, DocumentOut, RunsOut
+from audiosim.service.wire_judges import NamedJudgeIn
+from audiosim.service.wire_judging import JudgmentIn, NextIn, NextOut, RecordOut, UndoIn
+from audiosim.service.wire_organising import ImportOut
+from audiosim.service.wire_results import ResultsOut
+from audiosim.service.wire_state import CampaignOut, RankingOut
 
 POLL_S = 0.5
 BATCH = 10_000
@@ -126,7 +126,7 @@ class Client:
         model: str | None = None,
         cutoff: int | None = None,
     ) -> bytes:
-        """File of the belief about a collection's pairs before any is judged, as `service.priors` has it.
+        """File of the belief about a collection's pairs before any is judged, as `audiosim.service.priors` has it.
 
         learned        judgments that the model learns from first
         model, cutoff  the collection's where none is given

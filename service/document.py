@@ -8,11 +8,11 @@ import msgspec
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from service.access import COOKIE
-from service.callers import GENERAL, NOBODY, scopes_of
-from service.exchange import COMPONENTS, Wire
-from service.operation_examples import RequestExample, examples_of, simplest_first
-from service.shelf import Served
+from audiosim.service.access import COOKIE
+from audiosim.service.callers import GENERAL, NOBODY, scopes_of
+from audiosim.service.exchange import COMPONENTS, Wire
+from audiosim.service.operation_examples import RequestExample, examples_of, simplest_first
+from audiosim.service.shelf import Served
 
 TAGS = [
     {"name": "predictions", "description": "Relevance of pairs that nobody judged, or of rows of features."},

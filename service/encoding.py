@@ -8,7 +8,7 @@ import orjson
 
 from audiosim.arrays import Array
 from audiosim.relevance.speaking import in_words
-from service.predicted import STATUSES, Predicted
+from audiosim.service.predicted import STATUSES, Predicted
 
 BLOCK = 5_000  # rows encoded at once: other threads run in between
 NUMPY = orjson.OPT_SERIALIZE_NUMPY

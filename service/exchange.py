@@ -17,10 +17,10 @@ from pydantic_core import CoreSchema, core_schema
 
 from audiosim.errors import repeated
 from audiosim.relevance.published import Model
-from service.callers import scopes_of
-from service.limits import LARGE_BYTES
-from service.served import DEEPEST_CUTOFF, ServedCollection
-from service.shelf import Served
+from audiosim.service.callers import scopes_of
+from audiosim.service.limits import LARGE_BYTES
+from audiosim.service.served import DEEPEST_CUTOFF, ServedCollection
+from audiosim.service.shelf import Served
 
 MOST_VALUES = 500_000
 MOST_STRICT_BYTES = 64 * 2**10

@@ -10,7 +10,7 @@ from audiosim.corpus.grades import mean_grades
 from audiosim.relevance.judges import Panel
 from audiosim.relevance.relearning import after_grades
 from audiosim.selection import Selection
-from service.served import ServedCollection
+from audiosim.service.served import ServedCollection
 
 MOMENTS = 200
 DIGITS = 5

@@ -23,7 +23,7 @@ from audiosim.campaign.event import utc_now, write_time
 from audiosim.campaign.schema import prepare_tables
 from audiosim.campaign.tables import IMPORTS
 from audiosim.errors import BusyError, InputError
-from service.deliveries import Delivery, bytes_of, earlier, keep
+from audiosim.service.deliveries import Delivery, bytes_of, earlier, keep
 
 WAITING, RUNNING, DONE, FAILED = "waiting", "running", "done", "failed"
 ENDED = (DONE, FAILED)

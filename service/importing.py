@@ -12,8 +12,8 @@ from audiosim.campaign.event import Event, judgment_event
 from audiosim.corpus.judgments import read_judgments
 from audiosim.corpus.model import Judgment, Scale
 from audiosim.errors import ClosedError, FormatError, InputError, RewoundError, StoreError, one_line, printable
-from service.import_store import DONE, FAILED, Import, ImportStore
-from service.served import ServedCollection
+from audiosim.service.import_store import DONE, FAILED, Import, ImportStore
+from audiosim.service.served import ServedCollection
 
 PART = 100  # judgments that are written at a time
 REST_S = 0.005  # between two parts, in which others write

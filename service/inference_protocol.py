@@ -17,9 +17,9 @@ from msgspec import field
 from audiosim.arrays import Array
 from audiosim.errors import InputError, repeated
 from audiosim.relevance.published import Model
-from service.exchange import Wire
-from service.predicted import Predicted
-from service.wire import MOST_ROWS
+from audiosim.service.exchange import Wire
+from audiosim.service.predicted import Predicted
+from audiosim.service.wire import MOST_ROWS
 
 DATATYPE = "FP64"
 BYTES = 8

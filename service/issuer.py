@@ -16,7 +16,7 @@ import httpx
 import msgspec
 
 from audiosim.errors import AudiosimError, InputError
-from service.callers import DeniedError
+from audiosim.service.callers import DeniedError
 
 LOG = logging.getLogger("service")
 LEEWAY_S = 30  # tolerated difference between clocks

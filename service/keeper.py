@@ -14,16 +14,16 @@ from audiosim.campaign import DatabaseStore, Lesson
 from audiosim.errors import RewoundError, StoreError
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.relearning import Relearning
-from service.access import Access
-from service.cards import Cards
-from service.import_store import ImportStore
-from service.importing import import_next
-from service.memory import give_back_freed_memory
-from service.outlook import Outlooks
-from service.served import ServedCollection
-from service.shelf import Served
-from service.supervised import Loop
-from service.teaching import Errand
+from audiosim.service.access import Access
+from audiosim.service.cards import Cards
+from audiosim.service.import_store import ImportStore
+from audiosim.service.importing import import_next
+from audiosim.service.memory import give_back_freed_memory
+from audiosim.service.outlook import Outlooks
+from audiosim.service.served import ServedCollection
+from audiosim.service.shelf import Served
+from audiosim.service.supervised import Loop
+from audiosim.service.teaching import Errand
 
 LOG = logging.getLogger("service")
 POLL_S = 0.25

@@ -18,7 +18,7 @@ from audiosim.corpus.arrivals import (
 from audiosim.corpus.judge_files import MachineJudge
 from audiosim.corpus.model import Run
 from audiosim.errors import InputError
-from service.served import ServedCollection
+from audiosim.service.served import ServedCollection
 
 
 @contextmanager

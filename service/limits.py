@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from service.access import Access
+from audiosim.service.access import Access
 
 RETRY_AFTER_S = 1
 LARGE_BYTES = 2**18

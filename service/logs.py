@@ -11,7 +11,7 @@ from typing import Literal, TextIO
 
 import msgspec
 
-from service.observed import Seen
+from audiosim.service.observed import Seen
 
 Form = Literal["text", "json"]
 TURN = RLock()  # held while a line is stamped and written, so that lines are in order of time

@@ -17,7 +17,7 @@ from audiosim.corpus.arrivals import Stamp, arrivals_stamp
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.collection_files import find_runs, open_folder
 from audiosim.errors import AudiosimError, InputError, StoreError, nearest_name
-from service.served import NotServedError, ServedCollection
+from audiosim.service.served import NotServedError, ServedCollection
 
 LOG = logging.getLogger("service")
 KEEP_OPEN = 32

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from audiosim.corpus.collection import Collection
 from audiosim.relevance.published import Model
-from service.shelf import Served
+from audiosim.service.shelf import Served
 
 ASSESSOR, SYSTEM, RECORDING, JUDGE = "ann", "my-system", "my-recording", "my-machine"
 FEATURES = 1000  # more than any model has, so that models without features sort last

@@ -10,11 +10,11 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from audiosim.campaign import CampaignState
+from audiosim.service.history import MOMENTS, Course, History
+from audiosim.service.served import ServedCollection
 from audiosim.simulation.effort import SECONDS, SIMULATED_CAMPAIGNS, Effort, effort_from
 from audiosim.simulation.remaining import REMAINING_DRAWS, Remaining, remaining
 from audiosim.users.leanings import Leaning, leanings
-from service.history import MOMENTS, Course, History
-from service.served import ServedCollection
 
 Found = TypeVar("Found")
 HISTORY_S = 0.05

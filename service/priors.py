@@ -21,9 +21,9 @@ from audiosim.relevance.model_check import Reserved
 from audiosim.relevance.published import model_names
 from audiosim.relevance.relearning import Relearning
 from audiosim.relevance.speaking import Kinds, in_words, of_words
+from audiosim.service.received import check_evidence
 from audiosim.stats.block_normal import BlockNormal
 from audiosim.stats.loadings import Loadings
-from service.received import check_evidence
 
 MOST_BYTES = 2**28  # of all arrays, unpacked
 NAMES = (

@@ -19,10 +19,10 @@ from audiosim.errors import (
     StoreError,
     printable,
 )
-from service.callers import scopes_of
-from service.limits import Lingering
-from service.served import NotServedError
-from service.wire import ProblemOut
+from audiosim.service.callers import scopes_of
+from audiosim.service.limits import Lingering
+from audiosim.service.served import NotServedError
+from audiosim.service.wire import ProblemOut
 
 LOG = logging.getLogger("service")
 OPEN_INFERENCE = "/v2"

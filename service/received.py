@@ -15,7 +15,7 @@ from audiosim.arrays import Integers
 from audiosim.corpus.model import Pair, Scale
 from audiosim.errors import InputError, ServiceError
 from audiosim.relevance.speaking import Kinds, of_words
-from service.wire import PredictionsOut, ProblemOut
+from audiosim.service.wire import PredictionsOut, ProblemOut
 
 if TYPE_CHECKING:
     import httpx

@@ -29,11 +29,11 @@ from audiosim.relevance.judges import Panel
 from audiosim.relevance.published import model_names
 from audiosim.relevance.relearning import after_grades, following, hearing
 from audiosim.selection import Selection
-from service.campaigns import Judging
-from service.learning import Remembering
-from service.predicted import State
-from service.questions import Questions
-from service.sound_files import Sounds
+from audiosim.service.campaigns import Judging
+from audiosim.service.learning import Remembering
+from audiosim.service.predicted import State
+from audiosim.service.questions import Questions
+from audiosim.service.sound_files import Sounds
 
 KEPT = 8
 DEEPEST_CUTOFF = 1000

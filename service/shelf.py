@@ -8,9 +8,9 @@ from audiosim.campaign import Store
 from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError, repeated
 from audiosim.relevance.published import Model, load_model, model_names
-from service.campaigns import Judging
-from service.opened import KEEP_OPEN, CollectionSource, OpenCollections
-from service.served import NotServedError, ServedCollection
+from audiosim.service.campaigns import Judging
+from audiosim.service.opened import KEEP_OPEN, CollectionSource, OpenCollections
+from audiosim.service.served import NotServedError, ServedCollection
 
 
 class Served:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from starlette.datastructures import Headers
 
 from audiosim.errors import InputError
-from service.callers import Caller, DeniedError
-from service.issuer import Issuer
-from service.tokens import NAME_LIMIT, ROLES
+from audiosim.service.callers import Caller, DeniedError
+from audiosim.service.issuer import Issuer
+from audiosim.service.tokens import NAME_LIMIT, ROLES
 
 ANYBODY = "*"
 GROUP = "group:"

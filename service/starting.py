@@ -15,11 +15,11 @@ from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from audiosim.errors import StoreError
-from service.exchange import answer
-from service.limits import RETRY_AFTER_S
-from service.observed import Observed
-from service.problems import refusal
-from service.wire import HealthOut
+from audiosim.service.exchange import answer
+from audiosim.service.limits import RETRY_AFTER_S
+from audiosim.service.observed import Observed
+from audiosim.service.problems import refusal
+from audiosim.service.wire import HealthOut
 
 LOG = logging.getLogger("service")
 LOADING = "collections and models are being loaded"

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from audiosim.errors import InputError, ServiceError
-from service.received import Deadline, pause_of, read_answer, refused_body
+from audiosim.service.received import Deadline, pause_of, read_answer, refused_body
 
 PAUSES_S = (0.1, 0.3, 0.9)
 BUSY = (429, 503)
@@ -26,7 +26,7 @@ class Transport:
     """A connection to a service at an address, kept open until `close` or until it is garbage collected.
 
     Raises InputError if the service refuses a request, ServiceError if it is unreachable or its answer is invalid. For
-    the arguments see `service.client.Client`.
+    the arguments see `audiosim.service.client.Client`.
     """
 
     def __init__(self, url: str, timeout_s: float, token: str | None, longest_s: float, most_bytes: int) -> None:

@@ -11,8 +11,8 @@ from audiosim.arrays import Array
 from audiosim.corpus.model import Pair, Scale
 from audiosim.errors import InputError
 from audiosim.relevance.published import Model
-from service.exchange import Wire
-from service.served import Predictor, ServedCollection
+from audiosim.service.exchange import Wire
+from audiosim.service.served import Predictor, ServedCollection
 
 MOST_ROWS = 50_000
 MOST_FEATURES = 100

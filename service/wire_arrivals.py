@@ -5,8 +5,8 @@ from typing import Annotated
 from msgspec import Meta, field
 
 from audiosim.corpus.model import Document
-from service.arriving import LONGEST_IDENTIFIER, ArrivedDocument, ArrivedJudge, ArrivedRuns
-from service.exchange import Strict, Wire
+from audiosim.service.arriving import LONGEST_IDENTIFIER, ArrivedDocument, ArrivedJudge, ArrivedRuns
+from audiosim.service.exchange import Strict, Wire
 
 Word = Annotated[str, Meta(min_length=1, max_length=LONGEST_IDENTIFIER)]
 MOST_COLUMNS = 32

@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from service.exchange import Strict, Wire
-from service.wire_judging import Name, RecordOut, Text
-from service.wire_state import AboutOut
+from audiosim.service.exchange import Strict, Wire
+from audiosim.service.wire_judging import Name, RecordOut, Text
+from audiosim.service.wire_state import AboutOut
 
 
 class JudgesOut(Wire):

@@ -11,10 +11,10 @@ from audiosim.campaign.event import DETAILS_LIMIT, STATES, Clock, parse_time, wr
 from audiosim.corpus.judgments import GRADES
 from audiosim.corpus.model import Pair
 from audiosim.errors import InputError
-from service.exchange import Strict, Wire
-from service.questions import REASONS, Question, Questions
-from service.served import ServedCollection
-from service.sound_files import Peaks
+from audiosim.service.exchange import Strict, Wire
+from audiosim.service.questions import REASONS, Question, Questions
+from audiosim.service.served import ServedCollection
+from audiosim.service.sound_files import Peaks
 
 MOST_ASKED = 100
 LATE_DAYS = 60  # after which nobody sends an answer any more

@@ -9,17 +9,17 @@ from msgspec import Meta
 
 from audiosim.arrays import Array, Integers
 from audiosim.campaign import CampaignState
+from audiosim.service.exchange import Strict, Wire
+from audiosim.service.history import Course, Moment
+from audiosim.service.import_store import Import
+from audiosim.service.served import ServedCollection
+from audiosim.service.tokens import LONGEST_DAYS, NAME_LIMIT, Token
+from audiosim.service.wire_judging import RecordOut
+from audiosim.service.wire_state import AboutOut
 from audiosim.simulation.alternatives import DesignChoice
 from audiosim.simulation.effort import Effort
 from audiosim.simulation.remaining import Remaining, interval_of, off_of
 from audiosim.users.leanings import Leaning
-from service.exchange import Strict, Wire
-from service.history import Course, Moment
-from service.import_store import Import
-from service.served import ServedCollection
-from service.tokens import LONGEST_DAYS, NAME_LIMIT, Token
-from service.wire_judging import RecordOut
-from service.wire_state import AboutOut
 
 
 class HistoryOut(Wire):

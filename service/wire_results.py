@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from service.exchange import Strict, Wire
-from service.served import ServedCollection
-from service.tokens import LONGEST_DAYS, NAME_LIMIT, Token
-from service.wire_state import AboutOut, DifferenceOut, SystemOut
+from audiosim.service.exchange import Strict, Wire
+from audiosim.service.served import ServedCollection
+from audiosim.service.tokens import LONGEST_DAYS, NAME_LIMIT, Token
+from audiosim.service.wire_state import AboutOut, DifferenceOut, SystemOut
 
 
 class ResultsOut(Wire):

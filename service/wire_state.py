@@ -12,8 +12,8 @@ from audiosim.expected.ranking import PREDICTED
 from audiosim.expected.verdicts import Separation
 from audiosim.relevance.speaking import evidence_counts
 from audiosim.selection import Selection
-from service.exchange import Wire
-from service.served import ServedCollection
+from audiosim.service.exchange import Wire
+from audiosim.service.served import ServedCollection
 
 
 class SystemOut(Wire, omit_defaults=True):

@@ -165,7 +165,9 @@ def real_index(real_sounds: Path, made_once: Callable[[str, Callable[[Path], obj
 
 # A process is forked from one that has imported all that it needs: that takes a tenth of starting Python anew.
 FORKS = multiprocessing.get_context("forkserver" if sys.platform != "win32" else "spawn")
-FORKS.set_forkserver_preload(["audiosim.cli", "service.app", "service.tokens", "uvloop", "sqlalchemy.dialects.sqlite"])
+FORKS.set_forkserver_preload(
+    ["audiosim.cli", "audiosim.service.app", "audiosim.service.tokens", "uvloop", "sqlalchemy.dialects.sqlite"]
+)
 ALONE = """
 import os, sys, warnings
 os.dup2(os.open(_said, os.O_WRONLY | os.O_CREAT), 1)

@@ -12,9 +12,15 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 LISTED = re.findall(r"^( *)(\S+)/?  +\S", PAGE.split("```")[1], re.MULTILINE)
 
 
+def named(path: Path) -> str:
+    """The name that a module, or the folder of a room, is imported by."""
+    name = ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+    return f"audiosim.{name}" if path.parts[0] == "service" else name
+
+
 def floors() -> list[str]:
     """The rooms that docs/architecture.md lists, top first."""
-    return [path.strip("/").removesuffix(".py").replace("/", ".") for indent, path in LISTED if not indent]
+    return [named(Path(path)) for indent, path in LISTED if not indent]
 
 
 FLOORS = {room: floor for floor, room in enumerate(floors())}
@@ -23,7 +29,7 @@ FLOORS = {room: floor for floor, room in enumerate(floors())}
 def modules() -> dict[str, Path]:
     """Every module of the packages but the public face, which names things of all rooms."""
     paths = [path for package in ("audiosim", "service") for path in (ROOT / package).rglob("*.py")]
-    names = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+    names = {named(path.relative_to(ROOT)): path for path in paths}
     del names["audiosim"]
     return names
 
@@ -49,6 +55,8 @@ def imports(path: Path) -> set[str]:
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
                 found.add(whole if whole in MODULES else node.module)
+    other = {name for name in found if name.split(".")[0] == "service"}
+    assert not other, f"{path.name} imports {', '.join(sorted(other))}: the service is imported as audiosim.service"
     return {name for name in found if name in MODULES}
 
 

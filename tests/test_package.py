@@ -40,6 +40,16 @@ def test_an_unknown_name_is_answered_with_the_nearest_one():
     assert not hasattr(audiosim, "__wrapped__")
 
 
+def test_the_service_has_one_name_and_the_files_of_its_folder():
+    import service.routes.judging
+    from audiosim.service.routes import judging
+
+    assert (ROOT / "audiosim" / "service").readlink() == Path("../service")
+    assert service.routes.judging is judging
+    assert judging.__spec__.name == judging.__name__ == "audiosim.service.routes.judging"
+    assert judging.__file__ == str(ROOT / "service" / "routes" / "judging.py")
+
+
 def test_importing_the_package_loads_nothing_heavy(tmp_path):
     heavy = ["numpy", "scipy", "pandas", "sklearn", "librosa", "sqlalchemy", "fastapi", "rich", "httpx", "soundfile"]
     code = f"import sys, audiosim; print([name for name in {heavy} if name in sys.modules])"

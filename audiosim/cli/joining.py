@@ -60,8 +60,8 @@ def _added(
 def _sent(url: str, path: Path, system: str | None, team: str | None, replace: bool, partial: bool) -> dict[str, Any]:
     import msgspec
 
-    from service.address import parse_address
-    from service.client import Client
+    from audiosim.service.address import parse_address
+    from audiosim.service.client import Client
 
     root, collection, _ = parse_address(url)
     if collection is None:

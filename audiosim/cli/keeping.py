@@ -123,8 +123,8 @@ def import_judgments(
     Example: `audiosim import http://127.0.0.1:8000/v1/collections/my-demo my-demo/judgments.csv`
     """
     from audiosim.report.screen import progress
-    from service.address import parse_address
-    from service.client import Client
+    from audiosim.service.address import parse_address
+    from audiosim.service.client import Client
 
     root, collection, _ = parse_address(service)
     if collection is None:

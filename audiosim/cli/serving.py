@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from audiosim.demo import DemoResult
-    from service.access import Access
-    from service.sign_in import SignIn
+    from audiosim.service.access import Access
+    from audiosim.service.sign_in import SignIn
 
 
 def demo(
@@ -74,8 +74,8 @@ def _write_report(result: "DemoResult", path: Path) -> None:
 def _serve_demo(folder: Path, port: int, say: Callable[[str], None]) -> None:
     """Serve the demo's collection, nothing judged, and show its pages in a browser where there is one."""
     from audiosim.demo import prepare_demo
-    from service.app import create_app, run_server
-    from service.campaigns import Judging
+    from audiosim.service.app import create_app, run_server
+    from audiosim.service.campaigns import Judging
 
     collection = prepare_demo(folder, say)
     judging = Judging(f"sqlite:///{folder / 'campaign.db'}")
@@ -153,12 +153,12 @@ def serve(
 
     A program that asks it: `audiosim estimate my-demo --model remote:http://127.0.0.1:8000`
     """
-    from service.app import create_app, run_server
-    from service.campaigns import WAIT_S, Judging
-    from service.limits import Limits
-    from service.opened import CollectionSource
-    from service.questions import read_questions
-    from service.wire_judging import JudgmentIn
+    from audiosim.service.app import create_app, run_server
+    from audiosim.service.campaigns import WAIT_S, Judging
+    from audiosim.service.limits import Limits
+    from audiosim.service.opened import CollectionSource
+    from audiosim.service.questions import read_questions
+    from audiosim.service.wire_judging import JudgmentIn
 
     db, tokens, proxies = (
         settings.kept(db, "--db"),
@@ -217,8 +217,8 @@ def _sign_in(
         if grants or groups_header:
             raise InputError("--grant and --groups-header need --login-header or --oidc-issuer, which identify people")
         return None
-    from service.issuer import Issuer
-    from service.sign_in import Grant, SignIn
+    from audiosim.service.issuer import Issuer
+    from audiosim.service.sign_in import Grant, SignIn
 
     url, audience, name, groups = issuer
     made = None if url is None else Issuer(url, audience, name, groups)
@@ -229,8 +229,8 @@ def _access(
     host: str, allowed_hosts: Sequence[str], databases: Sequence[str], sign_in: "SignIn | None" = None
 ) -> "Access":
     """Access by the tokens of the first database; locked where any of them ever held one."""
-    from service.access import Access
-    from service.tokens import TokenStore
+    from audiosim.service.access import Access
+    from audiosim.service.tokens import TokenStore
 
     stores = [TokenStore(url, upgrade=True) for url in databases]
     locked = any(store.was_used() for store in stores)

@@ -13,11 +13,11 @@ from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.judgments import COUNTS, GRADES, qrels_lines
 from audiosim.corpus.lines import csv_line, shortest
 from audiosim.corpus.model import Judgment
-from service.exchange import CollectionDep, chapter
-from service.exported import csv_lines, json_lines, judgment_rows, spreadsheet_lines
-from service.questions import STANDARD
-from service.served import ServedCollection
-from service.wire_judging import MEASURED
+from audiosim.service.exchange import CollectionDep, chapter
+from audiosim.service.exported import csv_lines, json_lines, judgment_rows, spreadsheet_lines
+from audiosim.service.questions import STANDARD
+from audiosim.service.served import ServedCollection
+from audiosim.service.wire_judging import MEASURED
 
 router = chapter("judging")
 

@@ -5,12 +5,12 @@ from typing import Annotated
 from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 
-from service.arriving import Receiver
-from service.callers import CLIENT, PUBLIC
-from service.exchange import chapter, kept
-from service.keeper import Keeper
-from service.metrics import MEDIA_TYPE, Metrics
-from service.wire import HealthOut
+from audiosim.service.arriving import Receiver
+from audiosim.service.callers import CLIENT, PUBLIC
+from audiosim.service.exchange import chapter, kept
+from audiosim.service.keeper import Keeper
+from audiosim.service.metrics import MEDIA_TYPE, Metrics
+from audiosim.service.wire import HealthOut
 
 router = chapter("health", "")
 

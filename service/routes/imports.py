@@ -6,12 +6,12 @@ from typing import Annotated, Any
 from fastapi import Request, Response
 
 from audiosim.errors import InputError
-from service.callers import CallerDep
-from service.deliveries import Delivery
-from service.exchange import BodyDep, CollectionDep, chapter, kept
-from service.import_store import FAILED, Import, ImportStore
-from service.routes.judging import KeyHeader
-from service.wire_organising import ImportOut
+from audiosim.service.callers import CallerDep
+from audiosim.service.deliveries import Delivery
+from audiosim.service.exchange import BodyDep, CollectionDep, chapter, kept
+from audiosim.service.import_store import FAILED, Import, ImportStore
+from audiosim.service.routes.judging import KeyHeader
+from audiosim.service.wire_organising import ImportOut
 
 WAIT_S = 0.5  # for a file that is short
 FILES: dict[str, Any] = {

@@ -5,9 +5,9 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Depends
 
 from audiosim.errors import InputError
-from service.callers import CLIENT
-from service.exchange import JSON, BodyDep, ServedDep, Wire, chapter, decode, failing, reference
-from service.inference_protocol import IndexedModel, IndexIn, LoadIn
+from audiosim.service.callers import CLIENT
+from audiosim.service.exchange import JSON, BodyDep, ServedDep, Wire, chapter, decode, failing, reference
+from audiosim.service.inference_protocol import IndexedModel, IndexIn, LoadIn
 
 router = chapter("Open Inference Protocol", "/v2/repository", responses=failing("ErrorOut", JSON))
 Asked = TypeVar("Asked", bound=Wire)

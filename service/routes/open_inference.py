@@ -8,9 +8,9 @@ from fastapi.concurrency import run_in_threadpool
 
 from audiosim.errors import InputError
 from audiosim.relevance.published import Model
-from service.callers import CLIENT
-from service.exchange import JSON, ModelDep, chapter, decode, failing, reference
-from service.inference_protocol import (
+from audiosim.service.callers import CLIENT
+from audiosim.service.exchange import JSON, ModelDep, chapter, decode, failing, reference
+from audiosim.service.inference_protocol import (
     EXTENSIONS,
     InferIn,
     InferOut,
@@ -21,9 +21,9 @@ from service.inference_protocol import (
     ServerMetadata,
     features,
 )
-from service.limits import IN_TURN
-from service.predicted import predict_features
-from service.served import NotServedError
+from audiosim.service.limits import IN_TURN
+from audiosim.service.predicted import predict_features
+from audiosim.service.served import NotServedError
 
 JSON_BYTES = "Inference-Header-Content-Length"
 SHORT_BYTES = 32 * 2**10

@@ -13,13 +13,13 @@ from audiosim.campaign import CampaignState
 from audiosim.campaign.event import utc_now
 from audiosim.campaign.self_checks import self_checks
 from audiosim.errors import InputError
-from service.exchange import CollectionDep, chapter, kept
-from service.outlook import Lookahead, Outlooks
-from service.routes.judging import BeforeQuery, CountQuery
-from service.routes.sessions import AccessDep
-from service.tokens import Token, TokenStore
-from service.wire_judging import RecordOut
-from service.wire_organising import (
+from audiosim.service.exchange import CollectionDep, chapter, kept
+from audiosim.service.outlook import Lookahead, Outlooks
+from audiosim.service.routes.judging import BeforeQuery, CountQuery
+from audiosim.service.routes.sessions import AccessDep
+from audiosim.service.tokens import Token, TokenStore
+from audiosim.service.wire_judging import RecordOut
+from audiosim.service.wire_organising import (
     AssessorsOut,
     HistoryOut,
     InvitationIn,

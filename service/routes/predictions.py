@@ -11,13 +11,13 @@ from fastapi import Body, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from audiosim.relevance.published import Model
-from service.callers import CLIENT, CLIENT_OF_ANY
-from service.encoding import encode
-from service.exchange import JSON, CollectionDep, CutoffQuery, ModelDep, ModelQuery, ModelRoute, chapter
-from service.limits import IN_TURN
-from service.predicted import UNKNOWN, Predicted, predict_features
-from service.priors import encode_prior
-from service.wire import FeaturesIn, PredictionsIn, PredictionsOut, PriorIn
+from audiosim.service.callers import CLIENT, CLIENT_OF_ANY
+from audiosim.service.encoding import encode
+from audiosim.service.exchange import JSON, CollectionDep, CutoffQuery, ModelDep, ModelQuery, ModelRoute, chapter
+from audiosim.service.limits import IN_TURN
+from audiosim.service.predicted import UNKNOWN, Predicted, predict_features
+from audiosim.service.priors import encode_prior
+from audiosim.service.wire import FeaturesIn, PredictionsIn, PredictionsOut, PriorIn
 
 FEW_ROWS = 500
 NPZ = "application/octet-stream"

@@ -10,9 +10,9 @@ from audiosim.campaign.event import utc_now
 from audiosim.campaign.reading import log_lines
 from audiosim.measures.measure import Measure
 from audiosim.record import record_of
-from service.exchange import CollectionDep, chapter
-from service.routes.campaign_state import MeasureQuery, RankingsDep
-from service.served import ServedCollection
+from audiosim.service.exchange import CollectionDep, chapter
+from audiosim.service.routes.campaign_state import MeasureQuery, RankingsDep
+from audiosim.service.served import ServedCollection
 
 router = chapter("campaign")
 

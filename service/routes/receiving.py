@@ -10,15 +10,15 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, HTTPException, Query, Request, Response
 
 from audiosim.corpus.model import Document
-from service.arriving import LONGEST_IDENTIFIER, ArrivedDocument, ArrivedJudge, ArrivedRuns, Receiver
-from service.callers import CLIENT, CallerDep
-from service.deliveries import Delivery
-from service.exchange import JSON, BodyDep, CollectionDep, chapter, kept, reference
-from service.limits import Entrance
-from service.memory import give_back_freed_memory
-from service.routes.imports import ImportsDep
-from service.routes.judging import KeyHeader
-from service.wire_arrivals import DocumentIn, DocumentOut, JudgeOut, RunsOut
+from audiosim.service.arriving import LONGEST_IDENTIFIER, ArrivedDocument, ArrivedJudge, ArrivedRuns, Receiver
+from audiosim.service.callers import CLIENT, CallerDep
+from audiosim.service.deliveries import Delivery
+from audiosim.service.exchange import JSON, BodyDep, CollectionDep, chapter, kept, reference
+from audiosim.service.limits import Entrance
+from audiosim.service.memory import give_back_freed_memory
+from audiosim.service.routes.imports import ImportsDep
+from audiosim.service.routes.judging import KeyHeader
+from audiosim.service.wire_arrivals import DocumentIn, DocumentOut, JudgeOut, RunsOut
 
 Arrived = TypeVar("Arrived", ArrivedDocument, ArrivedRuns, ArrivedJudge)
 Answer = TypeVar("Answer", DocumentOut, RunsOut, JudgeOut)

@@ -8,12 +8,12 @@ from fastapi.concurrency import run_in_threadpool
 
 from audiosim.campaign.event import utc_now
 from audiosim.errors import InputError
-from service.callers import RESULTS_READER
-from service.exchange import CollectionDep, chapter
-from service.routes.campaign_state import verdict_fields
-from service.routes.sessions import AccessDep
-from service.tokens import TokenStore
-from service.wire_results import LinkedOut, LinkIn, LinkOut, LinksOut, ResultsOut, RevocationIn
+from audiosim.service.callers import RESULTS_READER
+from audiosim.service.exchange import CollectionDep, chapter
+from audiosim.service.routes.campaign_state import verdict_fields
+from audiosim.service.routes.sessions import AccessDep
+from audiosim.service.tokens import TokenStore
+from audiosim.service.wire_results import LinkedOut, LinkIn, LinkOut, LinksOut, ResultsOut, RevocationIn
 
 router = chapter("results")
 

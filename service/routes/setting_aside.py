@@ -12,15 +12,15 @@ from audiosim.expected.judge_effects import judge_effect
 from audiosim.expected.who_judges import Judges, reports_on_people
 from audiosim.relevance.joint import JointEstimator
 from audiosim.selection import Selection
-from service.callers import CallerDep
-from service.exchange import CollectionDep, answer, chapter, kept
-from service.limits import Shared
-from service.memory import kept_beside
-from service.routes.campaign_state import AboutQuery
-from service.routes.judging import MOST_SHOWN, WRITES, CountQuery, KeyHeader, written
-from service.served import ServedCollection
-from service.wire_judges import DisagreementsOut, JudgeEffectOut, JudgesOut, NamedJudgeIn
-from service.wire_judging import RecordOut
+from audiosim.service.callers import CallerDep
+from audiosim.service.exchange import CollectionDep, answer, chapter, kept
+from audiosim.service.limits import Shared
+from audiosim.service.memory import kept_beside
+from audiosim.service.routes.campaign_state import AboutQuery
+from audiosim.service.routes.judging import MOST_SHOWN, WRITES, CountQuery, KeyHeader, written
+from audiosim.service.served import ServedCollection
+from audiosim.service.wire_judges import DisagreementsOut, JudgeEffectOut, JudgesOut, NamedJudgeIn
+from audiosim.service.wire_judging import RecordOut
 
 router = chapter("campaign")
 

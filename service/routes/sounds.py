@@ -9,12 +9,12 @@ from fastapi import HTTPException, Query, Request, Response
 from fastapi.responses import FileResponse
 
 from audiosim.errors import InputError, SoundError
-from service.callers import ASSESSOR_OF_ANY, Caller, CallerDep
-from service.exchange import ServedDep, chapter
-from service.served import NotServedError
-from service.shelf import Served
-from service.sound_files import peaks
-from service.wire_judging import PeaksOut
+from audiosim.service.callers import ASSESSOR_OF_ANY, Caller, CallerDep
+from audiosim.service.exchange import ServedDep, chapter
+from audiosim.service.served import NotServedError
+from audiosim.service.shelf import Served
+from audiosim.service.sound_files import peaks
+from audiosim.service.wire_judging import PeaksOut
 
 router = chapter("sound", dependencies=[ASSESSOR_OF_ANY])
 

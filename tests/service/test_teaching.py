@@ -80,7 +80,7 @@ def test_a_process_whose_service_was_killed_ends_without_a_word(lesson, share, t
     with sent.open("wb") as target:
         wrap((lesson.learned, ())).write(target)
     text = sent.read_bytes()
-    command = [sys.executable, "-m", "service.teaching"]
+    command = [sys.executable, "-m", "audiosim.service.teaching"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment(os.environ)
     ) as process:
