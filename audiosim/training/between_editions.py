@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import beta, norm
+from scipy.special import betainc
 
 from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool
@@ -46,7 +46,7 @@ def learn_carried(pairs: Sequence[EditionPair], between: Between) -> dict[str, f
     found: dict[str, float] = {}
     for kinship in KIN:
         held = between.carried.get(kinship, HELD)
-        likely = np.log(np.diff(beta(WORTH * held, WORTH * (1 - held)).cdf(EDGES)))
+        likely = np.log(np.diff(betainc(WORTH * held, WORTH * (1 - held), EDGES)))
         likely += sum(pair.weight * _likelihood(pair, between) for pair in pairs if pair.kinship == kinship)
         chances = np.exp(likely - likely.max())
         found[kinship] = float(chances @ SHARES / chances.sum())
@@ -54,7 +54,7 @@ def learn_carried(pairs: Sequence[EditionPair], between: Between) -> dict[str, f
 
 
 def _likelihood(pair: EditionPair, between: Between) -> Array:
-    """(shares,) log-likelihood of each of SHARES."""
+    """(shares,) log-likelihood of each of SHARES, up to a constant."""
     total = np.zeros(len(SHARES))
     # The bands of consensus keep their prior, so `consensus` here is the slope.
     spreads = {name: between.spread(name) for name in EFFECT_NAMES} | {name: between.trend[name][1] for name in TREND}
@@ -62,7 +62,8 @@ def _likelihood(pair: EditionPair, between: Between) -> Array:
         if name in pair.one.errors and name in pair.other.errors:
             noise = pair.one.errors[name] ** 2 + pair.other.errors[name] ** 2
             deviation = np.sqrt(2 * (1 - SHARES) * spread**2 + noise)
-            total += norm.logpdf(pair.one.values[name] - pair.other.values[name], scale=deviation)
+            apart = (pair.one.values[name] - pair.other.values[name]) / deviation
+            total -= apart**2 / 2 + np.log(deviation)
     return total
 
 
