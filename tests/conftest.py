@@ -170,7 +170,7 @@ FORKS.set_forkserver_preload(
 )
 ALONE = """
 import os, sys, warnings
-os.dup2(os.open(_said, os.O_WRONLY | os.O_CREAT), 1)
+os.dup2(os.open(_said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
 os.dup2(1, 2)
 warnings.simplefilter("error")
 """
@@ -199,6 +199,24 @@ def together(tmp_path: Path) -> Callable[..., list[tuple[int | None, str]]]:
         return [(code, path.read_text(encoding="utf-8")) for code, path in zip(codes, said, strict=True)]
 
     return run
+
+
+COMMAND = """
+begin()
+sys.argv = ["audiosim", *arguments]
+from audiosim.cli import main
+main()
+"""
+
+
+@pytest.fixture
+def apart(together: Callable[..., list[tuple[int | None, str]]]) -> Callable[..., tuple[int | None, str]]:
+    """The command in a process of its own, which it may end as it likes: its exit code and what it printed."""
+
+    def call(*arguments: object) -> tuple[int | None, str]:
+        return together(COMMAND, {"arguments": list(map(str, arguments))})[0]
+
+    return call
 
 
 @pytest.fixture(scope="session")

@@ -166,16 +166,22 @@ class Server:
 
 
 @contextmanager
-def _running(code: str, log: Path, arguments: list[object], variables: dict[str, str]) -> Iterator[Server]:
+def _started(code: str, log: Path, arguments: list[object], variables: dict[str, str]) -> Iterator[BaseProcess]:
     log.write_bytes(b"")
     names = {"log": str(log), "arguments": arguments, "variables": variables}
     process = FORKS.Process(target=exec, args=(BEGIN + code, names), daemon=True)
     process.start()
     try:
-        yield Server(_wait_for_start(process.is_alive, log), log, process)
+        yield process
     finally:
         process.kill()
         process.join()
+
+
+@contextmanager
+def _running(code: str, log: Path, arguments: list[object], variables: dict[str, str]) -> Iterator[Server]:
+    with _started(code, log, arguments, variables) as process:
+        yield Server(_wait_for_start(process.is_alive, log), log, process)
 
 
 @contextmanager
@@ -188,6 +194,18 @@ def commanded(folders: list[Path], log: Path, *options: object, **variables: str
 @pytest.fixture(scope="session", name="commanded")
 def _commanded():
     return commanded
+
+
+@contextmanager
+def starting(folders: list[Path], log: Path, *options: object) -> Iterator[BaseProcess]:
+    """The process of such a server, which need not come as far as serving."""
+    with _started(COMMAND, log, ["serve", *folders, *options], {}) as process:
+        yield process
+
+
+@pytest.fixture(scope="session", name="starting")
+def _starting():
+    return starting
 
 
 @contextmanager

@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -288,15 +286,14 @@ def test_what_is_deleted_from_the_arrivals_is_taken_back(both, place, wait_until
 
 
 @pytest.mark.slow
-def test_the_command_adds_runs_to_a_campaign_that_a_server_is_at(commanded, place, tmp_path, wait_until):
+def test_the_command_adds_runs_to_a_campaign_that_a_server_is_at(commanded, place, tmp_path, wait_until, run):
     """Joined, changed and taken back, and through a restart; judgments are there throughout."""
-    log, run = f"sqlite:///{tmp_path / 'log.db'}", tmp_path / "new.trec"
+    log, ranked = f"sqlite:///{tmp_path / 'log.db'}", tmp_path / "new.trec"
 
     def joined(server, text):
-        run.write_bytes(text)
-        call = [sys.executable, "-m", "audiosim", "join", f"{server.url}/v1/collections/music", run]
-        ended = subprocess.run([*call, "--team", "two", "--format", "json"], capture_output=True, text=True)
-        return json.loads(ended.stdout) if ended.returncode == 0 else ended.stderr
+        ranked.write_bytes(text)
+        code, out, err = run("join", f"{server.url}/v1/collections/music", ranked, "--team", "two", "--format", "json")
+        return json.loads(out) if code == 0 else err
 
     def standing(server):
         with Client(server.url) as client:

@@ -44,12 +44,15 @@ def ahead(programmed):
 
 
 def test_no_pair_is_handed_out_twice_by_servers_whose_clocks_differ_by_an_hour(
-    ahead, folders, tmp_path, empty_postgres
+    ahead, commanded, folders, tmp_path, empty_postgres
 ):
     with ExitStack() as stack:
-        right, fast, slow = (
+        options = ("--db", empty_postgres, "--model", "uniform")
+        server = stack.enter_context(commanded(folders[1:], tmp_path / "log", *options))
+        right = stack.enter_context(server.client())
+        fast, slow = (
             stack.enter_context(ahead(folders[1], empty_postgres, seconds, tmp_path / f"log {seconds}"))
-            for seconds in (0, 3600, -3600)
+            for seconds in (3600, -3600)
         )
         held = {}
         for number, http in enumerate((right, fast, slow, right, fast, slow)):

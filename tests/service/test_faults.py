@@ -6,8 +6,6 @@ import json
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -107,9 +105,9 @@ def write_line(path, kind, number):
 
 
 def test_a_line_of_a_later_version_stops_judging_and_nothing_that_guards(
-    commanded, folders, pairs, tmp_path, wait_until
+    commanded, folders, pairs, tmp_path, wait_until, apart
 ):
-    path, command = tmp_path / "campaign.db", [sys.executable, "-m", "audiosim"]
+    path = tmp_path / "campaign.db"
     tokens = TokenStore(f"sqlite:///{path}")
     own, other = (tokens.create(name, "organiser") for name in ("me", "gone"))
     with commanded(folders[1:], tmp_path / "log", "--db", f"sqlite:///{path}") as server, server.client() as http:
@@ -128,10 +126,9 @@ def test_a_line_of_a_later_version_stops_judging_and_nothing_that_guards(
         wait_until(lambda: http.get(f"{COARSE}/ranking", **asked).status_code == 401)
         assert server.stop() == 0
         assert server.log.read_text(encoding="utf-8").count("Traceback") == 0
-    again = [*command, "serve", folders[1], "--port", "0", "--db", f"sqlite:///{path}"]
-    done = subprocess.run(list(map(str, again)), capture_output=True, text=True, timeout=120)
-    assert done.returncode == 1
-    last = done.stderr.splitlines()[-1]
+    code, printed = apart("serve", folders[1], "--port", 0, "--db", f"sqlite:///{path}")
+    assert code == 1
+    last = printed.splitlines()[-1]
     assert "line 2 cannot be read by audiosim" in last
     assert last.endswith("use the version that wrote it, or restore a backup that audiosim verify accepts")
     with closing(sqlite3.connect(path)) as other, other:
@@ -166,7 +163,7 @@ def test_a_database_that_is_moved_away_takes_no_judgment_until_it_is_back(
 
 @pytest.mark.parametrize("slip", ["mv", "rm", "replace", "rm all"])
 def test_what_a_service_holds_of_a_file_that_is_gone_is_kept_when_it_stops(
-    commanded, folders, pairs, tmp_path, wait_until, slip
+    commanded, folders, pairs, tmp_path, apart, slip
 ):
     path, rescued = tmp_path / "campaign.db", tmp_path / "campaign.db.rescued"
     with commanded(folders, tmp_path / "log", "--db", f"sqlite:///{path}") as server, server.client() as http:
@@ -186,10 +183,9 @@ def test_what_a_service_holds_of_a_file_that_is_gone_is_kept_when_it_stops(
         said_last = server.log.read_text(encoding="utf-8")
         assert said_last.count(f"what it held is in {rescued}: rename it before the next start") == 1
         assert "Traceback" not in said_last
-    command = [sys.executable, "-m", "audiosim", "serve", folders[1], "--port", "0", "--db", f"sqlite:///{path}"]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120)
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == (
+    code, printed = apart("serve", folders[1], "--port", 0, "--db", f"sqlite:///{path}")
+    assert code == 1
+    assert printed.splitlines()[-1] == (
         f"audiosim: {path} is gone, and {rescued} holds what was in it: rename it to campaign.db, or move it away"
     )
     rescued.rename(path)
@@ -197,19 +193,18 @@ def test_what_a_service_holds_of_a_file_that_is_gone_is_kept_when_it_stops(
         assert [event.document for _, event in store.read()] == [pair.document for pair in pairs[:12]]
 
 
-def test_beside_what_is_left_of_a_database_none_is_made(commanded, folders, pairs, tmp_path):
+def test_beside_what_is_left_of_a_database_none_is_made(commanded, folders, pairs, tmp_path, apart):
     path, away, ahead = tmp_path / "campaign.db", tmp_path / "away.db", tmp_path / "campaign.db-wal"
     with commanded(folders[1:], tmp_path / "log", "--db", f"sqlite:///{path}") as server, server.client() as http:
         assert [judge(http, pair).status_code for pair in pairs[:12]] == [201] * 12
         path.rename(away)
         server.kill()
     kept = ahead.read_bytes()
-    command = [sys.executable, "-m", "audiosim", "serve", folders[1], "--port", "0", "--db", f"sqlite:///{path}"]
     for before in (lambda: None, path.touch):  # where a file is empty, SQLite removes what is ahead of it
         before()
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120)
-        assert done.returncode == 1
-        assert done.stderr.splitlines()[-1] == (
+        code, printed = apart("serve", folders[1], "--port", 0, "--db", f"sqlite:///{path}")
+        assert code == 1
+        assert printed.splitlines()[-1] == (
             f"audiosim: {path} is gone, and {ahead} belongs to it: put campaign.db back beside it, "
             "or move campaign.db-wal away to begin anew"
         )
@@ -296,12 +291,9 @@ def test_a_service_lives_and_reads_while_its_database_does_not_answer(
         wait_until(lambda: reasons(http) == (200, []))
 
 
-def test_a_service_waits_for_a_database_that_is_starting(folders, tmp_path, cluster, port, wait_until):
+def test_a_service_waits_for_a_database_that_is_starting(starting, folders, tmp_path, cluster, port, wait_until):
     cluster.stop()
-    command = [sys.executable, "-m", "audiosim", "serve", folders[1], "--port", port, "--db", cluster.url]
-    with (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen(list(map(str, command)), stderr=log)
-    try:
+    with starting(folders[1:], tmp_path / "log", "--port", port, "--db", cluster.url) as process:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as http:
 
             def waiting():
@@ -315,9 +307,9 @@ def test_a_service_waits_for_a_database_that_is_starting(folders, tmp_path, clus
             assert http.get("/health/live").status_code == 200
             cluster.start()
             wait_until(lambda: reasons(http) == (200, []))
-    finally:
         process.terminate()
-        assert process.wait(60) == 0
+        process.join()
+        assert process.exitcode == 0
 
 
 def test_the_model_learns_beside_the_judging_and_a_replay_agrees(commanded, tmp_path, wait_until, check_close):
@@ -351,16 +343,15 @@ def test_the_model_learns_beside_the_judging_and_a_replay_agrees(commanded, tmp_
 
 
 def test_another_collection_of_the_same_name_is_not_served_unless_it_is_adopted(
-    commanded, folders, coarse, pairs, tmp_path
+    commanded, folders, coarse, pairs, tmp_path, apart
 ):
     database = f"sqlite:///{tmp_path / 'campaign.db'}"
     with commanded(folders[1:], tmp_path / "log", "--db", database) as server, server.client() as http:
         judge(http, pairs[0])
     replace(coarse, runs=coarse.runs[:1]).save(tmp_path / "other" / "coarse")
-    command = [sys.executable, "-m", "audiosim", "serve", tmp_path / "other" / "coarse", "--port", "0"]
-    done = subprocess.run([*map(str, command), "--db", database], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 1
-    last = done.stderr.splitlines()[-1]
+    code, printed = apart("serve", tmp_path / "other" / "coarse", "--port", 0, "--db", database)
+    assert code == 1
+    last = printed.splitlines()[-1]
     assert last.startswith("audiosim: the campaign in the database is of another collection: ")
     assert last.endswith("--adopt goes on with it all the same")
     with commanded([tmp_path / "other" / "coarse"], tmp_path / "adopted", "--db", database, "--adopt") as server:
