@@ -62,8 +62,8 @@ def _likelihood(pair: EditionPair, between: Between) -> Array:
         if name in pair.one.errors and name in pair.other.errors:
             noise = pair.one.errors[name] ** 2 + pair.other.errors[name] ** 2
             deviation = np.sqrt(2 * (1 - SHARES) * spread**2 + noise)
-            apart = (pair.one.values[name] - pair.other.values[name]) / deviation
-            total -= apart**2 / 2 + np.log(deviation)
+            difference = (pair.one.values[name] - pair.other.values[name]) / deviation
+            total -= difference**2 / 2 + np.log(deviation)
     return total
 
 
