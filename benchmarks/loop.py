@@ -64,7 +64,7 @@ def by_several(pool: Pool, truth: np.ndarray, people: int, judged: int) -> tuple
     told, looked = [], []
     for number in range(15):
         start = time.process_time()
-        (pair,) = states[0].ask()
+        (pair,) = states[0].ask(assessor=who[number % people])
         states[:] = [states[0].tell(judgment(pool.positions[pair], number))]
         told.append(time.process_time() - start)
         start = time.process_time()

@@ -138,7 +138,7 @@ class Campaign:
         by_query  pairs from as few queries as possible, as for `Selection.ask`
         """
         self._catch_up()
-        _ = self.selection.weights  # slow, so computed before taking the turn
+        self.selection.weights_by(assessor or None)  # slow, and then kept: so computed before taking the turn
         if not assessor:
             self.sync()
             with self._log.state:

@@ -85,10 +85,10 @@ class Queue:
             if assessor and self._settings.whole_queries:
                 others = self._whole.of_others(assessor, self._here(ledger, now), held.items())
                 free = allowed & np.isin(self._pool.query, [self._queries[query] for query in others], invert=True)
-                pairs += selection.ask(count - len(pairs), free, by_query)
+                pairs += selection.ask(count - len(pairs), free, by_query, assessor)
                 allowed[[self._pool.positions[pair] for pair in pairs if pair in self._pool.positions]] = False
             if len(pairs) < count:
-                pairs += selection.ask(count - len(pairs), allowed, by_query)
+                pairs += selection.ask(count - len(pairs), allowed, by_query, assessor or None)
         return [Offer(pair, why.get(pair, "")) for pair in pairs]
 
     def _opinion(self, ledger: Ledger, selection: Selection, assessor: str, out: Container[Pair]) -> dict[Pair, str]:

@@ -186,6 +186,11 @@ class PanelModel:
         return self.layout.normal(deviations, self.mean).with_effects(self.effects, self.covariance)
 
     @cached_property
+    def tastes_met(self) -> Array:
+        """(n,) sum of the squared shares of each pair: the variance of a taste in it, in those of a taste."""
+        return np.asarray((self.parts**2).sum(axis=1))
+
+    @cached_property
     def _opinions(self) -> dict[tuple[Listeners, int, bytes], Opinions]:
         return {}
 
@@ -297,3 +302,23 @@ def with_judges(layout: Layout, parts: Array, panel: Panel) -> Layout:
         },
         shared={**said.shared, SEVERITY: person, TASTE: tastes},
     )
+
+
+def added_variance(model: PanelModel, panel: Panel, name: str) -> Array:
+    """(n,) variance of what one person adds to the gain of each pair.
+
+        v_d = share (severity^2 + taste^2 sum_k M_dk^2) + s_d^2 (query^2 + noise^2),   share = v / (v + n severity^2)
+
+    with n the number of their earlier judgments, which show how severe they are. Information from their earlier
+    judgments of the same query is left out, so that v_d is too large rather than too small.
+
+    name  of the person, who may be new
+    """
+    of = {key: model.deviations[key] ** 2 for key in (SEVERITY, TASTE, JUDGE_QUERY, REST)}
+    code = panel.judges.index(name) if name in panel.judges else -1
+    times = float(model.noise_of_each(len(panel.judges))[code]) if code >= 0 else 1.0
+    scale = np.asarray(model.layout.scale) ** 2
+    own = scale * (of[JUDGE_QUERY] + of[REST] * times**2)
+    typical = float(own.mean()) + float(scale.mean()) * model.deviations[PAIR] ** 2
+    share = typical / (typical + of[SEVERITY] * (int(panel.counts[code]) if code >= 0 else 0))
+    return np.asarray(share * (of[SEVERITY] + of[TASTE] * model.tastes_met) + own)

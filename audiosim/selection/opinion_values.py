@@ -3,12 +3,7 @@
     w_d = 1 / (Var[g_d] + v_d)  sum over pairs of systems (a, b) of  f(z_ab)^2 / V_ab (C_ad - C_bd)^2
 
 as `DoubtAboutDifferences` has it, about listeners at large, with the variance v_d of what the person adds to the pair's
-gain g_d: in the words of `relevance.judges`
-
-    v_d = severity^2 share + taste^2 sum_k M_dk^2 share + s_d^2 (query^2 + noise^2),   share = v / (v + n severity^2)
-
-with n the number of their earlier judgments, which show how severe they are. Information from their earlier judgments
-of the same query is left out, so that v_d is too large rather than too small.
+gain g_d; see `added_variance`.
 """
 
 from dataclasses import dataclass
@@ -17,10 +12,9 @@ import numpy as np
 
 from audiosim.arrays import Array, Booleans
 from audiosim.expected.estimation import rank
-from audiosim.relevance.judges import JUDGE_QUERY, PAIR, SEVERITY, TASTE, Panel, PanelModel
+from audiosim.relevance.judges import added_variance
 from audiosim.selection.rules import DoubtAboutDifferences
 from audiosim.selection.selection import Selection
-from audiosim.stats.layout import REST
 
 NOISE_KNOWN = 0.25  # relative standard error of the noise, below which second opinions are no longer asked for by it
 TELLS_MORE, OF_NOISE = "tells more", "noise"
@@ -67,15 +61,3 @@ class OpinionValues:
         if self.weights[best] > most:
             return best, TELLS_MORE
         return (best, OF_NOISE) if self.noise_error > NOISE_KNOWN else None
-
-
-def added_variance(model: PanelModel, panel: Panel, name: str) -> Array:
-    """(n,) variance of what one person adds to the gain of each pair."""
-    of = {key: model.deviations[key] ** 2 for key in (SEVERITY, TASTE, JUDGE_QUERY, REST)}
-    code = panel.judges.index(name) if name in panel.judges else -1
-    times = float(model.noise_of_each(len(panel.judges))[code]) if code >= 0 else 1.0
-    scale = np.asarray(model.layout.scale) ** 2
-    own = scale * (of[JUDGE_QUERY] + of[REST] * times**2)
-    typical = float(own.mean()) + float(scale.mean()) * model.deviations[PAIR] ** 2
-    share = typical / (typical + of[SEVERITY] * (int(panel.counts[code]) if code >= 0 else 0))
-    return np.asarray(share * (of[SEVERITY] + of[TASTE] * (model.parts**2).sum(axis=1)) + own)

@@ -1,7 +1,7 @@
 """Selection rules: weights of the pairs of a pool by the expected information of their judgments."""
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from scipy import sparse
@@ -12,6 +12,7 @@ from audiosim.expected.estimation import ExpectedScores
 from audiosim.expected.linear import LinearScores
 from audiosim.expected.ranking import Ranking
 from audiosim.relevance.belief import Belief
+from audiosim.selection.pair_values import PairValues
 from audiosim.stats.threads import one_thread
 
 EVEN = 0.1  # share of the draws in which every pair has the same chance
@@ -36,6 +37,15 @@ class SelectionRule(Protocol):
         belief   about the n pairs of the pool
         ranking  expected ranking of the systems
         """
+        ...
+
+
+@runtime_checkable
+class NoisyRule(Protocol):
+    """A selection rule by which a judgment with noise is worth less than an exact one."""
+
+    def values(self, belief: Belief, ranking: Ranking) -> PairValues:
+        """Values of judgments of the n pairs; without noise they are the rule's weights."""
         ...
 
 
@@ -138,8 +148,12 @@ class DoubtAboutDifferences:
         self._expected = expected
 
     def weights(self, belief: Belief, ranking: Ranking) -> Array:
+        return self.values(belief, ranking).weights()
+
+    def values(self, belief: Belief, ranking: Ranking) -> PairValues:
         gains = self._expected.gains(belief)
-        return self.of(gains.across(self._expected.slopes(belief)), gains.variance, ranking)
+        doubts = self.of(gains.across(self._expected.slopes(belief)), gains.variance, ranking)
+        return PairValues(((1.0, doubts),), gains.variance, ~belief.judged)
 
     def of(self, across: sparse.csc_array | Array, variance: Array, ranking: Ranking) -> Array:
         """(n,) the weights, of the covariances of the scores with the gains (s, n) and the gains' variances (n,)."""
@@ -173,15 +187,15 @@ class DrawnByDoubt:
         self._drawn = np.random.default_rng(seed).exponential(size=len(expected.pool.pairs))
 
     def weights(self, belief: Belief, ranking: Ranking) -> Array:
+        return self.values(belief, ranking).weights()
+
+    def values(self, belief: Belief, ranking: Ranking) -> PairValues:
         gains = self._expected.gains(belief)
         across = gains.across(self._expected.slopes(belief))
         open_ = ~belief.judged
         doubts = self.doubt_removed(across, gains.variance, ranking, open_)
-        parts = ((1 - EVEN - SCORED, doubts), (SCORED, squares_of(across, gains.variance)), (EVEN, np.ones(len(open_))))
-        if not doubts[open_].any():
-            return doubts
-        shares = sum(share * _shared(values, open_) for share, values in parts)
-        return np.asarray(shares / self._drawn)
+        parts = ((1 - EVEN - SCORED, doubts), (SCORED, squares_of(across, gains.variance)))
+        return PairValues(parts, gains.variance, open_, EVEN, self._drawn)
 
     def doubt_removed(
         self, across: sparse.csc_array | Array, variance: Array, ranking: Ranking, open_: Booleans
@@ -204,8 +218,12 @@ class DoubtAboutScores:
         self._expected = expected
 
     def weights(self, belief: Belief, ranking: Ranking) -> Array:
+        return self.values(belief, ranking).weights()
+
+    def values(self, belief: Belief, ranking: Ranking) -> PairValues:
         gains = self._expected.gains(belief)
-        return squares_of(gains.across(self._expected.slopes(belief)), gains.variance)
+        squares = squares_of(gains.across(self._expected.slopes(belief)), gains.variance)
+        return PairValues(((1.0, squares),), gains.variance, ~belief.judged)
 
 
 def squares_of(across: sparse.csc_array | Array, variance: Array) -> Array:
@@ -213,12 +231,6 @@ def squares_of(across: sparse.csc_array | Array, variance: Array) -> Array:
     if isinstance(across, np.ndarray):
         return _over(np.einsum("sn,sn->n", across, across), variance)
     return _over(np.asarray(across.multiply(across).sum(axis=0)).ravel(), variance)
-
-
-def _shared(values: Array, open_: Booleans) -> Array:
-    """(n,) values, 0 or more, as shares of their sum over the open ones; 0 for the others."""
-    kept = np.where(open_, values, 0)
-    return np.asarray(kept / max(kept.sum(), np.finfo(float).tiny))
 
 
 def _over(squares: Array, variance: Array) -> Array:

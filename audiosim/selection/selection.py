@@ -18,11 +18,12 @@ from audiosim.measures.measure import Measure
 from audiosim.properties import cached_property
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.relevance.judges import NO_JUDGES, Panel
+from audiosim.relevance.judges import NO_JUDGES, Panel, People, added_variance
 from audiosim.relevance.model_check import ModelCheck
 from audiosim.relevance.moments import is_moment, last_moment
 from audiosim.relevance.relearning import Hearing, after_grades, hearing, relearned
-from audiosim.selection.rules import SelectionRule, default_selection_rule, make_selection_rule
+from audiosim.selection.pair_values import PairValues
+from audiosim.selection.rules import NoisyRule, SelectionRule, default_selection_rule, make_selection_rule
 from audiosim.selection.stopping_definition import StoppingRule
 from audiosim.selection.stopping_rules import as_stopping_rule
 from audiosim.stats.multivariate import Moments
@@ -165,14 +166,18 @@ class Selection:
         if not self.checks:
             return Grounds(self.believed, self.belief, self.scores)
         order, estimator = np.array(self.order, dtype=np.int64), hearing(self.estimator, self.panel)
-        belief, believed = self.belief, self.believed
-        people = estimator.predict(self.grades).people if isinstance(estimator, Hearing) else None
+        belief, believed, people = self.belief, self.believed, self._people
         if people is not None:
             # Choosing treats mean grades as exact, which is fast; only statements distinguish the assessors.
             belief = belief.heard(people)
             scores = self.expected.scores(belief) if people.panel.several else believed.scores
             believed = replace(believed, scores=scores)
         return check_ranking(self.expected, estimator, belief, believed, order, self.kept_check)
+
+    @cached_property
+    def _people(self) -> People | None:
+        estimator = hearing(self.estimator, self.panel)
+        return estimator.predict(self.grades).people if isinstance(estimator, Hearing) else None
 
     @cached_property
     def _stated(self) -> dict[About, Ranking]:
@@ -201,8 +206,25 @@ class Selection:
 
     @cached_property
     def weights(self) -> Array:
-        """(n,) value of a judgment of each pair at the last update of the rule."""
+        """(n,) value of an exact judgment of each pair at the last update of the rule."""
+        if self.asked is None and self._values is not None:
+            return self._values.weights()
         return self.rule.weights(self.belief, self.believed) if self.asked is None else self.asked.weights
+
+    @cached_property
+    def _values(self) -> PairValues | None:
+        return self.rule.values(self.belief, self.believed) if isinstance(self.rule, NoisyRule) else None
+
+    def weights_by(self, assessor: str | None) -> Array:
+        """(n,) value of a judgment of each pair by this person, whose noise the judgments so far show.
+
+        assessor  None, or the only person who judged so far: their judgments count as exact
+        """
+        if self.asked is not None:
+            return self.asked.weights_by(assessor)
+        if assessor is None or {*self.panel.judges} <= {assessor} or self._values is None or self._people is None:
+            return self.weights
+        return self._values.weights(added_variance(self._people.model, self._people.panel, assessor))
 
     def reached(self, stop: float | str | StoppingRule) -> bool:
         """True if judging may stop: the stopping rule is met, or no further judgment has any value.
@@ -211,36 +233,40 @@ class Selection:
         """
         return as_stopping_rule(stop).reached(self) or not self.weights[~self.belief.judged].any()
 
-    def ask(self, count: int = 1, allowed: Booleans | None = None, by_query: bool = False) -> list[Pair]:
+    def ask(
+        self, count: int = 1, allowed: Booleans | None = None, by_query: bool = False, assessor: str | None = None
+    ) -> list[Pair]:
         """The unjudged pairs most worth judging, best first; fewer where fewer are left.
 
         allowed   (n,) mask of the pairs that may be asked for; None for all
         by_query  take pairs from as few queries as possible, so that assessors stay with one query: first the query
                   whose best `count` pairs have the highest value, then the next
+        assessor  person who will judge them; see `weights_by`
 
         Ties between pairs are broken by `ties`, those between queries by the first of their pairs.
         """
         if count < 1:
             raise InputError(f"the number of pairs to ask for must be at least 1, got {count}")
         unjudged = np.flatnonzero(~self.belief.judged & (True if allowed is None else allowed))
-        chosen = self._best_queries(unjudged, count) if by_query else self._best(unjudged, count)
+        weights = self.weights_by(assessor)
+        chosen = (self._best_queries if by_query else self._best)(weights, unjudged, count)
         return [self.pool.pairs[place] for place in chosen]
 
-    def _best(self, places: Integers, count: int) -> Integers:
-        weights = self.weights[places]
+    def _best(self, weights: Array, places: Integers, count: int) -> Integers:
+        weights = weights[places]
         if count < len(places):
             least = weights.max() if count == 1 else np.partition(weights, len(weights) - count)[len(weights) - count]
             places, weights = places[weights >= least], weights[weights >= least]
         return places[np.lexsort((-self.ties[places], -weights))[:count]]
 
-    def _best_queries(self, places: Integers, count: int) -> Integers:
+    def _best_queries(self, weights: Array, places: Integers, count: int) -> Integers:
         query = self.pool.query[places]
-        order = np.lexsort((-self.ties[places], -self.weights[places], query))
+        order = np.lexsort((-self.ties[places], -weights[places], query))
         places, query = places[order], query[order]
         starts = np.searchsorted(query, np.arange(len(self.pool.queries)))
         rank = np.arange(len(places)) - starts[query]
         top, first = rank < count, rank == 0
-        worth, drawn = np.bincount(query[top], self.weights[places[top]], len(starts)), np.zeros(len(starts))
+        worth, drawn = np.bincount(query[top], weights[places[top]], len(starts)), np.zeros(len(starts))
         drawn[query[first]] = self.ties[places[first]]
         return places[np.lexsort((-drawn[query], -worth[query]))[:count]]
 

@@ -12,8 +12,9 @@ from audiosim.corpus.pool import build_pool
 from audiosim.expected.about import About
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import JOINT, estimator_of
-from audiosim.selection import Selection
-from audiosim.selection.opinion_values import NOISE_KNOWN, OF_NOISE, TELLS_MORE, OpinionValues, added_variance
+from audiosim.relevance.judges import added_variance
+from audiosim.selection import SELECTION_RULES, Selection, make_selection_rule
+from audiosim.selection.opinion_values import NOISE_KNOWN, OF_NOISE, TELLS_MORE, OpinionValues
 from audiosim.simulation import Design, synthetic_collection
 
 CG = parse_measure("CG@4")
@@ -52,6 +53,43 @@ def test_values_are_the_doubts_weighted_by_what_a_noisy_judgment_moves(selection
             density = stats.norm.pdf((mean[a] - mean[b]) / np.sqrt(variance))
             expected += density**2 / variance * (across[a] - across[b]) ** 2 / (np.diagonal(covariance) + added)
     np.testing.assert_allclose(found.weights, expected, rtol=1e-6)
+
+
+def test_unjudged_pairs_are_valued_by_the_noise_of_who_asks(selection, pool):
+    # By the doubts rule, brute force: what an exact judgment moves, over the variance of what this person would say.
+    state = replace(selection, rule=make_selection_rule("doubts", selection.expected))
+    gains, weights = state.belief.gains, state.expected.weights.toarray()
+    covariance = gains.among(np.arange(len(pool.pairs)))
+    scores, across, mean = weights @ covariance @ weights.T, weights @ covariance, weights @ gains.mean
+    people = state.stated_belief.people
+    open_ = ~state.belief.judged
+    for name in ("ann", "bob", "new"):
+        added, expected = added_variance(people.model, people.panel, name), np.zeros(len(pool.pairs))
+        for a in range(len(pool.systems)):
+            for b in range(a):
+                variance = scores[a, a] + scores[b, b] - 2 * scores[a, b]
+                density = stats.norm.pdf((mean[a] - mean[b]) / np.sqrt(variance))
+                expected += density**2 / variance * (across[a] - across[b]) ** 2 / (np.diagonal(covariance) + added)
+        np.testing.assert_allclose(state.weights_by(name)[open_], expected[open_], rtol=1e-6)
+        best = [pool.pairs[place] for place in np.argsort(-np.where(open_, expected, -1))[:3]]
+        assert state.ask(3, assessor=name) == best
+    assert np.any(np.argsort(state.weights_by("new")[open_]) != np.argsort(state.weights[open_]))
+    assert state.weights_by(None) is state.weights
+
+
+def test_who_alone_has_judged_is_asked_as_if_their_judgments_were_exact(selection, pool):
+    alone = Selection.start(
+        pool, CG, estimator_of(pool, JOINT), [one for one in selection.log if one.assessor == "ann"], learns=False
+    )
+    assert alone.weights_by("ann") is alone.weights
+    assert np.any(alone.weights_by("bob") != alone.weights)
+    assert np.all(alone.weights_by("bob") >= 0)
+
+
+@pytest.mark.parametrize("name", [name for name in SELECTION_RULES if name not in ("drawn", "doubts", "variances")])
+def test_a_rule_that_knows_no_noise_asks_everybody_for_the_same(selection, name):
+    state = replace(selection, rule=make_selection_rule(name, selection.expected))
+    assert state.weights_by("bob") is state.weights
 
 
 def test_a_new_persons_severity_is_unknown_and_a_careless_persons_judgment_is_worth_less(selection):
