@@ -57,6 +57,7 @@ def serving() -> Iterator[str]:
         demo, log = Path(folder) / "demo", Path(folder) / "log"
         shutil.copytree(shipped.folder("fixtures") / "demo", demo)
         command = [sys.executable, "-m", "audiosim", "serve", str(demo), "--port", "0", "--listen", "0"]
+        command += ["--home", f"{folder}/home"]
         with log.open("wb") as stream:
             process = subprocess.Popen([*command, "--db", f"sqlite:///{folder}/campaign.db"], stderr=stream)
         try:

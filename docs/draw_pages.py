@@ -1,4 +1,4 @@
-"""Take the pictures of the service's pages that the docs show: docs/{start,judge,organise}-*.png.
+"""Take the pictures of the service's pages that the docs show: docs/{start,create,judge,organise}-*.png.
 
     python docs/draw_pages.py            needs Chromium, and playwright: pip install "audiosim[test]"
 
@@ -25,12 +25,13 @@ JUDGED, CANNOT = 130, 60  # so many answers, and the one of them that a pair can
 ASSESSORS = ("Ann", "Ben", "Cem")
 EVERY = timedelta(seconds=35)  # somebody answers
 SETTLE_MS, HEAR_MS = 4_000, 500  # until what is worked out is there; of a clip
-ADDRESSES = {"start": "/", "judge": "/judge/demo", "organise": "/organise/demo"}
-SIZES = {"start": (1000, 440), "judge": (1000, 860), "organise": (1280, 1120)}
+ADDRESSES = {"start": "/", "create": "/create", "judge": "/judge/demo", "organise": "/organise/demo"}
+SIZES = {"start": (1000, 620), "create": (1000, 1340), "judge": (1000, 860), "organise": (1280, 1120)}
 DESK: dict[str, Any] = {"device_scale_factor": 1}
 PHONE: dict[str, Any] = {"device_scale_factor": 2, "viewport": {"width": 360, "height": 780}}
 PICTURES = (
     ("start", "light", DESK),
+    ("create", "light", DESK),
     *((page, theme, DESK) for page in ("judge", "organise") for theme in ("light", "dark")),
     *((page, "phone", PHONE) for page in ("judge", "organise")),
 )
@@ -48,6 +49,19 @@ def judge(url: str) -> None:
                 continue
             fine, moment = truth[pair.query, pair.document], f"{start + number * EVERY:%Y-%m-%dT%H:%M:%SZ}"
             client.judge("demo", pair.query, pair.document, fine=fine, assessor=assessor, time=moment)
+
+
+def begin_making(window: Page) -> None:
+    """Name a collection, and upload the demo's files as those of a new one."""
+    window.fill("#name", "listening-test")
+    window.keyboard.press("Enter")
+    files = [*sorted((DEMO / "runs").iterdir()), *sorted(DEMO.glob("*.tsv")), *sorted((DEMO / "sounds").iterdir())[:8]]
+    window.set_input_files("#some-files", [path for path in files if path.is_file()])
+    window.fill("#set-task", "How similar do the two sound?")
+    window.locator("#check-said.good, #check-said.warn").wait_for(timeout=600_000)
+    window.click("#plan button")
+    window.locator("#goals-table tbody tr >> nth=2").wait_for(timeout=600_000)
+    window.evaluate("scrollTo(0, 0)")
 
 
 def begin_judging(window: Page) -> None:
@@ -77,6 +91,8 @@ def main() -> None:
             window.goto(url + ADDRESSES[page])
             if page == "judge":
                 begin_judging(window)
+            if page == "create":
+                begin_making(window)
             window.wait_for_timeout(SETTLE_MS)
             window.screenshot(path=DOCS / f"{page}-{kind}.png")
             context.close()

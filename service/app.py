@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -25,6 +26,7 @@ from audiosim.service.campaigns import Judging
 from audiosim.service.cards import Cards
 from audiosim.service.connections import Connection
 from audiosim.service.document import SERVERS, TAGS, describe
+from audiosim.service.drafts import Home
 from audiosim.service.exchange import ModelRoute, WireRoute
 from audiosim.service.import_store import ImportStore
 from audiosim.service.keeper import Keeper
@@ -39,6 +41,7 @@ from audiosim.service.problems import answer_problems
 from audiosim.service.routes import (
     campaign_state,
     catalogue,
+    creating,
     exports,
     health,
     imports,
@@ -77,6 +80,7 @@ def create_app(
     folders: Mapping[str, str | Path] | None = None,
     access: Access | None = None,
     keep_open: int = KEEP_OPEN,
+    home: Home | None = None,
 ) -> FastAPI:
     """The service of some collections, each under its identifier, ready to answer.
 
@@ -87,7 +91,11 @@ def create_app(
     folders  folders of their sound files, by identifier
     access   access rules; default everybody, but only from this machine
     keep_open  number of collections open at a time; further ones are opened on request
+    home     folder in which organisers make collections; those in it are served, too
     """
+    if home is not None:
+        own = [CollectionSource.of_folder(folder, partial(home.load, folder)) for folder in home.collections()]
+        collections = [*collections, *own]
     models = {one.identifier: model for one in collections} if isinstance(model, str) else model or {}
     app = FastAPI(
         title="audiosim",
@@ -101,7 +109,8 @@ def create_app(
         servers=SERVERS,
         lifespan=_kept,
     )
-    served = app.state.served = Served(collections, models, judging, folders, keep_open)
+    served = app.state.served = Served(collections, models, judging, folders, keep_open, home is not None)
+    app.state.home = home
     app.state.access = Access() if access is None else access
     app.state.imports = ImportStore(None if judging is None else judging.database)
     app.state.outlooks = Outlooks()
@@ -132,6 +141,7 @@ def create_app(
         campaign_state,
         setting_aside,
         organising,
+        creating,
         receiving,
         result_links,
         publishing,
@@ -228,9 +238,11 @@ def _greetings(app: FastAPI, listening: socket.socket) -> Iterator[tuple[int, st
     """Lines printed at the start of a service, each with its log level: its address, how files were read, cautions."""
     collections, access, root = app.state.served.collections, app.state.access, near(listening)
     names, there = collections.names, collections.open
-    shown = ", ".join(names) if collections.fit else f"{len(names)} collections"
+    shown = ", ".join(names) if names and collections.fit else f"{len(names) or 'no'} collections"
     yield logging.INFO, f"serving {shown} at {address(listening)}; Ctrl-C stops"
     yield logging.INFO, f"start page: {root}/"
+    if app.state.home is not None:
+        yield logging.INFO, f"organisers make collections at {root}/create; they are kept in {app.state.home.folder}"
     for name in map(quote, names if collections.fit else ["COLLECTION"]):
         yield logging.INFO, f"assessors judge at {root}/judge/{name}; organisers follow at {root}/organise/{name}"
     for one in there.values():

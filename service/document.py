@@ -77,7 +77,7 @@ def _kinds(kind: type[Wire]) -> list[type[Wire]]:
 def _name_what_is_served(operation: dict[str, Any], served: Served) -> None:
     known = {"collection": served.collections.names, "model": [one.name for one in simplest_first(served)]}
     for parameter in operation.get("parameters", []):
-        if parameter["in"] == "path" and parameter["name"] in known:
+        if parameter["in"] == "path" and known.get(parameter["name"]):
             parameter["schema"]["enum"] = known[parameter["name"]]
 
 

@@ -196,6 +196,14 @@ class OpenCollections:
             known = f"one of {', '.join(self._sources)}" if len(self._sources) <= SHOWN else f"{near}, or another"
             raise NotServedError(f"unknown collection {name!r}, expected {known}")
 
+    def add(self, source: CollectionSource) -> None:
+        """Serve a further collection."""
+        with self._state:
+            if source.identifier in self._sources:
+                raise InputError(f"a collection called {source.identifier} is served already")
+            self._turns[source.identifier] = Lock()
+            self._sources = {**self._sources, source.identifier: source}  # readers keep the mapping they have
+
     def stores(self) -> list[DatabaseStore]:
         """Database logs of all collections that were ever opened."""
         with self._state:

@@ -55,7 +55,7 @@ def examples_of(served: Served) -> dict[str, RequestExample]:
 
 def _names(served: Served) -> _Named | None:
     """A collection, a model, a pair, if possible with a playable document, and a grade."""
-    if not served.models:
+    if not served.models or not served.collections.names:
         return None
     first = served.collection(served.collections.names[0])
     collection = first.collection

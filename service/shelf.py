@@ -1,6 +1,7 @@
 """Everything that a service serves: collections, some of them open, and models."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from audiosim.campaign import Store
 from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError, repeated
 from audiosim.relevance.published import Model, load_model, model_names
+from audiosim.service.campaign_file import CampaignFile
 from audiosim.service.campaigns import Judging
 from audiosim.service.opened import KEEP_OPEN, CollectionSource, OpenCollections
 from audiosim.service.served import NotServedError, ServedCollection
@@ -29,6 +31,7 @@ class Served:
         judging: Judging | None = None,
         folders: Mapping[str, str | Path] | None = None,
         keep_open: int = KEEP_OPEN,
+        may_be_none: bool = False,
     ) -> None:
         """Open everything; with more collections than may be open at a time, only the first.
 
@@ -36,13 +39,16 @@ class Served:
         judging  settings of the campaigns; None: in memory
         folders  folders of the sound files, by identifier
         keep_open  number of collections open at a time
+        may_be_none  True if there may be no collection yet
         """
         names = [collection.identifier for collection in collections]
-        _check_names(names, models)
+        _check_names(names, models, may_be_none)
         judging, folders = judging or Judging(), folders or {}
 
         def made(source: CollectionSource, collection: Collection, store: Store | None) -> ServedCollection:
-            return ServedCollection(collection, models.get(source.identifier), judging, source.folder, store)
+            own = CampaignFile.of(source.folder)
+            model = models.get(source.identifier, own.model)
+            return ServedCollection(collection, model, own.of_judging(judging), source.folder, store)
 
         sources = [
             CollectionSource.of(one, folders.get(one.identifier)) if isinstance(one, Collection) else one
@@ -65,6 +71,12 @@ class Served:
     def models(self) -> dict[str, Model]:
         """The models in service, by name."""
         return {name: model for name, model in self.known.items() if name not in self.unloaded}
+
+    def prove(self, collection: Collection, folder: Path) -> None:
+        """Raise an error if a collection in a folder could not be served, as when its model does not know its scale."""
+        own = CampaignFile.of(folder)
+        judging = replace(own.of_judging(self.judging), database=None)
+        ServedCollection(collection, own.model, judging, folder)
 
     def reload(self, name: str) -> ServedCollection:
         """Serve a collection by the current contents of its model file; if these are invalid, nothing changes."""
@@ -108,8 +120,8 @@ class Served:
         return self.known[name]
 
 
-def _check_names(names: Sequence[str], models: Mapping[str, str]) -> None:
-    if not names:
+def _check_names(names: Sequence[str], models: Mapping[str, str], may_be_none: bool) -> None:
+    if not names and not may_be_none:
         raise InputError("there is no collection to serve")
     if (twice := repeated(names)) is not None:
         raise InputError(f"two collections are called {twice}; a collection is served under its folder's name")

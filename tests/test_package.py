@@ -41,7 +41,6 @@ def test_an_unknown_name_is_answered_with_the_nearest_one():
 
 
 def test_the_service_has_one_name_and_the_files_of_its_folder():
-    import service.routes.judging
     from audiosim.service.routes import judging
 
     assert (ROOT / "audiosim" / "service").readlink() == Path("../service")
@@ -267,7 +266,7 @@ import sys
 import urllib.request
 from importlib.metadata import entry_points
 
-import service
+import audiosim.service
 from audiosim import Client, Collection, estimate
 
 assert service.NAME == "theirs"

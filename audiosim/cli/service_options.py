@@ -73,11 +73,20 @@ def _option(variable: str, text: str, **more: Any) -> Any:
 
 
 Folders = Annotated[
-    list[Path],
+    list[Path] | None,
     typer.Argument(
-        metavar="COLLECTION...",
-        help="Folders of the collections.",
+        metavar="[COLLECTION]...",
+        help="Folders of the collections, or one folder that holds them or is empty, as --home.",
         envvar="AUDIOSIM_COLLECTIONS",
+        show_default=False,
+    ),
+]
+HomeFolder = Annotated[
+    Path | None,
+    _option(
+        "HOME",
+        "Folder for the collections that organisers make in the browser; those in it are served, too.",
+        metavar="DIR",
         show_default=False,
     ),
 ]

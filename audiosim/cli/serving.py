@@ -21,6 +21,8 @@ from audiosim.plugins import find_stopping_rule
 from audiosim.report.screen import console
 from audiosim.report.views import demo_view
 
+HOME = "audiosim-collections"  # folder of collections made in the browser, where none is given
+
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
@@ -89,7 +91,7 @@ def _serve_demo(folder: Path, port: int, say: Callable[[str], None]) -> None:
 
 
 def serve(
-    collections: settings.Folders,
+    collections: settings.Folders = None,
     config: settings.Config = None,
     model: settings.Model = None,
     judgments: settings.Judgments = None,
@@ -98,6 +100,7 @@ def serve(
     scale: settings.ScaleName = None,
     partial: settings.Partial = False,
     db: settings.Database = None,
+    home: settings.HomeFolder = None,
     tokens: settings.Tokens = None,
     host: settings.Host = "127.0.0.1",
     allowed_host: settings.AllowedHosts = None,
@@ -141,6 +144,8 @@ def serve(
     The start page, http://127.0.0.1:8000/, leads to /judge/COLLECTION for assessors and to /organise/COLLECTION for
     organisers; --open shows it in a browser. Programs find the routes in /openapi.json.
 
+    Without a collection, or with an empty folder, organisers make collections at /create, and judgments are kept there.
+
     A setting is taken from the command line, else from the environment (AUDIOSIM_PORT for --port), else from the file
     of --config. Without tokens everybody on this machine may do everything; see `audiosim token`. Once a database has
     held a token, tokens are always required. An institution's own sign-in replaces them if a proxy says who asks
@@ -155,11 +160,15 @@ def serve(
     """
     from audiosim.service.app import create_app, run_server
     from audiosim.service.campaigns import WAIT_S, Judging
+    from audiosim.service.drafts import Home
     from audiosim.service.limits import Limits
     from audiosim.service.opened import CollectionSource
     from audiosim.service.questions import read_questions
     from audiosim.service.wire_judging import JudgmentIn
 
+    folders, home = _split_home(collections or (), home)
+    if home is not None and db is None:
+        db = f"sqlite:///{home / 'campaigns.db'}"
     db, tokens, proxies = (
         settings.kept(db, "--db"),
         settings.kept(tokens, "--tokens"),
@@ -198,11 +207,28 @@ def serve(
                 folder, judgments, scale=scale, system_from=system_from, same_artist=same_artist, partial=partial
             )
 
-        sources = [CollectionSource.of_folder(folder, bound(load, folder)) for folder in collections]
-        limits = Limits(sender_bytes=int(upload_limit * 1e9))
-        return create_app(sources, model, limits, judging, access=access, keep_open=keep_open)
+        sources = [CollectionSource.of_folder(folder, bound(load, folder)) for folder in folders]
+        limits, made_here = Limits(sender_bytes=int(upload_limit * 1e9)), None if home is None else Home(home)
+        return create_app(sources, model, limits, judging, access=access, keep_open=keep_open, home=made_here)
 
     run_server(make, host, port, log.value, proxies, webbrowser.open if open_page else None, collector)
+
+
+def _split_home(folders: Sequence[Path], home: Path | None) -> tuple[list[Path], Path | None]:
+    """The folders of collections, and the folder in which organisers make further ones, made where it is not there.
+
+    Without any it is HOME here; a single folder that is empty, or holds collections, is one.
+    """
+    from audiosim.service.drafts import Home
+
+    found = list(folders)
+    if home is None and not found:
+        home = Path(HOME)
+    elif home is None and len(found) == 1 and Home.is_one(found[0]):
+        home = found.pop()
+    if home is not None:
+        Home(home)
+    return found, home
 
 
 def _sign_in(

@@ -99,6 +99,12 @@ async def start() -> Response:
     return _sent("start")
 
 
+@router.api_route("/create", methods=["GET", "HEAD"])
+async def create() -> Response:
+    """The page on which organisers make a collection."""
+    return _sent("create")
+
+
 @router.api_route("/docs", methods=["GET", "HEAD"])
 async def docs() -> Response:
     """The page on which programmers try every operation."""

@@ -67,7 +67,10 @@ def test_what_cannot_be_served_is_one_line(run, folders, tmp_path):
         "audiosim: unknown stopping rule 'soon', expected confidence"
     )
     assert run("serve", folders[0], "--db", "mysql://h/x")[2].startswith("audiosim: cannot use database 'mysql://h/x'")
-    assert run("serve")[0] == 2
+    assert (
+        run("serve", tmp_path / "nowhere")[2]
+        == f"audiosim: {tmp_path / 'nowhere'}: no such folder, expected a collection\n"
+    )
 
 
 def test_the_help_names_every_setting_with_its_variable(run):

@@ -40,7 +40,17 @@ async function showAll(caller) {
   byId("list").hidden = false;
   byId("programs").hidden = !may.organises && caller.role !== "client";
   announce(count(collections.length, "collection"));
+  if (may.organises && !caller.collection) await offerNew(collections.length);
   await Promise.all(collections.map((one) => fill(one, may)));
+}
+
+/** Invite an organiser to make a collection where the service has a folder for it, and to go on with what is begun. */
+async function offerNew(there) {
+  const { home, drafts } = await get("/v1/drafts");
+  byId("make").hidden = !home;
+  if (!there) byId("list-about").textContent = home ? "There is no collection yet. Create the first one." : "There is no collection.";
+  byId("making").hidden = !drafts.length;
+  byId("making").replaceChildren(...drafts.map((name) => element("li", {}, "Not finished yet: ", element("a", { href: `/create?${new URLSearchParams({ draft: name })}` }, named(name)))));
 }
 
 const idOf = (what, one) => `${what}-${one.identifier}`;

@@ -1,0 +1,147 @@
+// The page that makes a collection: named, its files sent, its task and goal set, checked, created.
+
+import { ask, get, post, session } from "../api.js";
+import { announce, byId, element, switchThemes } from "../page.js";
+import { named } from "../text.js";
+import { Files } from "./files.js";
+import { planning, showCheck } from "./outcome.js";
+
+const SETTLE_MS = 600;
+const NUMBERS = new Set(["cutoff"]);
+
+let checks = 0; // counts checks: a late answer of an earlier one is dropped
+
+async function enter() {
+  const who = await session();
+  if (who === null) return location.assign("/");
+  if (who.role !== "organiser" || who.collection) throw new Error("Only organisers of the whole service make collections");
+  const { home, drafts, choices } = await get("/v1/drafts");
+  if (!home) throw new Error("This service has no folder for new collections: start it with audiosim serve --home DIR");
+  fillChoices(choices);
+  const name = new URLSearchParams(location.search).get("draft");
+  return name ? openDraft(name) : begin(drafts);
+}
+
+function begin(drafts) {
+  byId("begin").hidden = false;
+  byId("unfinished").hidden = !drafts.length;
+  byId("drafts").replaceChildren(...drafts.map((name) => element("li", {}, element("a", { href: `/create?${new URLSearchParams({ draft: name })}` }, named(name)))));
+  byId("begin-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    attempt(async () => {
+      const { name } = await post("/v1/drafts", { name: byId("name", HTMLInputElement).value.trim() });
+      history.replaceState(null, "", `/create?${new URLSearchParams({ draft: name })}`);
+      byId("begin").hidden = true;
+      await openDraft(name);
+    });
+  });
+  byId("name").focus();
+}
+
+/** Show a draft, and let it be changed. */
+async function openDraft(name) {
+  const path = `/v1/drafts/${encodeURIComponent(name)}`;
+  const draft = await get(path);
+  document.title = `New collection: ${name}`;
+  const form = byId("settings", HTMLFormElement);
+  const recheck = () => check(path, files);
+  const files = new Files(path, recheck);
+  const keep = () => saveSettings(path, form).then(recheck);
+  files.show(draft.files);
+  offerFolders(files);
+  for (const field of fields(form)) field.value = draft.settings[field.name] ?? "";
+  if (!draft.settings.title) byId("set-title", HTMLInputElement).value = name;
+  let waiting;
+  form.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => attempt(keep, "settings-trouble"), SETTLE_MS);
+  });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  planning(path, (goal) => {
+    byId("set-goal", HTMLInputElement).value = goal;
+    announce(`Goal: ${goal}`);
+    attempt(keep, "settings-trouble");
+  });
+  connectEnd(path, async () => {
+    clearTimeout(waiting);
+    await saveSettings(path, form);
+  });
+  byId("draft").hidden = false;
+  byId("some-files").focus();
+  if (draft.files.length) await recheck();
+}
+
+async function check(path, files) {
+  const turn = ++checks;
+  offerFolders(files);
+  const right = await showCheck(path).catch((error) => {
+    byId("check-said").textContent = `Not checked: ${error.message}.`;
+    return false;
+  });
+  if (turn === checks) byId("create", HTMLButtonElement).disabled = !right;
+}
+
+/** Where recordings are all there is, one of their folders has the prompts. */
+function offerFolders(files) {
+  const { folders } = files;
+  const select = byId("set-prompts", HTMLSelectElement);
+  const chosen = select.value;
+  const offered = files.has("runs") ? [] : folders;
+  byId("prompts-field").hidden = offered.length < 2;
+  select.replaceChildren(element("option", { value: "" }, "the one called prompts"), ...offered.map((name) => element("option", { value: name }, name)));
+  select.value = offered.includes(chosen) ? chosen : "";
+}
+
+/** @returns {(HTMLInputElement | HTMLSelectElement)[]} */
+const fields = (form) => [...form.elements].filter((one) => one.name);
+
+async function saveSettings(path, form) {
+  const said = fields(form).map(({ name, value }) => [name, NUMBERS.has(name) ? (value ? Number(value) : null) : value.trim()]);
+  await post(`${path}/settings`, Object.fromEntries(said), { repeatable: true });
+  byId("settings-trouble").hidden = true;
+}
+
+function connectEnd(path, keep) {
+  const button = byId("create", HTMLButtonElement);
+  button.addEventListener("click", () =>
+    attempt(async () => {
+      button.disabled = true;
+      try {
+        await keep();
+        const { collection } = await post(`${path}/create`, {}, { patienceMs: 300_000, tries: 1 });
+        location.assign(`/organise/${encodeURIComponent(collection)}`);
+      } finally {
+        button.disabled = false;
+      }
+    }, "finish-trouble"),
+  );
+  byId("discard").addEventListener("click", () => byId("discarding", HTMLDialogElement).showModal());
+  byId("discarding-no").addEventListener("click", () => byId("discarding", HTMLDialogElement).close());
+  byId("discarding-form").addEventListener("submit", () =>
+    attempt(async () => {
+      await ask(path, { method: "DELETE", accept: "text" });
+      location.assign("/");
+    }, "finish-trouble"),
+  );
+}
+
+function fillChoices({ measures, goals, selection_rules, models }) {
+  const option = (value, words) => element("option", { value }, words);
+  byId("measures").replaceChildren(...measures.map((name) => option(`${name}@5`, `${name}@5`)));
+  byId("goals").replaceChildren(...Object.entries(goals).map(([goal, words]) => option(goal, words)));
+  byId("set-rule").replaceChildren(option("", "as the service has it"), ...selection_rules.map((name) => option(name, name)));
+  byId("set-model").replaceChildren(option("", "as the service has it"), ...models.map((name) => option(name, name)));
+}
+
+async function attempt(work, place = "trouble") {
+  byId(place).hidden = true;
+  try {
+    await work();
+  } catch (error) {
+    byId(place).textContent = `${error.message}.`;
+    byId(place).hidden = false;
+  }
+}
+
+switchThemes(byId("theme"));
+attempt(enter);

@@ -1,0 +1,147 @@
+// The files of a collection that is being made: sent, listed, taken for something else, removed.
+
+import { ask } from "../api.js";
+import { announce, byId, element } from "../page.js";
+import { count, named } from "../text.js";
+import { chosen, dropped, send } from "./upload.js";
+
+const KINDS = {
+  recording: "recording",
+  runs: "runs of systems",
+  documents: "documents: artist, genre, path",
+  queries: "which document a query is",
+  systems: "teams of systems",
+  judgments: "people's judgments",
+  comparisons: "people's comparisons",
+  judge: "a machine's grades",
+};
+const SHOWN = 40; // rows; more recordings than that are only counted
+
+export class Files {
+  /**
+   * path     of the draft, at the service
+   * changed  called after files came or went
+   */
+  constructor(path, changed) {
+    this.path = path;
+    this.changed = changed;
+    this.listed = new Map(); // by name
+    this.sources = new Map(); // as they are on this device, by name
+    this.queue = Promise.resolve();
+    this.#connect();
+  }
+
+  show(files) {
+    for (const one of files) this.listed.set(one.name, { ...this.listed.get(one.name), ...one, said: one.said || this.listed.get(one.name)?.said || "" });
+    this.#draw();
+  }
+
+  /** Names of the folders that recordings lie in. */
+  get folders() {
+    const found = [...this.listed.values()].filter(({ kind }) => kind === "recording").map(({ name }) => name.split("/").slice(1, -1).at(-1));
+    return [...new Set(found.filter(Boolean))].sort();
+  }
+
+  has(kind) {
+    return [...this.listed.values()].some((one) => one.kind === kind);
+  }
+
+  #connect() {
+    const drop = byId("drop");
+    const over = (event) => {
+      event.preventDefault();
+      drop.classList.toggle("over", event.type === "dragover");
+    };
+    for (const type of ["dragover", "dragleave", "drop"]) drop.addEventListener(type, over);
+    drop.addEventListener("drop", (event) => dropped(event.dataTransfer).then((files) => this.add(files)));
+    for (const id of ["some-files", "a-folder"]) {
+      const field = byId(id, HTMLInputElement);
+      field.addEventListener("change", () => {
+        this.add(chosen(field.files));
+        field.value = "";
+      });
+    }
+  }
+
+  /** Send files, one after the other. */
+  add(files) {
+    this.queue = this.queue.then(() => this.#sendAll(files)).catch((error) => this.#refuse("", error));
+    return this.queue;
+  }
+
+  async #sendAll(files) {
+    byId("sending").hidden = false;
+    byId("refused").replaceChildren();
+    for (const [place, one] of files.entries()) {
+      byId("sending-said").replaceChildren(`Sending ${place + 1} of ${files.length}: `, named(one.name, 50));
+      byId("sent", HTMLProgressElement).value = place / files.length;
+      await this.#send(one);
+    }
+    byId("sending").hidden = true;
+    this.#draw();
+    announce(`${count(files.length, "file")} sent`);
+    await this.changed();
+  }
+
+  async #send(one, kind = "") {
+    try {
+      const said = await send(this.path, one, kind);
+      if (!["recording", "runs", "judge"].includes(said.kind)) for (const [name, other] of this.listed) if (other.kind === said.kind) this.listed.delete(name);
+      this.listed.set(said.name, said);
+      this.sources.set(said.name, one);
+      return said;
+    } catch (error) {
+      this.#refuse(one.name, error);
+      return null;
+    }
+  }
+
+  #refuse(name, error) {
+    const said = error.message.startsWith(name) ? error.message : `${name}: ${error.message}`;
+    byId("refused").append(element("li", { class: "note bad", role: "alert" }, `${said}.`));
+  }
+
+  async #remove(name) {
+    await ask(`${this.path}/files?${new URLSearchParams({ name })}`, { method: "DELETE", accept: "text" });
+    this.listed.delete(name);
+    this.#draw();
+    announce(`${name} removed`);
+    await this.changed();
+  }
+
+  /** Take a file for something else: it is sent again as that, and the first one goes. */
+  async #retake(name, kind) {
+    byId("refused").replaceChildren();
+    const said = await this.#send(this.sources.get(name), kind);
+    if (said && said.name !== name) await this.#remove(name);
+    else await this.changed();
+    this.#draw();
+  }
+
+  #draw() {
+    const all = [...this.listed.values()].sort((one, other) => (one.name < other.name ? -1 : 1));
+    const sounds = all.filter(({ kind }) => kind === "recording");
+    const rows = all.length > SHOWN ? all.filter(({ kind }) => kind !== "recording") : all;
+    const more = rows.length < all.length ? [this.#counted(sounds)] : [];
+    byId("files", HTMLTableElement).tBodies[0].replaceChildren(...rows.map((one) => this.#row(one)), ...more);
+    byId("files-frame").hidden = !all.length;
+  }
+
+  #counted(sounds) {
+    const where = this.folders.length ? ` in ${count(this.folders.length, "folder")}` : "";
+    return element("tr", {}, element("th", { scope: "row" }, `${count(sounds.length, "recording")}${where}`), element("td", {}, KINDS.recording), element("td", {}), element("td", {}));
+  }
+
+  #row({ name, kind, said }) {
+    const remove = element("button", { type: "button", class: "plain", on: { click: () => this.#remove(name) } }, "Remove", element("bdi", { class: "hidden-visually" }, ` ${name}`));
+    const taken = kind === "recording" || !this.sources.has(name) ? KINDS[kind] : this.#choice(name, kind);
+    return element("tr", {}, element("th", { scope: "row" }, named(name, 60)), element("td", {}, taken), element("td", {}, said), element("td", {}, remove));
+  }
+
+  #choice(name, kind) {
+    const options = Object.entries(KINDS).filter(([key]) => key !== "recording").map(([key, words]) => element("option", { value: key, selected: key === kind }, words));
+    const select = element("select", { "aria-label": `What ${name} is taken for` }, ...options);
+    select.addEventListener("change", () => this.#retake(name, select.value));
+    return select;
+  }
+}

@@ -1,0 +1,81 @@
+// What comes of the files and settings so far: the check, what goals take, and the page that assessors will see.
+
+import { get, post } from "../api.js";
+import { AnswerForm } from "../judge/form.js";
+import { announce, byId, element } from "../page.js";
+import { count, duration, whole } from "../text.js";
+
+const PATIENCE_MS = 300_000;
+const USUAL = ["confidence=0.9", "confidence=0.95", "every=0.95"];
+
+/** Check everything, and show what was found; whether the collection can be created. */
+export async function showCheck(path) {
+  byId("check-said").textContent = "Checking…";
+  const found = await get(`${path}/check`, { patienceMs: PATIENCE_MS });
+  const right = !found.error;
+  byId("check-said").textContent = right ? said(found) : `Not yet: ${found.error}.`;
+  byId("check-said").className = right ? (found.problems.length ? "note warn" : "note good") : "note";
+  list("problems", found.problems);
+  byId("problems").hidden = !found.problems.length;
+  list("notes", [...found.readings, ...found.notes]);
+  byId("notes-frame").hidden = !found.readings.length && !found.notes.length;
+  byId("plan-frame").hidden = !right;
+  showPreview(path, right ? found : null);
+  return right;
+}
+
+function said({ systems, queries, pool, judged, scale, problems }) {
+  const facts = [count(systems.length, "system"), count(queries, "query", "queries"), count(pool, "pair")].join(", ");
+  const wrong = problems.length ? `${count(problems.length, "thing")} may be wrong` : "nothing looks wrong";
+  return `${facts}, ${whole(judged)} judged, on the scale ${scale}: ${wrong}.`;
+}
+
+function list(id, lines) {
+  byId(id).replaceChildren(...lines.map((line) => element("li", {}, line)));
+}
+
+function showPreview(path, found) {
+  byId("preview").hidden = !found;
+  if (!found) return;
+  const { task, questions, example } = found;
+  byId("preview-task").textContent = task || "How similar does the candidate sound to the query?";
+  const clip = (word, file) => {
+    const source = `${path}/files?${new URLSearchParams({ name: file ?? "" })}`;
+    const sound = file ? element("audio", { controls: true, preload: "none", src: source, "aria-label": word }) : element("span", { class: "muted" }, "no recording");
+    return element("div", { class: "clip-line" }, element("strong", {}, word), sound);
+  };
+  byId("preview-clips").replaceChildren(clip("Query", example?.query_file), clip("Candidate", example?.document_file));
+  new AnswerForm(byId("preview-form"), questions).show();
+}
+
+/** Wire the form that works out what each goal takes; `choose` is called with the one that the organiser wants. */
+export function planning(path, choose) {
+  byId("plan").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const button = byId("plan").querySelector("button");
+    button.disabled = true;
+    byId("goals-frame").hidden = false;
+    const body = byId("goals-table", HTMLTableElement).tBodies[0];
+    body.replaceChildren();
+    try {
+      const own = byId("set-goal", HTMLInputElement).value.trim();
+      for (const goal of new Set([...USUAL, ...(own ? [own] : [])])) {
+        byId("plan-said").textContent = `Simulating campaigns for ${goal}…`;
+        body.append(row(await post(`${path}/plan`, { goal, listeners: Number(byId("listeners", HTMLInputElement).value) }, { patienceMs: PATIENCE_MS, tries: 1 }), choose));
+      }
+      byId("plan-said").textContent = "Simulated with grades drawn from the model, at the pace of the judgments so far or 30 s a judgment.";
+      announce("Goals worked out");
+    } catch (error) {
+      byId("plan-said").textContent = `Not worked out: ${error.message}.`;
+    } finally {
+      button.disabled = false;
+    }
+  });
+}
+
+function row({ goal, judgments, low, high, hours, pool, unmet, campaigns, open }, choose) {
+  const button = element("button", { type: "button", class: "plain", on: { click: () => choose(goal) } }, "Choose", element("span", { class: "hidden-visually" }, ` ${goal}`));
+  const often = unmet ? `not met in ${unmet} of ${campaigns}, with all ${whole(pool)} judged` : "";
+  const cells = [judgments === null ? `more than ${whole(low)}` : whole(judgments), judgments === null ? "" : `${whole(low)}–${whole(high)}`, hours === null ? "" : duration(hours * 3600), `${whole(open)}${often && `; ${often}`}`];
+  return element("tr", {}, element("th", { scope: "row" }, goal), ...cells.map((cell) => element("td", { class: "number" }, cell)), element("td", {}, button));
+}

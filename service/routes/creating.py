@@ -1,0 +1,216 @@
+"""Collections that organisers make in the browser: files, settings, what follows from them, and the finished one."""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, TypeVar
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import Body, HTTPException, Query, Request, Response
+from fastapi.responses import FileResponse
+
+from audiosim.campaign import DatabaseStore
+from audiosim.checking import check
+from audiosim.errors import InputError
+from audiosim.measures.measure import Measure
+from audiosim.plugins import find_measure
+from audiosim.service.callers import CallerDep
+from audiosim.service.campaigns import WAIT_S
+from audiosim.service.drafts import Draft, Home
+from audiosim.service.exchange import BodyDep, ServedDep, chapter, kept
+from audiosim.service.opened import CollectionSource
+from audiosim.service.routes.sounds import CACHED, TYPES
+from audiosim.service.shelf import Served
+from audiosim.service.wire_drafts import (
+    ConsequencesOut,
+    CreatedOut,
+    DraftCheckOut,
+    DraftFileOut,
+    DraftOut,
+    DraftSettingsIn,
+    DraftsOut,
+    GoalIn,
+    KindOf,
+    NewDraftIn,
+)
+from audiosim.simulation.effort import plan
+
+Found = TypeVar("Found")
+router = chapter("creating", include_in_schema=False)
+
+# One file, check or plan at a time; the others wait, and hold no thread.
+TURNS = CapacityLimiter(1)
+PLAN_S, CAMPAIGNS = 20.0, 6
+NO_HOME = "this service has no folder for new collections: start it with --home DIR"
+NOT_OPENED = "not opened yet"
+
+HomeDep = Annotated[Home | None, kept("home")]
+FileQuery = Annotated[str, Query(min_length=1, max_length=1000)]
+KindQuery = Annotated[KindOf | None, Query(description="what the file is; by its name and first line if not given")]
+WholeQuery = Annotated[int | None, Query(ge=1, description="bytes of the whole file, where this is a part")]
+OffsetQuery = Annotated[int, Query(ge=0, description="bytes of it before this part")]
+
+
+def _home(home: Home | None) -> Home:
+    if home is None:
+        raise HTTPException(409, NO_HOME)
+    return home
+
+
+async def _work(work: Callable[[], Found]) -> Found:
+    async with TURNS:
+        return await to_thread.run_sync(work)
+
+
+@router.get("/drafts")
+def list_drafts(home: HomeDep) -> DraftsOut:
+    """List the collections that are being made."""
+    return DraftsOut.from_domain(home)
+
+
+@router.post("/drafts", status_code=201)
+def begin_draft(home: HomeDep, asked: Annotated[NewDraftIn, Body()]) -> DraftOut:
+    """Start to make a collection."""
+    return DraftOut.from_domain(_home(home).begin(asked.name))
+
+
+@router.get("/drafts/{draft}")
+def show_draft(home: HomeDep, draft: str) -> DraftOut:
+    """Show a collection that is being made: its files and settings."""
+    return DraftOut.from_domain(_home(home).draft(draft))
+
+
+@router.delete("/drafts/{draft}", status_code=204)
+def discard_draft(home: HomeDep, draft: str) -> Response:
+    """Discard a collection that is being made, with its files."""
+    _home(home).discard(_home(home).draft(draft))
+    return Response(status_code=204)
+
+
+@router.post("/drafts/{draft}/settings")
+def set_draft(home: HomeDep, draft: str, said: Annotated[DraftSettingsIn, Body()]) -> DraftOut:
+    """Replace the settings."""
+    one = _home(home).draft(draft)
+    one.set(said.to_domain())
+    return DraftOut.from_domain(one)
+
+
+@router.post("/drafts/{draft}/files", status_code=201)
+async def take_file(
+    home: HomeDep,
+    draft: str,
+    body: BodyDep,
+    name: FileQuery,
+    kind: KindQuery = None,
+    size: WholeQuery = None,
+    offset: OffsetQuery = 0,
+) -> DraftFileOut:
+    """Add a file, or a part of one; it is read as every command reads it, and refused with its words."""
+    one = _home(home).draft(draft)
+    found = await _work(lambda: one.put_part(name, body, offset, len(body) if size is None else size, kind))
+    if found is None:
+        return DraftFileOut(name, kind or "", offset + len(body), partial=True)
+    return DraftFileOut.from_domain(found)
+
+
+@router.get("/drafts/{draft}/files")
+def send_file_of_draft(home: HomeDep, draft: str, name: FileQuery) -> FileResponse:
+    """Send a file back, such as a recording to hear."""
+    path = _home(home).draft(draft).find(name)
+    return FileResponse(path, headers=CACHED, media_type=TYPES.get(path.suffix.lower(), "application/octet-stream"))
+
+
+@router.delete("/drafts/{draft}/files", status_code=204)
+def remove_file(home: HomeDep, draft: str, name: FileQuery) -> Response:
+    """Remove a file."""
+    _home(home).draft(draft).remove(name)
+    return Response(status_code=204)
+
+
+@router.get("/drafts/{draft}/check")
+async def check_draft(home: HomeDep, draft: str) -> DraftCheckOut:
+    """Check the whole collection, as `audiosim check` does."""
+    kept_in, one = _home(home), _home(home).draft(draft)
+    return await _work(lambda: _checked(kept_in, one))
+
+
+def _checked(home: Home, draft: Draft) -> DraftCheckOut:
+    try:
+        with draft.assembled(home.load) as (found, folder):
+            said = check(found, folder=folder).to_dict()
+            readings = [one.line.replace(f"{folder}/", "") for one in found.readings]
+            return DraftCheckOut.from_domain(found, said, readings)
+    except InputError as error:
+        return DraftCheckOut.failed(error)
+
+
+@router.post("/drafts/{draft}/plan")
+async def plan_draft(home: HomeDep, draft: str, asked: Annotated[GoalIn, Body()]) -> ConsequencesOut:
+    """Show what a goal takes, as `audiosim plan` does, of a few simulated campaigns."""
+    kept_in, one = _home(home), _home(home).draft(draft)
+    return await _work(lambda: _planned(kept_in, one, asked))
+
+
+def _planned(home: Home, draft: Draft, asked: GoalIn) -> ConsequencesOut:
+    end = time.monotonic() + PLAN_S
+    with draft.assembled(home.load) as (found, _):
+        own = draft.settings.campaign
+        measure: Measure = find_measure(own.measure or f"CG@{found.cutoff}")
+        effort = plan(
+            found,
+            own.model,
+            measure,
+            stopping_rule=asked.goal,
+            campaigns=CAMPAIGNS,
+            listeners=asked.listeners,
+            proceed=lambda: time.monotonic() < end,
+        )
+        low, high = effort.interval
+        pool = check(found).pool
+        return ConsequencesOut(
+            effort.stopping_rule,
+            effort.judgments,
+            low,
+            high,
+            effort.hours,
+            effort.listeners,
+            pool,
+            effort.unmet,
+            len(effort.counts),
+            len(effort.unsettled),
+        )
+
+
+@router.post("/drafts/{draft}/create", status_code=201)
+async def create_collection(
+    request: Request, caller: CallerDep, served: ServedDep, home: HomeDep, draft: str
+) -> CreatedOut:
+    """Make the collection, and serve it; its campaign is paused until it is opened.
+
+    All of it is read first, and moved into place at once: where anything is wrong, nothing appears.
+    """
+    kept_in, one = _home(home), _home(home).draft(draft)
+    name = await _work(lambda: _created(served, kept_in, one, caller.name))
+    request.app.openapi_schema = None  # it names the collections
+    return CreatedOut(name)
+
+
+def _created(served: Served, home: Home, draft: Draft, by: str) -> str:
+    name = draft.name
+    if name in served.collections.names or name in _logged(served):
+        raise InputError(f"there is a campaign called {name} already, choose another name")
+    folder = home.finish(draft, served.prove)
+    served.collections.add(CollectionSource.of_folder(folder, partial(home.load, folder)))
+    served.collection(name).campaign.pause(by, NOT_OPENED)
+    return name
+
+
+def _logged(served: Served) -> set[str]:
+    """Names of the campaigns in the database, of collections that may be gone, too."""
+    if served.judging.database is None:
+        return set()
+    store = DatabaseStore(served.judging.database, "", WAIT_S)
+    try:
+        return set(store.lines())
+    finally:
+        store.close()

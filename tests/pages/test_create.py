@@ -1,0 +1,96 @@
+"""The page that makes a collection, in a real browser: from folders of recordings to a campaign."""
+
+import wave
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
+AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
+RATE_HZ = 22_050
+PROMPTS = [f"tune{number}" for number in range(1, 6)]
+SYSTEMS = ("plain", "bright", "noisy")
+
+
+def write_sound(path, hertz, noise, seed):
+    """Write a second and a half of a tone with noise."""
+    moments = np.arange(int(1.5 * RATE_HZ)) / RATE_HZ
+    sound = np.sin(2 * np.pi * hertz * moments) + noise * np.random.default_rng(seed).standard_normal(len(moments))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with wave.open(str(path), "wb") as stream:
+        stream.setnchannels(1)
+        stream.setsampwidth(2)
+        stream.setframerate(RATE_HZ)
+        stream.writeframes((8000 * sound / np.abs(sound).max()).astype("<i2").tobytes())
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory):
+    """Twenty recordings in four folders: prompts, and what three systems made of them."""
+    root = tmp_path_factory.mktemp("recordings") / "music"
+    for place, name in enumerate(PROMPTS):
+        for system, noise in (("prompts", 0.0), *zip(SYSTEMS, (0.1, 0.3, 1.0), strict=True)):
+            write_sound(root / system / f"{name}.wav", 220 * (place + 1), noise, place)
+    return root
+
+
+@pytest.fixture
+def asked(commanded, tmp_path):
+    """A service of an empty folder."""
+    home = tmp_path / "home"
+    home.mkdir()
+    with commanded([home], tmp_path / "log") as running:
+        yield running
+
+
+def wrong(page):
+    """Faults that axe-core finds on a wide and on a narrow screen, in either theme."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = []
+    for width, scheme in ((1000, "light"), (360, "dark")):
+        page.set_viewport_size({"width": width, "height": 740})
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        found += [one["id"] for one in page.evaluate("axe.run()")["violations"]]
+    return found
+
+
+def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
+    browse, recordings, asked, tmp_path, watch
+):
+    watch.expected.append("422 (Unprocessable")
+    page = browse("/")
+    expect(page.locator("#list-about")).to_have_text("There is no collection yet. Create the first one.")
+    assert wrong(page) == []
+    page.click("#make a")
+    page.fill("#name", "first-test")
+    page.keyboard.press("Enter")
+    bad = tmp_path / "bad.trec"
+    bad.write_text("q1 Q0 d1 1 0.5 one\nq1 Q0 d2 2 high one\n", encoding="utf-8")
+    page.set_input_files("#some-files", bad)
+    expect(page.locator("#refused li")).to_contain_text("bad.trec:2: ")
+    page.set_input_files("#a-folder", recordings)
+    expect(page.locator("#check-said")).to_contain_text("3 systems, 5 queries, 15 pairs")
+    assert page.locator("#files tbody tr").count() == 20
+    page.select_option("#set-scale", "0-4")
+    page.fill("#set-task", "How well does it continue the prompt?")
+    expect(page.locator("#preview-task")).to_have_text("How well does it continue the prompt?")
+    expect(page.locator("#preview-form input[type=radio]")).to_have_count(5)
+    page.click("#plan button")
+    expect(page.locator("#goals-table tbody tr")).to_have_count(3)
+    expect(page.locator("#plan-said")).to_contain_text("Simulated")
+    assert wrong(page) == []
+    page.click("#create")
+    expect(page).to_have_url(f"{asked.url}/organise/first-test")
+    expect(page.locator("#control-about")).to_contain_text("paused")
+    page.click("#resume")
+    expect(page.locator("#control-about")).to_have_text("Judging is open.")
+    with asked.client() as http:
+        questions = http.get("/v1/collections/first-test/questions").json()
+        assert questions["task"] == "How well does it continue the prompt?"
+        found = http.post("/v1/collections/first-test/next", json={"assessor": "ann", "count": 5}).json()["pairs"]
+        told = str(found).lower()  # all that an assessor's browser gets of them
+        assert len(found) == 5
+        assert [name for name in (*SYSTEMS, *PROMPTS) if name in told] == []
+        assert http.get(found[0]["document_sound"]).headers["content-type"] == "audio/wav"

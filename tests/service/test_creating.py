@@ -1,0 +1,297 @@
+"""Collections that are made over HTTP: whole or not at all, by organisers alone, with the words of the commands."""
+
+import asyncio
+import wave
+
+import httpx
+import numpy as np
+import pytest
+
+from audiosim.campaign import CampaignSettings
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.judgments import read_judgments
+from audiosim.corpus.model import FINE, Run
+from audiosim.errors import InputError
+from audiosim.service.access import Access
+from audiosim.service.app import create_app
+from audiosim.service.campaign_file import CampaignFile
+from audiosim.service.campaigns import Judging
+from audiosim.service.drafts import Home
+from audiosim.service.tokens import TokenStore
+
+
+class InProcess:
+    """A client of an application in this process, without its background tasks."""
+
+    def __init__(self, app):
+        self._runner = asyncio.Runner()
+        self._client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._runner.run(self._client.aclose())
+        self._runner.close()
+
+    def request(self, method, path, **what):
+        """Send a request."""
+        return self._runner.run(self._client.request(method, path, **what))
+
+    def get(self, path, **what):
+        """Send a GET request."""
+        return self.request("GET", path, **what)
+
+    def post(self, path, **what):
+        """Send a POST request."""
+        return self.request("POST", path, **what)
+
+    def delete(self, path, **what):
+        """Send a DELETE request."""
+        return self.request("DELETE", path, **what)
+
+
+RUNS = "".join(
+    f"q{query} Q0 {system}{query}{rank} {rank} {1 / rank} {system}\n"
+    for system in ("one", "two")
+    for query in range(1, 6)
+    for rank in (1, 2, 3)
+)
+
+
+@pytest.fixture
+def home(tmp_path):
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture
+def database(tmp_path):
+    return f"sqlite:///{tmp_path / 'campaigns.db'}"
+
+
+@pytest.fixture
+def http(home, database):
+    """A client of a service without any collection."""
+    app = create_app([], "uniform", judging=Judging(database, settings=CampaignSettings()), home=home)
+    with InProcess(app) as client:
+        yield client
+
+
+def send(http, name, content, draft="new", **about):
+    body = content if isinstance(content, bytes) else content.encode()
+    return http.post(f"/v1/drafts/{draft}/files", params={"name": name, **about}, content=body)
+
+
+def begun(http, name="new"):
+    answer = http.post("/v1/drafts", json={"name": name})
+    assert answer.status_code == 201, answer.text
+    return f"/v1/drafts/{name}"
+
+
+def tree(folder):
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_collection_made_over_http_is_the_folder_that_the_commands_read(http, home, database):
+    draft = begun(http)
+    assert send(http, "systems/all.trec", RUNS).json()["said"] == "one, two: 5 queries"
+    table = "document\tartist\tgenre\none11\tBach\tbaroque\n"
+    assert send(http, "what I know.tsv", table).json() | {"size": 0} == {
+        "name": "documents.tsv", "kind": "documents", "size": 0, "said": "1 document", "partial": False,
+    }  # fmt: skip
+    judged = "query,document,grade\nq1,one11,2\nq2,two21,0\n"
+    assert send(http, "people.csv", judged).json()["kind"] == "judgments"
+    assert send(http, "clap.tsv", "query\tdocument\tscore\nq1\tone11\t0.5\n").json()["kind"] == "judge"
+    settings = {
+        "title": "New one",
+        "task": "Alike?",
+        "scale": "broad",
+        "cutoff": 2,
+        "goal": "every=0.9",
+        "measure": "DCG@2",
+    }
+    assert http.post(f"{draft}/settings", json=settings).json()["settings"]["goal"] == "every=0.9"
+    checked = http.get(f"{draft}/check").json()
+    assert (checked["error"], checked["systems"], checked["pool"], checked["judged"]) == ("", ["one", "two"], 20, 2)
+    assert [question["name"] for question in checked["questions"]] == ["broad", "note"]
+    taken = http.post(f"{draft}/plan", json={"goal": "judgments=7", "listeners": 2}).json()
+    assert (taken["judgments"], taken["hours"]) == (5, pytest.approx(5 * 30 / 3600 / 2))  # 2 are judged
+    assert http.post(f"{draft}/create").json() == {"collection": "new"}
+    made = Collection.load(home.folder / "new")
+    assert (made.name, made.task, str(made.scale), made.cutoff) == (
+        "New one",
+        "Alike?",
+        "broad",
+        2,
+    ) or made.scale.levels == (0, 1, 2)
+    assert made.runs[0] == Run("one", {f"q{q}": tuple(f"one{q}{rank}" for rank in (1, 2, 3)) for q in range(1, 6)})
+    assert made.documents["one11"].genre == "baroque"
+    assert [judge.name for judge in made.judges] == ["clap"]
+    campaign = http.get("/v1/collections/new/campaign").json()
+    assert (campaign["status"], campaign["measure"], campaign["goal"]["goal"]) == ("paused", "DCG@2", "every=0.9")
+    assert http.get("/v1/drafts").json()["drafts"] == []
+    assert [one["identifier"] for one in http.get("/v1/collections").json()] == ["new"]
+    assert http.get("/openapi.json").status_code == 200
+    assert http.post("/v1/drafts", json={"name": "new"}).status_code == 422
+    again = create_app([], "uniform", judging=Judging(database), home=Home(home.folder))  # as after a restart
+    assert again.state.served.collections.names == ["new"]
+    assert again.state.served.collection("new").campaign.state == "paused"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.trec", "q1 Q0 d1 1 0.5 s\nq1 Q0 d2 2 high s\n", "a.trec:2: "),
+        ("documents.tsv", "document\tgenre\nd1\tjazz\nd1\trock\n", "documents.tsv:3: "),
+        ("judgments.csv", "query,document,grade\nq1,d1,much\n", "judgments.csv:2: "),
+        ("judges/a.tsv", "query\tdocument\tgrade\nq1\td1\t1\nq1\td1\t2\n", "judges/a.tsv:3: "),
+        ("a.wav", "this is no sound", "a.wav: "),
+        ("../a.trec", RUNS, "'..': expected a name of 1 to 120 printable bytes that starts with no dot"),
+        ("a/../../b.trec", RUNS, "'..': expected a name"),
+        ("runs/.hidden", RUNS, "'.hidden': expected a name"),
+        ("..\\..\\a.trec", RUNS, "'..': expected a name"),
+        ("a\nb.trec", RUNS, "expected a name"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_the_readers_words_and_nothing_is_kept(http, home, name, content, said):
+    begun(http)
+    before = tree(home.folder)
+    answer = send(http, name, content)
+    assert answer.status_code == 422
+    assert said in answer.json()["detail"]
+    assert str(home.folder) not in answer.text
+    assert tree(home.folder) == before
+
+
+def test_the_words_are_those_of_the_commands(http, tmp_path):
+    begun(http)
+    wrong = tmp_path / "judgments.csv"
+    wrong.write_text("query,document,grade\nq1,d1,much\n", encoding="utf-8")
+    with pytest.raises(InputError) as raised:
+        read_judgments(wrong)
+    detail = send(http, "judgments.csv", wrong.read_bytes()).json()["detail"]
+    assert detail == str(raised.value).removeprefix(f"{tmp_path}/")
+
+
+@pytest.mark.parametrize("name", ["", "..", ".drafts", "a/b", "a b", "-a", "é", "x" * 65, "%2e%2e"])
+def test_a_collections_name_cannot_lead_elsewhere(http, home, name):
+    assert http.post("/v1/drafts", json={"name": name}).status_code == 422
+    assert [path.name for path in home.folder.iterdir()] == [".drafts"]
+
+
+def test_what_cannot_be_served_is_not_created_and_the_draft_stays(http, home):
+    draft = begun(http)
+    assert http.post(f"{draft}/create").json()["detail"] == "new: has no runs, expected runs.trec or a folder runs"
+    send(http, "all.trec", RUNS)
+    http.post(f"{draft}/settings", json={"scale": "1-5", "model": "mjud"})  # a model of other scales
+    assert http.post(f"{draft}/create").status_code == 422
+    http.post(f"{draft}/settings", json={})
+    send(http, "queries.tsv", "query\tdocument\nother\tone11\n")  # no query of the runs
+    refused = http.post(f"{draft}/create")
+    assert refused.status_code == 422
+    assert refused.json()["detail"] == http.get(f"{draft}/check").json()["error"]
+    assert [path.name for path in home.folder.iterdir()] == [".drafts"]
+    assert http.get("/v1/collections").json() == []
+    assert http.delete(f"{draft}/files", params={"name": "queries.tsv"}).status_code == 204
+    assert http.post(f"{draft}/create").status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ({"goal": "sure"}, "unknown stopping rule"),
+        ({"measure": "best"}, "measure"),
+        ({"model": "/etc/passwd"}, "unknown model"),
+        ({"selection_rule": "first"}, "unknown selection rule"),
+        ({"scale": "loud"}, "scale"),
+        ({"cutoff": 0}, "cutoff must be from 1 to 1000"),
+    ],
+)
+def test_wrong_settings_are_refused(http, said, problem):
+    answer = http.post(f"{begun(http)}/settings", json=said)
+    assert answer.status_code == 422
+    assert problem in answer.json()["detail"]
+
+
+def test_a_large_file_comes_in_parts(http):
+    draft = begun(http)
+    half, size = len(RUNS) // 2, len(RUNS)
+    first = send(http, "all.trec", RUNS[:half], size=size)
+    assert first.json()["partial"]
+    assert http.get(draft).json()["files"] == []
+    lost = send(http, "all.trec", RUNS[half + 1 :], size=size, offset=half + 1)
+    assert lost.json()["detail"].startswith(f"all.trec: expected the part at {half} bytes")
+    assert send(http, "all.trec", RUNS[half:], size=size, offset=half).json()["said"] == "one, two: 5 queries"
+    assert "bytes at most" in send(http, "b.trec", RUNS, size=10**12).json()["detail"]
+
+
+def test_recordings_find_the_documents_that_bear_their_names(http, home, sound):
+    draft = begun(http)
+    send(http, "all.trec", RUNS)
+    send(http, "documents.tsv", "document\tpath\none11\tC:\\music\\one11.wav\ntwo11\t\n")
+    for name in ("one11", "q1", "two11", "unknown"):
+        assert send(http, f"tape/{name}.wav", sound).status_code == 201
+    assert http.post(f"{draft}/create").status_code == 201
+    documents = Collection.load(home.folder / "new").documents
+    assert {name: one.path for name, one in documents.items()} == {
+        name: f"sounds/tape/{name}.wav" for name in ("one11", "two11", "q1")
+    }
+    assert http.get("/v1/documents/one11/sound", params={"collection": "new"}).content == sound
+
+
+@pytest.fixture
+def sound(tmp_path):
+    """A second and a half of a tone, as WAV."""
+    path = tmp_path / "tone.wav"
+    with wave.open(str(path), "wb") as stream:
+        stream.setnchannels(1)
+        stream.setsampwidth(2)
+        stream.setframerate(22_050)
+        stream.writeframes((8000 * np.sin(np.arange(33_000) / 8)).astype("<i2").tobytes())
+    return path.read_bytes()
+
+
+def test_folders_of_recordings_without_prompts_say_what_is_missing(http, sound):
+    draft = begun(http)
+    for name in ("a/one.wav", "b/one.wav", "b/two.wav"):
+        send(http, name, sound)
+    assert "called prompts or chosen; found a, b" in http.get(f"{draft}/check").json()["error"]
+    http.post(f"{draft}/settings", json={"prompts": "a"})
+    error = http.get(f"{draft}/check").json()["error"]
+    assert error == "sounds/b/two.wav: no recording two in sounds/a, expected one of one"
+
+
+def test_only_organisers_of_the_whole_service_make_collections(home, database):
+    store = TokenStore(database)
+    tokens = [store.create("ann", "assessor"), store.create("bob", "client"), store.create("cem", "organiser", "other")]
+    whole = store.create("dan", "organiser")
+    app = create_app([], judging=Judging(database), access=Access(tokens=store), home=home)
+    with InProcess(app) as http:
+        for token in tokens:
+            headers = {"Authorization": f"Bearer {token}"}
+            assert http.get("/v1/drafts", headers=headers).status_code == 403
+            assert http.post("/v1/drafts", json={"name": "new"}, headers=headers).status_code == 403
+        assert http.get("/v1/drafts").status_code == 401
+        assert http.get("/v1/drafts", headers={"Authorization": f"Bearer {whole}"}).status_code == 200
+
+
+def test_a_service_without_a_folder_for_them_makes_none(tiny):
+    with InProcess(create_app([tiny])) as http:
+        assert not http.get("/v1/drafts").json()["home"]
+        assert http.post("/v1/drafts", json={"name": "new"}).status_code == 409
+
+
+@pytest.fixture
+def tiny():
+    return Collection("tiny", "Tiny", FINE, 2, (Run("a", {"q": ("x", "y")}), Run("b", {"q": ("y", "z")})))
+
+
+def test_a_campaigns_file_in_the_folder_goes_before_the_settings_of_the_service(tmp_path):
+    (tmp_path / "campaign.toml").write_text('measure = "nDCG@3"\ngoal = "judgments=9"\n', encoding="utf-8")
+    judging = CampaignFile.of(tmp_path).of_judging(Judging(measure="CG@5"))
+    assert (judging.measure, str(judging.stopping_rule)) == ("nDCG@3", "judgments=9")
+    assert CampaignFile.of(None).of_judging(judging) == judging
+    (tmp_path / "campaign.toml").write_text('goals = "judgments=9"\n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"campaign\.toml: .*goals"):
+        CampaignFile.of(tmp_path)
+    assert CampaignFile(goal="judgments=9").lines() == ['goal = "judgments=9"']
