@@ -22,21 +22,21 @@ class CampaignFile(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     """Settings of one collection's campaign; None: as the service's.
 
     measure         that ranks the systems, such as nDCG@10
-    goal            stopping rule, such as confidence=0.95
+    stopping_rule   condition under which judging may stop, such as confidence=0.95
     selection_rule  what makes a pair worth judging, such as drawn
     model           published model, such as joint
     """
 
     measure: str | None = None
-    goal: str | None = None
+    stopping_rule: str | None = None
     selection_rule: str | None = None
     model: str | None = None
 
     def __post_init__(self) -> None:
         if self.measure is not None:
             find_measure(self.measure)
-        if self.goal is not None:
-            find_stopping_rule(self.goal)
+        if self.stopping_rule is not None:
+            find_stopping_rule(self.stopping_rule)
         if self.selection_rule is not None:
             _check_known("selection rule", self.selection_rule, sorted(SELECTION_RULES))
         if self.model is not None:
@@ -59,7 +59,7 @@ class CampaignFile(Struct, frozen=True, forbid_unknown_fields=True, omit_default
         settings = judging.settings
         if self.selection_rule is not None:
             settings = replace(settings, rule=self.selection_rule)
-        rule = judging.stopping_rule if self.goal is None else find_stopping_rule(self.goal)
+        rule = judging.stopping_rule if self.stopping_rule is None else find_stopping_rule(self.stopping_rule)
         return replace(judging, measure=self.measure or judging.measure, stopping_rule=rule, settings=settings)
 
     def lines(self) -> list[str]:

@@ -17,7 +17,7 @@ from audiosim.service.questions import Question, Questions
 
 KindOf = Literal["recording", "runs", "documents", "queries", "systems", "judgments", "comparisons", "judge"]
 DraftText = Annotated[str, Meta(max_length=LONGEST_TEXT)]
-GOALS = {
+STOPPING_RULES = {
     "confidence=0.9": "on average 90 % sure of the order of two systems",
     "confidence=0.95": "on average 95 % sure of the order of two systems",
     "every=0.95": "95 % sure of the order of every two systems",
@@ -59,14 +59,14 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     cutoff: int | None = None
     prompts: DraftText = ""
     measure: DraftText = ""
-    goal: DraftText = ""
+    stopping_rule: DraftText = ""
     selection_rule: DraftText = ""
     model: DraftText = ""
 
     def to_domain(self) -> DraftSettings:
         """The settings, checked."""
         campaign = CampaignFile(
-            self.measure or None, self.goal or None, self.selection_rule or None, self.model or None
+            self.measure or None, self.stopping_rule or None, self.selection_rule or None, self.model or None
         )
         return DraftSettings(
             self.title.strip(), self.task.strip(), self.scale.strip(), self.cutoff, self.prompts, campaign
@@ -82,7 +82,7 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
             said.cutoff,
             said.prompts,
             campaign.measure or "",
-            campaign.goal or "",
+            campaign.stopping_rule or "",
             campaign.selection_rule or "",
             campaign.model or "",
         )
@@ -102,19 +102,21 @@ class DraftOut(Wire):
 
 
 class ChoicesOut(Wire):
-    """Names that settings may have; `goals` with what each says."""
+    """Names that settings may have; `stopping_rules` with what each says."""
 
     kinds: list[str]
     scales: list[str]
     measures: list[str]
-    goals: dict[str, str]
+    stopping_rules: dict[str, str]
     selection_rules: list[str]
     models: list[str]
 
     @classmethod
     def known(cls) -> "ChoicesOut":
         """All of them."""
-        return cls(list(KINDS), list(SCALES), list(MEASURES), GOALS, sorted(SELECTION_RULES), list(published_models()))
+        return cls(
+            list(KINDS), list(SCALES), list(MEASURES), STOPPING_RULES, sorted(SELECTION_RULES), list(published_models())
+        )
 
 
 class DraftsOut(Wire):
@@ -197,10 +199,10 @@ def _example(found: Collection) -> DraftPairOut | None:
     return DraftPairOut(query, document, path(found.query_document(query)), path(document))
 
 
-class GoalIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+class StoppingRuleIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     """A goal to be planned for, with so many listeners at the same time."""
 
-    goal: DraftText
+    stopping_rule: DraftText
     listeners: Annotated[int, Meta(ge=1, le=10_000)] = 1
 
 
@@ -210,7 +212,7 @@ class ConsequencesOut(Wire):
     `low` and `high` are an interval of 80 %; null where no campaign could be played to its end in the time.
     """
 
-    goal: str
+    stopping_rule: str
     judgments: int | None
     low: int | None
     high: int | None

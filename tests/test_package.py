@@ -41,6 +41,7 @@ def test_an_unknown_name_is_answered_with_the_nearest_one():
 
 
 def test_the_service_has_one_name_and_the_files_of_its_folder():
+    import service.routes.judging
     from audiosim.service.routes import judging
 
     assert (ROOT / "audiosim" / "service").readlink() == Path("../service")
@@ -266,7 +267,7 @@ import sys
 import urllib.request
 from importlib.metadata import entry_points
 
-import audiosim.service
+import service
 from audiosim import Client, Collection, estimate
 
 assert service.NAME == "theirs"

@@ -29,9 +29,9 @@ from audiosim.service.wire_drafts import (
     DraftOut,
     DraftSettingsIn,
     DraftsOut,
-    GoalIn,
     KindOf,
     NewDraftIn,
+    StoppingRuleIn,
 )
 from audiosim.simulation.effort import plan
 
@@ -145,13 +145,13 @@ def _checked(home: Home, draft: Draft) -> DraftCheckOut:
 
 
 @router.post("/drafts/{draft}/plan")
-async def plan_draft(home: HomeDep, draft: str, asked: Annotated[GoalIn, Body()]) -> ConsequencesOut:
+async def plan_draft(home: HomeDep, draft: str, asked: Annotated[StoppingRuleIn, Body()]) -> ConsequencesOut:
     """Show what a goal takes, as `audiosim plan` does, of a few simulated campaigns."""
     kept_in, one = _home(home), _home(home).draft(draft)
     return await _work(lambda: _planned(kept_in, one, asked))
 
 
-def _planned(home: Home, draft: Draft, asked: GoalIn) -> ConsequencesOut:
+def _planned(home: Home, draft: Draft, asked: StoppingRuleIn) -> ConsequencesOut:
     end = time.monotonic() + PLAN_S
     with draft.assembled(home.load) as (found, _):
         own = draft.settings.campaign
@@ -160,7 +160,7 @@ def _planned(home: Home, draft: Draft, asked: GoalIn) -> ConsequencesOut:
             found,
             own.model,
             measure,
-            stopping_rule=asked.goal,
+            stopping_rule=asked.stopping_rule,
             campaigns=CAMPAIGNS,
             listeners=asked.listeners,
             proceed=lambda: time.monotonic() < end,

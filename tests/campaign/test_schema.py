@@ -25,9 +25,9 @@ from audiosim.campaign.reading import log_in
 from audiosim.campaign.schema import LATEST, MIGRATIONS, layout_of_database, migrate
 from audiosim.campaign.tables import CAMPAIGNS, EVENTS, LAYOUTS, TABLES, TOKENS, row_of
 from audiosim.errors import InputError, StoreError
-from audiosim.service.deliveries import Delivery
-from audiosim.service.import_store import ImportStore
-from audiosim.service.tokens import TokenStore
+from service.deliveries import Delivery
+from service.import_store import ImportStore
+from service.tokens import TokenStore
 
 OLDER = Path(__file__).with_name("older")
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from audiosim import shipped
-from audiosim.service.tokens import TokenStore
+from service.tokens import TokenStore
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from audiosim.service.routes.pages import Release
+from service.routes.pages import Release
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -16,9 +16,9 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.relevance.published import load_model, save_model
 from audiosim.selection import parse_stopping_rule
-from audiosim.service.app import address, create_app, listen
-from audiosim.service.campaigns import Judging
-from audiosim.service.connections import Connection
+from service.app import address, create_app, listen
+from service.campaigns import Judging
+from service.connections import Connection
 
 
 @pytest.mark.slow

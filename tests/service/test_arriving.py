@@ -18,11 +18,11 @@ from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.relevance.estimators import estimator_of
-from audiosim.service.arriving import Receiver
-from audiosim.service.campaigns import Judging
-from audiosim.service.client import Client
-from audiosim.service.predicted import STATUSES
-from audiosim.service.shelf import Served
+from service.arriving import Receiver
+from service.campaigns import Judging
+from service.client import Client
+from service.predicted import STATUSES
+from service.shelf import Served
 
 NAMES = [f"d{number}" for number in range(9)]
 QUERIES = ("d0", "d1")

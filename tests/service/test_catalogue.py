@@ -6,7 +6,7 @@ import pytest
 from audiosim.corpus.model import FINE
 from audiosim.corpus.pool import build_pool
 from audiosim.relevance.published import load_model, model_names
-from audiosim.service import wire
+from service import wire
 
 
 def test_the_service_says_that_it_lives_and_is_ready(http):

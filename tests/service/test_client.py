@@ -13,7 +13,7 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError, ServiceError
 from audiosim.plugins import make_estimator
 from audiosim.relevance.published import load_model, model_names
-from audiosim.service.client import Client
+from service.client import Client
 
 PROBLEM = b'{"type":"about:blank","title":"t","status":%d,"detail":"no more coal","request_id":"r"}'
 

@@ -12,12 +12,12 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.judgments import read_judgments
 from audiosim.corpus.model import FINE, Run
 from audiosim.errors import InputError
-from audiosim.service.access import Access
-from audiosim.service.app import create_app
-from audiosim.service.campaign_file import CampaignFile
-from audiosim.service.campaigns import Judging
-from audiosim.service.drafts import Home
-from audiosim.service.tokens import TokenStore
+from service.access import Access
+from service.app import create_app
+from service.campaign_file import CampaignFile
+from service.campaigns import Judging
+from service.drafts import Home
+from service.tokens import TokenStore
 
 
 class InProcess:
@@ -107,14 +107,14 @@ def test_a_collection_made_over_http_is_the_folder_that_the_commands_read(http, 
         "task": "Alike?",
         "scale": "broad",
         "cutoff": 2,
-        "goal": "every=0.9",
+        "stopping_rule": "every=0.9",
         "measure": "DCG@2",
     }
-    assert http.post(f"{draft}/settings", json=settings).json()["settings"]["goal"] == "every=0.9"
+    assert http.post(f"{draft}/settings", json=settings).json()["settings"]["stopping_rule"] == "every=0.9"
     checked = http.get(f"{draft}/check").json()
     assert (checked["error"], checked["systems"], checked["pool"], checked["judged"]) == ("", ["one", "two"], 20, 2)
     assert [question["name"] for question in checked["questions"]] == ["broad", "note"]
-    taken = http.post(f"{draft}/plan", json={"goal": "judgments=7", "listeners": 2}).json()
+    taken = http.post(f"{draft}/plan", json={"stopping_rule": "judgments=7", "listeners": 2}).json()
     assert (taken["judgments"], taken["hours"]) == (5, pytest.approx(5 * 30 / 3600 / 2))  # 2 are judged
     assert http.post(f"{draft}/create").json() == {"collection": "new"}
     made = Collection.load(home.folder / "new")
@@ -181,7 +181,7 @@ def test_a_collections_name_cannot_lead_elsewhere(http, home, name):
 
 def test_what_cannot_be_served_is_not_created_and_the_draft_stays(http, home):
     draft = begun(http)
-    assert http.post(f"{draft}/create").json()["detail"] == "new: has no runs, expected runs.trec or a folder runs"
+    assert http.post(f"{draft}/create").json()["detail"].startswith("new: has no runs, expected ")
     send(http, "all.trec", RUNS)
     http.post(f"{draft}/settings", json={"scale": "1-5", "model": "mjud"})  # a model of other scales
     assert http.post(f"{draft}/create").status_code == 422
@@ -199,7 +199,7 @@ def test_what_cannot_be_served_is_not_created_and_the_draft_stays(http, home):
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
-        ({"goal": "sure"}, "unknown stopping rule"),
+        ({"stopping_rule": "sure"}, "unknown stopping rule"),
         ({"measure": "best"}, "measure"),
         ({"model": "/etc/passwd"}, "unknown model"),
         ({"selection_rule": "first"}, "unknown selection rule"),
@@ -287,11 +287,11 @@ def tiny():
 
 
 def test_a_campaigns_file_in_the_folder_goes_before_the_settings_of_the_service(tmp_path):
-    (tmp_path / "campaign.toml").write_text('measure = "nDCG@3"\ngoal = "judgments=9"\n', encoding="utf-8")
+    (tmp_path / "campaign.toml").write_text('measure = "nDCG@3"\nstopping_rule = "judgments=9"\n', encoding="utf-8")
     judging = CampaignFile.of(tmp_path).of_judging(Judging(measure="CG@5"))
     assert (judging.measure, str(judging.stopping_rule)) == ("nDCG@3", "judgments=9")
     assert CampaignFile.of(None).of_judging(judging) == judging
-    (tmp_path / "campaign.toml").write_text('goals = "judgments=9"\n', encoding="utf-8")
-    with pytest.raises(InputError, match=r"campaign\.toml: .*goals"):
+    (tmp_path / "campaign.toml").write_text('goal = "judgments=9"\n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"campaign\.toml: .*goal"):
         CampaignFile.of(tmp_path)
-    assert CampaignFile(goal="judgments=9").lines() == ['goal = "judgments=9"']
+    assert CampaignFile(stopping_rule="judgments=9").lines() == ['stopping_rule = "judgments=9"']

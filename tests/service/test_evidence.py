@@ -8,9 +8,9 @@ import pytest
 from audiosim.audio.index import AudioIndex
 from audiosim.audio.mfcc import Parameters
 from audiosim.corpus.pool import build_pool
-from audiosim.service.encoding import encode
-from audiosim.service.shelf import Served
 from audiosim.stats.gaussian import Gaussian
+from service.encoding import encode
+from service.shelf import Served
 
 
 def answer(collection):

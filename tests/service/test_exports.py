@@ -9,7 +9,7 @@ import pytest
 
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
-from audiosim.service.routes.exports import negotiated
+from service.routes.exports import negotiated
 
 JUDGMENTS = "/v1/collections/small/judgments"
 

@@ -21,8 +21,8 @@ from audiosim.campaign import Campaign, DatabaseStore
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Run
 from audiosim.corpus.pool import build_pool
-from audiosim.service.tokens import TokenStore
 from audiosim.simulation import Design, synthetic_collection
+from service.tokens import TokenStore
 
 pytestmark = pytest.mark.slow
 

@@ -8,9 +8,9 @@ from contextlib import ExitStack
 import pytest
 
 from audiosim.corpus.pool import build_pool
-from audiosim.service.exchange import MOST_VALUES
-from audiosim.service.limits import Limits
-from audiosim.service.wire import MOST_ROWS
+from service.exchange import MOST_VALUES
+from service.limits import Limits
+from service.wire import MOST_ROWS
 
 PAIRS = "/v1/collections/small/predictions"
 ROWS = "/v1/models/mjud-fine/predictions"

@@ -17,12 +17,12 @@ from audiosim.plugins import make_estimator
 from audiosim.relevance.joint import JointEstimator
 from audiosim.selection import Selection
 from audiosim.selection.stopping_rules import parse_stopping_rule
-from audiosim.service.campaigns import Judging
-from audiosim.service.history import History
-from audiosim.service.learning import Remembering
-from audiosim.service.outlook import FIRST_LOOK, Outlook
-from audiosim.service.served import ServedCollection
 from audiosim.simulation.collections import Design, synthetic_collection
+from service.campaigns import Judging
+from service.history import History
+from service.learning import Remembering
+from service.outlook import FIRST_LOOK, Outlook
+from service.served import ServedCollection
 
 COARSE = "/v1/collections/coarse"
 EIGHT = [2, 0, 1, 2, 2, 0, 1, 1]

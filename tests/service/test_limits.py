@@ -13,12 +13,12 @@ import pytest
 import uvicorn
 from fastapi import FastAPI, Request, Response
 
-from audiosim.service.access import Access
-from audiosim.service.connections import MOST_HEAD_BYTES, Connection
-from audiosim.service.exchange import WireRoute
-from audiosim.service.limits import IN_TURN, Entrance, Gate, Limits, Shared
-from audiosim.service.observed import Observed
-from audiosim.service.problems import answer_problems
+from service.access import Access
+from service.connections import MOST_HEAD_BYTES, Connection
+from service.exchange import WireRoute
+from service.limits import IN_TURN, Entrance, Gate, Limits, Shared
+from service.observed import Observed
+from service.problems import answer_problems
 
 LIMITS = Limits(
     body_bytes=1000,

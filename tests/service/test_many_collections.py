@@ -11,16 +11,16 @@ from audiosim.campaign.event import Event
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment, Run
 from audiosim.errors import InputError, StoreError
-from audiosim.service.arriving import Receiver
-from audiosim.service.campaigns import Judging
-from audiosim.service.cards import Cards
-from audiosim.service.deliveries import Delivery
-from audiosim.service.import_store import ImportStore
-from audiosim.service.keeper import Keeper
-from audiosim.service.opened import CollectionSource, UnopenedError
-from audiosim.service.outlook import Outlooks
-from audiosim.service.shelf import Served
-from audiosim.service.supervised import Loop
+from service.arriving import Receiver
+from service.campaigns import Judging
+from service.cards import Cards
+from service.deliveries import Delivery
+from service.import_store import ImportStore
+from service.keeper import Keeper
+from service.opened import CollectionSource, UnopenedError
+from service.outlook import Outlooks
+from service.shelf import Served
+from service.supervised import Loop
 
 NAMES = ["one", "two", "three", "four", "five"]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from audiosim.relevance.published import load_model, model_names, save_model
-from audiosim.service.app import create_app
+from service.app import create_app
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

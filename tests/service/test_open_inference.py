@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from audiosim.relevance.published import load_model
-from audiosim.service.wire import MOST_ROWS
+from service.wire import MOST_ROWS
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -7,8 +7,8 @@ import pytest
 
 from audiosim import shipped
 from audiosim.corpus.collection import Collection
-from audiosim.service.access import Access
-from audiosim.service.app import create_app
+from service.access import Access
+from service.app import create_app
 
 DEMO = shipped.folder("fixtures") / "demo"
 # What each needs to have happened before it; the rest are asked in the document's order.

@@ -17,12 +17,12 @@ from audiosim.corpus.model import BROAD, Judgment
 from audiosim.corpus.pool import build_pool
 from audiosim.plugins import make_estimator
 from audiosim.selection.stopping_rules import parse_stopping_rule
-from audiosim.service.campaigns import Judging
-from audiosim.service.history import History
-from audiosim.service.outlook import FIRST_LOOK, Leisure, Outlook, Outlooks
-from audiosim.service.served import ServedCollection
-from audiosim.service.tokens import TokenStore
 from audiosim.simulation.effort import effort_from
+from service.campaigns import Judging
+from service.history import History
+from service.outlook import FIRST_LOOK, Leisure, Outlook, Outlooks
+from service.served import ServedCollection
+from service.tokens import TokenStore
 
 COARSE = "/v1/collections/coarse"
 

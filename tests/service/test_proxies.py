@@ -2,7 +2,7 @@
 
 import pytest
 
-from audiosim.service.tokens import TokenStore
+from service.tokens import TokenStore
 
 SMALL = "/v1/collections/small"
 

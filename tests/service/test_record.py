@@ -10,8 +10,8 @@ import pytest
 
 from audiosim import shipped
 from audiosim.record import record_of
-from audiosim.service.callers import scopes_of
-from audiosim.service.routes import publishing
+from service.callers import scopes_of
+from service.routes import publishing
 
 PLACE = "/v1/collections/small/report"
 

@@ -21,13 +21,13 @@ from audiosim.errors import InputError, ServiceError
 from audiosim.measures.measure import parse_measure
 from audiosim.plugins import check_estimator, estimator_factory, make_estimator
 from audiosim.selection import Selection, parse_stopping_rule
-from audiosim.service.client import Client
-from audiosim.service.priors import decode_prior, encode_prior
-from audiosim.service.remote_model import RemoteEstimator, remote
-from audiosim.service.wire import CollectionOut, ModelName, PredictionsOut, ScaleOut
 from audiosim.simulation import replay
 from audiosim.simulation.remaining import drawn_grades
 from audiosim.stats.gaussian import Gaussian
+from service.client import Client
+from service.priors import decode_prior, encode_prior
+from service.remote_model import RemoteEstimator, remote
+from service.wire import CollectionOut, ModelName, PredictionsOut, ScaleOut
 
 
 def check_same_prediction(there, here):

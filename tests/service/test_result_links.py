@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from audiosim.errors import InputError
-from audiosim.service.access import Access
-from audiosim.service.tokens import TokenStore
+from service.access import Access
+from service.tokens import TokenStore
 
 COARSE = "/v1/collections/coarse"
 

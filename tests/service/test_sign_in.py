@@ -15,9 +15,9 @@ import pytest
 from starlette.datastructures import Headers
 
 from audiosim.errors import InputError
-from audiosim.service.callers import Caller, DeniedError
-from audiosim.service.issuer import FRESH_S, LONGEST_S, Issuer
-from audiosim.service.sign_in import Grant, Person, SignIn
+from service.callers import Caller, DeniedError
+from service.issuer import FRESH_S, LONGEST_S, Issuer
+from service.sign_in import Grant, Person, SignIn
 
 jwt = pytest.importorskip("jwt", reason="PyJWT is not installed: audiosim[oidc]")
 
@@ -465,7 +465,7 @@ def test_tokens_of_an_issuer_are_held_against_its_keys_and_claims(commanded, fol
 
 @pytest.mark.slow
 def test_keys_that_an_issuer_changes_are_fetched_again_and_not_for_every_token(commanded, folders, tmp_path):
-    from audiosim.service import issuer as ours
+    from service import issuer as ours
 
     issuer = LocalIssuer(tmp_path / "issuer")
     issuer.offer("one")

@@ -17,7 +17,7 @@ from audiosim.audio.music_folder import collect
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Document, Run
 from audiosim.corpus.pool import build_pool
-from audiosim.service.sound_files import Sounds, extremes, loudness_db
+from service.sound_files import Sounds, extremes, loudness_db
 
 RATE_HZ = 22_050
 SOUND = "/v1/documents/a/sound"

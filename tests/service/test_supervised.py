@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from audiosim.errors import StoreError
-from audiosim.service.supervised import Loop
+from service.supervised import Loop
 
 
 class Rounds:

@@ -19,7 +19,7 @@ from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import ServiceError
 from audiosim.plugins import make_estimator
-from audiosim.service.teaching import WORTHWHILE, Errand, Errands, _environment, receive, wrap
+from service.teaching import WORTHWHILE, Errand, Errands, _environment, receive, wrap
 
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
 

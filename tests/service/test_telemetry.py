@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from audiosim.errors import InputError
-from audiosim.service.telemetry import SEND_S, Telemetry
+from service.telemetry import SEND_S, Telemetry
 
 trace_service = pytest.importorskip(
     "opentelemetry.proto.collector.trace.v1.trace_service_pb2", reason="opentelemetry: audiosim[telemetry]"

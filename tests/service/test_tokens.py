@@ -13,7 +13,7 @@ from starlette.routing import Match
 from audiosim.campaign.tables import TABLES
 from audiosim.cli.service_options import parse_proxies
 from audiosim.errors import InputError, StoreError
-from audiosim.service.access import (
+from service.access import (
     Access,
     Caller,
     DeniedError,
@@ -23,9 +23,9 @@ from audiosim.service.access import (
     host_of,
     is_loopback,
 )
-from audiosim.service.app import create_app
-from audiosim.service.callers import scopes_of
-from audiosim.service.tokens import Token, TokenStore
+from service.app import create_app
+from service.callers import scopes_of
+from service.tokens import Token, TokenStore
 
 NOON = datetime(2013, 5, 1, 12, tzinfo=UTC)
 

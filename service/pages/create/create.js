@@ -125,10 +125,10 @@ function connectEnd(path, keep) {
   );
 }
 
-function fillChoices({ measures, goals, selection_rules, models }) {
+function fillChoices({ measures, stopping_rules, selection_rules, models }) {
   const option = (value, words) => element("option", { value }, words);
   byId("measures").replaceChildren(...measures.map((name) => option(`${name}@5`, `${name}@5`)));
-  byId("goals").replaceChildren(...Object.entries(goals).map(([goal, words]) => option(goal, words)));
+  byId("goals").replaceChildren(...Object.entries(stopping_rules).map(([goal, words]) => option(goal, words)));
   byId("set-rule").replaceChildren(option("", "as the service has it"), ...selection_rules.map((name) => option(name, name)));
   byId("set-model").replaceChildren(option("", "as the service has it"), ...models.map((name) => option(name, name)));
 }

@@ -61,7 +61,7 @@ export function planning(path, choose) {
       const own = byId("set-goal", HTMLInputElement).value.trim();
       for (const goal of new Set([...USUAL, ...(own ? [own] : [])])) {
         byId("plan-said").textContent = `Simulating campaigns for ${goal}…`;
-        body.append(row(await post(`${path}/plan`, { goal, listeners: Number(byId("listeners", HTMLInputElement).value) }, { patienceMs: PATIENCE_MS, tries: 1 }), choose));
+        body.append(row(await post(`${path}/plan`, { stopping_rule: goal, listeners: Number(byId("listeners", HTMLInputElement).value) }, { patienceMs: PATIENCE_MS, tries: 1 }), choose));
       }
       byId("plan-said").textContent = "Simulated with grades drawn from the model, at the pace of the judgments so far or 30 s a judgment.";
       announce("Goals worked out");
@@ -73,7 +73,7 @@ export function planning(path, choose) {
   });
 }
 
-function row({ goal, judgments, low, high, hours, pool, unmet, campaigns, open }, choose) {
+function row({ stopping_rule: goal, judgments, low, high, hours, pool, unmet, campaigns, open }, choose) {
   const button = element("button", { type: "button", class: "plain", on: { click: () => choose(goal) } }, "Choose", element("span", { class: "hidden-visually" }, ` ${goal}`));
   const often = unmet ? `not met in ${unmet} of ${campaigns}, with all ${whole(pool)} judged` : "";
   const cells = [judgments === null ? `more than ${whole(low)}` : whole(judgments), judgments === null ? "" : `${whole(low)}–${whole(high)}`, hours === null ? "" : duration(hours * 3600), `${whole(open)}${often && `; ${often}`}`];

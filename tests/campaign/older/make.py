@@ -14,9 +14,9 @@ from datetime import UTC, datetime, timedelta
 from audiosim.campaign import Campaign, DatabaseStore, Event
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment
-from audiosim.service.deliveries import Delivery
-from audiosim.service.import_store import ImportStore
-from audiosim.service.tokens import TokenStore
+from service.deliveries import Delivery
+from service.import_store import ImportStore
+from service.tokens import TokenStore
 
 NOW = [datetime(2026, 11, 21, 9, tzinfo=UTC)]
 
