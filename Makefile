@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Tests at once: so many for two cores. All tests wait for servers and pages half of their time, fast ones seldom.
 at_once = $(shell $(PYTHON) -c 'import os; print(max(2, $(1) * (os.cpu_count() or 1) // 2))')
 
-.PHONY: help audit demo test test-fast test-lowest check container docs format bench calibration mutants validation links nightly soak drawing release clean
+.PHONY: help audit demo test test-fast test-lowest check container docs format bench calibration mutants validation links nightly soak drawing release workflows clean
 
 help:
 	@echo "make demo       the whole job on the collection that comes with audiosim, in a minute"
@@ -27,7 +27,8 @@ help:
 	@echo "make nightly    what CI runs by night: links, then validation"
 	@echo "make validation  the notebooks in validation/, which make every figure of the docs anew; hours"
 	@echo "make drawing    docs/architecture.svg, from the imports, and pictures of the pages, with Chromium"
-	@echo "make release    wheel and sdist in dist/, after check and test, from a clean checkout"
+	@echo "make release    wheel and sdist in dist/, after check and test, installed and tried; PYTHONS='python3.11 python3.13'"
+	@echo "make workflows  linters of .github: the schema of its workflows, and what would be unsafe in them"
 
 demo: $(VENV)/installed
 	$(BIN)/audiosim demo demo
@@ -61,6 +62,15 @@ container:
 audit: $(VENV)/audit/bin/pip-audit
 	$(VENV)/audit/bin/pip-audit -r constraints.txt --disable-pip --no-deps --progress-spinner off --format json \
 		| $(VENV)/audit/bin/python .ci/audit.py
+
+workflows: $(VENV)/workflows/installed
+	$(VENV)/workflows/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(VENV)/workflows/bin/zizmor --offline --quiet .github
+
+$(VENV)/workflows/installed:
+	$(PYTHON) -m venv $(VENV)/workflows
+	$(VENV)/workflows/bin/python -m pip install --quiet --disable-pip-version-check check-jsonschema zizmor
+	touch $@
 
 $(VENV)/audit/bin/pip-audit:
 	$(PYTHON) -m venv $(VENV)/audit
@@ -108,13 +118,22 @@ drawing: $(VENV)/installed-for-docs $(VENV)/installed-for-tests
 	$(BIN)/python docs/draw_settling.py
 	$(BIN)/python docs/draw_listeners.py
 
+# Interpreters in which wheel and sdist are installed and tried; one that is not there is named.
+PYTHONS ?= python3.11 python3.12 python3.13
 release: check test
 	@git diff --quiet HEAD || { echo "there is uncommitted work: a release is of a commit"; exit 1; }
 	@version=$$($(BIN)/python -c 'import audiosim; print(audiosim.__version__)'); \
-	grep -qF "## [$$version]" CHANGELOG.md || { echo "CHANGELOG.md says nothing of $$version"; exit 1; }
+	grep -qE "^## \[$$version\] - [0-9]{4}-[0-9]{2}-[0-9]{2}$$" CHANGELOG.md \
+		|| { echo "CHANGELOG.md has no dated section [$$version]"; exit 1; }; \
+	! git rev-parse -q --verify "refs/tags/v$$version" >/dev/null \
+		|| { echo "there is a tag v$$version already: raise the version"; exit 1; }
 	rm -rf dist
 	$(BIN)/python -m build --installer pip
-	@echo "dist/ holds the release: tag it, then upload it"
+	$(PYTHON) .ci/installed.py dist $(PYTHONS)
+	@version=$$($(BIN)/python -c 'import audiosim; print(audiosim.__version__)'); \
+	echo "dist/ holds the release. Tag it and upload it:"; \
+	echo "  git tag --annotate v$$version --message 'audiosim $$version' && git push origin v$$version"; \
+	echo "  $(BIN)/python -m pip install twine && $(BIN)/python -m twine upload dist/*"
 
 clean:
 	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -94,6 +94,19 @@ def test_the_tests_bring_what_the_wheel_is_built_with():
     assert {*project["build-system"]["requires"]} <= {*project["project"]["optional-dependencies"]["test"]}
 
 
+def test_the_hosted_workflow_runs_what_there_is_from_the_lowest_python_on():
+    import yaml
+
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))["jobs"]
+    steps = "\n".join(step["run"] for job in jobs.values() for step in job["steps"] if "run" in step)
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {*re.findall(r"make ([\w-]+)", steps)} <= {*targets}
+    assert all((ROOT / name).is_file() for name in re.findall(r"\.ci/[\w.]+", steps))
+    lowest = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"].removeprefix(">=")
+    pythons = [job["strategy"]["matrix"]["python"] for job in jobs.values() if "strategy" in job]
+    assert pythons == [[lowest, "3.12", "3.13"]] * 2
+
+
 def required(wheel, extras=()):
     """The distributions installed here that a wheel with some extras requires, with all that those require in turn."""
     (described,) = (path for path in zipfile.Path(wheel).iterdir() if path.name.endswith(".dist-info"))
