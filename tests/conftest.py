@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -312,6 +313,15 @@ def run(monkeypatch, capsys):
         return ended.value.code or 0, said.out, said.err
 
     return call
+
+
+@pytest.fixture
+def ranx(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """ranx with its functions left to Python: to make machine code of them takes a minute of processor."""
+    monkeypatch.setattr(pytest.importorskip("numba").config, "DISABLE_JIT", True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pytest.importorskip("ranx")
 
 
 @pytest.fixture(scope="session")

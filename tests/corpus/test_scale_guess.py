@@ -157,9 +157,9 @@ def test_xml_that_says_nothing_is_refused(tmp_path, text, problem):
         read(tmp_path, text)
 
 
-def test_qrels_that_ranx_wrote_are_read(tmp_path):
-    ranx = pytest.importorskip("ranx")
-    ranx.Qrels({"q1": {"a": 3, "b": 1}, "q2": {"a": 2}}).save(str(tmp_path / "judgments.json"))
+def test_qrels_that_ranx_wrote_are_read(tmp_path, ranx):
+    """`ranx.Qrels.save` calls this of its dict."""
+    ranx.io.save_json({"q1": {"a": 3, "b": 1}, "q2": {"a": 2}}, tmp_path / "judgments.json")
     expected = (Judgment("q1", "a", 3), Judgment("q1", "b", 1), Judgment("q2", "a", 2))
     said = []
     assert read_judgments(tmp_path / "judgments.json", None, said.append) == (Scale("custom", whole(1, 3)), expected)

@@ -158,13 +158,10 @@ RANX = {
 
 
 @pytest.mark.slow
-def test_ranx_agrees(drawn):
+def test_ranx_agrees(drawn, ranx):
     # ranx gives RBP in gain units, ours is a share of the highest gain: its grades are made binary for that one.
-    pytest.importorskip("ranx")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import ranx
-
         judged, runs = as_dictionaries(drawn)
         named = [ranx.Run(run, name=system) for system, run in runs.items()]
         for given in (named, {run.name: run for run in named}):
