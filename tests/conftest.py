@@ -459,7 +459,7 @@ class LoopbackCluster:
         known = folder / "scheduler.json"
         self.start("dask_scheduler", "--port", "0", "--host", "127.0.0.1", "--scheduler-file", known)
         self.workers = [self.add_worker() for _ in range(workers)]
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while not known.exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         import distributed  # dear, and not needed by those who only collect
@@ -467,7 +467,7 @@ class LoopbackCluster:
         with distributed.Client(scheduler_file=str(known), set_as_default=False) as client:
             self.address = client.scheduler.address
             if workers:
-                client.wait_for_workers(workers, timeout=60)
+                client.wait_for_workers(workers, timeout=180)
 
     def add_worker(self):
         return self.start(

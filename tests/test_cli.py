@@ -317,7 +317,7 @@ def test_the_demo_serves_its_pages_on_a_campaign_of_which_nothing_is_judged(tmp_
     )
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", transport=httpx.HTTPTransport(retries=0)) as client:
-            give_up = time.monotonic() + 60
+            give_up = time.monotonic() + 180
             while not _ready(client) and time.monotonic() < give_up:
                 time.sleep(0.1)
             assert client.get("/v1/collections/demo/campaign").json()["judged"] == 0
@@ -325,7 +325,7 @@ def test_the_demo_serves_its_pages_on_a_campaign_of_which_nothing_is_judged(tmp_
                 assert "text/html" in client.get(f"/{page}/demo").headers["content-type"]
     finally:
         process.terminate()
-        said = process.communicate(timeout=30)[0].decode()
+        said = process.communicate(timeout=180)[0].decode()
     assert f"judge pairs at http://127.0.0.1:{port}/judge/demo" in said.replace("\n", " ")
 
 

@@ -175,7 +175,7 @@ def shown(page, tmp_path):
     command = [CHROMIUM, "--headless", *quiet, "--disable-component-update", f"--user-data-dir={tmp_path / 'profile'}"]
     command += ["--enable-logging=stderr", "--v=0", "--window-size=400,2000", f"--screenshot={picture}"]
     ran = subprocess.run(
-        [*command, (tmp_path / "page.html").as_uri()], capture_output=True, text=True, timeout=120, check=True
+        [*command, (tmp_path / "page.html").as_uri()], capture_output=True, text=True, timeout=180, check=True
     )
     complaints = [line for line in ran.stderr.splitlines() if "CONSOLE" in line]
     return picture.stat().st_size, complaints

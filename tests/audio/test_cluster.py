@@ -165,7 +165,7 @@ def test_closing_gives_the_cluster_back(dask_here, sounds):
     with closing(describe_all(sounds, STANDARD_FRAMES, scheduler=dask_here.address)) as outcomes:
         next(outcomes)
     with distributed.Client(dask_here.address, set_as_default=False) as client:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 180
         while any(client.processing().values()) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert not any(client.processing().values())

@@ -182,7 +182,7 @@ def test_an_extraction_that_is_killed_keeps_what_is_done(index, album, tmp_path,
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert running.stdout.readline() == b"going\n"
     running.send_signal(by)
-    running.communicate(timeout=30)  # ends when the last of its workers has let go of the pipe
+    running.communicate(timeout=180)  # ends when the last of its workers has let go of the pipe
     assert running.returncode == -by
     result = AudioIndex.load(folder)
     assert 40 <= len(result.ids) < 100_000

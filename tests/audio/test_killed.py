@@ -59,7 +59,7 @@ def test_an_extraction_killed_again_and_again_goes_on_and_ends_as_if_it_had_not_
         time.sleep(rng.uniform(0.9 * first, last))
         if running.poll() is None:
             kill(running.pid, signal.SIGKILL)
-        running.communicate(timeout=30)  # ends when the last of its workers has let go of the pipe
+        running.communicate(timeout=180)  # ends when the last of its workers has let go of the pipe
         seen.append(loaded(folder))
     assert started(sounds, folder).communicate() == (None, b"")
     result = AudioIndex.load(folder)

@@ -159,7 +159,7 @@ def test_work_that_is_closed_is_given_back(dask_here, tmp_path):
     assert next(results) == 0
     results.close()
     with distributed.Client(dask_here.address, set_as_default=False) as client:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while any(client.processing().values()) and time.monotonic() < deadline:
             time.sleep(0.05)
         assert not any(client.processing().values())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Without the parts that draw windows it takes two thirds of the processor's time for the same pages.
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))), None)
 FLAGS = ["--autoplay-policy=no-user-gesture-required", "--no-sandbox"]  # CI runs as root, where there is no sandbox
-PATIENCE_MS = 60_000  # with a page: how long it takes on a busy machine says nothing
+PATIENCE_MS = 180_000  # with a page: how long it takes on a busy machine says nothing
 
 
 def _service_tests() -> ModuleType:
@@ -115,7 +115,7 @@ def chromium() -> Iterator["Browser"]:
     playwright.expect.set_options(timeout=PATIENCE_MS)
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(
-            executable_path=CHROMIUM, headless=True, args=FLAGS, env=dict(os.environ), timeout=4 * PATIENCE_MS
+            executable_path=CHROMIUM, headless=True, args=FLAGS, env=dict(os.environ), timeout=PATIENCE_MS
         )
         yield browser
         browser.close()

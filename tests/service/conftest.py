@@ -26,7 +26,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import BROAD, FINE, Document, Judgment, Run, Scale
 from audiosim.corpus.pool import build_pool
 
-PATIENCE_S = 60  # with anything that is waited for: how long it takes on a busy machine says nothing
+PATIENCE_S = 180  # with anything that is waited for: how long it takes on a busy machine says nothing
 
 STARTING_S = 180  # that a server may take to start, which is mostly work
 

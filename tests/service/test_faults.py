@@ -27,7 +27,8 @@ from service.tokens import TokenStore
 pytestmark = pytest.mark.slow
 
 COARSE = "/v1/collections/coarse"
-SOON_S = 8.0  # on a busy machine; the service itself waits for one second
+SOON_S = 30.0  # on a busy machine; the service itself waits for one second
+MANY = 45  # one after the other they would take longer than that
 
 
 def said(pair, assessor="ann", grade=1):
@@ -247,9 +248,9 @@ def test_behind_a_locked_database_nobody_waits_in_line_and_reading_goes_on(comma
     path = tmp_path / "campaign.db"
     with commanded(folders[1:], tmp_path / "log", "--db", f"sqlite:///{path}") as server, server.client() as http:
         assert judge(http, pairs[0]).status_code == 201
-        with closing(sqlite3.connect(path, isolation_level=None)) as other, ThreadPoolExecutor(20) as threads:
+        with closing(sqlite3.connect(path, isolation_level=None)) as other, ThreadPoolExecutor(MANY) as threads:
             other.execute("BEGIN IMMEDIATE")
-            writing = [threads.submit(timed, lambda: judge(http, pairs[1])) for _ in range(15)]
+            writing = [threads.submit(timed, lambda: judge(http, pairs[1])) for _ in range(MANY)]
             time.sleep(0.2)
             for path_ in ("/health/live", f"{COARSE}/ranking", f"{COARSE}/campaign"):
                 answer, took_s = timed(lambda path_=path_: http.get(path_))
@@ -258,7 +259,6 @@ def test_behind_a_locked_database_nobody_waits_in_line_and_reading_goes_on(comma
             other.execute("ROLLBACK")
         assert {answer.status_code for answer, _ in answers} == {503}
         assert all(answer.headers["retry-after"] for answer, _ in answers)
-        # One after the other they would have taken 15 times as long as the first.
         assert max(took_s for _, took_s in answers) < SOON_S
         assert judge(http, pairs[1]).status_code == 201
 
@@ -294,7 +294,7 @@ def test_a_service_lives_and_reads_while_its_database_does_not_answer(
 def test_a_service_waits_for_a_database_that_is_starting(starting, folders, tmp_path, cluster, port, wait_until):
     cluster.stop()
     with starting(folders[1:], tmp_path / "log", "--port", port, "--db", cluster.url) as process:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as http:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=180) as http:
 
             def waiting():
                 try:

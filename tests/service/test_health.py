@@ -44,7 +44,7 @@ def serve():
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         running.append((server, thread))
-        return httpx.Client(base_url=f"http://127.0.0.1:{listening.getsockname()[1]}", timeout=60)
+        return httpx.Client(base_url=f"http://127.0.0.1:{listening.getsockname()[1]}", timeout=180)
 
     yield start
     for server, thread in running:

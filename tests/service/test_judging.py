@@ -22,7 +22,7 @@ def server(commanded, folders, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def http(server):
-    with httpx.Client(base_url=server.url, timeout=30) as client:
+    with httpx.Client(base_url=server.url, timeout=180) as client:
         yield client
 
 

@@ -41,7 +41,7 @@ class Sender:
         self.acknowledged, self.troubles, self.sent = {}, [], 0
 
     def send_all(self, stop):
-        with httpx.Client(timeout=30) as http:
+        with httpx.Client(timeout=180) as http:
             while not stop.is_set():
                 self.sent += 1
                 getattr(self, f"_{self.kind}")(http, self.sent, stop)

@@ -108,14 +108,14 @@ def hasty_port():
 
 @pytest.fixture
 def client(port):
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as http:
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=180) as http:
         yield http
 
 
 def talk(port, *pieces):
     """Answer of a server to these bytes, until it hangs up."""
     said = b""
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=180) as connection:
         for piece in pieces:
             connection.sendall(piece)
         while heard := connection.recv(65536):
@@ -148,7 +148,7 @@ def test_a_body_that_declares_too_much_is_refused_before_a_byte_of_it_is_sent(po
 def test_a_sender_that_reads_nothing_before_it_has_sent_all_hears_of_the_refusal():
     # Long enough for it to send the rest: it ends with that.
     with running(Echo(replace(LIMITS, linger_s=60)).app) as port:
-        answer = httpx.post(f"http://127.0.0.1:{port}/a", content=b"x" * 3000, timeout=60)
+        answer = httpx.post(f"http://127.0.0.1:{port}/a", content=b"x" * 3000, timeout=180)
     assert (answer.status_code, answer.json()["detail"]) == (413, TOO_LARGE)
     assert answer.headers["connection"] == "close"
 
@@ -160,7 +160,7 @@ def test_a_body_without_a_length_is_refused_as_soon_as_it_is_too_large(port):
 
 
 def send_for_ever(port):
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=180) as connection:
         connection.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
         for _ in range(100_000):
             connection.sendall(b"1f4\r\n" + b"x" * 500 + b"\r\n")
@@ -178,8 +178,8 @@ def test_a_sender_that_falls_silent_is_told_and_left(hasty_port):
 
 @pytest.mark.slow
 def test_a_sender_that_drips_is_told_and_left(hasty_port):
-    give_up = time.monotonic() + 60
-    with socket.create_connection(("127.0.0.1", hasty_port), timeout=60) as connection:
+    give_up = time.monotonic() + 180
+    with socket.create_connection(("127.0.0.1", hasty_port), timeout=180) as connection:
         connection.sendall(HEAD + b"Content-Length: 1000\r\n\r\n")
         said = b""
         while not said and time.monotonic() < give_up:
@@ -200,7 +200,7 @@ def test_a_head_that_stops_in_the_middle_ends_the_connection(echo):
 
 @pytest.mark.slow
 def test_a_second_head_that_stops_in_the_middle_ends_the_connection(echo):
-    with running(echo.app, Hasty) as port, socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+    with running(echo.app, Hasty) as port, socket.create_connection(("127.0.0.1", port), timeout=180) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert connection.recv(65536).startswith(b"HTTP/1.1 200 OK\r\n")
         connection.sendall(b"GET / HT")
@@ -244,7 +244,7 @@ def asking(port, answers):
     """A thread that asks for a prediction."""
 
     def ask():
-        answers.append(httpx.post(f"http://127.0.0.1:{port}/predictions", content=b"x", timeout=60))
+        answers.append(httpx.post(f"http://127.0.0.1:{port}/predictions", content=b"x", timeout=180))
 
     thread = threading.Thread(target=ask)
     thread.start()
@@ -277,7 +277,7 @@ def test_requests_that_are_too_large_together_are_refused_until_one_is_gone(port
     answers = []
 
     def ask():
-        answers.append(httpx.post(f"http://127.0.0.1:{port}/predictions", content=b"x" * 1000, timeout=60))
+        answers.append(httpx.post(f"http://127.0.0.1:{port}/predictions", content=b"x" * 1000, timeout=180))
 
     thread = threading.Thread(target=ask)
     thread.start()

@@ -228,6 +228,6 @@ def test_errors_have_the_protocols_form(http, method, path, status):
 
 
 def test_a_body_beyond_the_limit_is_refused_in_the_protocols_form(server):
-    answer = httpx.post(server.url + INFER, content=b" " * (9 * 2**20), timeout=30)
+    answer = httpx.post(server.url + INFER, content=b" " * (9 * 2**20), timeout=180)
     assert answer.status_code == 413
     assert set(answer.json()) == {"error"}

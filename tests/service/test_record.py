@@ -25,7 +25,7 @@ def server(commanded, folders, tmp_path_factory):
 
 @pytest.mark.slow
 def test_the_bundle_says_what_the_library_says_and_has_log_and_checksums(server, small, folders):
-    with httpx.Client(base_url=server.url, timeout=60) as client:
+    with httpx.Client(base_url=server.url, timeout=180) as client:
         pair = client.post("/v1/collections/small/next", json={"assessor": "cat", "count": 1}).json()["pairs"][0]
         judgment = {"query": pair["query"], "document": pair["document"], "grade": 40, "assessor": "cat"}
         assert client.post("/v1/collections/small/judgments", json=judgment).is_success
@@ -49,7 +49,7 @@ def test_the_bundle_says_what_the_library_says_and_has_log_and_checksums(server,
 
 
 def test_a_threshold_that_is_no_share_is_refused(server):
-    answer = httpx.get(f"{server.url}{PLACE}", params={"success": 1.5}, timeout=60)
+    answer = httpx.get(f"{server.url}{PLACE}", params={"success": 1.5}, timeout=180)
     assert answer.status_code == 422
 
 

@@ -614,7 +614,7 @@ def test_a_head_that_trickles_has_a_limit_of_its_own(monkeypatch):
         start = time.monotonic()
         with Client(url) as client, pytest.raises(ServiceError, match="takes more than the"):
             client.models()
-        assert time.monotonic() - start < 60  # where the limit of a whole answer is 600
+        assert time.monotonic() - start < 300  # where the limit of a whole answer is 600
 
 
 class Heard(BaseHTTPRequestHandler):

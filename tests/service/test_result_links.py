@@ -27,7 +27,7 @@ def locked(commanded, folders, tmp_path_factory, database):
     store.close()
     with (
         commanded(folders, tmp_path_factory.mktemp("links") / "log", "--db", database) as running,
-        httpx.Client(base_url=running.url, timeout=60) as client,
+        httpx.Client(base_url=running.url, timeout=180) as client,
     ):
 
         def call(method, path, who="olga", **more):

@@ -128,7 +128,7 @@ def test_beside_a_newer_server_an_older_one_does_not_start_and_changes_nothing(
             env=os.environ | {"PYTHONPATH": str(program)},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=180,
         )
         assert done.returncode == 1
         assert "has layout" in done.stderr.splitlines()[-1]

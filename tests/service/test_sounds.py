@@ -76,7 +76,7 @@ def server(commanded, folder, tmp_path_factory):
 
 @pytest.fixture
 def client(server):
-    with httpx.Client(base_url=server.url, timeout=30) as one:
+    with httpx.Client(base_url=server.url, timeout=180) as one:
         yield one
 
 

@@ -24,7 +24,7 @@ class Rounds:
 
     def more(self, rounds=3):
         for _ in range(rounds):
-            assert self.made.acquire(timeout=60)
+            assert self.made.acquire(timeout=180)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import threadpoolctl
 
 from audiosim.stats.threads import one_thread, spread_on_threads
 
-PATIENCE_S = 60
+PATIENCE_S = 180
 
 
 def threads_now():
