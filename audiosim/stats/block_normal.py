@@ -11,7 +11,7 @@ from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 from audiosim.properties import cached_property
 from audiosim.stats.across import may_be_kept, precision_of, reduced, reduced_by
-from audiosim.stats.conditioning import ConditionedBlock, condition_block
+from audiosim.stats.conditioning import ConditionedBlock, summed_precision, with_known
 from audiosim.stats.covariance_roots import closer_root, effects_given, factor_of, root_of
 from audiosim.stats.loadings import Changed, Loadings
 from audiosim.stats.multivariate import Moments, Sparse
@@ -138,7 +138,7 @@ class BlockNormal:
 
     @cached_property
     def _kept(self) -> dict[int, Kept]:
-        """Computed parts, by the identity of the weights; `given` passes them on: one judgment then costs one block."""
+        """Computed parts, by the identity of the weights; conditioning passes them on: a judgment costs its block."""
         return {}
 
     def _parts(self, weights: Sparse) -> Kept | None:
@@ -208,21 +208,19 @@ class BlockNormal:
         known, off = np.zeros(len(self.mean), dtype=np.bool_), np.zeros(len(self.mean))
         known[places], off[places] = True, values - self.mean[places]
         mean = self.mean.copy()
-        left, precision = {}, np.zeros((len(self.shared), len(self.shared) + 1))
-        for block, rows in enumerate(self.blocks):
-            if not known[rows].any():
-                continue
-            within, loadings = self.within[block], self.loadings[block]
+        left, whitened = {}, list[Array]()
+        for block in np.unique(self.block[places]).tolist():
+            rows, within = self.blocks[block], self.within[block]
             # An unknown that was certain before carries no information on the others, and would make K_b singular.
             new = np.flatnonzero(known[rows] & (np.diagonal(within) > 0))
             if len(new):
-                seen = condition_block(
-                    within, loadings, within[new], within[np.ix_(new, new)], loadings[new], off[rows[new]]
-                )
-                mixed = self.sparse_loadings.mixed(block, seen.gain, loadings[new], new)
+                loadings = self.sparse_loadings.some(block, new)
+                seen = with_known(within, new, loadings, off[rows[new]])
+                mixed = self.sparse_loadings.mixed(block, seen.gain, loadings, new)
                 left[block] = _without(seen.within, new), mixed
                 mean[rows] += seen.shift
-                precision += seen.precision
+                whitened.append(seen.whitened)
+        precision = summed_precision(whitened, len(self.shared))
         shared = effects_given(self.shared, precision[:, :-1])
         after = self._after(mean, None, shared, left)
         mean += after.sparse_loadings.times(shared @ precision[:, -1])
@@ -241,7 +239,8 @@ class BlockNormal:
         """
         new = places[self.variance[places] > 0]
         block, place = (of[new] for of in self._place)
-        effects = np.array([self.loadings[b][p] for b, p in zip(block, place, strict=True)]).reshape(len(new), -1)
+        own = (self.sparse_loadings.some(b, np.array([p])) for b, p in zip(block.tolist(), place, strict=True))
+        effects = np.concatenate([np.empty((0, len(self.shared))), *own])
         columns = self.sparse_loadings.times(self.shared @ effects.T)
         for number, (b, p) in enumerate(zip(block.tolist(), place.tolist(), strict=True)):
             columns[self.blocks[b], number] += self.within[b][:, p]
@@ -277,9 +276,7 @@ class BlockNormal:
             # With the loadings before `_without` sets some to 0: unknowns that become certain move with the effects.
             rows = self.blocks[block]
             mean[rows] = self.mean[rows] + one.shift + one.loadings @ moved
-        after = self._after(mean, None, known.shared, left)
-        vars(after)["_kept"] = self._kept
-        return after
+        return self._after(mean, None, known.shared, left)
 
     @cached_property
     def _last_given(self) -> list[EffectsGiven]:
@@ -355,7 +352,9 @@ class BlockNormal:
         count = weights.shape[0]
         found = np.empty((len(self.mean), count), dtype=precision_of(count * len(self.mean)))
         self.sparse_loadings.rows_times((self._weighted(weights) @ self.shared).T, found)
-        for (sums, some), rows, within in zip(by_block(weights, self.blocks), self.blocks, self.within, strict=True):
+        kept = self._parts(weights)
+        split = by_block(weights, self.blocks) if kept is None else kept.split
+        for (sums, some), rows, within in zip(split, self.blocks, self.within, strict=True):
             if len(sums) == count:
                 found[rows] += within @ some.T
             else:
@@ -385,8 +384,9 @@ class BlockNormal:
         vars(after).update(mean=mean, within=within, loadings=loadings, shared=shared, variance=variance)
         if variance is None:
             del vars(after)["variance"]
-        for remembered in ("_columns", "_acrosses", "_kept", "_last_given", "sparse_loadings"):
+        for remembered in ("_columns", "_acrosses", "_last_given", "sparse_loadings"):
             vars(after).pop(remembered, None)
+        vars(after)["_kept"] = self._kept  # parts are found by the identity of what they are made from
         return after
 
 

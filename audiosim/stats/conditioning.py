@@ -1,11 +1,15 @@
 """Conditioning of one block of a multivariate normal that shares effects with other blocks."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dtrtrs
 
 from audiosim.arrays import Array, Integers
+
+ROWS_AT_ONCE = 4_096  # known values whose precisions are added in one product
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,3 +55,49 @@ def by_number(numbers: Integers) -> list[Integers]:
     """Places of equal numbers grouped together, by number."""
     order = np.argsort(numbers, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1) if len(order) else []
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownPart:
+    """Block of which k unknowns became known, and the information these hold on the shared effects.
+
+    within    (m, m) conditional K_b
+    shift     (m,) change of the means, given shared effects of 0
+    gain      (m, k) regression of the unknowns on the known ones
+    whitened  (k, p + 1) loadings and distances from the mean, divided by the Cholesky factor of the known ones'
+              covariance: its square is the precision of the shared effects, and precision times mean
+    """
+
+    within: Array
+    shift: Array
+    gain: Array
+    whitened: Array
+
+
+def with_known(within: Array, new: Integers, loadings: Array, off: Array) -> KnownPart:
+    """Condition a block of m unknowns on k of them.
+
+    within    (m, m) K_b
+    new       (k,) places of the known ones, none certain before
+    loadings  (k, p) theirs on the shared effects
+    off       (k,) their values minus their means
+
+    As `condition_block`, which also takes noisy values, in one solve: blocks are many, and most of its time was calls.
+    """
+    across, size = within[new], len(within)
+    root = np.linalg.cholesky(across[:, new])
+    halves, _ = dtrtrs(root, np.column_stack([across, loadings, off]), lower=1)
+    own = np.ascontiguousarray(halves[:, :size])
+    gain, _ = dtrtrs(root, own, lower=1, trans=1)
+    # A product of a matrix with itself is symmetric to the last digit.
+    return KnownPart(within - own.T @ own, own.T @ halves[:, -1], gain.T, halves[:, size:])
+
+
+def summed_precision(parts: Sequence[Array], effects: int) -> Array:
+    """(p, p + 1) precision of the shared effects, then precision times mean, from `whitened` rows of known parts."""
+    found = np.zeros((effects, effects + 1))
+    ends = np.flatnonzero(np.diff(np.cumsum([len(part) for part in parts]) // ROWS_AT_ONCE)) + 1
+    for some in np.split(np.arange(len(parts)), ends):
+        rows = np.concatenate([np.empty((0, effects + 1)), *(parts[number] for number in some.tolist())])
+        found += rows[:, :-1].T @ rows
+    return found

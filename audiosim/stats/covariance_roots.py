@@ -51,6 +51,6 @@ def effects_given(covariance: Array, precision: Array) -> Array:
     """
     # I + R' P R is symmetric with eigenvalues of at least 1: its Cholesky factor exists even where V is singular or P
     # huge. I + P V is not symmetric, and (V^-1 + P)^-1 needs the inverse of V.
-    root = root_of(covariance)
+    root = factor_of(covariance)
     half = solve_triangular(np.linalg.cholesky(np.eye(len(root)) + root.T @ precision @ root), root.T, lower=True)
     return np.asarray(half.T @ half)

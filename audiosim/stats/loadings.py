@@ -39,6 +39,30 @@ class MixedRows:
         found[self.certain] = 0
         return found
 
+    def at(self, places: Integers, before: Array) -> Array:
+        """(k, p) conditioned rows of some places, from the original rows of these."""
+        found: Array = before - self.gain[places] @ self.known
+        found[np.isin(places, self.certain)] = 0
+        return found
+
+    def weighted(self, weights: Array, before: Array) -> Array:
+        """(t, p) weights (t, m) times the conditioned rows; exactly 0 where all weights are on certain unknowns."""
+        some = weights.copy()
+        some[:, self.certain] = 0
+        return np.asarray(some @ before - (some @ self.gain) @ self.known)
+
+    def variances(self, variances: Array, before: sparse.csr_array, effects: Array) -> Array:
+        """(m,) z' V z of the conditioned rows z.
+
+        variances  (m,) of the original rows
+        before     (m, p) the original rows
+        effects    (p, k) V times the known rows
+        """
+        known = self.gain @ (self.known @ effects) - 2 * (before @ effects)
+        found: Array = variances + np.vecdot(known, self.gain)
+        found[self.certain] = 0
+        return found
+
 
 Changed = Array | MixedRows
 
@@ -81,6 +105,13 @@ class Loadings(Sequence[Array]):
         if isinstance(changed, MixedRows):
             return changed.of(self._before(block))
         return self._before(block) if changed is None else changed
+
+    def some(self, block: int, places: Integers) -> Array:
+        """(k, p) rows of some places in a block."""
+        changed, rows = self.changed.get(block), self.blocks[block][places]
+        if isinstance(changed, MixedRows):
+            return changed.at(places, written_out(self.rows, rows))
+        return written_out(self.rows, rows) if changed is None else changed[places]
 
     def _before(self, block: int) -> Array:
         return written_out(self.rows, self.blocks[block])
@@ -169,28 +200,39 @@ class Loadings(Sequence[Array]):
         by_row = weights.tocsr(copy=bool(self.changed))
         if self.changed:
             by_row.data *= self._same[by_row.indices]
+            by_row.eliminate_zeros()
         found = np.asarray((by_row @ self.rows).toarray())
         for (block, part), (sums, some) in zip(self.changed.items(), changed, strict=True):
             known = None if kept is None else kept.get(block)
             if known is None or known[0] is not part:
-                known = part, some @ self[block]
+                known = part, part.weighted(some, self._before(block)) if isinstance(part, MixedRows) else some @ part
                 if kept is not None:
                     kept[block] = known
-            found[sums] += known[1]
+            if len(sums) == len(found):
+                found += known[1]
+            else:
+                found[sums] += known[1]
         return found
 
     def variances(self, covariance: Array) -> Array:
         """(n,) z' V z of each row, V (p, p)."""
-        found = np.zeros(self.rows.shape[0])
+        found, written = np.zeros(self.rows.shape[0]), np.zeros(self.rows.shape[0], dtype=np.bool_)
+        for block, part in self.changed.items():
+            written[self.blocks[block]] = isinstance(part, np.ndarray)
         for count in np.unique(self._counts).tolist():
-            places = np.flatnonzero(self._counts == count)
+            places = np.flatnonzero((self._counts == count) & ~written)
             for start in range(0, len(places), AT_ONCE):
                 some = places[start : start + AT_ONCE]
                 cell = self.rows.indptr[some] + np.arange(count)[:, None]
                 found[some] = _squared(self.rows.indices[cell].astype(np.int64), self.rows.data[cell], covariance)
-        for block in self.changed:
-            own = self[block]
-            found[self.blocks[block]] = np.vecdot(own @ covariance, own)
+        for block, part in self.changed.items():
+            rows = self.blocks[block]
+            if isinstance(part, MixedRows):
+                found[rows] = part.variances(found[rows], self.rows[rows], covariance @ part.known.T)
+            else:
+                some = np.flatnonzero(part.any(axis=1))  # those that are not certain
+                own = part[some]
+                found[rows[some]] = np.vecdot(own @ covariance, own)
         return found
 
     def scaled(self, factors: Array) -> "Loadings":
