@@ -12,9 +12,9 @@ from audiosim.expected.letter_groups import largest_sets, stretches
 from audiosim.expected.ranking import Ranking
 from audiosim.expected.two_systems import more_judgments
 from audiosim.properties import cached_property
+from audiosim.stats.largest_difference import largest_difference_quantile
 
 DRAWS = 10_000  # standard error of a 95 % quantile's level: .002
-AT_ONCE = 1_000  # draws of all systems that fit into the processor's cache
 SHOWN = 4  # systems that a sentence names one by one
 TOP = 3  # systems at the top, of which a system may be one
 
@@ -85,14 +85,7 @@ class Verdicts:
         spread, per_deviation = np.sqrt(self.ranking.differences[1]), np.zeros((systems, systems))
         per_deviation[better, worse] = np.divide(1, spread, out=np.zeros(len(spread)), where=spread > 0)
         per_deviation += per_deviation.T
-        drawn, largest = np.ascontiguousarray(self._deviations.T), np.zeros(DRAWS)
-        for start in range(0, DRAWS, AT_ONCE):
-            some, found = drawn[:, start : start + AT_ONCE], largest[start : start + AT_ONCE]
-            for system in range(systems - 1):
-                standardised = np.abs(some[system + 1 :] - some[system])
-                standardised *= per_deviation[system, system + 1 :, None]
-                np.maximum(found, standardised.max(axis=0), out=found)
-        return float(np.quantile(largest, self.level))
+        return largest_difference_quantile(np.ascontiguousarray(self._deviations.T), per_deviation, self.level)
 
     @cached_property
     def better(self) -> Booleans:

@@ -1,5 +1,7 @@
 """Blocks with shared effects against their covariance written out in full, and conditioning against numpy."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -212,6 +214,31 @@ def test_rows_that_are_mixed_by_few_values_are_the_closed_form(several):
     in_rows = after.sparse_loadings.in_full().toarray()[np.concatenate(after.blocks)]
     np.testing.assert_allclose(in_rows, written, atol=1e-12)
     assert not after.loadings[0][np.isin(after.blocks[0], known)].any()
+
+
+@pytest.mark.parametrize("several", [2, 9])
+def test_sums_looked_at_from_batch_to_batch_are_the_closed_form_and_end_at_exactly_0(several):
+    rng = np.random.default_rng(several)
+    field = drawn(rng, [30, 20, 25], 40)
+    rows = np.concatenate([np.asarray(part) for part in field.loadings])[np.argsort(np.concatenate(field.blocks))]
+    rows[rng.random(rows.shape) < 0.8] = 0  # so that a few known values leave rows as factors
+    field = replace(field, loadings=Loadings(sparse.csr_array(rows), field.blocks, {}))
+    n, mean, covariance = len(field.mean), field.mean, in_full(field)
+    dense = rng.normal(size=(4, n)) * (rng.random((4, n)) < 0.5)
+    dense[0] = np.where(np.isin(np.arange(n), field.blocks[0]), dense[0], 0)  # a sum in one block alone
+    sums, order = sparse.csc_array(dense), np.concatenate(field.blocks)
+    for start in range(0, n, several):
+        places = order[start : start + several]
+        values = rng.normal(size=len(places))
+        mean, covariance = conditioned(mean, covariance, places, values)
+        field = field.condition_all(places, values)
+        np.testing.assert_allclose(field.variance, np.diagonal(covariance), rtol=1e-7, atol=1e-7)
+        np.testing.assert_allclose(field.project(sums).covariance, dense @ covariance @ dense.T, rtol=1e-7, atol=1e-7)
+        np.testing.assert_allclose(field.across(sums), dense @ covariance, rtol=1e-7, atol=1e-7)
+        if not np.setdiff1d(field.blocks[0], order[: start + several]).size:
+            assert not field.project(sums).covariance[0].any()  # all of it is known: 0, not a rounding error
+    assert not field.project(sums).covariance.any()
+    assert not field.variance.any()
 
 
 def test_the_field_before_still_stands():
