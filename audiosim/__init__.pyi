@@ -46,6 +46,7 @@ from .users.grading import regrade as regrade
 from .users.observed_differences import noticed_differences as noticed_differences
 from .users.study import Criterion as Criterion
 from .users.study import build_examples as build_examples
+from .users.study_log import study_answers as study_answers
 
 __version__: str
 from .web import Client as Client

@@ -1,4 +1,4 @@
-"""Take the pictures of the service's pages that the docs show: docs/{start,create,judge,organise}-*.png.
+"""Take the pictures of the pages that the docs show: docs/{start,create,judge,organise}-*.png, docs/study-page.png.
 
     python docs/draw_pages.py            needs Chromium, and playwright: pip install "audiosim[test]"
 
@@ -7,14 +7,21 @@ They are of a server of the demo, whose pairs three people judge as fixtures/dem
 
 import shutil
 import sys
+import threading
 from datetime import UTC, datetime, timedelta
 from itertools import cycle
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import uvicorn
 from playwright.sync_api import Page, sync_playwright
 
 import audiosim
+from audiosim.users.study_log import StudyLog, read_study
+from service.app import listen, near
+from service.sound_files import Sounds
+from service.study_app import StudyDesk, create_study_app
 
 DOCS = Path(__file__).resolve().parent
 sys.path.append(str(DOCS.parent / "benchmarks"))  # last, as benchmarks/service.py is not the service
@@ -74,6 +81,27 @@ def begin_judging(window: Page) -> None:
         window.keyboard.press(key)
 
 
+def draw_study(window: Page) -> None:
+    """Picture of the page on which people compare two lists."""
+    collection = audiosim.Collection.load(DEMO)
+    with TemporaryDirectory() as folder:
+        audiosim.sample_study(DEMO, f"{folder}/examples.tsv", wanted=1, judgments=DEMO / "truth.qrels")
+        log, progress = StudyLog.open(f"{folder}/log", read_study(f"{folder}/examples.tsv"))
+        app = create_study_app(StudyDesk(progress, log, collection, Sounds(collection, DEMO)))
+        server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None))
+        with listen("127.0.0.1", 0) as listening:
+            thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+            thread.start()
+            window.goto(f"{near(listening)}/?worker=ann")
+            window.get_by_role("button", name="Start").click()
+            window.get_by_role("radio", name="Service B").check()
+            window.wait_for_timeout(SETTLE_MS)
+            window.screenshot(path=DOCS / "study-page.png", full_page=True)
+            server.should_exit = True
+            thread.join()
+        log.close()
+
+
 def main() -> None:
     """Judge, and take every picture."""
     chromium = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))), None)
@@ -96,6 +124,7 @@ def main() -> None:
             window.wait_for_timeout(SETTLE_MS)
             window.screenshot(path=DOCS / f"{page}-{kind}.png")
             context.close()
+        draw_study(browser.new_page(viewport={"width": 1000, "height": 1080}))
         browser.close()
 
 

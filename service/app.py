@@ -224,8 +224,8 @@ def run_server(
         server.should_exit = True
 
     starting: ASGIApp = Starting(checked, made, failed)
-    server = uvicorn.Server(_config(starting if telemetry is None else telemetry.traced(starting), proxies))
-    with listening, _stopping_cleanly():
+    server = uvicorn.Server(server_config(starting if telemetry is None else telemetry.traced(starting), proxies))
+    with listening, stopping_cleanly():
         server.run(sockets=[listening])
     if telemetry is not None:
         telemetry.stop()
@@ -269,7 +269,8 @@ def _greetings(app: FastAPI, listening: socket.socket) -> Iterator[tuple[int, st
             yield logging.WARNING, f"{name}: {one.coverage}"
 
 
-def _config(app: ASGIApp, proxies: Sequence[str]) -> uvicorn.Config:
+def server_config(app: ASGIApp, proxies: Sequence[str] = ()) -> uvicorn.Config:
+    """Settings of the server that answers for an application."""
     return uvicorn.Config(
         app,
         http=Connection,
@@ -316,7 +317,7 @@ def near(listening: socket.socket) -> str:
 
 
 @contextmanager
-def _stopping_cleanly() -> Iterator[None]:
+def stopping_cleanly() -> Iterator[None]:
     """Handle SIGTERM like Ctrl-C, and treat either as a normal end."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

@@ -312,11 +312,11 @@ def test_every_command_has_a_function_and_it_takes_what_the_command_takes_in_its
     # `demo` and `serve` are programs; the rest of these keep databases, tokens and models of a service.
     programs = {"demo", "serve", "import", "token", "backup", "verify", "restore", "migrate"}
     called = {
-        "next": "next_pairs", "report": "write_report", "study sample": "sample_study",
+        "next": "next_pairs", "report": "write_report", "study sample": "sample_study", "study answers": "study_answers",
         "reproduce": "reproduced_numbers", "judges": None, "map": "sound_map",
     }  # fmt: skip
     page = (Path(__file__).resolve().parents[1] / "docs" / "notebooks.md").read_text("utf-8")
-    for command in set(cli.COMMANDS) - programs - {"study"} | {"study sample"}:
+    for command in set(cli.COMMANDS) - programs - {"study"} | {"study sample", "study answers"}:
         name = called.get(command, command)
         if name is not None:
             assert callable(getattr(audiosim, name)), command

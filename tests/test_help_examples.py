@@ -17,10 +17,12 @@ import pytest
 import typer
 
 from audiosim import cli
+from audiosim.users.study_log import StudyLog, read_study
 
 # tests/service/test_served_examples.py has those of the service, tests/test_cli.py the demo, tests/test_reproduce.py
-# that of `reproduce`; a cluster is nowhere.
-ELSEWHERE = re.compile(r"audiosim (serve|demo|reproduce)|http://|s3://|tcp://")
+# that of `reproduce`, tests/service/test_study_app.py that of
+# `study serve`; a cluster is nowhere.
+ELSEWHERE = re.compile(r"audiosim (serve|study serve|demo|reproduce)|http://|s3://|tcp://")
 LONG = (
     *("--evidence", "--repeat", "--compare", "chroma", "--folds"),
     *(f"audiosim {command}" for command in ("extract", "init", "plan", "report", "worth")),
@@ -82,6 +84,9 @@ def prepare(place, run, answer_study, words):
     if words[1] == "satisfaction":
         run(*shlex.split("study sample my-demo --judgments my-demo/truth.qrels --wanted 20 -o answers.tsv"))
         answer_study(place / "answers.tsv")
+    if words[1:3] == ["study", "answers"]:
+        (place / "examples.tsv").write_text("answer\tquery\tA1\tB1\n\tq1\td1\td2\n", encoding="utf-8")
+        StudyLog.open(place / "study.jsonl", read_study(place / "examples.tsv"))[0].close()
     if "monday.jsonl" in words and words[1] != "backup":
         run(*shlex.split("backup --db sqlite:///my-demo/campaign.db -o monday.jsonl"))
     if words[1:3] == ["token", "revoke"]:

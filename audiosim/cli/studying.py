@@ -1,5 +1,6 @@
-"""Prepare a study of people, and estimate satisfaction from their answers."""
+"""Studies of people: lists to show them, the page on which they answer, and satisfaction from their answers."""
 
+import webbrowser
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,13 +9,13 @@ import typer
 from audiosim.cli import options
 from audiosim.corpus.model import SCALES
 from audiosim.plugins import find_measure
-from audiosim.report.evaluation_views import examples_view, satisfaction_view
+from audiosim.report.evaluation_views import examples_view, satisfaction_view, study_view
 from audiosim.users.answers import read_answers
 from audiosim.users.observed_differences import MAJORITY, noticed_differences
 from audiosim.users.preferences import preferences
 
 app = typer.Typer(
-    help="Prepare a study of people: pairs of lists to show them, balanced over measures and scales.\n\n"
+    help="Study which of two lists people prefer: choose the lists, show them, collect the answers.\n\n"
     "Example: `audiosim study sample my-demo --judgments my-demo/truth.qrels --measure Q@5 -o answers.tsv`",
     no_args_is_help=True,
     add_completion=False,
@@ -22,9 +23,14 @@ app = typer.Typer(
 )
 
 
+LOG = Annotated[
+    Path, typer.Option("--log", metavar="FILE", help="File that each answer is added to at once.", show_default=False)
+]
+
+
 @app.callback()
 def study() -> None:
-    """Prepare a study of people: pairs of lists to show them, balanced over measures and scales.
+    """Study which of two lists people prefer: choose the lists, show them, collect the answers.
 
     Example: `audiosim study sample my-demo --judgments my-demo/truth.qrels --measure CG@5 --measure Q@5 -o answers.tsv`
     """
@@ -124,3 +130,78 @@ def sample_study(
     collection = options.load_collection(folder, judgments, system_from, same_artist, partial=partial)
     found = choose_examples(collection, output, measures, scales or (), wanted, cutoff, seed=seed)
     options.print_result(form, found.to_dict(), found.rows(), lambda: examples_view(found, output))
+
+
+@app.command("serve")
+def serve_study(
+    folder: options.CollectionFolder,
+    examples: Annotated[
+        Path, typer.Argument(metavar="EXAMPLES", help="File of `audiosim study sample`.", show_default=False)
+    ],
+    log: LOG,
+    traps: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Examples with a known answer in the column `answer`, by which careless people are turned away.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option(help="Answers that one person may give, traps aside.", min=1)] = 100,
+    opinions: Annotated[int, typer.Option(help="Answers that each example needs.", min=1)] = 1,
+    trap_share: Annotated[
+        float, typer.Option(help="Share of traps among what people are shown after their first four.", min=0, max=0.99)
+    ] = 0.2,
+    trust: Annotated[float, typer.Option(help="Share of traps that somebody must get right.", min=0, max=1)] = 0.7,
+    completion_code: Annotated[
+        str, typer.Option(metavar="TEXT", help="Shown to people who are done, for their platform.")
+    ] = "",
+    sounds: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DIR", help="A further folder whose recordings may be played.", show_default=False),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on. Everybody who can open it can take part: there are no tokens.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any.", min=0, max=65535)] = 8000,
+    seed: options.Seed = 0,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+) -> None:
+    """Serve the page on which people compare two lists of results, and keep their answers.
+
+    Examples come in random order, each list on either side. People begin with four traps and meet more on the way;
+    whoever gets too many wrong is turned away, and what they answered is asked again. A log of the same study is
+    continued. A crowdsourcing platform says in the address who it sends: `?worker=ID`, or as Prolific and Mechanical
+    Turk write it.
+
+    Example: `audiosim study serve my-demo answers.tsv --traps traps.tsv --log study.jsonl`
+    """
+    from audiosim.users.list_study import StudyRules
+    from audiosim.users.study_log import read_study
+    from service.study_app import run_study
+
+    study = read_study(examples, traps, StudyRules(limit, opinions, trap_share, trust, seed=seed))
+    collection = options.load_collection(folder, "none")
+    show = webbrowser.open if open_page else None
+    run_study(collection, folder, study, log, sounds or (), completion_code, host, port, show)
+
+
+@app.command("answers")
+def collect_answers(
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="Log of `audiosim study serve`.", show_default=False)],
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="FILE", help="File for the answers that count.", show_default=False),
+    ],
+    form: options.As = options.Format.table,
+) -> None:
+    """Write the answers of a study that count, for `audiosim satisfaction`, and list who gave them.
+
+    Answers to traps are left out, and those of people who were turned away.
+
+    Example: `audiosim study answers study.jsonl -o answers.tsv`
+    """
+    from audiosim.users.study_log import study_answers
+
+    found = study_answers(log, output)
+    options.print_result(form, found.to_dict(), found.rows(), lambda: study_view(found, output))

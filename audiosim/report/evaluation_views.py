@@ -13,6 +13,7 @@ from audiosim.report.screen import PlainTable
 from audiosim.report.views import interval_bar
 from audiosim.stats.fit_trials import FitTrials
 from audiosim.stats.splithalf import SplitHalf
+from audiosim.users.list_study import StudyOutcome
 from audiosim.users.preferences import Preferences
 from audiosim.users.study import ExampleSet
 
@@ -266,6 +267,17 @@ def examples_view(found: ExampleSet, output: Path) -> RenderableType:
         table.add_row(*criterion, f"{sum(row['examples'] for row in own):,}", *map(str, outcomes))
     then = f"fill its column `answer`, then `audiosim satisfaction {output}`"
     return Group(table, Text(f"{len(found.examples):,} examples in {output}: {then}."))
+
+
+def study_view(found: StudyOutcome, output: Path) -> RenderableType:
+    """Who answered a study, how they did on its traps, and whose answers count."""
+    table = PlainTable(("Person", "left"), "Answers", "Traps", "Right", ("Counts", "left"))
+    for one in found.rows():
+        table.add_row(
+            one["worker"], str(one["answers"]), str(one["traps"]), str(one["right"]), "yes" if one["counts"] else "no"
+        )
+    said = f"{found!r}. {len(found.accepted):,} answers in {output}: now `audiosim satisfaction {output}`."
+    return Group(table, Text(said))
 
 
 def _cubic(plain: Mapping[str, Any]) -> str:

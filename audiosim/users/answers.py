@@ -18,11 +18,26 @@ from audiosim.arrays import Array, Booleans
 from audiosim.corpus.lines import finite, read_lines
 from audiosim.corpus.metadata_tables import check_identifier, read_rows
 from audiosim.corpus.model import FINE, SCALES, Scale
-from audiosim.errors import FormatError, InputError
+from audiosim.errors import FormatError, InputError, quoted
 from audiosim.users.grading import Grading, find_grading
 
 CHOICES = ("a", "b", "good", "bad")
 LISTS = ("A", "B")
+
+
+@dataclass(frozen=True, slots=True)
+class ListPair:
+    """Two lists of documents for a query, best rank first.
+
+    line    as in its file, without the answer
+    answer  known one, of a trap; else empty
+    """
+
+    query: str
+    a: tuple[str, ...]
+    b: tuple[str, ...]
+    line: str
+    answer: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +100,38 @@ def read_answers(path: str | Path, scale: str | None = None) -> Answers:
     if not said:
         raise FormatError(path, number, "there is no answer below the header, expected at least one")
     return Answers(tuple(choice for choice, _ in said), np.array([grades for _, grades in said]), picked)
+
+
+def read_list_pairs(path: Path, known: bool) -> tuple[str, tuple[ListPair, ...]]:
+    """The header without `answer`, and the pairs of lists of a file.
+
+    known  True if every line has an answer; else the column must be empty
+    """
+    lines = read_lines(path, "a header with answer, query and the documents of the lists A and B")
+    number, text = next(lines)
+    header = text.split("\t")
+    cutoff = _cutoff(path, number, header)
+    if header[0] != "answer":
+        raise FormatError(path, number, f"expected answer as the first column, found {quoted(header[0])}")
+    columns = ["answer", "query", *documents(cutoff)]
+    rows = read_rows(path, chain([(number, text)], lines), lambda _, line: line.split("\t"), columns, None)
+    found = tuple(_list_pair(path, line, row, cutoff, known) for line, row in rows)
+    if not found:
+        raise FormatError(path, number, "there is nothing below the header, expected at least one pair of lists")
+    return "\t".join(header[1:]), found
+
+
+def _list_pair(path: Path, number: int, row: Mapping[str, str], cutoff: int, known: bool) -> ListPair:
+    check_identifier(path, number, "query", row["query"])
+    if known:
+        _choice(path, number, row)
+    elif row["answer"]:
+        raise FormatError(path, number, f"has the answer {quoted(row['answer'])} already, expected an empty one")
+    a, b = (tuple(row[f"{name}{rank}"] for rank in range(1, cutoff + 1)) for name in LISTS)
+    for document in (*a, *b):
+        check_identifier(path, number, "document", document)
+    line = "\t".join(value for column, value in row.items() if column != "answer")
+    return ListPair(row["query"], a, b, line, row["answer"])
 
 
 def documents(cutoff: int) -> list[str]:

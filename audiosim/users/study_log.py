@@ -1,0 +1,144 @@
+"""The log of a study: a file to which each answer is added, as a line of JSON, before its giver hears that it is saved.
+
+The first line holds the study itself, so that the file needs nothing beside it.
+"""
+
+import json
+import os
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from audiosim.corpus.lines import read_lines, write_text
+from audiosim.errors import FormatError, InputError, StoreError
+from audiosim.users.answers import CHOICES, ListPair, read_list_pairs
+from audiosim.users.list_study import ListStudy, Showing, StudyAnswer, StudyOutcome, StudyProgress, StudyRules
+
+FORM = "audiosim study 1"
+NO_ANSWER = "not an answer to an example of this study"
+
+
+def read_study(examples: str | Path, traps: str | Path | None = None, rules: StudyRules | None = None) -> ListStudy:
+    """The study of a file of examples, as `study sample` writes it, and a file of traps, of the same columns.
+
+    traps  the column `answer` has the known answer
+    """
+    header, found = read_list_pairs(Path(examples), known=False)
+    known = () if traps is None else read_list_pairs(Path(traps), known=True)[1]
+    return ListStudy(header, found, known, rules or StudyRules())
+
+
+class StudyLog:
+    """The file of a study, open to be added to; one process at a time."""
+
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        self._file, self._path = file, path
+
+    @classmethod
+    def open(cls, path: str | Path, study: ListStudy) -> "tuple[StudyLog, StudyProgress]":
+        """The log in a file, made if need be, and what it adds up to; an error where it is of another study."""
+        path = Path(path)
+        if not path.exists():
+            write_text(path, [json.dumps(_spelled(study), ensure_ascii=False)])
+        try:
+            file = path.open("r+b")
+            _claim(file, path)
+            _cut_half_line(file)
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be written: {error.strerror}") from None
+        kept, answers = read_study_log(path)
+        if replace(kept, rules=study.rules) != study:
+            file.close()
+            raise InputError(
+                f"{path}: is the log of another study: give a new file, or the examples and traps of this one"
+            )
+        file.seek(0, os.SEEK_END)
+        return cls(file, path), StudyProgress(study, answers)
+
+    def add(self, answer: StudyAnswer) -> None:
+        """Write an answer, so that it outlives the machine's next power cut."""
+        try:
+            self._file.write(json.dumps(asdict(answer), ensure_ascii=False).encode() + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise StoreError(f"{self._path}: cannot be written: {error.strerror}") from None
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def read_study_log(path: str | Path) -> tuple[ListStudy, list[StudyAnswer]]:
+    """The study in a log, and its answers in order."""
+    path = Path(path)
+    lines = read_lines(path, "the log of a study, which `audiosim study serve` writes")
+    number, first = next(lines)
+    try:
+        study = _study(json.loads(first))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise FormatError(path, number, "not the log of a study, which `audiosim study serve` writes") from None
+    return study, [_answer(path, line, text, study) for line, text in lines]
+
+
+def study_answers(log: str | Path, output: str | Path | None = None) -> StudyOutcome:
+    """The answers of a study that count, as a file for `satisfaction`.
+
+    log     that `audiosim study serve` writes
+    output  file for the answers; None: not written
+    """
+    found = StudyOutcome.of(StudyProgress(*read_study_log(log)))
+    if output is not None:
+        write_text(Path(output), found.lines())
+    return found
+
+
+def _spelled(study: ListStudy) -> dict[str, Any]:
+    return {"form": FORM, **asdict(study)}
+
+
+def _study(spelled: dict[str, Any]) -> ListStudy:
+    if spelled.pop("form") != FORM:
+        raise ValueError(FORM)
+    pairs = {
+        kind: tuple(
+            ListPair(one["query"], tuple(one["a"]), tuple(one["b"]), one["line"], one["answer"])
+            for one in spelled[kind]
+        )
+        for kind in ("examples", "traps")
+    }
+    return ListStudy(str(spelled["header"]), pairs["examples"], pairs["traps"], StudyRules(**spelled["rules"]))
+
+
+def _answer(path: Path, number: int, text: str, study: ListStudy) -> StudyAnswer:
+    try:
+        found = json.loads(text)
+        one = StudyAnswer(**{**found, "showing": Showing(**found["showing"])})
+    except (ValueError, KeyError, TypeError):
+        raise FormatError(path, number, NO_ANSWER) from None
+    known = study.traps if one.showing.trap else study.examples
+    if one.answer not in CHOICES or one.showing.place not in range(len(known)):
+        raise FormatError(path, number, NO_ANSWER)
+    return one
+
+
+def _claim(file: BinaryIO, path: Path) -> None:
+    """Keep a second service from the same file, where the system can."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise StoreError(f"{path}: another service is writing this study; stop it, or give another file") from None
+
+
+def _cut_half_line(file: BinaryIO) -> None:
+    """Drop what a power cut left of a line: nobody was told that it was saved."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    whole = file.read().rfind(b"\n") + 1
+    if 0 < whole < size:
+        file.truncate(whole)

@@ -1,0 +1,253 @@
+"""The service of a study: a page on which people compare two lists of results, and the log of their answers."""
+
+import logging
+import math
+import secrets
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import Literal, TypeVar
+from urllib.parse import quote
+
+import msgspec
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from audiosim.corpus.collection import Collection
+from audiosim.errors import InputError, StoreError
+from audiosim.users.list_study import Ending, ListStudy, Showing, StudyAnswer, StudyProgress
+from audiosim.users.study_log import StudyLog
+from service.app import listen, near, server_config, stopping_cleanly
+from service.exchange import answer
+from service.logs import request_log, start_logging
+from service.observed import Observed
+from service.problems import refusal
+from service.routes.pages import send_file, shipped
+from service.routes.sounds import CACHED, TYPES, satisfiable
+from service.sound_files import ALLOW, Sounds
+
+LOG = logging.getLogger("service")
+Wire = TypeVar("Wire")
+BODY_BYTES = 64 * 2**10
+LONGEST_NAME, LONGEST_COMMENT, LONGEST_S = 200, 2000, 86_400.0
+
+
+class StudyNextIn(msgspec.Struct, forbid_unknown_fields=True):
+    """A person who asks for an example."""
+
+    worker: str
+
+
+class StudyAnswerIn(msgspec.Struct, forbid_unknown_fields=True):
+    """A person's answer to the example that they were shown.
+
+    key      of that example
+    answer   the better service, as shown, or both good or bad
+    seconds  from when it was shown
+    """
+
+    worker: str
+    key: str
+    answer: Literal["a", "b", "good", "bad"]
+    seconds: float = 0.0
+    comment: str = ""
+
+
+class StudyShownOut(msgspec.Struct):
+    """What somebody is shown next, or why nothing is.
+
+    state     task, or the reason why there is none: turned away, limit, complete, later
+    answered  answers that this person has given
+    key       to send with the answer
+    query, a, b  addresses of the clips; the lists best rank first
+    code      completion code, if the person is done
+    """
+
+    state: str
+    answered: int
+    key: str = ""
+    query: str = ""
+    a: Sequence[str] = ()
+    b: Sequence[str] = ()
+    code: str = ""
+
+
+class StudyDesk:
+    """Hands out examples and takes answers.
+
+    clips  sound file of each document that somebody may hear
+    code   completion code for people from a crowdsourcing platform
+    """
+
+    def __init__(
+        self, progress: StudyProgress, log: StudyLog, collection: Collection, sounds: Sounds, code: str = ""
+    ) -> None:
+        self._progress, self._log, self._collection, self._code = progress, log, collection, code
+        study = progress.study
+        queries = {collection.query_document(query) for query in study.queries}
+        self.clips = {one: path for one in sorted({*study.documents, *queries}) if (path := sounds.path(one))}
+        missing = sorted({*study.documents, *queries} - self.clips.keys())
+        if missing:
+            raise InputError(f"no sound of {len(missing)} documents of the study, such as {missing[0]}: {ALLOW}")
+        self._keys: dict[str, tuple[str, Showing]] = {}
+        self._answered: dict[str, str] = {}
+
+    def show(self, worker: str) -> StudyShownOut:
+        """What somebody is to compare next."""
+        shown = self._progress.next_for(worker, monotonic())
+        answered = self._progress.given(worker) + self._progress.right(worker)[1]
+        if isinstance(shown, Ending):
+            return StudyShownOut(shown.value, answered, code="" if shown is Ending.TURNED_AWAY else self._code)
+        key, before = self._keys.get(worker, ("", None))
+        if before != shown:
+            key = secrets.token_hex(8)
+            self._keys[worker] = key, shown
+        pair = (self._progress.study.traps if shown.trap else self._progress.study.examples)[shown.place]
+        lists = [[_address(document) for document in listed] for listed in (pair.a, pair.b)]
+        a, b = reversed(lists) if shown.swapped else lists
+        query = _address(self._collection.query_document(pair.query))
+        return StudyShownOut("task", answered, key, query, a, b)
+
+    def take(self, said: StudyAnswerIn) -> StudyShownOut:
+        """Keep an answer, once however often it is sent; answer with what comes next."""
+        if self._answered.get(said.worker) == said.key:
+            return self.show(said.worker)
+        key, shown = self._keys.get(said.worker, ("", None))
+        if shown is None or key != said.key or self._progress.showing(said.worker) != shown:
+            raise HTTPException(409, "this example is no longer yours: it timed out, or the service was restarted")
+        seconds = min(max(said.seconds, 0.0), LONGEST_S) if math.isfinite(said.seconds) else 0.0
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        comment = said.comment[:LONGEST_COMMENT]
+        kept = StudyAnswer(said.worker, shown, shown.in_file(said.answer), round(seconds, 1), comment, now)
+        self._log.add(kept)
+        self._progress.note(kept)
+        self._answered[said.worker] = said.key
+        return self.show(said.worker)
+
+
+def _address(document: str) -> str:
+    return f"clips/{quote(document)}"
+
+
+def create_study_app(desk: StudyDesk, finished: Sequence[Callable[..., object]] = ()) -> ASGIApp:
+    """The application: the page, what it asks for, and the clips."""
+
+    async def page(_: Request) -> Response:
+        return HTMLResponse(shipped().fill("study"), headers={"Cache-Control": "no-cache"})
+
+    async def show(request: Request) -> Response:
+        asked = await _body(request, StudyNextIn)
+        return answer(desk.show(_name(asked.worker)))
+
+    async def take(request: Request) -> Response:
+        said = await _body(request, StudyAnswerIn)
+        said.worker = _name(said.worker)
+        return answer(desk.take(said), 201)
+
+    def clip(request: Request) -> Response:
+        path = desk.clips.get(request.path_params["document"])
+        if path is None or not path.is_file():
+            raise HTTPException(404, "the study has no such clip")
+        size, asked = path.stat().st_size, request.headers.get("range")
+        if asked is not None and "if-range" not in request.headers and not satisfiable(asked, size):
+            raise HTTPException(416, "expected one range within the file", {"Content-Range": f"bytes */{size}"})
+        return FileResponse(path, headers=CACHED, media_type=TYPES.get(path.suffix.lower(), "application/octet-stream"))
+
+    def static(request: Request) -> Response:
+        return send_file(request, request.path_params["version"], request.path_params["name"])
+
+    app = Starlette(
+        routes=[
+            Route("/", page, methods=["GET"]),
+            Route("/next", show, methods=["POST"]),
+            Route("/answers", take, methods=["POST"]),
+            Route("/clips/{document:path}", clip, methods=["GET"]),
+            Route("/static/{version}/{name:path}", static, methods=["GET"]),
+        ],
+        exception_handlers={
+            HTTPException: _of_http,
+            InputError: partial(_of_own, 422),
+            StoreError: partial(_of_own, 503),
+        },
+    )
+    return Observed(app, finished)
+
+
+async def _of_http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return refusal(request.scope, error.status_code, error.detail, error.headers)
+
+
+async def _of_own(status: int, request: Request, error: Exception) -> Response:
+    if status == 503:
+        LOG.error("%s", error)
+    return refusal(request.scope, status, str(error))
+
+
+async def _body(request: Request, kind: type[Wire]) -> Wire:
+    """The JSON of a request; only as application/json, which pages of other sites may not send unasked."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise HTTPException(415, "expected application/json")
+    whole = bytearray()
+    async for chunk in request.stream():
+        whole += chunk
+        if len(whole) > BODY_BYTES:
+            raise HTTPException(413, f"a body may have {BODY_BYTES} bytes at most")
+    try:
+        return msgspec.json.decode(bytes(whole), type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise HTTPException(422, str(error)) from None
+
+
+def _name(worker: str) -> str:
+    name = " ".join(worker.split())
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        raise HTTPException(422, f"worker: expected a name of 1 to {LONGEST_NAME} printable characters")
+    return name
+
+
+def run_study(
+    collection: Collection,
+    folder: str | Path,
+    study: ListStudy,
+    log: str | Path,
+    roots: Sequence[str | Path] = (),
+    code: str = "",
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    show: Callable[[str], object] | None = None,
+) -> None:
+    """Serve a study until the process is told to stop; called from the main thread, because of the signals.
+
+    log    file of the answers; a log of the same study is continued
+    roots  further folders of recordings
+    code   completion code
+    show   called with the address of the page when it can be opened
+    """
+    sounds = Sounds(collection, folder, roots)
+    kept, progress = StudyLog.open(log, study)
+    start_logging("text")
+    try:
+        desk = StudyDesk(progress, kept, collection, sounds, code)
+        listening = listen(host, port)
+        root = near(listening)
+        LOG.info(f"people compare lists at {root}/; Ctrl-C stops; answers are added to {log}")
+        if not study.traps:
+            LOG.warning("there are no traps: careless answers count like all others; --traps FILE names some")
+        if show is not None:
+            threading.Thread(target=show, args=(f"{root}/",), daemon=True).start()
+        app = create_study_app(desk, [request_log("text", sys.stderr)])
+        with listening, stopping_cleanly():
+            uvicorn.Server(server_config(app)).run(sockets=[listening])
+    finally:
+        kept.close()
+    LOG.info("stopped")

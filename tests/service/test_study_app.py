@@ -1,0 +1,119 @@
+"""The service of a study over HTTP: what people are shown, what is kept, what is refused."""
+
+import json
+import threading
+
+import httpx
+import pytest
+import uvicorn
+
+from audiosim import shipped
+from audiosim.corpus.collection import Collection
+from audiosim.errors import InputError
+from audiosim.users.answers import ListPair
+from audiosim.users.list_study import ListStudy, StudyRules
+from audiosim.users.study_log import StudyLog, read_study_log
+from service.app import listen, near
+from service.sound_files import Sounds
+from service.study_app import StudyDesk, create_study_app
+
+DEMO = shipped.folder("fixtures") / "demo"
+HEADER = "query\tA1\tB1\tfine_A1\tfine_B1"
+
+
+def _pair(number, answer=""):
+    a, b = f"d0{10 + number}", f"d0{40 + number}"
+    return ListPair("q13", (a,), (b,), f"q13\t{a}\t{b}\t50\t40", answer)
+
+
+STUDY = ListStudy(HEADER, (_pair(0), _pair(1)), tuple(_pair(number, "a") for number in range(2, 7)), StudyRules())
+
+
+@pytest.fixture
+def desk(tmp_path):
+    collection = Collection.load(DEMO)
+    log, progress = StudyLog.open(tmp_path / "log", STUDY)
+    yield StudyDesk(progress, log, collection, Sounds(collection, DEMO), "DONE-7")
+    log.close()
+
+
+@pytest.fixture
+def client(desk):
+    app = create_study_app(desk)
+    server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None, access_log=False, ws="none"))
+    with listen("127.0.0.1", 0) as listening:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        with httpx.Client(base_url=near(listening), timeout=60) as http:
+            yield http
+        server.should_exit = True
+        thread.join()
+
+
+def _as_in_file(desk, shown):
+    """The answer that is right of a trap, and a of an example, in the words of somebody who is shown it."""
+    a = {f"clips/{pair.a[0]}" for pair in (*STUDY.examples, *STUDY.traps)}
+    return "a" if shown["a"][0] in a else "b"
+
+
+def test_a_careful_person_gets_through_and_a_careless_one_does_not(desk, client, tmp_path):
+    shown, seen = client.post("/next", json={"worker": " ann  b "}).json(), []
+    while shown["state"] == "task":
+        assert client.get(shown["query"]).headers["content-type"].startswith("audio/")
+        assert client.get(shown["a"][0], headers={"range": "bytes=0-99"}).status_code == 206
+        said = {
+            "worker": "ann b",
+            "key": shown["key"],
+            "answer": _as_in_file(desk, shown),
+            "seconds": 3,
+            "comment": "x",
+        }
+        seen.append(shown)
+        answered = client.post("/answers", json=said)
+        assert answered.status_code == 201
+        # Sent again, as after a broken connection, it is kept once.
+        assert client.post("/answers", json=said).json() == answered.json()
+        shown = answered.json()
+    assert (shown["state"], shown["code"]) == ("complete", "DONE-7")
+    assert {"clips/" + one.a[0] for one in STUDY.examples} < {one[side][0] for one in seen for side in "ab"}
+    _, kept = read_study_log(tmp_path / "log")
+    assert len(kept) == len(seen) == shown["answered"]
+    assert {(one.worker, one.answer, one.seconds, one.comment) for one in kept} == {("ann b", "a", 3.0, "x")}
+
+    shown = client.post("/next", json={"worker": "spam"}).json()
+    for _ in range(4):
+        shown = client.post("/answers", json={"worker": "spam", "key": shown["key"], "answer": "bad"}).json()
+    assert (shown["state"], shown["code"]) == ("turned away", "")
+
+
+def test_nothing_shown_tells_traps_from_examples(client):
+    shown = client.post("/next", json={"worker": "ann"}).json()
+    assert shown.keys() == {"state", "answered", "key", "query", "a", "b", "code"}
+    assert "trap" not in json.dumps(shown)
+    assert client.post("/next", json={"worker": "ann"}).json() == shown
+
+
+@pytest.mark.parametrize(
+    ("path", "sent", "status", "detail"),
+    [
+        ("/next", {"json": {"worker": " "}}, 422, "expected a name of 1 to 200 printable characters"),
+        ("/next", {"json": {}}, 422, "missing required field `worker`"),
+        ("/next", {"content": '{"worker": "a"}', "headers": {"content-type": "text/plain"}}, 415, "expected app"),
+        ("/answers", {"json": {"worker": "a", "key": "", "answer": "c"}}, 422, "Invalid enum value 'c'"),
+        ("/answers", {"json": {"worker": "a", "key": "?", "answer": "a"}}, 409, "no longer yours"),
+        ("/answers", {"json": {"worker": "a" * 70_000}}, 413, "a body may have 65536 bytes"),
+    ],
+)
+def test_what_is_wrong_is_refused_in_words(client, path, sent, status, detail):
+    refused = client.post(path, **sent)
+    assert refused.status_code == status
+    assert detail in refused.json()["detail"]
+
+
+def test_only_the_clips_of_the_study_are_served_and_all_must_be_there(desk, client):
+    assert client.get("/clips/d000").status_code == 404
+    assert client.get("/clips/../collection.toml").status_code == 404
+    assert client.get(f"/clips/{STUDY.examples[0].a[0]}", headers={"range": "bytes=99999999-"}).status_code == 416
+    assert "script-src 'self'" in client.get("/").headers["content-security-policy"]
+    with pytest.raises(InputError, match=r"no sound of \d+ documents of the study, such as d01"):
+        StudyDesk(desk._progress, desk._log, Collection.load(DEMO), Sounds(Collection.load(DEMO), None))
