@@ -312,7 +312,8 @@ def test_every_command_has_a_function_and_it_takes_what_the_command_takes_in_its
     # `demo` and `serve` are programs; the rest of these keep databases, tokens and models of a service.
     programs = {"demo", "serve", "import", "token", "backup", "verify", "restore", "migrate"}
     called = {
-        "next": "next_pairs", "report": "write_report", "study sample": "sample_study", "study answers": "study_answers",
+        "next": "next_pairs", "report": "write_report", "study sample": "sample_study",
+        "study answers": "study_answers",
         "reproduce": "reproduced_numbers", "judges": None, "map": "sound_map",
     }  # fmt: skip
     page = (Path(__file__).resolve().parents[1] / "docs" / "notebooks.md").read_text("utf-8")
