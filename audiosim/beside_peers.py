@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.given import as_collection, judgments_in_place_of
+from audiosim.corpus.given import as_collection, judgments_second
 from audiosim.corpus.pool import build_pool
 from audiosim.functions import start_loop
 from audiosim.measures.measure import Measure
@@ -20,6 +20,7 @@ from audiosim.selection import Selection
 from audiosim.simulation import Trial, draw_parts
 
 
+@judgments_second
 def honesty(
     collection: object,
     model: str | None = None,
@@ -43,7 +44,6 @@ def honesty(
     keep     folder of results; an interrupted run continues from it
     scheduler  address of a Dask cluster that plays instead of processes here
     """
-    model, judgments = judgments_in_place_of(model, judgments, None)
     collection = as_collection(collection, judgments)
     measure = find_measure(measure) if isinstance(measure, str) else measure
     chosen = find_peers(peers)[0] if isinstance(peers, str) else peers

@@ -10,6 +10,7 @@ from audiosim.corpus.inspection import inspect
 from audiosim.corpus.judge_files import MachineJudge
 from audiosim.corpus.model import Scale, retrieved_by
 from audiosim.corpus.run_facts import RunFacts
+from audiosim.errors import InputError
 from audiosim.showing import frame_of, notebook_html
 
 if TYPE_CHECKING:
@@ -139,6 +140,8 @@ def check(collection: str | Path | Collection, *, folder: str | Path | None = No
     collection  or its folder; a run that answers too few queries is then a problem of the check and no error
     folder      folder of a loaded collection; None: its sound files are not checked
     """
+    if not isinstance(collection, Collection | str | Path):
+        raise InputError("check takes a folder or a Collection, such as Collection.from_frames(runs, judgments)")
     if not isinstance(collection, Collection):
         folder, collection = collection, Collection.load(collection, partial=True)
     found = inspect(collection)

@@ -9,7 +9,7 @@ import numpy as np
 
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.given import judgments_in_place_of
+from audiosim.corpus.given import judgments_second
 from audiosim.errors import InputError
 from audiosim.measures.bounds import score_bounds
 from audiosim.measures.judged import Scores, Unjudged, judged_runs
@@ -186,6 +186,7 @@ def _finite(row: dict[str, Any]) -> dict[str, Any]:
     return {key: None if isinstance(value, float) and not np.isfinite(value) else value for key, value in row.items()}
 
 
+@judgments_second
 def evaluate(
     collection: object,
     measure: str | Measure = "CG@5",
@@ -214,7 +215,6 @@ def evaluate(
 
     At least two queries are needed.
     """
-    measure, judgments = judgments_in_place_of(measure, judgments, "CG@5")
     if test not in SYSTEM_TESTS:
         raise InputError(f"test must be one of {', '.join(SYSTEM_TESTS)}, got {test!r}")
     if resamples < 1:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.given import as_collection, judgments_in_place_of
+from audiosim.corpus.given import as_collection, judgments_in_place_of, judgments_second
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
@@ -143,6 +143,7 @@ class NextPairs:
         return draw_bars(names, self.weights[:SHOWN], f"weight, {self.rule}", axes)
 
 
+@judgments_second
 def predict(
     collection: object,
     model: ModelOrName = None,
@@ -159,7 +160,6 @@ def predict(
     cutoff      depth of the pool; None: the collection's
     judgments   as of `estimate`
     """
-    model, judgments = judgments_in_place_of(model, judgments, None)
     collection = as_collection(collection, judgments)
     pool = build_pool(collection, cutoff)
     return predict_by(_learned(pool, model, collection), collection, pool, model, pairs)
@@ -209,6 +209,7 @@ def _predicted_rows(
     return [rows[pair] for pair in pairs]
 
 
+@judgments_second
 def next_pairs(
     collection: object,
     model: ModelOrName = None,
@@ -230,7 +231,6 @@ def next_pairs(
     seed          of all random draws
     judgments     as of `estimate`
     """
-    model, judgments = judgments_in_place_of(model, judgments, None)
     collection, measure = as_collection(collection, judgments), _measure(measure)
     pool = build_pool(collection, measure.cutoff)
     estimator = _learned(pool, model, collection)
@@ -293,6 +293,7 @@ def compare(
     )
 
 
+@judgments_second
 def simulate(
     collection: object,
     model: ModelOrName = None,
@@ -320,7 +321,6 @@ def simulate(
 
     A bar tells how far it is, in terminals and notebooks.
     """
-    model, judgments = judgments_in_place_of(model, judgments, None)
     collection, measure = as_collection(collection, judgments), _measure(measure)
     pool = build_pool(collection, measure.cutoff)
     estimator = make_estimator(pool, model or JOINT) if isinstance(model, str | None) else model

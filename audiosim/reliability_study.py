@@ -9,7 +9,7 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.given import judgments_in_place_of
+from audiosim.corpus.given import judgments_second
 from audiosim.corpus.grades import grades_by_assessor
 from audiosim.corpus.model import Judgment, Pair, retrieved_by
 from audiosim.errors import InputError
@@ -99,6 +99,7 @@ def coefficients_of(study: Crossed) -> dict[str, Any]:
     }
 
 
+@judgments_second
 def reliability(
     collection: object,
     measure: str | Measure = "CG@5",
@@ -118,7 +119,6 @@ def reliability(
                    and do so after each of them in the order in which they were completed (section 6.5)
     judgments      as of `evaluate`
     """
-    measure, judgments = judgments_in_place_of(measure, judgments, "CG@5")
     collection, measure = on_scale(collection, scale, judgments), as_measure(measure)
     if not while_judging:
         return Reliability(measure, crossed(judged_runs(collection, measure.cutoff, unjudged).scores(measure).values))

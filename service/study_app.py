@@ -24,16 +24,16 @@ from starlette.types import ASGIApp
 
 from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError, StoreError
+from audiosim.service.app import listen, near, server_config, stopping_cleanly
+from audiosim.service.exchange import answer
+from audiosim.service.logs import request_log, start_logging
+from audiosim.service.observed import Observed
+from audiosim.service.problems import refusal
+from audiosim.service.routes.pages import send_file, shipped
+from audiosim.service.routes.sounds import CACHED, TYPES, satisfiable
+from audiosim.service.sound_files import ALLOW, Sounds
 from audiosim.users.list_study import Ending, ListStudy, Showing, StudyAnswer, StudyProgress
 from audiosim.users.study_log import StudyLog
-from service.app import listen, near, server_config, stopping_cleanly
-from service.exchange import answer
-from service.logs import request_log, start_logging
-from service.observed import Observed
-from service.problems import refusal
-from service.routes.pages import send_file, shipped
-from service.routes.sounds import CACHED, TYPES, satisfiable
-from service.sound_files import ALLOW, Sounds
 
 LOG = logging.getLogger("service")
 Wire = TypeVar("Wire")

@@ -176,9 +176,9 @@ def serve_study(
 
     Example: `audiosim study serve my-demo answers.tsv --traps traps.tsv --log study.jsonl`
     """
+    from audiosim.service.study_app import run_study
     from audiosim.users.list_study import StudyRules
     from audiosim.users.study_log import read_study
-    from service.study_app import run_study
 
     study = read_study(examples, traps, StudyRules(limit, opinions, trap_share, trust, seed=seed))
     collection = options.load_collection(folder, "none")

@@ -1,9 +1,11 @@
 """Collections as Python callers give them: a folder, a Collection, or runs and judgments in memory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import wraps
+from inspect import signature
 from pathlib import Path
-from typing import TypeVar
+from typing import ParamSpec, TypeVar, cast
 
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.in_memory import is_frame, judgments_in_memory
@@ -12,6 +14,8 @@ from audiosim.corpus.model import Scale
 from audiosim.errors import InputError
 
 Argument = TypeVar("Argument")
+Result = TypeVar("Result")
+P = ParamSpec("P")
 
 
 def as_collection(
@@ -52,6 +56,28 @@ def judgments_in_place_of(second: Argument, judgments: object, usual: Argument) 
     if judgments is not None:
         raise InputError("expected judgments once, got them as the second argument and as judgments=")
     return usual, second
+
+
+def judgments_second(function: Callable[P, Result]) -> Callable[P, Result]:
+    """Let callers pass judgments second, `estimate(runs, qrels)`, beside whatever else the function takes.
+
+    The argument that is second otherwise, a model or a measure, may then be named, or follow where it is the last one:
+    `estimate(runs, qrels, model="mout")`, `evaluate(runs, qrels, "CG@5")`.
+    """
+    second, *others = list(signature(function).parameters.values())[1:]
+    most = 2 + sum(one.kind is one.POSITIONAL_OR_KEYWORD for one in others)
+
+    @wraps(function)
+    def called(*given: P.args, **named: P.kwargs) -> Result:
+        if len(given) < 2 or not _is_judgments(given[1]):
+            return function(*given, **named)
+        if named.get("judgments") is not None:
+            raise InputError("expected judgments once, got them as the second argument and as judgments=")
+        usual = () if len(given) > most else (named.pop(second.name, second.default),)
+        rearranged = cast(Callable[..., Result], function)
+        return rearranged(given[0], *usual, *given[2:], **{**named, "judgments": given[1]})
+
+    return called
 
 
 def _is_judgments(given: object) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from audiosim.arrays import Array, Integers
-from audiosim.corpus.given import as_collection, judgments_in_place_of
+from audiosim.corpus.given import as_collection, judgments_second
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import Pool, build_pool
@@ -111,6 +111,7 @@ def rank(
     return Ranking(expected.measure, model, pool.systems, scores, *shape, expected.draws, distribution, correlated)
 
 
+@judgments_second
 def estimate(
     collection: object,
     model: str | RelevanceEstimator | None = None,
@@ -135,7 +136,6 @@ def estimate(
                   number of people such as "6"
     judgments     in memory, or a file, in place of the collection's; `estimate(runs, qrels)` also works
     """
-    model, judgments = judgments_in_place_of(model, judgments, None)
     collection, measure = as_collection(collection, judgments), as_measure(measure)
     pool = build_pool(collection, measure.cutoff)
     expected = expected_scores(measure, pool, ideal, draws)

@@ -14,7 +14,7 @@ from audiosim.arrays import Array
 from audiosim.campaign.pace import pace
 from audiosim.cluster.turns import HERE, Workers
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.given import as_collection, judgments_in_place_of
+from audiosim.corpus.given import as_collection, judgments_second
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
 from audiosim.expected.about import THESE, About, as_about
@@ -150,6 +150,7 @@ def _maker(model: str | RelevanceEstimator | Maker | None) -> Maker:
     return model if callable(model) else partial(built_in, model=model)
 
 
+@judgments_second
 def plan(
     collection: object,
     model: str | RelevanceEstimator | Maker | None = None,
@@ -188,7 +189,6 @@ def plan(
     The prediction is only as good as the belief. In simulated campaigns the model does not relearn from its own grades;
     `interval` allows for the error of predictions beyond their variation between campaigns.
     """
-    model, judgments = judgments_in_place_of(model, judgments, None)
     collection, measure = as_collection(collection, judgments), as_measure(measure)
     stop, pool, make = as_stopping_rule(stopping_rule), build_pool(collection, measure.cutoff), _maker(model)
     selection = Selection.start(

@@ -72,6 +72,14 @@ def test_a_folder_takes_judgments_of_a_file_and_of_memory(qrels):
         assert audiosim.evaluate(folder, judgments=judgments).to_dict() == expected
 
 
+def test_measures_and_models_may_stand_beside_judgments(runs, qrels):
+    expected = audiosim.evaluate(Collection.from_runs(runs, qrels), "nDCG@5").to_dict()
+    assert audiosim.evaluate(runs, qrels, "nDCG@5").to_dict() == expected
+    assert audiosim.evaluate(runs, qrels, measure="nDCG@5").to_dict() == expected
+    modelled = audiosim.estimate(Collection.from_runs(runs, qrels), "mout", "CG@3").to_dict()
+    assert audiosim.estimate(runs, qrels, model="mout", measure="CG@3").to_dict() == modelled
+
+
 def test_judgments_given_twice_are_refused(runs, qrels):
     with pytest.raises(InputError, match="expected judgments once, got them as the second argument and as judgments="):
         audiosim.estimate(runs, qrels, judgments=qrels)
@@ -86,3 +94,8 @@ def test_a_collection_shows_its_systems():
     assert "2 judged" in made._repr_html_()
     assert "<table" in made._repr_html_()
     assert [bar.get_width() for bar in made.plot().patches] == [0.5, 0.5]
+
+
+def test_check_says_what_it_takes(runs):
+    with pytest.raises(InputError, match="check takes a folder or a Collection, such as Collection.from_frames"):
+        audiosim.check(runs)

@@ -10,12 +10,12 @@ import uvicorn
 
 from audiosim import shipped
 from audiosim.corpus.collection import Collection
+from audiosim.service.app import listen, near
+from audiosim.service.sound_files import Sounds
+from audiosim.service.study_app import StudyDesk, create_study_app
 from audiosim.users.answers import ListPair
 from audiosim.users.list_study import ListStudy, StudyRules
 from audiosim.users.study_log import StudyLog, read_study_log
-from service.app import listen, near
-from service.sound_files import Sounds
-from service.study_app import StudyDesk, create_study_app
 
 pytestmark = pytest.mark.slow
 LISTS = tuple(f"d0{number}" for number in range(10, 15)), tuple(f"d0{number}" for number in range(20, 25))
