@@ -63,7 +63,7 @@ class StudyAnswerIn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class StudyShownOut(msgspec.Struct):
-    """What somebody is shown next, or why nothing is.
+    """The next example for a person, or the reason why there is none.
 
     state     task, or the reason why there is none: turned away, limit, complete, later
     answered  answers that this person has given
@@ -102,7 +102,7 @@ class StudyDesk:
         self._answered: dict[str, str] = {}
 
     def show(self, worker: str) -> StudyShownOut:
-        """What somebody is to compare next."""
+        """The lists that a person is to compare next."""
         shown = self._progress.next_for(worker, monotonic())
         answered = self._progress.given(worker) + self._progress.right(worker)[1]
         if isinstance(shown, Ending):

@@ -270,7 +270,7 @@ def examples_view(found: ExampleSet, output: Path) -> RenderableType:
 
 
 def study_view(found: StudyOutcome, output: Path) -> RenderableType:
-    """Who answered a study, how they did on its traps, and whose answers count."""
+    """The people of a study, their traps, and whose answers count."""
     table = PlainTable(("Person", "left"), "Answers", "Traps", "Right", ("Counts", "left"))
     for one in found.rows():
         table.add_row(

@@ -100,7 +100,7 @@ class Showing:
 
 @dataclass(frozen=True, slots=True)
 class StudyAnswer:
-    """What somebody said about an example or a trap, in the file's terms."""
+    """An answer about an example or a trap, in the file's terms."""
 
     worker: str
     showing: Showing
@@ -157,7 +157,7 @@ class StudyProgress:
         return person is not None and (showing.trap, showing.place) in person.said
 
     def right(self, worker: str) -> tuple[int, int]:
-        """How many traps somebody got right, and how many they answered."""
+        """Numbers of traps that a person got right, and answered."""
         person = self._people.get(worker, _Person())
         traps = person.kept(trap=True)
         return sum(one.answer == self.study.traps[one.showing.place].answer for one in traps), len(traps)
@@ -182,7 +182,7 @@ class StudyProgress:
         return [one for name in self.workers if self.counts(name) for one in self._people[name].kept(trap=False)]
 
     def next_for(self, worker: str, now_s: float) -> Showing | Ending:
-        """What to show somebody next; what they have not answered yet as long as it is theirs.
+        """The next example for a person; the one they have not answered as long as it is theirs.
 
         now_s  time in seconds, of any clock that never goes back
         """
@@ -216,7 +216,7 @@ class StudyProgress:
         return Showing(int(draw.choice(traps if is_trap and traps else free)), is_trap and bool(traps), swapped)
 
     def _open(self, worker: str, person: _Person, now_s: float) -> tuple[bool, list[int]]:
-        """Whether this person could still be asked something, and the examples that nobody else is looking at."""
+        """True if examples are left for this person, and those that nobody else is looking at."""
         answered, looked_at = [0] * len(self.study.examples), [0] * len(self.study.examples)
         for name, other in self._people.items():
             if name == worker or not self.counts(name):
@@ -244,7 +244,7 @@ class StudyOutcome:
 
     @classmethod
     def of(cls, progress: StudyProgress) -> "StudyOutcome":
-        """What a study has come to."""
+        """The outcome of a study as far as it has come."""
         people = [
             {
                 "worker": name,
