@@ -17,6 +17,7 @@ NOTHING_FOUND = 0.2  # share of queries without a grade above 0
 MOST_ZERO = 0.9
 FEWEST = 20  # judgments needed before a share means anything
 JUDGED_OF_QUERY = 3
+CLEAR = 3  # standard errors
 SHIFTED_OVER = 1.5  # times as many results of the query's genre if queries.tsv is shifted by a line
 
 
@@ -85,9 +86,10 @@ def shifted_problems(
         shift: _of_genre(dict(zip(queries, _shifted(documents, shift), strict=True)), genres, runs, cutoff)
         for shift in (0, 1, -1)
     }
-    best = max(found, key=lambda shift: found[shift])
-    if best and found[best] > SHIFTED_OVER * found[0] and found[best] - found[0] > 1 / len(queries):
-        shares = f"{found[0]:.0%} of the results are of their query's genre, {found[best]:.0%}"
+    means = {shift: fmean(shares.values()) if shares else 0.0 for shift, shares in found.items()}
+    best = max(means, key=lambda shift: means[shift])
+    if best and means[best] > SHIFTED_OVER * means[0] and _is_clear(found[best], found[0]):
+        shares = f"{means[0]:.0%} of the results are of their query's genre, {means[best]:.0%}"
         way = "down" if best > 0 else "up"
         yield f"queries.tsv: the documents look shifted by a line: {shares} with the column document moved {way} by one"
 
@@ -96,14 +98,20 @@ def _shifted(documents: list[str], shift: int) -> list[str]:
     return documents[-shift:] + documents[:-shift] if shift else documents
 
 
-def _of_genre(query_documents: Mapping[str, str], genres: Mapping[str, str], runs: Sequence[Run], cutoff: int) -> float:
-    """Share of results with their query's genre, among those where both genres are known."""
-    same = [
-        genres[one] == genres[query_documents[query]]
-        for run in runs
-        for query, documents in run.rankings.items()
-        if query_documents.get(query) in genres
-        for one in documents[:cutoff]
-        if one in genres
-    ]
-    return fmean(same) if same else 0.0
+def _of_genre(
+    query_documents: Mapping[str, str], genres: Mapping[str, str], runs: Sequence[Run], cutoff: int
+) -> dict[str, float]:
+    """Share of each query's results with the query's genre, among those where both genres are known."""
+    same: dict[str, list[bool]] = {}
+    for run in runs:
+        for query, documents in run.rankings.items():
+            if (own := genres.get(query_documents.get(query, ""))) is not None:
+                known = [genres[one] == own for one in documents[:cutoff] if one in genres]
+                same.setdefault(query, []).extend(known)
+    return {query: fmean(found) for query, found in same.items() if found}
+
+
+def _is_clear(moved: Mapping[str, float], own: Mapping[str, float]) -> bool:
+    """True if the mean difference over queries is above what chance gives: results of one query are alike."""
+    gained = np.array([moved[query] - own[query] for query in moved.keys() & own.keys()])
+    return len(gained) > 1 and bool(gained.mean() > CLEAR * gained.std(ddof=1) / np.sqrt(len(gained)))

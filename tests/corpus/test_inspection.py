@@ -225,6 +225,17 @@ def test_a_queries_file_that_is_shifted_by_a_line_is_said(whole, shift):
     assert problem.endswith(f"with the column document moved {'down' if shift > 0 else 'up'} by one")
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_genres_that_say_nothing_do_not_make_a_queries_file_look_shifted(seed):
+    # 24 queries whose five results have genres by chance: a third of them shares the query's, moved or not.
+    rng = np.random.default_rng(seed)
+    documents = {f"d{number}": Document(f"d{number}", genre=f"g{rng.integers(3)}") for number in range(40)}
+    rankings = {f"q{n}": tuple(map(str, rng.choice(list(documents), 5, replace=False))) for n in range(24)}
+    queries = {query: f"d{number}" for number, query in enumerate(rankings)}
+    found = Collection("c", "c", FINE, 5, (Run("A", rankings),), documents, queries)
+    assert not any("shifted" in problem for problem in inspect(found).problems)
+
+
 def test_queries_that_are_judged_and_that_no_run_answers_are_said(whole):
     more = [Judgment(f"z{number}", "d001", 50) for number in range(6)]
     assert (
