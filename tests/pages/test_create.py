@@ -1,5 +1,6 @@
 """The page that makes a collection, in a real browser: from folders of recordings to a campaign."""
 
+import csv
 import wave
 from pathlib import Path
 
@@ -10,6 +11,7 @@ expect = pytest.importorskip("playwright.sync_api", reason="playwright is not in
 AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
 RATE_HZ = 22_050
 PROMPTS = [f"tune{number}" for number in range(1, 6)]
+LONG_MS = 180_000  # for what the service computes, on a busy machine
 SYSTEMS = ("plain", "bright", "noisy")
 
 
@@ -66,19 +68,20 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
     page.click("#make a")
     page.fill("#name", "first-test")
     page.keyboard.press("Enter")
+    page.locator("#draft:not([hidden])").wait_for()  # a file that comes before the page listens would be lost
     bad = tmp_path / "bad.trec"
     bad.write_text("q1 Q0 d1 1 0.5 one\nq1 Q0 d2 2 high one\n", encoding="utf-8")
     page.set_input_files("#some-files", bad)
     expect(page.locator("#refused li")).to_contain_text("bad.trec:2: ")
     page.set_input_files("#a-folder", recordings)
-    expect(page.locator("#check-said")).to_contain_text("3 systems, 5 queries, 15 pairs")
+    expect(page.locator("#check-said")).to_contain_text("3 systems, 5 queries, 15 pairs", timeout=LONG_MS)
     assert page.locator("#files tbody tr").count() == 20
     page.select_option("#set-scale", "0-4")
     page.fill("#set-task", "How well does it continue the prompt?")
     expect(page.locator("#preview-task")).to_have_text("How well does it continue the prompt?")
     expect(page.locator("#preview-form input[type=radio]")).to_have_count(5)
     page.click("#plan button")
-    expect(page.locator("#goals-table tbody tr")).to_have_count(3)
+    expect(page.locator("#goals-table tbody tr")).to_have_count(3, timeout=LONG_MS)
     expect(page.locator("#plan-said")).to_contain_text("Simulated")
     assert wrong(page) == []
     page.click("#create")
@@ -86,6 +89,19 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
     expect(page.locator("#control-about")).to_contain_text("paused")
     page.click("#resume")
     expect(page.locator("#control-about")).to_have_text("Judging is open.")
+    page.get_by_role("tab", name="Invite").click()
+    expect(page.locator("#invitations-about")).to_contain_text("no tokens")
+    page.click("#panel-invite summary")
+    page.fill("#invite-names", 'name,mail\nAnn,ann@example.org\n"=Ben"\n\nAnn\n')
+    page.click("#invite-many-make")
+    expect(page.locator("#invite-many-said")).to_have_text("2 links made.")
+    with page.expect_download() as arriving:
+        page.click("#invite-many-file")
+    with arriving.value.path().open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.reader(stream))
+    link = f"{asked.url}/judge/first-test#name="
+    assert rows == [["name", "link", "until"], ["Ann", f"{link}Ann", ""], ["'=Ben", f"{link}%3DBen", ""]]
+    assert wrong(page) == []
     with asked.client() as http:
         questions = http.get("/v1/collections/first-test/questions").json()
         assert questions["task"] == "How well does it continue the prompt?"

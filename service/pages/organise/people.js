@@ -3,6 +3,7 @@
 import { get, newKey, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { apart, count, day, duration, named, signed, whole } from "../text.js";
+import { inviteMany } from "./invite_many.js";
 import { drifts } from "./now.js";
 
 /** Show all who judge; `judges` is null while it is worked out; `turn` opens the dialog that sets one of them aside, or takes them back. */
@@ -118,6 +119,7 @@ export function invitations(path) {
     });
   });
   byId("copy").addEventListener("click", () => copy(byId("link")));
+  inviteMany(path, () => attempt(async () => showInvited(await get(path), withdraw)));
   return attempt(async () => showInvited(await get(path), withdraw));
 }
 

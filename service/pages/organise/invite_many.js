@@ -1,0 +1,61 @@
+// Links for many people at once: names in, one link for each, and all of them as a CSV file to send from.
+
+import { post } from "../api.js";
+import { announce, byId, element } from "../page.js";
+import { count, named } from "../text.js";
+
+const MOST = 1000;
+
+/** The names in a text: one a line, the first column where it is a CSV file; a heading of that column is none. */
+export function namesIn(text) {
+  const first = text.split(/\r?\n/).map((line) => line.split(/[,;\t]/)[0].trim().replace(/^"(.*)"$/, "$1").trim());
+  const names = first.filter((name, place) => name && !(place === 0 && /^(name|assessor)$/i.test(name)));
+  return [...new Set(names)];
+}
+
+/** A CSV file of rows; what a spreadsheet would take for a formula is marked as text. */
+export function csvOf(rows) {
+  const cell = (value) => {
+    const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return rows.map((row) => `${row.map(cell).join(",")}\r\n`).join("");
+}
+
+/**
+ * Wire the form for many names.
+ *
+ * path  of the invitations, at the service
+ * done  called when links were made
+ */
+export function inviteMany(path, done) {
+  let address = "";
+  byId("invite-many").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const names = namesIn(byId("invite-names", HTMLTextAreaElement).value).slice(0, MOST);
+    if (!names.length) return;
+    const button = byId("invite-many-make", HTMLButtonElement);
+    button.disabled = true;
+    const days = byId("invite-days", HTMLInputElement).value;
+    const rows = [["name", "link", "until"]];
+    const refused = [];
+    for (const [place, name] of names.entries()) {
+      byId("invite-many-said").textContent = `${place + 1} of ${names.length}…`;
+      try {
+        const { link, expires } = await post(path, { name, ...(days && { days: Number(days) }) });
+        rows.push([name, new URL(link, location.origin).href, expires ?? ""]);
+      } catch (error) {
+        refused.push(element("li", { class: "note bad" }, named(name, 50), `: ${error.message}.`));
+      }
+    }
+    button.disabled = false;
+    byId("invite-many-refused").replaceChildren(...refused);
+    byId("invite-many-said").textContent = `${count(rows.length - 1, "link")} made.`;
+    announce(byId("invite-many-said").textContent);
+    const file = byId("invite-many-file", HTMLAnchorElement);
+    URL.revokeObjectURL(address);
+    address = URL.createObjectURL(new Blob([csvOf(rows)], { type: "text/csv;charset=utf-8" }));
+    Object.assign(file, { href: address, hidden: rows.length < 2 });
+    done();
+  });
+}
