@@ -70,6 +70,26 @@ RANKINGS, RANKINGS_WAITING = 2, 4  # by measures other than a campaign's own, wh
 KEEP_ALIVE_S = 60
 MOST_CONNECTIONS = 900
 SWITCH_S = 0.001  # longest turn of a computing thread, for which the thread that answers requests has to wait
+CHAPTERS = (
+    predictions,
+    health,
+    catalogue,
+    open_inference,
+    model_repository,
+    judging_routes,
+    exports,
+    imports,
+    campaign_state,
+    setting_aside,
+    organising,
+    creating,
+    receiving,
+    result_links,
+    publishing,
+    sounds,
+    sessions,
+    pages,
+)  # their routes are tried in this order
 
 
 def create_app(
@@ -129,33 +149,20 @@ def create_app(
     app.state.finished = [metrics.finished]
     app.add_middleware(Observed, app.state.finished, metrics.in_flight)
     answer_problems(app)
-    chapters = (
-        predictions,
-        health,
-        catalogue,
-        open_inference,
-        model_repository,
-        judging_routes,
-        exports,
-        imports,
-        campaign_state,
-        setting_aside,
-        organising,
-        creating,
-        receiving,
-        result_links,
-        publishing,
-        sounds,
-        sessions,
-        pages,
-    )
-    # Routes are tried in this order. Included as routers, each would be looked up twice.
-    for router in (predictions.quick, *(one.router for one in chapters)):
-        app.router.routes += router.routes
-    assert all(isinstance(route, WireRoute | ModelRoute) for route in app.routes), "a route would let everybody in"
-    app.router.route_class = WireRoute
+    _add_routes(app)
     describe(app)
     return app
+
+
+def _add_routes(app: FastAPI) -> None:
+    """Add the routes of all chapters, each of which must say whom it is for."""
+    # Included as routers, each would be looked up twice.
+    for router in (predictions.quick, *(one.router for one in CHAPTERS)):
+        app.router.routes += router.routes
+    open_to_all = [route for route in app.routes if not isinstance(route, WireRoute | ModelRoute)]
+    if open_to_all:  # not an assertion, which `python -O` would leave out
+        raise RuntimeError(f"the route {open_to_all[0]} checks no token: add it to a router whose routes are WireRoute")
+    app.router.route_class = WireRoute
 
 
 @asynccontextmanager

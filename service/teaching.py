@@ -1,10 +1,9 @@
-"""Learning in a process of its own: what takes seconds of a processor holds up nobody who judges.
+"""Learning in a separate process, so that seconds of computing do not delay assessors.
 
-Run as a module it reads a method of a value, such as `Lesson.learned`, and writes the result; the service wrote the one
-and reads the other.
+Run as a module, it reads a method of a value, such as `Lesson.learned`, from the service and writes the result back.
 
-Arrays go beside the pickle, in parts (pickle protocol 5), and what the service sent and gets back is not sent back: a
-joint model has 45 MB of them, and to pickle them would stop all threads for a fifth of a second.
+Arrays travel beside the pickle (protocol 5), and arrays that the service sent are not sent back: a joint model has 45
+MB of them, and pickling these would stop all threads for a fifth of a second.
 """
 
 import io
@@ -35,14 +34,14 @@ Found = TypeVar("Found")
 
 
 class Parcel(NamedTuple):
-    """A value as it is sent: its pickle, its arrays, and for each the number of what the other side has, if it has."""
+    """A value in transit: its pickle and its arrays, each with its number if the other side already has it."""
 
     text: bytes
     arrays: list[memoryview]
     known: list[int | None]
 
     def write(self, target: BinaryIO) -> None:
-        """Write it, without the arrays that the other side has."""
+        """Write the parcel without the arrays that the other side has."""
         pickle.dump((self.text, [array.nbytes for array in self.arrays], self.known), target)
         for array, known in zip(self.arrays, self.known, strict=True):
             for start in range(0, array.nbytes if known is None else 0, PART_BYTES):
@@ -51,9 +50,9 @@ class Parcel(NamedTuple):
 
 
 def wrap(value: object, known: Sequence[Memory] = (), shared: Sequence[object] = ()) -> Parcel:
-    """A value to be sent.
+    """A value made ready for sending.
 
-    known   arrays that the other side has: not copies of them, these very places in memory
+    known   arrays that the other side has, recognised by their place in memory, not by equality
     shared  objects that the other side has, in this order
     """
     places = {_place(part): number for number, part in enumerate(known)}
@@ -64,7 +63,7 @@ def wrap(value: object, known: Sequence[Memory] = (), shared: Sequence[object] =
 
 
 class _Packing(pickle.Pickler):
-    """Pickling that names objects which the other side has by their numbers."""
+    """Pickler that writes the numbers of objects that the other side has."""
 
     def __init__(self, text: io.BytesIO, shared: Sequence[object], keep: Callable[[pickle.PickleBuffer], None]) -> None:
         super().__init__(text, protocol=5, buffer_callback=keep)
@@ -75,7 +74,7 @@ class _Packing(pickle.Pickler):
 
 
 class _Unpacking(pickle.Unpickler):
-    """The reverse."""
+    """Unpickler that puts these objects back in place of their numbers."""
 
     def __init__(self, text: bytes, shared: Sequence[object], arrays: Sequence[Memory]) -> None:
         super().__init__(io.BytesIO(text), buffers=arrays)
@@ -92,7 +91,7 @@ def _place(part: Memory) -> tuple[int, int]:
 
 
 def receive(source: BinaryIO, known: Sequence[Memory] = (), shared: Sequence[object] = ()) -> tuple[Any, list[Memory]]:
-    """A value that was sent, and its arrays; what both sides have is that of `known` and `shared`."""
+    """A received value and its arrays; objects that both sides have come from `known` and `shared`."""
     text, sizes, places = pickle.load(source)  # noqa: S301 - written by our own process
     arrays: list[Memory] = []
     for size, place in zip(sizes, places, strict=True):
@@ -104,7 +103,7 @@ def receive(source: BinaryIO, known: Sequence[Memory] = (), shared: Sequence[obj
 
 
 class Errand(Generic[Found]):
-    """Work that is done in a process of its own."""
+    """Work done in a separate process."""
 
     def __init__(self, work: Callable[[], Found], shared: Sequence[object] = ()) -> None:
         """Begin.
@@ -121,7 +120,7 @@ class Errand(Generic[Found]):
         )
 
     def result(self) -> Found:
-        """The result, once there is one."""
+        """The result; waits for it."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
@@ -134,14 +133,14 @@ class Errand(Generic[Found]):
         return found
 
     def stop(self) -> None:
-        """End it, whatever it has found."""
+        """End the process and drop its result."""
         self._process.kill()
 
 
 class Errands:
-    """Counts of campaigns that take long, in processes of their own while the service answers requests.
+    """Long counts of campaigns, in separate processes while the service answers requests.
 
-    Before that nobody is held up by what is counted here, and a process would have to start first.
+    Before the service answers, counting in this process delays nobody and saves starting another.
     """
 
     def __init__(self) -> None:
@@ -149,11 +148,11 @@ class Errands:
         self._under_way: set[Errand[Any]] = set()
 
     def start(self) -> None:
-        """From here on requests are answered."""
+        """Note that the service answers requests from now on."""
         self._serving, self._ended = True, False
 
     def stop(self) -> None:
-        """End all that is under way."""
+        """End all running work."""
         self._ended = True
         for one in list(self._under_way):
             one.stop()
@@ -180,7 +179,7 @@ class Errands:
 
 
 def _environment(known: Mapping[str, str]) -> dict[str, str]:
-    """One thread for linear algebra, and the modules of this process, plugins among them."""
+    """Environment of the process: one thread for linear algebra, and the import path of this one, with its plugins."""
     path = os.pathsep.join(filter(None, sys.path))
     return {**known, **dict.fromkeys(THREADS, "1"), "PYTHONPATH": path}
 
@@ -193,7 +192,7 @@ def _learn(source: BinaryIO, target: BinaryIO) -> None:
 
 
 def _end_with_service(source: int) -> None:
-    """End when the service does, which holds the other end: nobody waits for the answer then."""
+    """End the process when the service ends, since nobody waits for the answer any more."""
     while os.read(source, 1):
         pass
     os._exit(1)

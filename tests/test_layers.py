@@ -91,3 +91,16 @@ def test_there_are_no_cycles_within_a_room():
 def test_a_module_stays_under_four_hundred_lines():
     lines = {module: len(path.read_text(encoding="utf-8").splitlines()) for module, path in MODULES.items()}
     assert {module: count for module, count in lines.items() if count >= 400} == {}
+
+
+def test_no_function_does_more_than_sixty_lines():
+    # Docstring and parameters aside: the options of a command are declarations.
+    long = {
+        f"{module}.{node.name}": lines
+        for module, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for body in [node.body[1:] if ast.get_docstring(node) else node.body]
+        if body and (lines := node.end_lineno - body[0].lineno + 1) > 60
+    }
+    assert long == {}

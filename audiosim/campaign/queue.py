@@ -23,7 +23,7 @@ NOISE_SHARE = 0.25  # of somebody's answers, that second opinions may be which a
 
 
 class Offer(NamedTuple):
-    """A pair that an assessor is offered; why, where it is for a second opinion on its worth."""
+    """A pair that an assessor is offered, with the reason if it is for a second opinion."""
 
     pair: Pair
     why: str = ""
@@ -32,7 +32,7 @@ class Offer(NamedTuple):
 class Queue:
     """The pairs of a pool in the order in which an assessor is offered them.
 
-    settings  of the campaign: a pair that `cannot_limit` assessors cannot judge leaves the queue
+    settings  of the campaign; a pair leaves the queue when `cannot_limit` assessors cannot judge it
     withheld  pairs that nobody is offered
     """
 
@@ -44,7 +44,7 @@ class Queue:
         self._withheld = frozenset(pair for pair in pool.pairs if pair in withheld)
 
     def note(self, pair: Pair, assessors: Collection[str]) -> None:
-        """Take in whose judgments of a pair hold now."""
+        """Note whose judgments of a pair are valid now."""
         if pair in self._pool.positions:
             self._seconds.note(pair, assessors)
             self._whole.note(pair, assessors)
@@ -61,7 +61,7 @@ class Queue:
     def choose(
         self, ledger: Ledger, selection: Selection, now: datetime, count: int, assessor: str, by_query: bool
     ) -> list[Offer]:
-        """The pairs to offer, as `Campaign.ask` says."""
+        """The pairs to offer; see `Campaign.ask`."""
         if count < 1:
             raise InputError(f"the number of pairs to ask for must be at least 1, got {count}")
         if assessor in ledger.aside:
@@ -115,7 +115,7 @@ class Queue:
         return {query: code for code, query in enumerate(self._pool.queries)}
 
     def _here(self, ledger: Ledger, now: datetime) -> set[str]:
-        """The assessors who answered, or were handed a pair, within the time of a lease."""
+        """The assessors who answered or received a pair within the last lease time."""
         since = now.timestamp() - self._settings.lease_s
         return {lease.assessor for lease in ledger.leases(now)} | {
             name for name, times in ledger.times.items() if times[-1] > since

@@ -1,4 +1,4 @@
-"""The log of a campaign: as the judgments of a collection, and line by line; and one who judges set aside there."""
+"""The log of a campaign, read as judgments or line by line; setting somebody aside in it."""
 
 import json
 from collections.abc import Collection as Names
@@ -14,10 +14,10 @@ from audiosim.corpus.model import Judgment
 
 
 def judgments_in(url: str, collection: Collection, back: Names[str] = ()) -> tuple[Judgment, ...]:
-    """The judgments that hold in the campaign of a collection: its own, as changed by the campaign's log.
+    """The valid judgments of a collection: its own, changed by the log of its campaign.
 
-    url   of the database, which must be there and is not changed; a campaign that has not begun adds nothing
-    back  names, in any case and form, of those who are set aside and whose judgments are wanted all the same
+    url   of an existing database, which is only read; a campaign that has not begun adds nothing
+    back  names, in any case and form, of people whose judgments count although they are set aside
     """
     from audiosim.campaign.database import DatabaseStore
 
@@ -35,7 +35,7 @@ def judgments_in(url: str, collection: Collection, back: Names[str] = ()) -> tup
 
 
 def turn_aside(url: str, collection: Collection, kind: str, judge: str, by: str = "", reason: str = "") -> Record:
-    """Set somebody aside in the log of a collection's campaign, or take them back; a service may have it open.
+    """Set somebody aside in the log of a collection's campaign, or take them back, even while a service has it open.
 
     kind  set_aside or take_back
     """
@@ -55,7 +55,7 @@ def turn_aside(url: str, collection: Collection, kind: str, judge: str, by: str 
 
 
 def log_in(url: str, collection: Collection) -> list[Record]:
-    """The lines of the log of a collection's campaign in a database; none where it has not begun."""
+    """The lines of the log of a collection's campaign; none if it has not begun."""
     from audiosim.campaign.database import DatabaseStore
 
     with closing(DatabaseStore(url, collection.identifier, reading=True)) as store:

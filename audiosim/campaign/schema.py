@@ -47,19 +47,19 @@ class Migration:
 
 
 def migrate(url: str) -> Migration:
-    """Bring a database up to date, which must be there, and say what was done; `before` is `layout` where nothing."""
+    """Upgrade an existing database and return what was done; `before` equals `layout` if nothing was due."""
     with opened(url) as engine:
         return prepare_tables(engine)
 
 
 def layout_of_database(url: str) -> str:
-    """Layout that a database has, which must be there; empty where it has no tables of ours. Nothing is changed."""
+    """Layout of an existing database, empty if it has no tables of audiosim; reads only."""
     with opened(url, reading=True) as engine:
         return layout_in(engine)
 
 
 def check_upgraded(url: str) -> None:
-    """An error where a database is there and of an older layout: to upgrade it stops servers, and is asked for."""
+    """Raise an error if a database has an older layout: an upgrade stops its servers, so users must ask for it."""
     path = database_path(open_engine(url, TIMEOUT_S).url)
     layout = "" if path is not None and not path.is_file() else layout_of_database(url)
     if layout not in ("", LATEST):
@@ -71,9 +71,9 @@ def check_upgraded(url: str) -> None:
 
 @contextmanager
 def opened(url: str, reading: bool = False) -> Iterator[sql.Engine]:
-    """An engine for a database that must be there, for a while.
+    """An engine for an existing database, disposed of at the end.
 
-    reading  whether nothing is to be changed
+    reading  True to open it read-only
     """
     engine = open_existing(url, TIMEOUT_S, reading)
     try:
@@ -84,7 +84,7 @@ def opened(url: str, reading: bool = False) -> Iterator[sql.Engine]:
 
 
 def prepare_tables(engine: sql.Engine) -> Migration:
-    """Make the tables where there are none, bring older ones up to date; an error where they are later than we know."""
+    """Create missing tables and upgrade older ones; an error if they are newer than this version."""
     shown = engine.url.render_as_string()
     before = layout_in(engine)
     if before == LATEST:
@@ -103,7 +103,7 @@ def prepare_tables(engine: sql.Engine) -> Migration:
 
 
 def layout_in(bound: sql.Engine | sql.Connection) -> str:
-    """Layout that a database has, empty where none; an error where it is none of ours."""
+    """Layout of a database, empty if it has no tables; an error if this version does not know it."""
     if isinstance(bound, sql.Engine):
         with bound.connect() as connection:
             return layout_in(connection)
@@ -123,7 +123,7 @@ def layout_in(bound: sql.Engine | sql.Connection) -> str:
 
 @contextmanager
 def locked(engine: sql.Engine) -> Iterator[sql.Connection]:
-    """A transaction that keeps others from making or changing tables."""
+    """A transaction during which nobody else can create or change tables."""
     with engine.begin() as connection:
         if engine.dialect.name == "sqlite":
             connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -133,7 +133,7 @@ def locked(engine: sql.Engine) -> Iterator[sql.Connection]:
 
 
 def _make(connection: sql.Connection) -> None:
-    """Make all tables at once, as the migrations would have made them one after the other."""
+    """Create all tables at once, as the migrations would."""
     TABLES.create_all(connection)
     connection.execute(sql.insert(LAYOUTS).values(version_num=LATEST))
 
@@ -149,9 +149,9 @@ def _upgrade(connection: sql.Connection) -> None:
 
 
 def keep_copy(engine: sql.Engine, suffix: str) -> str:
-    """Copy an SQLite database beside it, as its connections see it; the copy's path, empty for what is no file.
+    """Copy an SQLite database to a file beside it; return the path, empty if the database is not a file.
 
-    suffix  of the copy's name, which gets a number where that is taken
+    suffix  of the copy's name, with a number if that name is taken
     """
     path = DatabaseFile(engine).path
     if path is None:

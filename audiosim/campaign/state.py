@@ -1,4 +1,4 @@
-"""State of a campaign: the selection that its log adds up to, and what its model learned from it."""
+"""State of a campaign: the selection that follows from its log, and what its model learned from it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Progress:
 
 
 class Reach(Enum):
-    """Reach of a count by itself: over judgments; over what was learned and is at hand; over all, learning it."""
+    """Limit of a count: judgments; also results of learning that are at hand; everything, learning where needed."""
 
     JUDGMENTS = 0
     AT_HAND = 1
@@ -61,19 +61,19 @@ class Reach(Enum):
 
 
 class LessonNotes(Protocol):
-    """Lessons learned before, and a place for those that are learned now."""
+    """Store of estimators that have learned: earlier ones are found there, new ones are kept."""
 
     def recall(self, lesson: Lesson) -> RelevanceEstimator | None:
-        """The estimator that has learned; None where that is not known."""
+        """The estimator that learned a lesson; None if there is none."""
         ...
 
     def keep(self, lesson: Lesson, learned: RelevanceEstimator) -> None:
-        """Note what was learned."""
+        """Keep an estimator that has learned."""
         ...
 
 
 class Count:
-    """Counts what the lines of a log add up to; whoever notes lines need not be the one who counts them.
+    """Computes the state that the lines of a log add up to; one thread may note lines while another counts them.
 
     Noting is quick, and its caller sees to it that one notes at a time. Counting asks the estimator, which may take
     its time; any number of threads may ask for it, one does it, and the state is that of the last line counted.
@@ -117,9 +117,9 @@ class Count:
             return self._noted, self._changes[after:]
 
     def note(self, number: int, changes: Iterable[Change], anew: bool = False) -> None:
-        """Take in a line, and the changes of pairs of the pool that it means.
+        """Note a line and the changes of pairs that follow from it.
 
-        anew  whether the model is to learn from what is left, as it learned from judgments that no longer count
+        anew  True if the model must learn again, since it learned from judgments that no longer count
         """
         with self._noting:
             for change in changes:
@@ -129,7 +129,7 @@ class Count:
             self._noted = number
 
     def note_learning(self, number: int, state: int) -> None:
-        """Take in a line that says from which state the model has learned."""
+        """Note a line that names the state from which the model has learned."""
         with self._noting:
             self._learnings.append(Learning(len(self._changes), number, state))
             self._noted = number
@@ -142,7 +142,7 @@ class Count:
             self._moments.append(change.number)
 
     def lesson(self) -> Lesson | None:
-        """Next lesson: what the log says was learned, then what nobody has learned yet; None for nothing."""
+        """Next lesson: first those that the log names, then new ones; None if there is none."""
         missing = [one.state for one in self._learnings[self._learned :] if one.state not in self._estimators]
         if not missing and self.unsaid and not self.knows(self.unsaid):
             missing = [self.unsaid]
@@ -155,11 +155,11 @@ class Count:
         return 0 if any(one.state >= last for one in self._learnings[-1:]) else last
 
     def knows(self, state: int) -> bool:
-        """True if what was learned from a state is at hand."""
+        """True if the estimator that learned from a state is at hand."""
         return state in self._estimators
 
     def teach(self, state: int, estimator: RelevanceEstimator) -> None:
-        """Take in what was learned from a state; it counts from where the log says so."""
+        """Accept the estimator that learned from a state; the log says from which line on it counts."""
         self._estimators[state] = estimator
 
     def count(self, wait_s: float, reach: Reach = Reach.JUDGMENTS) -> bool:
@@ -178,7 +178,7 @@ class Count:
         return True
 
     def count_soon(self) -> bool:
-        """The same for one who answers requests: what takes long is left to others, and not waited for."""
+        """The same for threads that answer requests: long work is left to others, without waiting for it."""
         many = len(self._changes) - self._counted > AT_ONCE
         return not (many or self._long) and self.count(COUNT_S)
 
@@ -215,7 +215,7 @@ class Count:
     def _counted_to(
         self, end: int, learnings: list[Learning], begun: Selection | None, place: int, past: int
     ) -> Selection:
-        """Selection after so many changes and these learnings; the rest is as of `Stretch`."""
+        """Selection after this many changes and these learnings; for the rest see `Stretch`."""
         changes, known = self._changes[:end], dict(self._estimators)
         stretch = Stretch(
             self._first, self._base, known, begun, changes, learnings, place, past, self._ready, self._long

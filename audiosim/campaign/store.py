@@ -13,8 +13,8 @@ MOST_NOTES = 1000  # beside all logs of a database
 class Store(Protocol):
     """An append-only log of the events of one campaign, numbered from 1.
 
-    What `append` has returned a number for is safe, and `read` gives it back in that order, for ever: an event that
-    can be read is followed by higher numbers only. Threads and processes may share a log.
+    An event is safe once `append` has returned its number. `read` always returns events in the order of their numbers,
+    and later events get higher numbers. Threads and processes may share a log.
     """
 
     def append(self, event: Event) -> int:
@@ -95,13 +95,13 @@ class MemoryStore:
 
 
 def check_repeated(event: Event, earlier: Event) -> None:
-    """An error where an event has the key of an earlier one and is another."""
+    """Raise an error if an event has the key of an earlier, different one."""
     if not event.repeats(earlier):
         raise InputError(f"{used(event)} for another event")
 
 
 def check_keys(events: Sequence[Event], known: Container[tuple[str, str]] = ()) -> None:
-    """An error where the key of an event is known or stands twice."""
+    """Raise an error if the key of an event is used already, or twice among these."""
     seen = set()
     for event in events:
         key = (event.assessor, event.key)
@@ -111,5 +111,5 @@ def check_keys(events: Sequence[Event], known: Container[tuple[str, str]] = ()) 
 
 
 def used(event: Event) -> str:
-    """Statement that the key of an event is used: the beginning of a complaint."""
+    """Beginning of a message: the key of an event is used."""
     return f"the key {event.key!r} of {event.assessor or 'nobody'} is used"

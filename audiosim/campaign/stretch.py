@@ -1,4 +1,4 @@
-"""Stretch of a campaign's log, and what it comes to: values, so that a stretch may be counted in another process."""
+"""Stretch of a campaign's log and the selection at its end, as values that another process can compute with."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from audiosim.selection import Selection
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """Material that a campaign's model is to learn from: the grades as they were after a line of the log.
+    """Material that a campaign's model learns from: the grades after a line of the log.
 
     number     of that line
     estimator  as it is before it learns from any judgment of the log
@@ -28,13 +28,13 @@ class Lesson:
     grades: Array
 
     def learned(self) -> RelevanceEstimator:
-        """The estimator that has learned; this may take seconds. From few judgments, as somebody was set aside, not."""
+        """The estimator that has learned, which may take seconds; with too few judgments left, the one given."""
         few = np.count_nonzero(~np.isnan(self.grades)) < FIRST_LEARNING
         return self.estimator if few else relearned(self.estimator, self.grades)
 
 
 class Learning(NamedTuple):
-    """Mark that from here on counts what was learned from the state after a line."""
+    """Mark in the log: from here on the estimator counts that learned from the state after a line."""
 
     place: int  # in the changes
     number: int
@@ -42,7 +42,7 @@ class Learning(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """Selection at the end of a stretch, and the estimators that had to be learned on the way, by their lines."""
+    """Selection at the end of a stretch, with the estimators learned on the way, by their lines."""
 
     selection: Selection
     learned: dict[int, RelevanceEstimator]
@@ -50,18 +50,18 @@ class Counted(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """Stretch of a log that is to be counted.
+    """Stretch of a log that needs to be counted.
 
     first      the selection before the log
     base       the estimator before it learns from any judgment of the log
-    known      estimators that have learned, by the line until which
-    begun      the selection at the beginning; None: it is begun anew there, as after a whole batch
+    known      estimators that have learned, by the last line that they learned from
+    begun      the selection at the beginning; None to begin anew there, as after a whole batch
     changes    of grades, all from the start of the log to the end of the stretch
     learnings  likewise
-    place      so many changes come before the stretch
-    past       so many learnings come before it
-    ready      whether the selection is to have its weights, as many will ask it at once
-    stated     whether it is to have its ranking, which is asked for next
+    place      number of changes before the stretch
+    past       number of learnings before it
+    ready      True to compute the selection's weights, since many will ask for them at once
+    stated     True to compute its ranking, which is needed next
     """
 
     first: Selection
@@ -77,7 +77,7 @@ class Stretch:
 
     @property
     def missing(self) -> list[int]:
-        """Lines until which an estimator has to learn that is not known."""
+        """Lines up to which an estimator must still learn."""
         before = [one.state for one in self.learnings[: self.past][-1:]] if self.begun is None else []
         return sorted({*before, *(one.state for one in self.learnings[self.past :])} - self.known.keys())
 

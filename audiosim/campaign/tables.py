@@ -1,7 +1,7 @@
-"""The tables of a database: of campaigns, tokens, files that came, and of what models learned; see `schema`.
+"""The tables of a database: campaigns, tokens, received files, and what models learned; see `schema`.
 
-One row per collection holds the number and the digest of its last event; whoever appends takes the next numbers there
-first and holds the row until all is written, so that numbers rise in the order in which events become readable.
+One row per collection holds the number and the digest of its last event. A writer first takes the next numbers there
+and locks the row until everything is written, so that events become readable in the order of their numbers.
 """
 
 import json
@@ -135,7 +135,7 @@ for dialect, statements in GUARDS.items():
 
 
 def event_of(row: Any) -> Event:
-    """The event that the FIELDS of a row say."""
+    """The event of a row's FIELDS."""
     kind, time, assessor, query, document, grades, details, key, refers, until = row
     return Event(
         kind, time, assessor, query, document, json.loads(grades), json.loads(details), key or "", refers, until

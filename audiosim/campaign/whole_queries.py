@@ -1,4 +1,4 @@
-"""Queries that stay with the person who has begun them."""
+"""Queries that stay with the person who began them."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -7,10 +7,10 @@ from audiosim.corpus.model import Pair
 
 
 class WholeQueries:
-    """Assessors who have begun each query, kept as judgments come and go.
+    """Assessors who have begun each query, updated as judgments come and go.
 
-    A person's severity, and how they hear one query, are the same for all its documents: where one person judges them
-    they cancel in what systems are compared by.
+    A person's severity, and the way they hear a query, affect all its documents alike: if one person judges them all,
+    both cancel when systems are compared.
     """
 
     def __init__(self) -> None:
@@ -18,17 +18,17 @@ class WholeQueries:
         self._counts: dict[str, Counter[str]] = {}  # judgments of each query, by assessor
 
     def note(self, pair: Pair, assessors: Collection[str]) -> None:
-        """Take in whose judgments of a pair hold now."""
+        """Note whose judgments of a pair are valid now."""
         counts = self._counts.setdefault(pair.query, Counter())
         counts.subtract(self._assessors.get(pair, ()))
         counts.update(assessors)
         self._assessors[pair] = tuple(assessors)
 
     def of_others(self, assessor: str, here: Collection[str], held: Iterable[tuple[Pair, str]] = ()) -> set[str]:
-        """Queries that somebody else who is here has begun: judged more of than anybody, or holds a pair of.
+        """Queries that belong to another active assessor: they judged the most pairs of it, or hold one.
 
-        here  who is judging now: what somebody who has left began is anybody's
-        held  pairs that somebody was handed and has not answered yet, with whom
+        here  active assessors; queries begun by anybody else are free
+        held  pairs handed out and not answered yet, with their assessors
         """
         begun = {pair.query: holder for pair, holder in held}
         for query, counts in self._counts.items():

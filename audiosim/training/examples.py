@@ -41,21 +41,21 @@ class Examples:
 
     @property
     def all_levels(self) -> tuple[float, ...]:
-        """The levels that there could be, rising."""
+        """All possible levels, rising."""
         return levels_of(self.scale)
 
     def unknown(self, terms: Sequence[str]) -> dict[str, int]:
-        """Number of pairs that lack each feature of some terms; features that all pairs have are left out."""
+        """Number of pairs that lack each feature of some terms, for features that any pair lacks."""
         names = dict.fromkeys(name for term in terms for name in factors(term))
         counts = {name: int(np.isnan(self.table[name]).sum()) for name in names}
         return {name: count for name, count in counts.items() if count}
 
     def with_known(self, terms: Sequence[str]) -> Booleans:
-        """(n,) whether all features of some terms are known."""
+        """(n,) True where all features of some terms are known."""
         return np.logical_not(np.isnan(self._design(terms)).any(axis=1))
 
     def having_level(self, levels: Array) -> Booleans:
-        """(n,) whether the level is among some of them."""
+        """(n,) True where the level is one of these."""
         return np.isin(self.level, np.searchsorted(self.all_levels, levels))
 
     def known(self, terms: Sequence[str]) -> "Sample":
@@ -67,7 +67,7 @@ class Examples:
         return self.sample(terms, known, np.array(self.all_levels)[np.unique(self.level[known])])
 
     def sample(self, terms: Sequence[str], chosen: Booleans, levels: Array) -> "Sample":
-        """Some of the pairs, with some terms; those of levels that are not given are left out.
+        """Some of the pairs with some terms, limited to the given levels.
 
         chosen  (n,)
         levels  rising, of all levels
@@ -86,7 +86,7 @@ class Examples:
         )
 
     def of(self, chosen: Booleans | Integers) -> "Examples":
-        """Some of the pairs: which, or at which places."""
+        """Some of the pairs, chosen by a mask or by places."""
         columns = {name: getattr(self, name)[chosen] for name in ("level", "truth", "group", "collection")}
         return replace(self, **columns, table={name: column[chosen] for name, column in self.table.items()})
 
@@ -119,7 +119,7 @@ class Sample:
 
     @cached_property
     def shares(self) -> Array:
-        """(l,) the share of the rows of each level."""
+        """(l,) share of the rows that have each level."""
         return np.bincount(self.level, minlength=len(self.levels)) / len(self.level)
 
     @cached_property
@@ -139,7 +139,7 @@ class Sample:
 
 
 def levels_of(scale: Scale) -> tuple[float, ...]:
-    """The levels that a model of a scale has: the scale's own, but ten of Fine's hundred and one.
+    """The levels that a model of a scale has: the scale's own, or ten for the 101 grades of Fine.
 
     Fine grades 0 to 9 are level 5, 10 to 19 level 15, ..., 90 to 100 level 95; Urbano (2013), section 7.3.1.
     """
@@ -147,12 +147,12 @@ def levels_of(scale: Scale) -> tuple[float, ...]:
 
 
 def place_levels(scale: Scale, grades: Array) -> Integers:
-    """(n,) the place of each grade's level; a mean of assessors goes to the nearest level, half way to the upper."""
+    """(n,) place of each grade's level; a mean over assessors gets the nearest level, the upper one when halfway."""
     return nearest_level(np.array(levels_of(scale), dtype=np.float64), grades)
 
 
 def judged_pools(collections: Sequence[Collection]) -> list[tuple[Pool, Array]]:
-    """Each collection's pool, down to its own cutoff, with its grades: (n,), NaN where unjudged."""
+    """The pool of each collection down to its own cutoff, with (n,) grades, NaN where unjudged."""
     _check_together(collections)
     pools = [build_pool(collection) for collection in collections]
     grades = [pool.spread(collection.grades()) for pool, collection in zip(pools, collections, strict=True)]
@@ -181,7 +181,7 @@ def make_examples(judged: Sequence[tuple[Pool, Array]], names: Sequence[str], ow
 
     own_judgment  whether aSYS and aART contain the pair's own judgment: to reproduce the papers' numbers only
 
-    The features are computed within each collection; those of judgments see all its other judgments.
+    Features are computed within each collection; features of judgments use all its other judgments.
     """
     scale = judged[0][0].scale
     stacked = np.concatenate([given[~np.isnan(given)] for _, given in judged])
@@ -206,7 +206,7 @@ def features_of(
 ) -> dict[str, Array]:
     """The named features of all judged pairs of some pools, each (n,), NaN where unknown.
 
-    seen          (n,) whose judgments the features see; None: all
+    seen          (n,) True for pairs whose judgments the features use; None for all
     own_judgment  see `make_examples`
     """
     tables, start = [], 0

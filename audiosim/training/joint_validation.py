@@ -32,13 +32,13 @@ Learn = Callable[[Booleans], Model]
 
 
 class IntervalCoverage(NamedTuple):
-    """Number of intervals of a kind of mean that hold the true one.
+    """Number of intervals of one kind of mean that contain the true value.
 
     what     query means, system means, or differences of systems
     judged   share of each query's pairs that is judged
     nominal  probability of the intervals
-    actual   share of them that hold the true value
-    number   how many intervals, over all halves; those of one half are not independent
+    actual   share of them that contain the true value
+    number   number of intervals over all halves; those of one half are not independent
     """
 
     what: str
@@ -57,15 +57,15 @@ def joint_scores(
     advance: Callable[[], None],
     workers: Workers = HERE,
 ) -> list[PredictionScore]:
-    """The scores of a joint model on held-out rows, where all that is judged is what a view has drawn of them.
+    """The scores of a joint model on held-out rows, if only the rows that a view has drawn are judged.
 
     views   rows; those drawn are of held-out queries when these are held out, None: nothing is judged
-    learn   what gives a model that learned from some of the rows, (n,) which
-    levels  (l,) that the model has, rising; rows of others are left out
-    advance  is called after each fold
-    workers  learn and predict, each a fold
+    learn   function of a mask (n,) that returns a model trained on these rows
+    levels  (l,) levels of the model, rising; rows with other levels are left out
+    advance  called after each fold
+    workers  processes that learn and predict, a fold each
 
-    One for each view; where some rows are drawn another of the model's ordinal part alone.
+    One score for each view; if a view has drawn rows, a second one for the model's ordinal part alone.
     """
     said: list[list[_Said]] = [[] for _ in views]
     folds = _FoldPredictions(judged, way, tuple(views), learn, judged.examples.having_level(levels))
@@ -81,15 +81,15 @@ def joint_scores(
 def joint_intervals(
     judged: Judged, learn: Learn, seed: int, advance: Callable[[], None], workers: Workers = HERE
 ) -> tuple[IntervalCoverage, ...]:
-    """Number of 95 % intervals that hold the true mean, learned on half of the queries and checked on the other half.
+    """Number of 95 % intervals that contain the true mean, learned on half of the queries and checked on the others.
 
-    learn  as of `joint_scores`
+    learn  as in `joint_scores`
     seed   of the halvings and of the judged pairs; see `halves`
-    advance  is called after each half
-    workers  learn and predict, each a half
+    advance  called after each half
+    workers  processes that learn and predict, a half each
 
     Means are over judged pairs, of which the grades are known: those of a query, and those that a system retrieved.
-    Intervals are  E +- z sqrt(Var);  those of sums all judged do not count.
+    Intervals are  E +- z sqrt(Var).  Sums with every pair judged do not count.
     """
     inside: dict[tuple[float, str], list[Booleans]] = {}
     for found in workers.each(_HalfIntervals(judged, learn, seed), 2 * HALVINGS):
@@ -105,7 +105,7 @@ def joint_intervals(
 
 
 def halves(group: Integers, seed: int) -> Iterator[Booleans]:
-    """HALVINGS times (n,) which rows are in one half of the groups, dealt at random."""
+    """HALVINGS masks (n,), each of the rows in a random half of the groups."""
     rng = np.random.default_rng(seed)
     groups, place = np.unique(group, return_inverse=True)
     for _ in range(HALVINGS):
@@ -122,9 +122,9 @@ class _Said(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _FoldPredictions:
-    """Learns from all but the fold of a number, and predicts its rows in each view.
+    """Learns from all folds but one, and predicts the rows of that one in each view.
 
-    within  (n,) the rows whose level the model has
+    within  (n,) True for rows whose level the model has
     """
 
     judged: Judged
@@ -150,7 +150,7 @@ class _FoldPredictions:
 
 @dataclass(frozen=True, slots=True)
 class _HalfIntervals:
-    """Learns from one half of the queries, of the halving of a number, and checks intervals on the other."""
+    """Learns from one half of the queries of a halving, and checks intervals on the other half."""
 
     judged: Judged
     learn: Learn
@@ -220,9 +220,9 @@ def _estimators(judged: Judged, model: Model) -> list[JointEstimator]:
 def _predictions(
     judged: Judged, estimators: Sequence[JointEstimator], seen: Booleans, wanted: Booleans
 ) -> Iterator[tuple[_Rows, Belief]]:
-    """Predictions for the rows wanted, pool by pool, where the rows seen are all that is judged.
+    """Predictions for the wanted rows, pool by pool, if only the seen rows are judged.
 
-    Of as many judgments as a campaign learns the variances from, they are learned.
+    The variances are learned from as many judgments as a campaign needs for that.
     """
     for place, (rows, (_, grades), estimator) in enumerate(
         zip(_rows(judged), seen_only(judged, seen), estimators, strict=True)
@@ -234,7 +234,7 @@ def _predictions(
 
 
 def _held_by(judged: Judged, rows: _Rows, prediction: Belief) -> Iterator[tuple[str, Booleans]]:
-    """For each kind of mean over the rows which intervals hold the true one."""
+    """For each kind of mean over the rows, a mask of the intervals that contain the true value."""
     pool, given = judged.pools[rows.place]
     reach, truth = float(ndtri((1 + NOMINAL) / 2)), np.nan_to_num(given) / pool.scale.maximum
     for what, weights in means(pool, rows.pairs).items():
@@ -245,7 +245,7 @@ def _held_by(judged: Judged, rows: _Rows, prediction: Belief) -> Iterator[tuple[
 
 
 def means(pool: Pool, pairs: Integers) -> dict[str, sparse.csr_array]:
-    """Weights (sums, n) that make of grades the means over some pairs: of each query, of each system, and the
+    """Weights (sums, n) that turn grades into means over some pairs: of each query, of each system, and the
     differences of systems.
 
     pairs  places in the pool
@@ -265,7 +265,7 @@ def means(pool: Pool, pairs: Integers) -> dict[str, sparse.csr_array]:
 
 
 def _normalised(weights: sparse.csr_array) -> sparse.csr_array:
-    """The rows with any weight, each with a sum of 1."""
+    """The rows that have any weight, scaled to a sum of 1."""
     sums = np.asarray(weights.sum(axis=1)).ravel()
     some = np.flatnonzero(sums)
     return sparse.csr_array(sparse.diags_array(1 / sums[some]) @ weights[some])

@@ -6,16 +6,19 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
 import uvicorn
+from fastapi import APIRouter
 
 from audiosim.campaign import DatabaseStore, Event
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.relevance.published import load_model, save_model
 from audiosim.selection import parse_stopping_rule
+from service import app as app_module
 from service.app import address, create_app, listen
 from service.campaigns import Judging
 from service.connections import Connection
@@ -30,6 +33,14 @@ def test_one_model_may_be_given_for_all_collections_or_one_for_each(small, coars
     assert names(create_app([small, coarse])) == ["joint-fine", "joint-broad"]
     assert names(create_app([small, coarse], "mout")) == ["mout-fine", "mout-broad"]
     assert names(create_app([small, coarse], {"coarse": "uniform"})) == ["joint-fine", "uniform"]
+
+
+def test_a_route_that_checks_no_token_is_not_served(small, monkeypatch):
+    careless = APIRouter()
+    careless.get("/careless")(lambda: "anybody may read this")
+    monkeypatch.setattr(app_module, "CHAPTERS", (*app_module.CHAPTERS, SimpleNamespace(router=careless)))
+    with pytest.raises(RuntimeError, match=r"^the route .*/careless.* checks no token: add it to a router"):
+        create_app([small], "uniform")
 
 
 def test_a_model_file_is_served_under_its_name(small, tmp_path):
