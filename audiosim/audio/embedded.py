@@ -56,6 +56,7 @@ def embed_index(
     for the last 200 vectors or twentieth.
     """
     need("sound", "describing sound")
+    embedding.prepare()
     index = AudioIndex.load(folder)
     heard = [recording for recording in index.recordings if not recording.silent]
     kept = _kept(Path(folder), embedding.name, heard)
@@ -150,6 +151,7 @@ def vectors_of(sounds: AudioIndex, embedding: Embedding, decoders: Sequence[Deco
 
     sounds  described just now, such as a clip to search by
     """
+    embedding.prepare()
     found = list(embed_all(list(sounds.recordings), embedding, decoders=decoders))
     known = [one.vector for one in found if isinstance(one, Embedded)]
     nothing = np.zeros(len(known[0]) if known else 1)

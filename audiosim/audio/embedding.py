@@ -17,6 +17,10 @@ Embed = Callable[..., Array]  # called with y=samples, sr=rate_hz, gives (d,), o
 MOST_NUMBERS = 4096  # in a vector
 
 
+def _nothing() -> None:
+    """Nothing is needed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Embedding:
     """A description of recordings by vectors that are compared by their angle.
@@ -24,6 +28,7 @@ class Embedding:
     name      of it: letters, digits, - and _, beginning with a letter
     function  y=(n,) float32, sr=rate in Hz -> (d,); or (d, frames), of which the mean over the frames is taken
     rate_hz   of the samples that the function gets
+    prepare   called once before the first recording: raises a MissingPackageError where something is not installed
 
     Entry-point group `audiosim.embeddings`; contract: `audiosim.plugins.check_embedding`.
     """
@@ -31,6 +36,7 @@ class Embedding:
     name: str
     function: Embed = field(repr=False)
     rate_hz: int = RATE_HZ
+    prepare: Callable[[], object] = field(default=_nothing, repr=False)
 
     def __post_init__(self) -> None:
         if not PIECE_NAME.fullmatch(self.name) or self.name in (*RESERVED, GAUSSIANS, LEVELLED):

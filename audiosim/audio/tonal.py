@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from audiosim.arrays import Array
 from audiosim.audio.embedding import Embedding
+from audiosim.audio.tagging_network import MUSICNN
 
 # Means over 96 clips of the music of eight games, and standard deviations between clips, in the mean over dimensions.
 CHROMA, CHROMA_SPREAD = 0.36, 0.16
@@ -33,4 +34,4 @@ def tonal_vector(y: NDArray[np.float32], sr: int) -> Array:
 
 
 TONAL = Embedding("tonal", tonal_vector)
-EMBEDDINGS = {TONAL.name: TONAL}
+EMBEDDINGS = {TONAL.name: TONAL, MUSICNN.name: MUSICNN}

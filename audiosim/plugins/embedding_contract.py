@@ -28,8 +28,10 @@ EMBEDDING_POINT: ExtensionPoint[Embedding] = ExtensionPoint(
 
 
 def find_embedding(name: str) -> Embedding:
-    """The embedding that `--with` names: one of audiosim's, or an installed one."""
-    return EMBEDDING_POINT.find(name)
+    """The embedding that `--with` names, ready for use: one of audiosim's, or an installed one."""
+    embedding = EMBEDDING_POINT.find(name)
+    embedding.prepare()
+    return embedding
 
 
 def known_embeddings() -> list[str]:

@@ -29,7 +29,7 @@ def test_frames_may_be_as_many_as_there_are():
 
 
 def test_an_unknown_embedding_is_told_the_others():
-    with pytest.raises(InputError, match=r"^unknown embedding 'tonnal', expected one of tonal; .*tonal"):
+    with pytest.raises(InputError, match=r"^unknown embedding 'tonnal', expected one of tonal, musicnn; .*tonal"):
         find_embedding("tonnal")
 
 

@@ -1,0 +1,154 @@
+"""An embedding by a network that was trained to tag music: musicnn, run in NumPy from the weights of its package.
+
+Pons & Serra (2019), musicnn: pre-trained convolutional neural networks for music audio tagging. Its package (ISC
+licence) brings weights as checkpoints of TensorFlow, and asks for versions of its dependencies that no Python of
+today has; so it is installed without them, its files are read, and none of its code runs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from audiosim.arrays import Array
+from audiosim.audio.embedding import Embedding
+from audiosim.audio.tensor_bundle import read_checkpoint
+from audiosim.errors import InputError, MissingPackageError
+
+Numbers = NDArray[np.float32]
+
+PACKAGE, MODEL = "musicnn", "MSD_musicnn"  # trained with 200,000 recordings of the Million Song Dataset and their tags
+INSTALL = "pip install --no-deps musicnn"
+RATE_HZ, LONG, HOP, BANDS = 16_000, 512, 256, 96  # of its spectra, in samples
+PATCH = 187  # frames, three seconds
+LOUD = 10_000  # times a power, before its logarithm
+EPSILON = 1e-3  # of batch normalisation in TensorFlow
+
+
+@dataclass(frozen=True, eq=False)
+class TaggingNetwork:
+    """Layers of musicnn by the names that TensorFlow gave them: convolutions in their order, a dense layer.
+
+    weights  by name, as `read_checkpoint` reads them
+    """
+
+    weights: Mapping[str, Numbers]
+
+    def __post_init__(self) -> None:
+        kernels = [f"conv2d{_suffix(number)}/kernel" for number in range(8)]
+        missing = [name for name in (*kernels, "dense/kernel") if name not in self.weights]
+        if missing:
+            raise InputError(f"a network of musicnn must have the layer {missing[0]}")
+
+    def penultimate(self, patch: Numbers) -> Numbers:
+        """(u,) activations of the last layer but one, 200 in the network that the package brings.
+
+        patch  (frames, bands) log powers
+        """
+        features = self._front(self._normalised(patch[..., None], 0)[..., 0])
+        middle = self._middle(features)
+        stacked = np.concatenate([features, *middle], axis=1)
+        pooled = np.stack([stacked.max(axis=0), stacked.mean(axis=0)], axis=1)
+        flat = self._normalised(pooled.reshape(1, -1), 9)
+        dense = np.maximum(flat @ self.weights["dense/kernel"] + self.weights["dense/bias"], 0)
+        found: Numbers = self._normalised(dense, 10)[0]
+        return found
+
+    def _front(self, levels: Numbers) -> Numbers:
+        """(frames, features) of timbre, by filters over many bands, and of rhythm, by filters over time."""
+        timbre = np.pad(levels, ((3, 3), (0, 0)))
+        found = [self._pooled(timbre, number) for number in (0, 1)]
+        for number in (2, 3, 4):
+            width = self._kernel(number).shape[0]
+            before = (width - 1) // 2
+            found.append(self._pooled(np.pad(levels, ((before, width - 1 - before), (0, 0))), number))
+        return np.concatenate(found, axis=1)
+
+    def _pooled(self, levels: Numbers, number: int) -> Numbers:
+        """(frames, filters) of a convolution in time and frequency, the largest over all frequencies."""
+        kernel = self._kernel(number)
+        high, wide, _, filters = kernel.shape
+        windows = sliding_window_view(levels, (high, wide)).reshape(-1, high * wide)
+        found = np.maximum(windows @ kernel.reshape(-1, filters) + self._bias(number), 0)
+        found = self._normalised(found, number + 1)
+        largest: Numbers = found.reshape(len(levels) - high + 1, -1, filters).max(axis=1)
+        return largest
+
+    def _middle(self, features: Numbers) -> list[Numbers]:
+        """Three convolutions over seven frames, each but the first added to the one before."""
+        found = [self._through_time(features, 5)]
+        for number in (6, 7):
+            found.append(found[-1] + self._through_time(found[-1], number))
+        return found
+
+    def _through_time(self, features: Numbers, number: int) -> Numbers:
+        kernel = self._kernel(number)[:, :, 0]
+        padded = np.pad(features, ((3, 3), (0, 0)))
+        windows = sliding_window_view(padded, len(kernel), axis=0)  # (frames, features, 7)
+        found = np.tensordot(windows, kernel, axes=([2, 1], [0, 1])) + self._bias(number)
+        return self._normalised(np.maximum(found, 0), number + 1)
+
+    def _normalised(self, values: Numbers, number: int) -> Numbers:
+        """Values as batch normalisation leaves them, by what it learned of the last axis."""
+        name = f"batch_normalization{_suffix(number)}"
+        beta, gamma, mean, variance = (
+            self.weights[f"{name}/{part}"] for part in ("beta", "gamma", "moving_mean", "moving_variance")
+        )
+        scale = gamma / np.sqrt(variance + np.float32(EPSILON))
+        found: Numbers = values * scale + (beta - mean * scale)
+        return found
+
+    def _kernel(self, number: int) -> Numbers:
+        return self.weights[f"conv2d{_suffix(number)}/kernel"]
+
+    def _bias(self, number: int) -> Numbers:
+        return self.weights[f"conv2d{_suffix(number)}/bias"]
+
+
+def _suffix(number: int) -> str:
+    return f"_{number}" if number else ""
+
+
+def patches_of(samples: Numbers, rate_hz: int) -> list[Numbers]:
+    """(187, 96) log powers in mel bands of each whole three seconds; of a shorter sound one, with silence after it.
+
+        log10(1 + 10000 power)
+
+    In single precision: the package rounds powers to half precision, where those of loud sound overflow.
+    """
+    from librosa.feature import melspectrogram
+
+    power = melspectrogram(y=samples, sr=rate_hz, n_fft=LONG, hop_length=HOP, n_mels=BANDS).T
+    levels = np.log10(LOUD * power + 1).astype(np.float32)
+    if len(levels) < PATCH:
+        levels = np.pad(levels, ((0, PATCH - len(levels)), (0, 0)))
+    return [levels[start : start + PATCH] for start in range(0, len(levels) - PATCH + 1, PATCH)]
+
+
+def tagging_vector(y: Numbers, sr: int) -> Array:
+    """(200, pieces) activations of the layer before the tags, of each three seconds of a sound."""
+    network = installed_network()
+    return np.array([network.penultimate(patch) for patch in patches_of(y, sr)], dtype=np.float64).T
+
+
+@cache
+def installed_network() -> TaggingNetwork:
+    """The network with the weights of the installed package, which is not imported."""
+    return TaggingNetwork(read_checkpoint(f"{package_folder() / MODEL}/"))
+
+
+def package_folder() -> Path:
+    """Folder of the installed package; a MissingPackageError says how to install it."""
+    found = PathFinder.find_spec(PACKAGE)
+    folders = list(found.submodule_search_locations or ()) if found else []
+    if not folders:
+        raise MissingPackageError(f"the embedding {PACKAGE} needs {PACKAGE}: {INSTALL}")
+    return Path(folders[0])
+
+
+MUSICNN = Embedding(PACKAGE, tagging_vector, RATE_HZ, prepare=package_folder)
