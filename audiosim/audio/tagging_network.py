@@ -20,7 +20,7 @@ from audiosim.audio.embedding import Embedding
 from audiosim.audio.tensor_bundle import read_checkpoint
 from audiosim.errors import InputError, MissingPackageError
 
-Numbers = NDArray[np.float32]
+Activations = NDArray[np.float32]
 
 PACKAGE, MODEL = "musicnn", "MSD_musicnn"  # trained with 200,000 recordings of the Million Song Dataset and their tags
 INSTALL = "pip install --no-deps musicnn"
@@ -37,7 +37,7 @@ class TaggingNetwork:
     weights  by name, as `read_checkpoint` reads them
     """
 
-    weights: Mapping[str, Numbers]
+    weights: Mapping[str, Activations]
 
     def __post_init__(self) -> None:
         kernels = [f"conv2d{_suffix(number)}/kernel" for number in range(8)]
@@ -45,7 +45,7 @@ class TaggingNetwork:
         if missing:
             raise InputError(f"a network of musicnn must have the layer {missing[0]}")
 
-    def penultimate(self, patch: Numbers) -> Numbers:
+    def penultimate(self, patch: Activations) -> Activations:
         """(u,) activations of the last layer but one, 200 in the network that the package brings.
 
         patch  (frames, bands) log powers
@@ -56,10 +56,10 @@ class TaggingNetwork:
         pooled = np.stack([stacked.max(axis=0), stacked.mean(axis=0)], axis=1)
         flat = self._normalised(pooled.reshape(1, -1), 9)
         dense = np.maximum(flat @ self.weights["dense/kernel"] + self.weights["dense/bias"], 0)
-        found: Numbers = self._normalised(dense, 10)[0]
+        found: Activations = self._normalised(dense, 10)[0]
         return found
 
-    def _front(self, levels: Numbers) -> Numbers:
+    def _front(self, levels: Activations) -> Activations:
         """(frames, features) of timbre, by filters over many bands, and of rhythm, by filters over time."""
         timbre = np.pad(levels, ((3, 3), (0, 0)))
         found = [self._pooled(timbre, number) for number in (0, 1)]
@@ -69,44 +69,44 @@ class TaggingNetwork:
             found.append(self._pooled(np.pad(levels, ((before, width - 1 - before), (0, 0))), number))
         return np.concatenate(found, axis=1)
 
-    def _pooled(self, levels: Numbers, number: int) -> Numbers:
+    def _pooled(self, levels: Activations, number: int) -> Activations:
         """(frames, filters) of a convolution in time and frequency, the largest over all frequencies."""
         kernel = self._kernel(number)
         high, wide, _, filters = kernel.shape
         windows = sliding_window_view(levels, (high, wide)).reshape(-1, high * wide)
         found = np.maximum(windows @ kernel.reshape(-1, filters) + self._bias(number), 0)
         found = self._normalised(found, number + 1)
-        largest: Numbers = found.reshape(len(levels) - high + 1, -1, filters).max(axis=1)
+        largest: Activations = found.reshape(len(levels) - high + 1, -1, filters).max(axis=1)
         return largest
 
-    def _middle(self, features: Numbers) -> list[Numbers]:
+    def _middle(self, features: Activations) -> list[Activations]:
         """Three convolutions over seven frames, each but the first added to the one before."""
         found = [self._through_time(features, 5)]
         for number in (6, 7):
             found.append(found[-1] + self._through_time(found[-1], number))
         return found
 
-    def _through_time(self, features: Numbers, number: int) -> Numbers:
+    def _through_time(self, features: Activations, number: int) -> Activations:
         kernel = self._kernel(number)[:, :, 0]
         padded = np.pad(features, ((3, 3), (0, 0)))
         windows = sliding_window_view(padded, len(kernel), axis=0)  # (frames, features, 7)
         found = np.tensordot(windows, kernel, axes=([2, 1], [0, 1])) + self._bias(number)
         return self._normalised(np.maximum(found, 0), number + 1)
 
-    def _normalised(self, values: Numbers, number: int) -> Numbers:
+    def _normalised(self, values: Activations, number: int) -> Activations:
         """Values as batch normalisation leaves them, by what it learned of the last axis."""
         name = f"batch_normalization{_suffix(number)}"
         beta, gamma, mean, variance = (
             self.weights[f"{name}/{part}"] for part in ("beta", "gamma", "moving_mean", "moving_variance")
         )
         scale = gamma / np.sqrt(variance + np.float32(EPSILON))
-        found: Numbers = values * scale + (beta - mean * scale)
+        found: Activations = values * scale + (beta - mean * scale)
         return found
 
-    def _kernel(self, number: int) -> Numbers:
+    def _kernel(self, number: int) -> Activations:
         return self.weights[f"conv2d{_suffix(number)}/kernel"]
 
-    def _bias(self, number: int) -> Numbers:
+    def _bias(self, number: int) -> Activations:
         return self.weights[f"conv2d{_suffix(number)}/bias"]
 
 
@@ -114,7 +114,7 @@ def _suffix(number: int) -> str:
     return f"_{number}" if number else ""
 
 
-def patches_of(samples: Numbers, rate_hz: int) -> list[Numbers]:
+def patches_of(samples: Activations, rate_hz: int) -> list[Activations]:
     """(187, 96) log powers in mel bands of each whole three seconds; of a shorter sound one, with silence after it.
 
         log10(1 + 10000 power)
@@ -130,7 +130,7 @@ def patches_of(samples: Numbers, rate_hz: int) -> list[Numbers]:
     return [levels[start : start + PATCH] for start in range(0, len(levels) - PATCH + 1, PATCH)]
 
 
-def tagging_vector(y: Numbers, sr: int) -> Array:
+def tagging_vector(y: Activations, sr: int) -> Array:
     """(200, pieces) activations of the layer before the tags, of each three seconds of a sound."""
     network = installed_network()
     return np.array([network.penultimate(patch) for patch in patches_of(y, sr)], dtype=np.float64).T
