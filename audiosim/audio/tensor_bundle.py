@@ -96,7 +96,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def _handle(source: bytes, at: int) -> tuple[tuple[int, int], int]:
-    """Where a block lies, and its length; and where the next thing begins."""
+    """Place and length of a block, and the place after them."""
     start, at = _varint(source, at)
     size, at = _varint(source, at)
     return (start, size), at
