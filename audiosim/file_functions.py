@@ -121,10 +121,10 @@ def write_report(
 
 def _campaign_of(collection: object, url: str) -> Collection:
     """A collection with the judgments of its campaign in a database."""
-    from audiosim.campaign import judgments_in
+    from audiosim.campaign.reading import comparisons_in, judgments_in
 
     read = as_collection(collection)
-    return replace(read, judgments=tuple(judgments_in(url, read)))
+    return replace(read, judgments=tuple(judgments_in(url, read)), comparisons=comparisons_in(url, read))
 
 
 def _page(

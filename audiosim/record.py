@@ -27,7 +27,7 @@ from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator, built_in
 from audiosim.relevance.relearning import after_grades
-from audiosim.selection.selection import confidences
+from audiosim.selection.confidence_course import confidences
 from audiosim.simulation.alternatives import scores_of
 from audiosim.simulation.remaining import drawn_grades
 from audiosim.users.listeners import Agreement, agreement

@@ -41,6 +41,7 @@ from audiosim.service.problems import answer_problems
 from audiosim.service.routes import (
     campaign_state,
     catalogue,
+    comparing,
     creating,
     exports,
     health,

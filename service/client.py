@@ -24,6 +24,7 @@ from audiosim.service.wire import (
     ScaleOut,
 )
 from audiosim.service.wire_arrivals import DocumentIn, DocumentOut, RunsOut
+from audiosim.service.wire_comparing import ComparisonIn, NextComparisonsIn, NextComparisonsOut
 from audiosim.service.wire_judges import NamedJudgeIn
 from audiosim.service.wire_judging import JudgmentIn, NextIn, NextOut, RecordOut, UndoIn
 from audiosim.service.wire_organising import ImportOut
@@ -189,6 +190,36 @@ class Client:
         """Record that a pair cannot be judged, and why."""
         said = {"query": query, "document": document, "cannot": reason, "assessor": assessor}
         return self._tell(collection, _checked(JudgmentIn, said), key)
+
+    def next_comparisons(self, collection: str, count: int = 1, *, assessor: str | None = None) -> NextComparisonsOut:
+        """The comparisons to answer next, if they tell more in the assessor's time than grades do."""
+        body = msgspec.json.encode(_checked(NextComparisonsIn, {"assessor": assessor, "count": count}))
+        return self._there.ask("POST", path_of(collection, "comparisons", "next"), NextComparisonsOut, {}, body)
+
+    def compare(
+        self,
+        collection: str,
+        query: str,
+        document_a: str,
+        document_b: str,
+        answer: str,
+        *,
+        assessor: str | None = None,
+        key: str | None = None,
+        **more: Any,
+    ) -> RecordOut:
+        """Record which of two documents is closer to the query: "a", "b", or "=" for neither.
+
+        more  seconds, query_played_s, a_played_s, b_played_s, time, note
+        """
+        named = {"query": query, "document_a": document_a, "document_b": document_b, "answer": answer}
+        said = _checked(ComparisonIn, {**named, "assessor": assessor, **more})
+        path, body = path_of(collection, "comparisons"), msgspec.json.encode(said)
+        return self._there.ask("POST", path, RecordOut, {}, body, key or new_key())
+
+    def comparisons(self, collection: str) -> Iterator[str]:
+        """The lines of a comparisons.tsv with the comparisons that hold, as they arrive."""
+        return self._there.lines(path_of(collection, "comparisons"), {})
 
     def undo(
         self, collection: str, number: int | None = None, *, assessor: str | None = None, key: str | None = None

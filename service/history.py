@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from threading import Lock
 
 from audiosim.campaign import Change
-from audiosim.campaign.ledger import grades_after, panel_after
+from audiosim.campaign.changes import comparisons_after, grades_after, panel_after
 from audiosim.corpus.grades import mean_grades
 from audiosim.relevance.judges import Panel
 from audiosim.relevance.relearning import after_grades
@@ -129,7 +129,9 @@ class History:
         now, estimator = self._one.campaign.selection, self._one.predictor().estimator
         grades = grades_after(self._before, self._log[1][:place])
         panel = panel_after(self._panel, now.pool, self._log[1][:place])
-        return now.anew(after_grades(now.pool, estimator, grades), grades, panel)
+        compared = comparisons_after(now.pool.comparisons, self._log[1][:place])
+        learned = after_grades(now.pool, estimator.knowing(compared), grades)
+        return now.anew(learned, grades, panel, compared)
 
     def _between(self, places: Sequence[int], known: Mapping[int, Moment]) -> list[int]:
         """The places between the last moment without the goal and the first with it."""

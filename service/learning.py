@@ -8,10 +8,12 @@ from functools import lru_cache
 import numpy as np
 
 from audiosim.arrays import Array
+from audiosim.corpus.model import PairedComparison
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.model_check import Reserved, Unlearned
-from audiosim.relevance.relearning import relearned
+from audiosim.relevance.moments import last_moment
+from audiosim.relevance.relearning import after_comparisons, comparing, relearned
 
 KEPT = 2
 
@@ -22,6 +24,7 @@ class Remembering:
     def __init__(self, estimator: RelevanceEstimator) -> None:
         self._estimator = estimator
         self._learned = lru_cache(maxsize=KEPT)(self._learn)
+        self._by_comparisons = lru_cache(maxsize=KEPT)(self._learn_comparisons)
 
     @property
     def plain(self) -> RelevanceEstimator:
@@ -43,6 +46,12 @@ class Remembering:
         """The estimator before any judgment; itself if it cannot tell."""
         return self._estimator.unlearned() if isinstance(self._estimator, Unlearned) else self._estimator
 
+    def knowing(self, comparisons: tuple[PairedComparison, ...]) -> "Remembering":
+        """The estimator after these comparisons; itself if it knows them, or can take in none."""
+        first = self._by_comparisons(comparisons[: last_moment(len(comparisons))])
+        known = comparing(first, comparisons)
+        return self if known is self._estimator else Remembering(known)
+
     def relearned(self, grades: Array) -> "Remembering":
         """The estimator that has learned from these judgments, the same object for the same ones.
 
@@ -52,3 +61,6 @@ class Remembering:
 
     def _learn(self, grades: bytes) -> "Remembering":
         return Remembering(relearned(self._estimator, np.frombuffer(grades).copy()))
+
+    def _learn_comparisons(self, comparisons: tuple[PairedComparison, ...]) -> RelevanceEstimator:
+        return after_comparisons(self._estimator, comparisons) if comparisons else self._estimator

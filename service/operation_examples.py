@@ -31,6 +31,7 @@ class _Named(NamedTuple):
     query: str
     document: str
     grade: float
+    other: str
 
 
 def examples_of(served: Served) -> dict[str, RequestExample]:
@@ -64,7 +65,8 @@ def _names(served: Served) -> _Named | None:
     query, document = heard or next(iter(pairs), ("query", "document"))
     model = simplest_first(served)[0]
     levels = collection.scale.levels
-    return _Named(collection, model, query, document, levels[len(levels) * 7 // 10])
+    other = next((name for of, name in pairs if of == query and name != document), f"not {document}")
+    return _Named(collection, model, query, document, levels[len(levels) * 7 // 10], other)
 
 
 def simplest_first(served: Served) -> list[Model]:
@@ -107,6 +109,14 @@ BODIES: dict[str, Callable[[_Named], dict[str, Any]]] = {
         "document": named.document,
         "assessor": ASSESSOR,
         "grade": named.grade,
+    },
+    "lease_comparisons": lambda _: {"assessor": ASSESSOR, "count": 2},
+    "add_comparison": lambda named: {
+        "query": named.query,
+        "document_a": named.document,
+        "document_b": named.other,
+        "answer": "a",
+        "assessor": ASSESSOR,
     },
     "undo_answer": lambda _: {"assessor": ASSESSOR},
     "pause": _reason,

@@ -13,7 +13,7 @@ from audiosim.campaign import Campaign, Record, Store
 from audiosim.corpus.arrivals import Stamp, arrivals_stamp
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.grades import mean_grades
-from audiosim.corpus.model import Judgment, Pair
+from audiosim.corpus.model import Judgment, Pair, PairedComparison
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
 from audiosim.expected.about import About
@@ -27,7 +27,7 @@ from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator
 from audiosim.relevance.judges import Panel
 from audiosim.relevance.published import model_names
-from audiosim.relevance.relearning import after_grades, following, hearing
+from audiosim.relevance.relearning import after_grades, comparing, following, hearing
 from audiosim.selection import Selection
 from audiosim.service.campaigns import Judging
 from audiosim.service.learning import Remembering
@@ -125,8 +125,9 @@ class Predictor:
         if self._within is not None:
             found = following(self.estimator.plain, self._within.taught(grades))
             if found is not None:
-                return Remembering(found)
-        learned = after_grades(self.pool, self.estimator, grades)
+                return Remembering(comparing(found, self._campaign.comparisons.in_force()[1]))
+        comparisons = self._campaign.comparisons.in_force()[1]
+        learned = after_grades(self.pool, self.estimator.knowing(comparisons), grades)
         assert isinstance(learned, Remembering)
         return learned
 
@@ -266,7 +267,7 @@ class ServedCollection:
             return number, self._own_verdicts(selection, about)
         with self._ranking:  # one at a time: this may take seconds, and the next request may want the same
             number, judgments = self.campaign.snapshot()
-            return number, self._rankings(measure, judgments, about)
+            return number, self._rankings(measure, judgments, about, self.campaign.comparisons.in_force()[1])
 
     def measure(self, text: str | None = None) -> Measure:
         """The measure with a name, if its cutoff can be ranked here; None for the campaign's."""
@@ -279,7 +280,10 @@ class ServedCollection:
     def _verdicts_now(selection: Selection, about: About) -> Verdicts:
         return with_next(Verdicts(selection.stated(about)), selection.expected, selection.belief)
 
-    def _rank(self, measure: Measure, judgments: tuple[Judgment, ...], about: About) -> Verdicts:
+    def _rank(
+        self, measure: Measure, judgments: tuple[Judgment, ...], about: About, _: tuple[PairedComparison, ...]
+    ) -> Verdicts:
+        """Verdicts after judgments and comparisons; the predictor has the latter from the campaign."""
         predictor, grades = self.predictor(None, measure.cutoff), mean_grades(judgments)
         pool, distribution = predictor.pool, self.campaign.selection.distribution
         expected, order = self._expected(measure), pool.locate_judged(grades)

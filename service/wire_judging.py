@@ -71,7 +71,7 @@ class JudgmentIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
         details = {name: value for name in MEASURED if (value := getattr(self, name)) is not None}
         reason = {} if self.cannot is None else {"reason": self.cannot}
         answers = questions.check(said, bool(grades))
-        kind, time = "judgment" if grades else "cannot", _time(self.time, clock)
+        kind, time = "judgment" if grades else "cannot", time_of_answer(self.time, clock)
         return Event(kind, time, assessor, self.query, self.document, grades, details | answers | reason, key)
 
     def _said(self) -> dict[str, Any]:
@@ -83,7 +83,8 @@ class JudgmentIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
         return fields | self.answers
 
 
-def _time(said: str | None, clock: Clock) -> str:
+def time_of_answer(said: str | None, clock: Clock) -> str:
+    """Time of an answer in the form of the log; an error if that cannot be."""
     now = clock()
     if said is None:
         return write_time(now)
@@ -179,7 +180,8 @@ class QuestionsOut(Wire):
     """Questions about each pair to assessors of a collection, in this order, and `reasons` why one cannot be judged.
 
     `task` is what grades say, empty where nothing is said of it.
-    `listen_s` is how long each clip is to be heard before; an answer after less is marked.
+    `listen_s` is how long each clip is to be heard before; an answer after less is marked. `comparisons` says whether
+    some, only or none of the questions are comparisons.
     """
 
     collection: str
@@ -187,11 +189,19 @@ class QuestionsOut(Wire):
     reasons: list[str]
     listen_s: float
     task: str
+    comparisons: str
 
     @classmethod
     def from_domain(cls, served: ServedCollection, asked: Sequence[Question]) -> "QuestionsOut":
         collection = served.collection
-        return cls(collection.identifier, list(asked), list(REASONS), served.listen_s, collection.task)
+        return cls(
+            collection.identifier,
+            list(asked),
+            list(REASONS),
+            served.listen_s,
+            collection.task,
+            served.campaign.comparisons.allowed,
+        )
 
 
 class AnswersOut(Wire):

@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 from audiosim.campaign.campaign import Campaign
+from audiosim.campaign.changes import Change
 from audiosim.campaign.event import Event, Record
-from audiosim.campaign.ledger import Change, Lease, Ledger
+from audiosim.campaign.ledger import Lease, Ledger
 from audiosim.campaign.pace import Pace
 from audiosim.campaign.reading import judgments_in
 from audiosim.campaign.settings import CampaignSettings

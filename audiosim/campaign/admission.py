@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from audiosim.campaign.event import ANSWERS, ASIDE, JUDGING, STATES, UNASKED, Event, write_time
 from audiosim.campaign.ledger import Ledger
 from audiosim.campaign.store import used
-from audiosim.corpus.model import Pair
+from audiosim.corpus.model import Pair, PairedComparison
 from audiosim.corpus.pool import Pool
 from audiosim.errors import ClosedError, InputError, LeaseError
 
@@ -35,10 +35,10 @@ def check_next(event: Event, ledger: Ledger, pool: Pool, now: datetime, vouched:
         if not ledger.counts(event.assessor, event.refers):
             raise InputError(f"event {event.refers} is no answer of {event.assessor or 'nobody'} that counts")
         return
-    pool.locate([event.pair])
+    pool.locate(event.comparison.pairs if event.kind == "comparison" else [event.pair])
     if event.kind in JUDGING:
         event.judgment_on(ledger.scale)
-    lease = ledger.lease(event.pair, now)
+    lease = None if event.kind == "comparison" else ledger.lease(event.pair, now)
     if lease is not None and lease.assessor != event.assessor and not vouched:
         pair = f"document {event.document} for query {event.query}"
         raise LeaseError(f"{pair} is with another assessor until {write_time(lease.until)}")
@@ -53,9 +53,14 @@ def marked(event: Event, ledger: Ledger, unasked: str) -> Event:
     """
     if event.kind == "judgment" and ledger.asked_again(event.pair, event.assessor):
         return replace(event, kind="repeat")
-    if event.kind not in ANSWERS or unasked == "count" or ledger.handed(event.pair, event.assessor):
+    if event.kind not in (*ANSWERS, "comparison") or unasked == "count" or ledger.handed(event):
         return event
     if unasked == "refuse":
+        if event.kind == "comparison":
+            raise LeaseError(
+                f"this comparison for query {event.query} was never handed to {event.assessor or 'nobody'}: ask for "
+                "comparisons first"
+            )
         pair = f"document {event.document} for query {event.query}"
         raise LeaseError(f"{pair} was never handed to {event.assessor or 'nobody'}: ask for pairs to judge first")
     return replace(event, details={**event.details, UNASKED: True})
@@ -84,6 +89,8 @@ def reopened(ledger: Ledger, undo: Event, now: datetime, lease_s: float) -> list
     if ledger.earlier(undo.assessor, undo.key) is not None or not undo.assessor:
         return []
     undone = ledger.record(undo.refers).event
+    if undone.kind == "comparison":
+        return [comparison_lease(undone.comparison, undo.assessor, now, lease_s)]
     held = ledger.lease(undone.pair, now)
     kind = "again" if undone.kind == "repeat" else "lease"
     free = held is None or held.assessor == undo.assessor
@@ -98,6 +105,14 @@ def lease_of(ledger: Ledger, pair: Pair, assessor: str, now: datetime, lease_s: 
     held = ledger.lease(pair, now)
     why = why or (held.why if held is not None and held.assessor == assessor else "")
     return _lease("again" if assessor in ledger.assessors(pair) else "lease", pair, assessor, now, lease_s, why)
+
+
+def comparison_lease(one: PairedComparison, assessor: str, now: datetime, lease_s: float) -> Event:
+    """The event that hands a comparison to an assessor."""
+    details, until = {"document_b": one.document_b}, now + timedelta(seconds=lease_s)
+    return Event(
+        "compare", write_time(now), assessor, one.query, one.document_a, details=details, until=write_time(until)
+    )
 
 
 def _lease(kind: str, pair: Pair, assessor: str, now: datetime, lease_s: float, why: str = "") -> Event:

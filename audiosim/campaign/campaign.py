@@ -6,9 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from audiosim.campaign.admission import check_next, check_open, lease_of, marked, reopened, undoing
-from audiosim.campaign.event import ASIDE, LEASES, Clock, Event, Record, judgment_event, turn_event, utc_now, write_time
+from audiosim.campaign.changes import Change
+from audiosim.campaign.comparison_queue import ComparisonQueue
+from audiosim.campaign.event import ASIDE, HANDED, Clock, Event, Record, judgment_event, turn_event, utc_now, write_time
 from audiosim.campaign.identity import identify
-from audiosim.campaign.ledger import Change, Lease, Ledger
+from audiosim.campaign.ledger import Lease, Ledger
 from audiosim.campaign.lessons import Lessons, begin_count
 from audiosim.campaign.log import Log, Turn
 from audiosim.campaign.pace import Pace, pace
@@ -62,7 +64,7 @@ class Campaign:
         settings, measure = settings or CampaignSettings(), as_measure(measure)
         self._collection, self._settings, self._clock = collection, settings, clock
         self._pool = build_pool(collection, measure.cutoff)
-        self._ledger = Ledger(collection.scale, collection.judgments)
+        self._ledger = Ledger(collection.scale, collection.judgments, collection.comparisons)
         store = MemoryStore() if store is None else store
         self._log = Log(store, self._ledger, self._note, settings.patience_s)
         self._queue = Queue(self._pool, settings, withheld)
@@ -72,6 +74,9 @@ class Campaign:
         held = sum(len(self._ledger.assessors(pair)) for pair in self._ledger.judged if pair in self._pool.positions)
         estimator = built_in(self._pool, model)
         own = collection.judgments
+        self.comparisons = ComparisonQueue(
+            self._log, self._ledger, self._pool, self._queue, settings, clock, estimator, lambda: self.selection
+        )
         self._count = begin_count(self.lessons, self._pool, estimator, measure, settings, own, held, count_long)
         self._log.sync(known)
         identify(store, collection, self._ledger.judged, settings.adopt)
@@ -190,7 +195,7 @@ class Campaign:
         """
         now, scale = write_time(self._clock()), self._collection.scale
         events = [one if isinstance(one, Event) else judgment_event(one, scale, now) for one in said]
-        if any(event.kind in LEASES for event in events):
+        if any(event.kind in HANDED for event in events):
             raise InputError("a lease cannot be told: ask for pairs instead")
         with self._log.turn() as turn:
             while turn.goes_on():
@@ -277,13 +282,14 @@ class Campaign:
         return name
 
     def answers(self, assessor: str, count: int | None = None, before: int | None = None) -> list[Record]:
-        """Answers of this assessor that were not withdrawn, including revised ones, oldest first.
+        """Answers about pairs by this assessor that were not withdrawn, including revised ones, oldest first.
 
         count, before  only the last `count`, with numbers below `before`; None: all
         """
         with self._log.state:
             numbers = [one for one in self._ledger.counting(assessor) if before is None or one < before]
-            return [self._ledger.record(number) for number in numbers[-count if count else 0 :]]
+            records = [self._ledger.record(number) for number in numbers]
+        return [record for record in records if record.event.kind != "comparison"][-count if count else 0 :]
 
     def answered(self, pair: Pair, assessor: str) -> bool:
         """True if this assessor's answer about a pair stands."""

@@ -8,14 +8,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from audiosim.corpus.judgments import GRADES
-from audiosim.corpus.model import SCALES, Judgment, Pair, Scale, check_judgment
+from audiosim.corpus.model import SCALES, Judgment, Pair, PairedComparison, Scale, check_judgment
 from audiosim.errors import InputError
 
 ANSWERS = ("judgment", "cannot")
 STATES = {"pause": "paused", "resume": "open", "close": "closed"}
 ASIDE = ("set_aside", "take_back")
 JUDGING, LEASES = ("judgment", "repeat"), ("lease", "again")
-KINDS = (*ANSWERS, "repeat", "undo", *LEASES, "learn", *STATES, *ASIDE)
+COMPARING = ("comparison", "compare")  # answer to a comparison, and the lease of one
+HANDED = (*LEASES, "compare")
+KINDS = (*ANSWERS, "repeat", "undo", *LEASES, "learn", *STATES, *ASIDE, *COMPARING)
 
 UNASKED, RUSHED = MARKS = ("unasked", "rushed")  # marks of an answer, among its details
 
@@ -35,8 +37,10 @@ class Event:
     kind      judgment; cannot: the assessor cannot judge the pair, `details["reason"]` says why; undo: an earlier
               answer of the same assessor no longer counts; lease: the pair is the assessor's until a time; again: a
               lease of a pair that they judged before; repeat: their answer to that, which shows noise and replaces
-              nothing; learn: from here on counts what the model learned from an earlier state; pause, resume, close: of
-              the whole campaign; set_aside: from here on nothing rests on what `details["judge"]` says, until take_back
+              nothing; comparison: which of two documents is more relevant, `document` or `details["document_b"]`, as
+              `details["answer"]` says: a, b or =; compare: a lease of such a comparison; learn: from here on counts
+              what the model learned from an earlier state; pause, resume, close: of the whole campaign; set_aside: from
+              here on nothing rests on what `details["judge"]` says, until take_back
     time      time of the event: ISO 8601, UTC
     assessor  author; empty if not named
     query, document  the pair; empty for an event without one
@@ -71,6 +75,8 @@ class Event:
         object.__setattr__(self, "details", _checked_details(self.details))
         if self.kind == "cannot" and not str(self.details.get("reason", "")).strip():
             raise InputError("cannot judge without a reason: expected one in the details")
+        if self.kind in COMPARING:
+            self._check_comparison()
         if self.kind in ASIDE and not self.judge.strip():
             raise InputError(f"{self.kind} needs a name: expected judge in the details")
         if not (_whole(self.refers) and self.refers > 0 if self.kind in ("undo", "learn") else self.refers == 0):
@@ -80,14 +86,23 @@ class Event:
         self._check_lease(began)
 
     def _check_pair(self) -> None:
-        if self.kind in (*ANSWERS, *JUDGING, *LEASES):
+        if self.kind in (*ANSWERS, *JUDGING, *LEASES, *COMPARING):
             if not self.query.strip() or not self.document.strip():
                 raise InputError(f"{self.kind} needs a query and a document, got {self.query!r} and {self.document!r}")
         elif self.query or self.document:
             raise InputError(f"{self.kind} takes no pair, got {self.query!r} and {self.document!r}")
 
+    def _check_comparison(self) -> None:
+        other = self.details.get("document_b")
+        if not isinstance(other, str) or not other.strip():
+            raise InputError(f"{self.kind} needs a second document: expected document_b in the details")
+        _check_text("document_b", other, NAME_LIMIT)
+        if self.kind == "comparison" and "answer" not in self.details:
+            raise InputError("comparison without an answer: expected a, b or = in the details")
+        _ = self.comparison  # refuses one document twice, and unknown answers
+
     def _check_lease(self, began: datetime) -> None:
-        if self.kind not in LEASES:
+        if self.kind not in HANDED:
             if self.until:
                 raise InputError(f"{self.kind} does not last, got until {self.until!r}")
             return
@@ -109,6 +124,14 @@ class Event:
     @property
     def pair(self) -> Pair:
         return Pair(self.query, self.document)
+
+    @property
+    def comparison(self) -> PairedComparison:
+        """The comparison that was answered, or handed out: then with the answer `=`."""
+        seconds = self.details.get("seconds")
+        taken = float(seconds) if isinstance(seconds, int | float) and seconds >= 0 else None
+        answer, other = self.details.get("answer", "="), self.details["document_b"]
+        return PairedComparison(self.query, self.document, str(other), str(answer), self.assessor, taken)
 
     def grade_on(self, scale: Scale) -> float | None:
         """The grade on a collection's scale, or None."""

@@ -5,37 +5,15 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
+from audiosim.campaign.changes import Change
+from audiosim.campaign.comparison_ledger import Compares, Comparisons, what_compares
 from audiosim.campaign.event import ANSWERS, ASIDE, LEASES, RUSHED, STATES, Event, Record, parse_time
 from audiosim.campaign.listening import Listening
 from audiosim.campaign.names import name_key, normal_name
+from audiosim.campaign.seconds_taken import SecondsTaken
 from audiosim.corpus.grades import mean_grade
-from audiosim.corpus.model import Judgment, Pair, Scale
-from audiosim.corpus.pool import Pool
+from audiosim.corpus.model import Judgment, Pair, PairedComparison, Scale
 from audiosim.errors import InputError
-from audiosim.relevance.judges import Panel
-
-
-class Change(NamedTuple):
-    """Change of a pair's grade, or of its assessors: the effect of a log line on the belief.
-
-    A line that sets a person aside gives one change for each pair that they judged.
-
-    number     of the line
-    pair       of any pool
-    grade      mean over the assessors whose judgments of it hold from here on; NaN without any
-    assessors  number of these
-    more       difference to the number before: -1, 0 or 1
-    assessor   person whose judgment changed
-    own        their grade of it from here on; NaN: none
-    """
-
-    number: int
-    pair: Pair
-    grade: float
-    assessors: int
-    more: int
-    assessor: str = ""
-    own: float = math.nan
 
 
 class Lease(NamedTuple):
@@ -52,26 +30,6 @@ class Lease(NamedTuple):
     why: str = ""
 
 
-def grades_after(before: Mapping[Pair, float], changes: Iterable[Change]) -> dict[Pair, float]:
-    """Grades of the judged pairs after changes, in the order in which the pairs were first judged.
-
-    before  grades before the changes, in that order
-    """
-    grades = dict(before)
-    for change in changes:
-        if change.assessors:
-            grades[change.pair] = change.grade
-        else:
-            grades.pop(change.pair, None)
-    return grades
-
-
-def panel_after(before: Panel, pool: Pool, changes: Iterable[Change]) -> Panel:
-    """The panel of judges and their judgments of a pool's pairs, after changes."""
-    places, highest = pool.positions, pool.scale.maximum
-    return before.after_all((places[change.pair], change.assessor, change.own / highest) for change in changes)
-
-
 class Ledger:
     """The state of a campaign: its log, line by line; only `apply` changes it.
 
@@ -85,9 +43,13 @@ class Ledger:
     cannot  the numbers of the events that say "cannot judge" and hold, by pair and assessor
     listening  listening times that assessors claim
     times   times of each assessor's answers, in the order of the log, in seconds since 1970
+    comparisons  handed out and answered
+    seconds  that answers took
     """
 
-    def __init__(self, scale: Scale, judgments: Iterable[Judgment] = ()) -> None:
+    def __init__(
+        self, scale: Scale, judgments: Iterable[Judgment] = (), comparisons: Iterable[PairedComparison] = ()
+    ) -> None:
         judgments = tuple(judgments)
         self.scale = scale
         self.number = 0
@@ -107,6 +69,7 @@ class Ledger:
         self._leases: dict[Pair, Lease] = {}
         self._handed: dict[tuple[Pair, str], float] = {}  # time of first handing out, in seconds since 1970
         self.listening = Listening()
+        self.comparisons, self.seconds = Comparisons(comparisons), SecondsTaken()
         self._names = {name_key(judgment.assessor): judgment.assessor for judgment in reversed(judgments)}
         self._literal = {judgment.assessor for judgment in judgments}
 
@@ -124,6 +87,10 @@ class Ledger:
         change = None
         if event.kind in ANSWERS:
             change = self._answer(number, event)
+        elif event.kind == "comparison":
+            change = self._compare(number, event)
+        elif event.kind == "compare":
+            self.comparisons.hand(event)
         elif event.kind == "undo":
             change = self._undo(event)
         elif event.kind == "repeat":
@@ -135,12 +102,14 @@ class Ledger:
         return [] if change is None else [change]
 
     def _turn(self, number: int, event: Event) -> list[Change]:
-        """Set a person aside, or take them back, and settle all their pairs again."""
+        """Set a person aside, or take them back, and settle all their pairs and comparisons again."""
+        before = {what: self._compared(what) for what in self.comparisons.of(event.judge)}
         if event.kind == "set_aside":
             self.aside[event.judge] = number
         else:
             self.aside.pop(event.judge, None)
         settled = [self._settle(pair, event.judge) for pair in self._pairs_of(event.judge)]
+        settled += [self._settle_comparison(what, held) for what, held in before.items()]
         return [change for change in settled if change is not None]
 
     def _pairs_of(self, assessor: str) -> Iterable[Pair]:
@@ -166,11 +135,37 @@ class Ledger:
         self._counting.setdefault(event.assessor, {})[number] = None
         answered = parse_time(event.time).timestamp()
         self.times.setdefault(event.assessor, []).append(answered)
+        self.seconds.note(event)
         rushed = bool(event.details.get(RUSHED))
-        self.listening.note(event, self._handed.get((event.pair, event.assessor)), answered, rushed)
+        self.listening.note(event, self._first_handed(event), answered, rushed)
         lease = self._leases.get(event.pair)
-        if lease is not None and lease.assessor == event.assessor:
+        if lease is not None and lease.assessor == event.assessor and event.kind != "comparison":
             del self._leases[event.pair]
+
+    def _first_handed(self, event: Event) -> float | None:
+        """Time at which an answer's pair or comparison was first handed out, in seconds since 1970; None: never."""
+        if event.kind == "comparison":
+            return self.comparisons.handed(event)
+        return self._handed.get((event.pair, event.assessor))
+
+    def _compare(self, number: int, event: Event) -> Change | None:
+        what = what_compares(event.comparison)
+        before = self._compared(what)
+        self.comparisons.answer(number, event)
+        self._note_answer(number, event)
+        return self._settle_comparison(what, before)
+
+    def _compared(self, what: Compares) -> PairedComparison | None:
+        """The answer to a comparison that holds, unless its author is set aside."""
+        return None if what[0] in self.aside else self.comparisons.holding(what)
+
+    def _settle_comparison(self, what: Compares, before: PairedComparison | None) -> Change | None:
+        after = self._compared(what)
+        about = after or before
+        if about is None or after == before:
+            return None
+        more = (after is not None) - (before is not None)
+        return Change(self.number, about.pairs[0], math.nan, 0, more, what[0], math.nan, about, after is None)
 
     def _undo(self, event: Event) -> Change | None:
         if event.refers not in self._counting.get(event.assessor, {}):
@@ -180,6 +175,11 @@ class Ledger:
         if undone.kind == "repeat":
             del self._repeats[event.assessor][event.refers]
             return None
+        if undone.kind == "comparison":
+            what = what_compares(undone.comparison)
+            before = self._compared(what)
+            self.comparisons.undo(event.refers, undone)
+            return self._settle_comparison(what, before)
         self._answers[undone.pair, event.assessor].remove(event.refers)
         return self._settle(undone.pair, event.assessor)
 
@@ -255,14 +255,14 @@ class Ledger:
         """True if a person of exactly this name ever judged, here or before the campaign."""
         return assessor in self.times or any(name == assessor for _, name in self._given)
 
-    def handed(self, pair: Pair, assessor: str) -> bool:
-        """True if an assessor was ever handed a pair."""
-        return (pair, assessor) in self._handed
+    def handed(self, event: Event) -> bool:
+        """True if the pair or comparison of an answer was ever handed to its assessor."""
+        return self._first_handed(event) is not None
 
     def check_heard(self, event: Event, now: datetime) -> None:
         """Raise an error if an answer claims more listening than the elapsed time allows."""
-        answered, handed = parse_time(event.time).timestamp(), self._handed.get((event.pair, event.assessor))
-        self.listening.check(event, handed, answered, now.timestamp())
+        answered = parse_time(event.time).timestamp()
+        self.listening.check(event, self._first_handed(event), answered, now.timestamp())
 
     def repeats(self, assessor: str) -> list[Pair]:
         """Pairs that somebody judged twice."""

@@ -27,7 +27,7 @@ from audiosim.corpus.pool import Pool
 from audiosim.errors import StoreError
 from audiosim.measures.measure import Measure
 from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.relevance.relearning import Resuming, learned_from
+from audiosim.relevance.relearning import Resuming, comparing, learned_from
 from audiosim.selection import Selection
 
 LEARNING = ("audiosim.relevance", "audiosim.stats")  # packages whose code affects the result
@@ -74,7 +74,10 @@ class Lessons:
             return None
         with suppress(StoreError):
             text = self._notes.note(lesson_key(lesson))
-            return None if text is None else lesson.estimator.resumed(lesson.grades, json.loads(text))
+            if text is None:
+                return None
+            estimator = comparing(lesson.estimator, lesson.comparisons)
+            return estimator.resumed(lesson.grades, json.loads(text)) if isinstance(estimator, Resuming) else None
         return None
 
     def keep(self, lesson: Lesson, learned: RelevanceEstimator) -> None:
@@ -112,6 +115,8 @@ def lesson_key(lesson: Lesson) -> str:
     digest = hashlib.sha256(_program().encode())
     _take_in(digest, lesson.estimator.basis)
     _take_in(digest, lesson.grades)
+    if lesson.comparisons:
+        _take_in(digest, lesson.comparisons)
     return digest.hexdigest()
 
 

@@ -1,12 +1,13 @@
 """Queue of pairs that an assessor is offered."""
 
-from collections.abc import Collection, Container, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
+from audiosim.arrays import Booleans
 from audiosim.campaign.check_pairs import CheckPairs
 from audiosim.campaign.ledger import Ledger
 from audiosim.campaign.second import SecondOpinions
@@ -67,8 +68,7 @@ class Queue:
         if assessor in ledger.aside:
             return []
         held = {lease.pair: lease.assessor for lease in ledger.leases(now)}
-        out = {pair for pair, by in ledger.cannot.items() if assessor in by or len(by) >= self._cannot_limit}
-        out |= self._withheld
+        out = self._unanswerable(ledger, assessor)
         first = (pair for pair in self._first(held, assessor) if pair not in out and pair in self._pool.positions)
         pairs = list(islice(first, count))
         if len(pairs) < count:
@@ -78,10 +78,8 @@ class Queue:
             why = self._opinion(ledger, selection, assessor, {*held, *out, *pairs})
             pairs += why
         if len(pairs) < count:
-            allowed = np.ones(len(self._pool.pairs), dtype=np.bool_)
-            taken = (*held, *out, *ledger.judged)  # of the judged ones it may not know the last yet
-            taken += tuple(pairs)
-            allowed[[place for pair in taken if (place := self._pool.positions.get(pair)) is not None]] = False
+            # Of the judged ones the selection may not know the last yet.
+            allowed = self._mask((*held, *out, *ledger.judged, *pairs))
             if assessor and self._settings.whole_queries:
                 others = self._whole.of_others(assessor, self._here(ledger, now), held.items())
                 free = allowed & np.isin(self._pool.query, [self._queries[query] for query in others], invert=True)
@@ -90,6 +88,25 @@ class Queue:
             if len(pairs) < count:
                 pairs += selection.ask(count - len(pairs), allowed, by_query, assessor or None)
         return [Offer(pair, why.get(pair, "")) for pair in pairs]
+
+    def _unanswerable(self, ledger: Ledger, assessor: str) -> set[Pair]:
+        """Pairs that an assessor cannot judge, that left the queue, or that are withheld."""
+        out = {pair for pair, by in ledger.cannot.items() if assessor in by or len(by) >= self._cannot_limit}
+        return out | self._withheld
+
+    def answerable(self, ledger: Ledger, assessor: str) -> Booleans:
+        """(n,) pairs that an assessor may be asked about, judged or not."""
+        return self._mask(self._unanswerable(ledger, assessor))
+
+    def free(self, ledger: Ledger, selection: Selection, now: datetime, assessor: str) -> Booleans:
+        """(n,) unjudged pairs that an assessor may be handed now."""
+        held = {lease.pair for lease in ledger.leases(now) if lease.assessor != assessor}
+        return self._mask({*self._unanswerable(ledger, assessor), *held, *ledger.judged}) & ~selection.belief.judged
+
+    def _mask(self, out: Iterable[Pair]) -> Booleans:
+        allowed = np.ones(len(self._pool.pairs), dtype=np.bool_)
+        allowed[[place for pair in out if (place := self._pool.positions.get(pair)) is not None]] = False
+        return allowed
 
     def _opinion(self, ledger: Ledger, selection: Selection, assessor: str, out: Container[Pair]) -> dict[Pair, str]:
         """The pair to ask somebody's second opinion of, and why: one at most, and by the noise one answer in four."""
@@ -105,7 +122,8 @@ class Queue:
         if found is None:
             return {}
         place, why = found
-        answered = [ledger.record(number).event.pair for number in ledger.counting(assessor)]
+        events = [ledger.record(number).event for number in ledger.counting(assessor)]
+        answered = [event.pair for event in events if event.kind != "comparison"]
         seconds = sum(len(ledger.assessors(pair)) > 1 for pair in answered)
         often = why == OF_NOISE and seconds >= NOISE_SHARE * (len(answered) + 1)
         return {} if often else {self._pool.pairs[place]: why}

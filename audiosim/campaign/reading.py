@@ -10,7 +10,7 @@ from audiosim.campaign.event import Record, turn_event, utc_now
 from audiosim.campaign.identity import Identity, check_same
 from audiosim.campaign.ledger import Ledger
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Judgment
+from audiosim.corpus.model import Judgment, PairedComparison
 
 
 def judgments_in(url: str, collection: Collection, back: Names[str] = ()) -> tuple[Judgment, ...]:
@@ -32,6 +32,17 @@ def judgments_in(url: str, collection: Collection, back: Names[str] = ()) -> tup
     finally:
         store.close()
     return ledger.judgments({ledger.name(name) for name in back})
+
+
+def comparisons_in(url: str, collection: Collection, back: Names[str] = ()) -> tuple[PairedComparison, ...]:
+    """The comparisons that hold in the campaign of a collection: its own, as changed by the campaign's log.
+
+    url, back  as for `judgments_in`
+    """
+    ledger = Ledger(collection.scale, collection.judgments, collection.comparisons)
+    for number, event, _ in log_in(url, collection):
+        ledger.apply(number, event)
+    return ledger.comparisons.in_force(ledger.aside.keys() - {ledger.name(name) for name in back})
 
 
 def turn_aside(url: str, collection: Collection, kind: str, judge: str, by: str = "", reason: str = "") -> Record:

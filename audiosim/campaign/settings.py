@@ -11,6 +11,7 @@ from audiosim.selection import SelectionRule
 
 LEASE_S = 1800.0
 UNASKED = ("count", "mark", "refuse")
+COMPARISONS = ("none", "some", "only")
 CANNOT_LIMIT = 2
 PATIENCE_S = 10.0
 MOST_CHECKED = 0.5
@@ -36,6 +37,8 @@ class CampaignSettings:
     whole_queries True to reserve a query for the person who began it, while they are active and other queries remain
     second_opinions  True to hand out pairs judged by others where that is more informative than an unjudged pair, and
                   until people's noise is known to a quarter; see `OpinionValues`
+    comparisons   comparisons among the questions: "none", "some" where they tell more in a person's time than grades
+                  do, or "only"; for models that take comparisons
     repeats       share of each assessor's answers that are about pairs they judged before, in [0, 0.5]
     known         share about pairs with a known grade, likewise
     known_grades  grades of these pairs, on the collection's scale
@@ -58,6 +61,7 @@ class CampaignSettings:
     repeats: float = 0.0
     known: float = 0.0
     known_grades: Mapping[Pair, float] = field(default_factory=dict)
+    comparisons: str = "none"
 
     def __post_init__(self) -> None:
         if self.batch < 1:
@@ -73,5 +77,7 @@ class CampaignSettings:
             raise InputError("a share of known pairs needs the grades that are known")
         if self.cannot_limit < 1:
             raise InputError(f"cannot_limit must be at least 1, got {self.cannot_limit}")
+        if self.comparisons not in COMPARISONS:
+            raise InputError(f"unknown share of comparisons {self.comparisons!r}, expected {', '.join(COMPARISONS)}")
         if self.unasked not in UNASKED:
             raise InputError(f"unknown way with unasked judgments {self.unasked!r}, expected {', '.join(UNASKED)}")

@@ -6,8 +6,8 @@ from enum import Enum
 from threading import Lock
 from typing import NamedTuple, Protocol
 
-from audiosim.campaign.ledger import Change, grades_after
-from audiosim.campaign.stretch import Counter, Learning, Lesson, Stretch
+from audiosim.campaign.changes import Change
+from audiosim.campaign.stretch import Counter, Learning, Lesson, Stretch, lesson_until
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.moments import is_moment
 from audiosim.selection import Selection
@@ -105,7 +105,7 @@ class Count:
         self._judgments = [judgments]  # that hold, before the first change and after each
         self._learnings: list[Learning] = []
         self._moments: list[int] = []  # lines at which there was something to learn
-        self._judged = first.judged
+        self._judged, self._compared = first.judged, len(first.comparisons)
         self._counted, self._learned = 0, 0  # changes and learnings that the selection knows
         self._noting, self._counting = Lock(), Lock()
         self.current_state = CampaignState(0, first, judgments)
@@ -136,6 +136,12 @@ class Count:
 
     def _note_change(self, change: Change) -> None:
         self._changes.append(change)
+        if change.comparison is not None:
+            self._judgments.append(self._judgments[-1])
+            self._compared += change.more
+            if change.more == 1 and is_moment(self._compared):
+                self._moments.append(change.number)
+            return
         self._judgments.append(self._judgments[-1] + change.more)
         self._judged += (change.assessors > 0) - (change.assessors > change.more)
         if change.assessors == change.more == 1 and is_moment(self._judged):
@@ -231,6 +237,4 @@ class Count:
 
     def lesson_of(self, state: int) -> Lesson:
         """Lesson of the state after a line."""
-        until = (change for change in self._changes if change.number <= state)
-        grades = grades_after(self._first.graded, until)
-        return Lesson(state, self._base, self._first.pool.spread(grades))
+        return lesson_until(state, self._first, self._base, self._changes)

@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.campaign.ledger import Change, grades_after, panel_after
+from audiosim.campaign.changes import Change, comparisons_after, grades_after, panel_after
+from audiosim.corpus.model import PairedComparison
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.moments import FIRST_LEARNING
-from audiosim.relevance.relearning import relearned
+from audiosim.relevance.relearning import after_comparisons, relearned
 from audiosim.selection import Selection
 
 
@@ -21,16 +22,19 @@ class Lesson:
     number     of that line
     estimator  as it is before it learns from any judgment of the log
     grades     (n,) of the pool's pairs, NaN where unjudged
+    comparisons  as they were then
     """
 
     number: int
     estimator: RelevanceEstimator
     grades: Array
+    comparisons: tuple[PairedComparison, ...] = ()
 
     def learned(self) -> RelevanceEstimator:
         """The estimator that has learned, which may take seconds; with too few judgments left, the one given."""
         few = np.count_nonzero(~np.isnan(self.grades)) < FIRST_LEARNING
-        return self.estimator if few else relearned(self.estimator, self.grades)
+        estimator = after_comparisons(self.estimator, self.comparisons)
+        return estimator if few else relearned(estimator, self.grades)
 
 
 class Learning(NamedTuple):
@@ -91,6 +95,11 @@ class Stretch:
                 selection, past = selection.taught(known[self.learnings[past].state]), past + 1
             else:
                 change = self.changes[place]
+                if change.comparison is not None:
+                    end = self._last_compared(place, past)
+                    compared = comparisons_after(selection.comparisons, self.changes[place:end])
+                    selection, place = selection.compared(compared, end - place), end
+                    continue
                 said = change.assessor, change.own
                 selection = selection.judge(self.first.pool.positions[change.pair], change.grade, said)
                 place += 1
@@ -100,17 +109,33 @@ class Stretch:
                 _ = selection.ranking.at_large
         return Counted(selection, learned)
 
+    def _last_compared(self, place: int, past: int) -> int:
+        """The place after the comparisons that begin at a place, with no learning between them: they count at once."""
+        stop = self.learnings[past].place if past < len(self.learnings) else len(self.changes)
+        while place < stop and self.changes[place].comparison is not None:
+            place += 1
+        return place
+
     def _start(self, known: Mapping[int, RelevanceEstimator]) -> Selection:
         state = self.learnings[self.past - 1].state if self.past else 0
         changes = self.changes[: self.place]
         panel = panel_after(self.first.panel, self.first.pool, changes)
-        return self.first.anew(known[state], grades_after(self.first.graded, changes), panel)
+        compared = comparisons_after(self.first.comparisons, changes)
+        return self.first.anew(known[state], grades_after(self.first.graded, changes), panel, compared)
 
     def lesson(self, state: int) -> Lesson:
         """Lesson of the state after a line."""
-        until = (change for change in self.changes if change.number <= state)
-        grades = grades_after(self.first.graded, until)
-        return Lesson(state, self.base, self.first.pool.spread(grades))
+        return lesson_until(state, self.first, self.base, self.changes)
+
+
+def lesson_until(state: int, first: Selection, base: RelevanceEstimator, changes: Sequence[Change]) -> Lesson:
+    """Lesson of the state after a line.
+
+    first, base, changes  as of `Stretch`
+    """
+    until = [change for change in changes if change.number <= state]
+    grades = first.pool.spread(grades_after(first.graded, until))
+    return Lesson(state, base, grades, comparisons_after(first.comparisons, until))
 
 
 Counter = Callable[[Stretch], Counted]

@@ -230,9 +230,10 @@ def read_collection(
         partial=partial,
     )
     if database:
-        from audiosim.campaign import judgments_in
+        from audiosim.campaign.reading import comparisons_in, judgments_in
 
-        collection = replace(collection, judgments=judgments_in(database, collection))
+        judged, compared = judgments_in(database, collection), comparisons_in(database, collection)
+        collection = replace(collection, judgments=judged, comparisons=compared)
     return on_scale(collection, artificial)
 
 

@@ -32,6 +32,14 @@ class UnaskedForm(StrEnum):
     refused = "refuse"
 
 
+class ComparisonForm(StrEnum):
+    """Comparisons among the questions of a campaign."""
+
+    none = "none"
+    some = "some"
+    only = "only"
+
+
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
     """Take a file's settings as defaults: what the command line or the environment says goes before."""
     if path is None or context.resilient_parsing:
@@ -223,6 +231,14 @@ SecondOpinions = Annotated[
         help="Hand out pairs that others judged where another opinion tells more than a pair that nobody has judged, "
         "and until the noise of people is known to a quarter.",
         envvar="AUDIOSIM_SECOND_OPINIONS",
+    ),
+]
+ComparisonShare = Annotated[
+    ComparisonForm,
+    _option(
+        "COMPARISONS",
+        "Ask which of two documents is closer to the query: none, some (if that tells more per second) or only.",
+        metavar="WHICH",
     ),
 ]
 Repeats = Annotated[

@@ -243,6 +243,16 @@ class ComparisonModel:
         gains     of listeners at large, given all answers
         compared  the comparisons put to them
         """
+        mean, variance, tie = self.differences_heard(gains, compared)
+        mean, tie = mean / np.sqrt(variance), tie / np.sqrt(variance)
+        prefer, reject = ndtr(mean - tie), ndtr(-mean - tie)
+        return np.column_stack([prefer, 1 - prefer - reject, reject])
+
+    def differences_heard(self, gains: BlockNormal, compared: Compared) -> tuple[Array, Array, Array]:
+        """(J,) means and variances of the differences that somebody who has not compared yet hears, and their ties.
+
+        gains, compared  as of `chances`
+        """
         other = replace(self, compared=compared, care=np.ones(len(compared.judges)))
         own = (self.deviations[NOISE] ** 2 + 2 * self.deviations[OPINION] ** 2) * other._deviation**2
         variance = own + self.deviations[TASTE] ** 2 * (other._differ**2).sum(axis=1)
@@ -250,10 +260,7 @@ class ComparisonModel:
             places, at = np.unique([compared.first[rows], compared.second[rows]], return_inverse=True)
             among, (first, second) = gains.among(places), at.reshape(2, -1)
             variance[rows] += among[first, first] + among[second, second] - 2 * among[first, second]
-        mean = (gains.mean[compared.first] - gains.mean[compared.second]) / np.sqrt(variance)
-        tie = other.tie / np.sqrt(variance)
-        prefer, reject = ndtr(mean - tie), ndtr(-mean - tie)
-        return np.column_stack([prefer, 1 - prefer - reject, reject])
+        return gains.mean[compared.first] - gains.mean[compared.second], variance, other.tie
 
     def careful(self, differences: ComparedDifferences, sites: Sites) -> "ComparisonModel":
         """The same model with each person's care learned from their answers; its logarithm has a normal prior.

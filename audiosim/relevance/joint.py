@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from audiosim.arrays import Array, Integers
+from audiosim.corpus.model import PairedComparison
 from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.features.registry import FEATURES
 from audiosim.relevance.belief import Belief
@@ -47,6 +48,7 @@ from audiosim.relevance.judged_rows import JudgedRows, most_telling
 from audiosim.relevance.judges import Panel, PanelModel, People, with_judges
 from audiosim.relevance.kinship import Kinship, kinship_of
 from audiosim.relevance.level_use import Levels
+from audiosim.relevance.moments import last_moment
 from audiosim.relevance.published import Model, usual_model
 from audiosim.relevance.random_effects import SOUND
 from audiosim.relevance.speaking import kinds_of
@@ -88,24 +90,23 @@ class JointEstimator:
             self._prior = replace(self._prior, layout=effects.onto(self._prior.layout))
         self._spoken = effects.spoken(self._prior.ordinal)
         self._brought = effects.names
-        self._compared = Compared.of(pool, pool.comparisons)
+        self._comparisons, self._compared = pool.comparisons, Compared.of(pool, pool.comparisons)
+        self._alone = self._held  # before it learns from comparisons
         self._comparison_deviations: dict[str, float] = {}
         if len(self._compared):
-            self._learn_from_comparisons()
+            self._learn_from_comparisons(self._compared)
         self._begin(self._held.standard_deviations(self._held.centre, self._held.spread))
 
-    def _learn_from_comparisons(self) -> None:
-        """Learn the deviations of components, and of people's comparisons, from the comparisons."""
-        layout, held = self._with_trend(), self._held
+    def _learn_from_comparisons(self, compared: Compared) -> None:
+        """Learn the deviations of components, and of people's comparisons, from comparisons."""
+        layout, held = self._with_trend(), self._alone
         own, unsure = usual_comparison_deviations(layout)
         pair, pair_unsure = true_of_pairs(held)
         usual = {**held.centre, REST: pair}
         centre = {name: max(size, SMALL) for name, size in usual.items()} | own | {COVARIATES: 1.0}
         spread = {**held.spread, REST: pair_unsure, **unsure}
         with one_thread():
-            learned = learn_comparison_deviations(
-                layout, held.mean, self._parts_of_pairs(), self._compared, centre, spread
-            )
+            learned = learn_comparison_deviations(layout, held.mean, self._parts_of_pairs(), compared, centre, spread)
         found, left = ({name: of[name] for name in held.centre} for of in (learned.found, learned.spread))
         self._comparison_deviations = {name: learned.found[name] for name in own}
         self._held = replace(held, centre=found, spread=left, compared=True)
@@ -115,9 +116,35 @@ class JointEstimator:
         compared = self._compared
         if not len(compared):
             return None
-        care = np.ones(len(compared.judges))
+        return ComparedGains(self.comparison_model(compared), gains)
+
+    def comparison_model(self, compared: Compared) -> ComparisonModel:
+        """Model of comparisons put to somebody, with deviations as last learned, or the usual ones."""
+        deviations = self._comparison_deviations or usual_comparison_deviations(self._prior.layout)[0]
         parts, scale = self._parts_of_pairs(), self._prior.layout.scale
-        return ComparedGains(ComparisonModel(compared, parts, scale, self._comparison_deviations, care), gains)
+        return ComparisonModel(compared, parts, scale, deviations, np.ones(len(compared.judges)))
+
+    def comparing(self, comparisons: tuple[PairedComparison, ...], learned_from: int = 0) -> "JointEstimator":
+        """The estimator that knows these comparisons, and no others.
+
+        learned_from  number of the first of these to learn deviations from; 0: those learned before stay
+        """
+        if comparisons == self._comparisons:
+            return self
+        other = copy(self)
+        other._comparisons, other._compared = comparisons, Compared.of(self._pool, comparisons)
+        other._unheard, other._reserve = other, None
+        if self._reserve is not None:
+            other._reserve = self._reserve.comparing(comparisons, learned_from)
+        deviations = self.standard_deviations
+        if learned_from:
+            other._learn_from_comparisons(Compared.of(self._pool, comparisons[:learned_from]))
+            other._panel_models = PanelModels(other.panel_model)
+            deviations = other._held.standard_deviations(other._held.centre, other._held.spread)
+        other._begin(deviations)
+        if not learned_from:
+            other._start = other._start.using(self._start.use)
+        return other
 
     def _begin(self, standard_deviations: Mapping[str, float]) -> None:
         self.standard_deviations = standard_deviations
@@ -224,11 +251,20 @@ class JointEstimator:
     @property
     def learned(self) -> dict[str, Any]:
         """Standard deviations and levels as last learned."""
-        return {"standard_deviations": dict(self.standard_deviations), **self._start.use.to_dict()}
+        found = {"standard_deviations": dict(self.standard_deviations), **self._start.use.to_dict()}
+        if self._held is self._alone:
+            return found
+        held = {"centre": dict(self._held.centre), "spread": dict(self._held.spread)}
+        return found | {"comparisons": {**held, "own": dict(self._comparison_deviations)}}
 
     def resumed(self, grades: Array, learned: Mapping[str, Any]) -> "JointEstimator":
         """The estimator that has learned this from these judgments (n,), NaN where unjudged."""
-        other = self._having(grades, learned["standard_deviations"])
+        before, compared = self, learned.get("comparisons")
+        if compared is not None:
+            before = copy(self)
+            before._comparison_deviations = compared["own"]
+            before._held = replace(self._alone, centre=compared["centre"], spread=compared["spread"], compared=True)
+        other = before._having(grades, learned["standard_deviations"])
         other._start = other._start.using(other._start.use.resumed(learned))
         return other
 
@@ -254,6 +290,8 @@ class JointEstimator:
         if self._reserve is None:
             models = (replace(self._model, training=None), *self._models[1:])
             made = JointEstimator(unknown_documents(self._pool), models, kinds=())
+            if self._comparisons != made._comparisons:
+                made = made.comparing(self._comparisons, last_moment(len(self._comparisons)))
             self._reserve = made if self._taught is None else made.relearned(self._taught)
         return self._reserve
 

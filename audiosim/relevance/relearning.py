@@ -9,8 +9,9 @@ from typing import Any, Protocol, runtime_checkable
 
 from audiosim.arrays import Array
 from audiosim.corpus.grades import mean_grades
-from audiosim.corpus.model import Judgment, Pair
+from audiosim.corpus.model import Judgment, Pair, PairedComparison
 from audiosim.corpus.pool import Pool
+from audiosim.relevance.comparison_model import Compared, ComparisonModel
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.judges import Panel
 from audiosim.relevance.moments import last_moment
@@ -66,6 +67,34 @@ class Following(Protocol):
     def following(self, learned: object) -> RelevanceEstimator | None:
         """The estimator with the other's lessons; None if their models differ."""
         ...
+
+
+@runtime_checkable
+class Comparing(Protocol):
+    """An estimator that takes in comparisons, such as a joint model."""
+
+    def comparing(self, comparisons: tuple[PairedComparison, ...], learned_from: int = 0) -> RelevanceEstimator:
+        """The estimator that knows these comparisons, and no others.
+
+        learned_from  number of the first of these to learn deviations from; 0: those learned before stay
+        """
+        ...
+
+    def comparison_model(self, compared: Compared) -> ComparisonModel:
+        """Model of comparisons put to somebody, with deviations as last learned."""
+        ...
+
+
+def comparing(estimator: RelevanceEstimator, comparisons: tuple[PairedComparison, ...]) -> RelevanceEstimator:
+    """The estimator that knows these comparisons; others than joint models do without."""
+    return estimator.comparing(comparisons) if isinstance(estimator, Comparing) else estimator
+
+
+def after_comparisons(estimator: RelevanceEstimator, comparisons: tuple[PairedComparison, ...]) -> RelevanceEstimator:
+    """The estimator of a campaign after these comparisons: it learns from them at the moments at which it learns."""
+    if not isinstance(estimator, Comparing):
+        return estimator
+    return estimator.comparing(comparisons, last_moment(len(comparisons)))
 
 
 def relearned(estimator: RelevanceEstimator, grades: Array) -> RelevanceEstimator:

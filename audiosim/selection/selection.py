@@ -1,14 +1,14 @@
 """State of a judging loop: the next pairs to judge, and the state after a judgment."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.grades import mean_grades
-from audiosim.corpus.model import Judgment, Pair, check_judgment
+from audiosim.corpus.model import Judgment, Pair, PairedComparison, check_judgment
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.expected.about import THESE, About
@@ -20,8 +20,8 @@ from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.judges import NO_JUDGES, Panel, People, added_variance
 from audiosim.relevance.model_check import ModelCheck
-from audiosim.relevance.moments import is_moment, last_moment
-from audiosim.relevance.relearning import Hearing, after_grades, hearing, relearned
+from audiosim.relevance.moments import is_moment
+from audiosim.relevance.relearning import Hearing, after_grades, comparing, hearing, relearned
 from audiosim.selection.pair_values import PairValues
 from audiosim.selection.rules import NoisyRule, SelectionRule, default_selection_rule, make_selection_rule
 from audiosim.selection.stopping_definition import StoppingRule
@@ -49,6 +49,7 @@ class Selection:
     distribution  of a difference between systems: see `Ranking`
     checks     True if the model is checked against the judgments
     kept_check  earlier check that remains in force; None to check by the judgments so far
+    comparisons  in force, in the order in which they were made
     panel      assessors and their judgments: statements use it, `belief` uses the mean grade of each pair
     about      subject of the ranking, and of stopping rules that name none
     """
@@ -70,6 +71,7 @@ class Selection:
     about: About = THESE
     panel: Panel = NO_JUDGES
     kept_check: ModelCheck | None = None
+    comparisons: tuple[PairedComparison, ...] = ()
 
     @classmethod
     def start(
@@ -125,6 +127,7 @@ class Selection:
             about=about,
             checks=checks,
             panel=panel,
+            comparisons=pool.comparisons,
         )
 
     def __repr__(self) -> str:
@@ -158,8 +161,9 @@ class Selection:
     @cached_property
     def believed(self) -> Ranking:
         """Ranking by the unchecked model, about these queries; pairs are chosen by it."""
-        correlated = self.belief.prior.correlated
-        return rank(self.expected, self.estimator.name, self.scores, self.judged, self.distribution, correlated)
+        answers, correlated = self.belief.answers, self.belief.prior.correlated
+        found = rank(self.expected, self.estimator.name, self.scores, self.judged, self.distribution, correlated)
+        return found if answers is None else replace(found, comparisons=len(answers.model.compared))
 
     @cached_property
     def _grounds(self) -> Grounds:
@@ -298,17 +302,29 @@ class Selection:
 
     def taught(self, estimator: RelevanceEstimator) -> "Selection":
         """The selection with a newly trained estimator; its predictions and the rule's weights are updated now."""
-        return self._asked_now(estimator, self.grades, self.order)
+        return self._asked_now(comparing(estimator, self.comparisons), self.grades, self.order)
 
-    def anew(self, estimator: RelevanceEstimator, grades: Mapping[Pair, float], panel: Panel) -> "Selection":
-        """The same loop started again from these grades, by these people.
+    def compared(self, comparisons: tuple[PairedComparison, ...], count: int = 1) -> "Selection":
+        """The selection with these comparisons in force, after so many answers to them; predictions are updated."""
+        estimator = comparing(self.estimator, comparisons)
+        after = self._asked_now(estimator, self.grades, self.order)
+        return replace(after, comparisons=comparisons, changes=self.changes + count)
+
+    def anew(
+        self,
+        estimator: RelevanceEstimator,
+        grades: Mapping[Pair, float],
+        panel: Panel,
+        comparisons: tuple[PairedComparison, ...] = (),
+    ) -> "Selection":
+        """The same loop started again from these grades and comparisons, by these people.
 
         estimator  already trained
         grades     of the judged pairs, in the order of their first judgments
         """
         order = tuple(map(self.pool.positions.__getitem__, grades))
-        begun = replace(self, panel=panel)
-        return replace(begun._asked_now(estimator, self.pool.spread(grades), order), changes=0, log=None)
+        begun, known = replace(self, panel=panel, comparisons=comparisons), comparing(estimator, comparisons)
+        return replace(begun._asked_now(known, self.pool.spread(grades), order), changes=0, log=None)
 
     def _asked_now(self, estimator: RelevanceEstimator, grades: Array, order: tuple[int, ...]) -> "Selection":
         belief = estimator.predict(grades)
@@ -368,32 +384,3 @@ class Selection:
         """
         check = self._grounds.ranking.check
         return replace(self, learns=False, checks=check.verdict == "FAIL", kept_check=check)
-
-
-def confidences(
-    pool: Pool,
-    measure: Measure,
-    estimator: RelevanceEstimator,
-    judgments: Sequence[Judgment],
-    moments: int = 60,
-    distribution: DifferenceDistribution = "t",
-    about: About = THESE,
-) -> list[tuple[int, float | None]]:
-    """Confidence in the ranking over the course of judging: (number of judgments, confidence) at some moments.
-
-    judgments  in the order of judging
-    moments    number of evenly spaced moments, including those before the first and after the last judgment
-    """
-    places = sorted({round(step * len(judgments) / (moments - 1)) for step in range(moments)})
-    learned: dict[int, RelevanceEstimator] = {}
-    found = []
-    for place in places:
-        grades = mean_grades(judgment for judgment in judgments[:place] if judgment.pair in pool.positions)
-        moment = last_moment(len(grades))
-        if moment not in learned:
-            learned[moment] = after_grades(pool, estimator, grades)
-        selection = Selection.start(
-            pool, measure, learned[moment], judgments[:place], learned={}, distribution=distribution, about=about
-        )
-        found.append((place, selection.confidence))
-    return found

@@ -1,0 +1,69 @@
+"""Changes that lines of a campaign's log cause, and what judgments and comparisons are after them."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from audiosim.campaign.comparison_ledger import what_compares
+from audiosim.corpus.model import Pair, PairedComparison
+from audiosim.corpus.pool import Pool
+from audiosim.relevance.judges import Panel
+
+
+class Change(NamedTuple):
+    """Change of a pair's grade, or of its assessors: the effect of a log line on the belief.
+
+    A line that sets a person aside gives one change for each pair that they judged.
+
+    number     of the line
+    pair       of any pool
+    grade      mean over the assessors whose judgments of it hold from here on; NaN without any
+    assessors  number of these
+    more       difference to the number before: -1, 0 or 1
+    assessor   person whose judgment changed
+    own        their grade of it from here on; NaN: none
+    comparison  answer to a comparison that holds from here on, instead of a grade: then `pair` is its first
+    withdrawn  True if this answer holds no longer
+    """
+
+    number: int
+    pair: Pair
+    grade: float
+    assessors: int
+    more: int
+    assessor: str = ""
+    own: float = math.nan
+    comparison: PairedComparison | None = None
+    withdrawn: bool = False
+
+
+def grades_after(before: Mapping[Pair, float], changes: Iterable[Change]) -> dict[Pair, float]:
+    """Grades of the judged pairs after changes, in the order in which the pairs were first judged.
+
+    before  grades before the changes, in that order
+    """
+    grades = dict(before)
+    for change in changes:
+        if change.assessors:
+            grades[change.pair] = change.grade
+        elif change.comparison is None:
+            grades.pop(change.pair, None)
+    return grades
+
+
+def comparisons_after(before: Iterable[PairedComparison], changes: Iterable[Change]) -> tuple[PairedComparison, ...]:
+    """Comparisons that hold after changes, in the order in which they were made."""
+    held = {what_compares(one): one for one in before}
+    for change in changes:
+        if change.comparison is not None:
+            held.pop(what_compares(change.comparison), None)
+            if not change.withdrawn:
+                held[what_compares(change.comparison)] = change.comparison
+    return tuple(held.values())
+
+
+def panel_after(before: Panel, pool: Pool, changes: Iterable[Change]) -> Panel:
+    """The panel of judges and their judgments of a pool's pairs, after changes."""
+    places, highest = pool.positions, pool.scale.maximum
+    graded = (change for change in changes if change.comparison is None)
+    return before.after_all((places[change.pair], change.assessor, change.own / highest) for change in graded)

@@ -1,0 +1,170 @@
+"""Comparisons that assessors are asked for, and the kind of question that tells most in their time."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.campaign.admission import check_open, comparison_lease
+from audiosim.campaign.comparison_ledger import ComparisonLease, what_compares
+from audiosim.campaign.event import Clock, Record
+from audiosim.campaign.ledger import Ledger
+from audiosim.campaign.log import Log
+from audiosim.campaign.queue import Queue
+from audiosim.campaign.seconds_taken import COMPARISON, GRADE
+from audiosim.campaign.settings import CampaignSettings
+from audiosim.corpus.model import PairedComparison
+from audiosim.corpus.pool import Pool
+from audiosim.errors import InputError
+from audiosim.relevance.estimators import RelevanceEstimator
+from audiosim.relevance.relearning import Comparing
+from audiosim.selection import Selection
+from audiosim.selection.comparison_values import ComparisonValues
+
+
+class Worth(NamedTuple):
+    """Kind of question that tells most in the time of one person.
+
+    kind  grade or comparison
+    grade, comparison  value of the best one of each, per second
+    """
+
+    kind: Literal["grade", "comparison"]
+    grade: float
+    comparison: float
+
+
+class ComparisonQueue:
+    """Comparisons of a campaign, as far as its settings allow them.
+
+    selection  gives the selection now
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        ledger: Ledger,
+        pool: Pool,
+        queue: Queue,
+        settings: CampaignSettings,
+        clock: Clock,
+        estimator: RelevanceEstimator,
+        selection: Callable[[], Selection],
+    ) -> None:
+        if settings.comparisons != "none" and not isinstance(estimator, Comparing):
+            raise InputError(f"comparisons need a model that takes them, such as joint, got {estimator.name}")
+        self._log, self._ledger, self._pool, self._queue = log, ledger, pool, queue
+        self._settings, self._clock, self._selection = settings, clock, selection
+        self._estimator = estimator
+        self._lots = np.random.default_rng(settings.seed).random((2, len(pool.pairs)))
+
+    @property
+    def allowed(self) -> str:
+        """Comparisons among the questions: none, some or only."""
+        return self._settings.comparisons
+
+    def check_taken(self) -> None:
+        """Raise an error if the model takes no comparisons."""
+        if not isinstance(self._estimator, Comparing):
+            raise InputError(f"the model {self._estimator.name} takes no comparisons, as joint does")
+
+    def in_force(self) -> tuple[int, tuple[PairedComparison, ...]]:
+        """Number of the last known line, and the comparisons that hold then, the collection's own first."""
+        with self._log.state:
+            return self._ledger.number, self._ledger.comparisons.in_force(self._ledger.aside)
+
+    def answers(self, assessor: str) -> list[Record]:
+        """Comparisons of an assessor that were not withdrawn, oldest first."""
+        with self._log.state:
+            records = [self._ledger.record(number) for number in self._ledger.counting(assessor)]
+        return [record for record in records if record.event.kind == "comparison"]
+
+    def leases(self, assessor: str) -> list[ComparisonLease]:
+        """Comparisons that an assessor holds now."""
+        with self._log.state:
+            return [one for one in self._ledger.comparisons.leases(self._clock()) if one.assessor == assessor]
+
+    def worth(self, assessor: str) -> Worth:
+        """Kind of question that tells most in an assessor's time; they finish what they hold first."""
+        if self.allowed == "none":
+            return Worth(GRADE, 0.0, 0.0)
+        selection = self._selection()
+        with self._log.state:
+            now = self._clock()
+            values, values_at = self._values(selection, assessor, now), self._ledger.seconds
+            seconds = {kind: values_at.expected(kind, assessor) for kind in (GRADE, COMPARISON)}
+            free = self._queue.free(self._ledger, selection, now, assessor)
+            comparisons = [one for one in self._ledger.comparisons.leases(now) if one.assessor == assessor]
+            pairs = [lease for lease in self._ledger.leases(now) if lease.assessor == assessor]
+        if values is None:
+            return Worth(GRADE, 0.0, 0.0)
+        grade = float(values.grades[free].max(initial=0.0)) / seconds[GRADE]
+        comparison = float(values.values.max(initial=0.0)) / seconds[COMPARISON]
+        if self.allowed == "only" or (comparisons and not pairs):
+            return Worth(COMPARISON, grade, comparison)
+        better = comparison > grade and not pairs
+        return Worth(COMPARISON if better else GRADE, grade, comparison)
+
+    def ask(self, count: int, assessor: str) -> list[ComparisonLease]:
+        """Comparisons that tell most, leased to an assessor, those that they hold first; fewer if fewer are left.
+
+        Each of the new ones is about other documents. They are drawn with chances in proportion to their values: always
+        taking the best would end in overconfidence, see `DrawnByDoubt`.
+        """
+        if not assessor:
+            raise InputError("comparisons are asked of somebody: expected the name of an assessor")
+        if count < 1:
+            raise InputError(f"the number of comparisons to ask for must be at least 1, got {count}")
+        selection = self._selection()
+        with self._log.turn() as turn:
+            while turn.goes_on():
+                now, lease_s = self._clock(), self._settings.lease_s
+                check_open(self._ledger)
+                chosen = [] if assessor in self._ledger.aside else self._choose(selection, count, assessor, now)
+                turn.write([comparison_lease(one, assessor, now, lease_s) for one in chosen])
+        wanted = {what_compares(record.event.comparison) for record in turn.records or []}
+        return [one for one in self.leases(assessor) if (assessor, one.query, frozenset(one[1:3])) in wanted]
+
+    def _choose(self, selection: Selection, count: int, assessor: str, now: datetime) -> list[PairedComparison]:
+        held = [one for one in self._ledger.comparisons.leases(now) if one.assessor == assessor]
+        chosen = [PairedComparison(one.query, one.document_a, one.document_b, "=", assessor) for one in held][:count]
+        values = self._values(selection, assessor, now)
+        if values is None:
+            return chosen
+        taken = {place for one in chosen for pair in one.pairs if (place := self._pool.positions.get(pair)) is not None}
+        for which in np.argsort(-self._drawn(values), kind="stable").tolist():
+            first, second = int(values.first[which]), int(values.second[which])
+            if len(chosen) == count:
+                break
+            if values.values[which] > 0 and first not in taken and second not in taken:
+                taken |= {first, second}
+                chosen.append(self._comparison(first, second, assessor))
+        return chosen
+
+    def _values(self, selection: Selection, assessor: str, now: datetime) -> ComparisonValues | None:
+        """Values of comparisons that an assessor may be asked for; 0 of those that somebody holds or they made."""
+        values = ComparisonValues.of(selection, self._queue.answerable(self._ledger, assessor))
+        if values is None:
+            return None
+        out = {one[1:] for one in self._ledger.comparisons.of(assessor)}
+        out |= {(one.query, frozenset(one[1:3])) for one in self._ledger.comparisons.leases(now)}
+        pairs = self._pool.pairs
+        places = zip(values.first.tolist(), values.second.tolist(), strict=True)
+        free = [
+            (pairs[first].query, frozenset((pairs[first].document, pairs[second].document))) not in out
+            for first, second in places
+        ]
+        return ComparisonValues(values.grades, values.first, values.second, values.values * np.array(free, dtype=float))
+
+    def _drawn(self, values: ComparisonValues) -> Array:
+        """(k,) values over lots from the exponential distribution, drawn once for each two pairs."""
+        lots = (self._lots[0][values.first] + self._lots[1][values.second]) % 1
+        return np.asarray(values.values / -np.log1p(-lots).clip(max=-1e-12))
+
+    def _comparison(self, first: int, second: int, assessor: str) -> PairedComparison:
+        """A comparison of two pairs; which stands first is drawn, so that it says nothing of the systems."""
+        turned = (self._lots[1][first] + self._lots[0][second]) % 1 < 0.5
+        (query, a), (_, b) = self._pool.pairs[first], self._pool.pairs[second]
+        return PairedComparison(query, b if turned else a, a if turned else b, "=", assessor)

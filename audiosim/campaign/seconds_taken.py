@@ -1,0 +1,45 @@
+"""Seconds that answers take, by person and kind of question."""
+
+import math
+from typing import Literal
+
+from audiosim.campaign.event import ANSWERS, Event
+
+GRADE: Literal["grade"] = "grade"
+COMPARISON: Literal["comparison"] = "comparison"
+USUAL_S = {GRADE: 14.0, COMPARISON: 21.0}  # 21 s a comparison of melodies, 13 of them listening: 1.5 times a grade's
+LEAST_S, MOST_S = 1.0, 600.0  # longer is a break
+WORTH = 5  # answers that what is known beforehand is worth, at each step
+
+
+class SecondsTaken:
+    """Typical seconds that answers take, learned from those so far.
+
+    The logarithm of the seconds is the usual one of the kind, plus the pace of everybody here, plus what the kind adds
+    here, plus what the person adds; each is shrunk towards 0 as if WORTH answers had said so.
+    """
+
+    def __init__(self) -> None:
+        self._sums: dict[tuple[str, str], tuple[int, float]] = {}  # by person and kind: answers, excess over the usual
+
+    def note(self, event: Event) -> None:
+        """Take in an answer, if it says how long it took."""
+        seconds = event.details.get("seconds")
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
+            return
+        kind = GRADE if event.kind in (*ANSWERS, "repeat") else COMPARISON
+        excess = math.log(min(max(seconds, LEAST_S), MOST_S) / USUAL_S[kind])
+        count, total = self._sums.get((event.assessor, kind), (0, 0.0))
+        self._sums[event.assessor, kind] = count + 1, total + excess
+
+    def expected(self, kind: str, assessor: str) -> float:
+        """Seconds that a person's next answer of a kind is expected to take."""
+        excess = 0.0
+        for about in (
+            list(self._sums.values()),
+            [of for (_, other), of in self._sums.items() if other == kind],
+            [self._sums.get((assessor, kind), (0, 0.0))],
+        ):
+            count, total = sum(one[0] for one in about), sum(one[1] for one in about)
+            excess += (total - count * excess) / (WORTH + count)
+        return USUAL_S[kind] * math.exp(excess)

@@ -1,0 +1,100 @@
+"""Value of comparisons and of grades by one person, in the same unit: what tells systems apart.
+
+A question about h = g_i, or h = g_i - g_i' for a comparison, reduces the doubt about the ranking by
+
+    w = I / Var[h + noise]  sum over pairs of systems (a, b) of  f(z_ab)^2 / V_ab (Cov[S_a - S_b, h])^2
+
+as `DoubtAboutDifferences` has it, where I is the share of the information that is left of a normal variable of variance
+1 once only its class is known. A grade has I = 1. The answer to a comparison is one of three classes, with limits
+(-t - m) / s and (t - m) / s for the mean m and deviation s of what is heard:
+
+    I = sum over classes of  (phi(lower) - phi(upper))^2 / P(class)
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from audiosim.arrays import Array, Booleans, Integers
+from audiosim.relevance.comparison_model import NOISE, NOTHING_COMPARED, OPINION, Compared
+from audiosim.relevance.judges import TASTE
+from audiosim.relevance.relearning import Comparing
+from audiosim.selection.rules import DoubtAboutDifferences
+from audiosim.selection.selection import Selection
+from audiosim.stats.block_normal import BlockNormal
+
+MOST_QUERIES, MOST_DOCUMENTS = 60, 8  # of each query, whose comparisons are considered
+LEAST_CHANCE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonValues:
+    """Values of one person's answers.
+
+    grades  (n,) of a grade of each pair
+    first, second  (k,) places of the pairs of each comparison considered
+    values  (k,) of these comparisons
+    """
+
+    grades: Array
+    first: Integers
+    second: Integers
+    values: Array
+
+    @classmethod
+    def of(cls, selection: Selection, allowed: Booleans) -> "ComparisonValues | None":
+        """Those in a selection; None if its model takes no comparisons.
+
+        allowed  (n,) True for pairs that may be asked about
+        """
+        estimator, belief, expected = selection.estimator, selection.belief, selection.expected
+        if not isinstance(estimator, Comparing) or not isinstance(belief.gains, BlockNormal):
+            return None
+        gains = belief.gains
+        model = estimator.comparison_model(NOTHING_COMPARED)
+        own = model.scale**2 * (model.deviations[OPINION] ** 2 + model.deviations[NOISE] ** 2 / 2)
+        heard = gains.variance + own + model.deviations[TASTE] ** 2 * (model.parts**2).sum(axis=1)
+        slopes = gains.across(expected.slopes(belief))
+        across = slopes if isinstance(slopes, np.ndarray) else slopes.toarray()
+        doubt, ranking = DoubtAboutDifferences(expected), selection.believed
+        grades = doubt.of(across, heard, ranking)
+        first, second = _considered(selection.pool.query, np.where(allowed, grades, 0))
+        if not len(first):
+            return cls(grades, first, second, np.empty(0))
+        asked = Compared(("",), first, second, np.zeros_like(first), np.zeros_like(first))
+        mean, variance, tie = model.differences_heard(gains, asked)
+        left = information_left((-tie - mean) / np.sqrt(variance), (tie - mean) / np.sqrt(variance))
+        values = left * doubt.of(across[:, first] - across[:, second], variance, ranking)
+        return cls(grades, first, second, values)
+
+
+def information_left(lower: Array, upper: Array) -> Array:
+    """Share of the information of a standard normal that is left once only its class is known: below, between, above.
+
+    lower, upper  limits between the classes
+    """
+    heights = [0 * lower, _density(lower), _density(upper), 0 * lower]
+    chances = [ndtr(lower), ndtr(upper) - ndtr(lower), ndtr(-upper)]
+    shares = (
+        (heights[place] - heights[place + 1]) ** 2 / np.maximum(chance, LEAST_CHANCE)
+        for place, chance in enumerate(chances)
+    )
+    return np.asarray(sum(shares))
+
+
+def _density(at: Array) -> Array:
+    return np.asarray(np.exp(-(at**2) / 2) / np.sqrt(2 * np.pi))
+
+
+def _considered(query: Integers, values: Array) -> tuple[Integers, Integers]:
+    """Comparisons of the pairs of greatest value in the queries of greatest value; pairs of value 0 are left out."""
+    order = np.lexsort((-values, query))
+    order = order[values[order] > 0]
+    starts = np.flatnonzero(np.diff(query[order], prepend=-1))
+    groups = [group[:MOST_DOCUMENTS] for group in np.split(order, starts[1:])] if len(order) else []
+    groups = sorted((one for one in groups if len(one) > 1), key=lambda one: -values[one].sum())[:MOST_QUERIES]
+    pairs = [tuple(np.sort(one)[of] for of in np.triu_indices(len(one), 1)) for one in groups]
+    first, second = zip(*pairs, strict=True) if pairs else ((), ())
+    empty = [np.empty(0, dtype=np.int64)]
+    return np.concatenate([*first, *empty]), np.concatenate([*second, *empty])

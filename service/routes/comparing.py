@@ -1,0 +1,68 @@
+"""Comparisons: which of two documents is closer to the query, asked for, answered and exported."""
+
+import re
+from typing import Annotated, cast
+
+from fastapi import Body, Response
+from fastapi.responses import PlainTextResponse
+
+from audiosim.corpus.comparisons import comparison_lines
+from audiosim.service.callers import ASSESSOR, CallerDep
+from audiosim.service.exchange import CollectionDep, chapter
+from audiosim.service.routes.exports import STATE
+from audiosim.service.routes.judging import WRITES, KeyHeader, named_assessor, written
+from audiosim.service.wire_comparing import ComparisonIn, ComparisonLeaseOut, NextComparisonsIn, NextComparisonsOut
+from audiosim.service.wire_judging import RecordOut
+
+router = chapter("judging")
+
+
+@router.post("/collections/{collection}/comparisons/next", dependencies=[ASSESSOR])
+def lease_comparisons(
+    caller: CallerDep, one: CollectionDep, asked: Annotated[NextComparisonsIn, Body()]
+) -> NextComparisonsOut:
+    """Comparisons to answer next, if they tell more in the assessor's time than grades do.
+
+    They are the assessor's until their leases end. A campaign without comparisons always answers `grade`.
+    """
+    assessor, campaign = named_assessor(caller, one, asked.assessor), one.campaign
+    campaign.refresh()
+    worth = campaign.comparisons.worth(assessor)
+    chosen = campaign.comparisons.ask(asked.count, assessor) if worth.kind == "comparison" else []
+    found = [ComparisonLeaseOut.from_domain(one, lease) for lease in chosen]
+    return NextComparisonsOut(assessor, campaign.current_state.number, *worth, found)
+
+
+@router.post("/collections/{collection}/comparisons", dependencies=[ASSESSOR], **WRITES)
+def add_comparison(
+    caller: CallerDep,
+    response: Response,
+    one: CollectionDep,
+    said: Annotated[ComparisonIn, Body()],
+    key: KeyHeader = "",
+) -> RecordOut:
+    """Take in a comparison; what the assessor said of the same two documents before is kept, and no longer counts."""
+    one.campaign.comparisons.check_taken()
+    assessor = named_assessor(caller, one, said.assessor)
+    event = said.to_domain(assessor, key, one.judging.clock_of(one.store), one.listen_s)
+    return written(one.campaign.tell(event), response)
+
+
+@router.get(
+    "/collections/{collection}/comparisons",
+    response_class=PlainTextResponse,
+    responses={
+        200: {
+            "description": "The comparisons that hold; the header Audiosim-State says in which state",
+            "content": {"text/tab-separated-values": {"schema": {"type": "string"}}},
+        },
+    },
+)
+def export_comparisons(one: CollectionDep) -> Response:
+    """The comparisons that hold, the collection's own among them, as a comparisons.tsv."""
+    one.campaign.refresh()
+    number, found = one.campaign.comparisons.in_force()
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", f"{one.collection.identifier}-{number}-comparisons.tsv")
+    headers = {STATE: str(number), "Content-Disposition": f'attachment; filename="{name}"'}
+    text = "".join(f"{line}\n" for line in comparison_lines(found))
+    return cast("Response", PlainTextResponse(text, headers=headers, media_type="text/tab-separated-values"))

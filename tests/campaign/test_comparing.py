@@ -1,0 +1,222 @@
+"""Comparisons in campaigns: asked, told, withdrawn, replayed, kept; their values against closed forms."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from audiosim import Collection
+from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, Event, MemoryStore
+from audiosim.campaign.archive import back_up, restore, verify
+from audiosim.campaign.reading import comparisons_in
+from audiosim.campaign.seconds_taken import COMPARISON, GRADE, SecondsTaken
+from audiosim.corpus.comparisons import comparison_lines, read_comparisons
+from audiosim.corpus.model import PairedComparison, Run, Scale
+from audiosim.errors import InputError, LeaseError
+from audiosim.selection.comparison_values import information_left
+
+NOON = "2013-05-01T12:00:00Z"
+SCALE = Scale("custom", (0.0, 1.0, 2.0, 3.0, 4.0))
+SYSTEMS, QUERIES = 4, 10
+ONLY = CampaignSettings(comparisons="only")
+
+
+@pytest.fixture(scope="module")
+def collection():
+    """Every system retrieves one document of its own for each query."""
+    runs = tuple(Run(f"S{s}", {f"q{q}": (f"q{q}/S{s}",) for q in range(QUERIES)}) for s in range(SYSTEMS))
+    return Collection("drawn", "drawn", SCALE, 1, runs)
+
+
+def compared(query="q1", a="q1/S0", b="q1/S1", answer="a", assessor="ann", seconds=20.0, **more):
+    details = {"document_b": b, "answer": answer, "seconds": seconds}
+    return Event("comparison", NOON, assessor, query, a, details=details, **more)
+
+
+def held(campaign):
+    return [(one.assessor, one.document_a, one.document_b, one.answer) for one in campaign.comparisons.in_force()[1]]
+
+
+def test_an_answer_counts_until_it_is_revised_or_withdrawn_or_its_author_set_aside(collection):
+    campaign = Campaign(collection, measure="CG@1", settings=ONLY)
+    before = campaign.ranking.scores.mean
+    first = campaign.tell(compared())
+    campaign.tell(compared(assessor="bob", answer="="))
+    assert held(campaign) == [("ann", "q1/S0", "q1/S1", "a"), ("bob", "q1/S0", "q1/S1", "=")]
+    assert campaign.ranking.comparisons == 2
+    means = campaign.ranking.scores.mean
+    assert means[0] > before[0]
+    assert means[1] < before[1]
+    # the same two documents, the other way round: a revision
+    campaign.tell(compared(a="q1/S1", b="q1/S0", answer="a"))
+    assert held(campaign) == [("bob", "q1/S0", "q1/S1", "="), ("ann", "q1/S1", "q1/S0", "a")]
+    campaign.undo("ann")
+    assert held(campaign)[0] == ("ann", "q1/S0", "q1/S1", "a")
+    assert campaign.comparisons.leases("ann")[0][:3] == ("q1", "q1/S1", "q1/S0")  # to answer it once more
+    assert campaign.ranking.scores.mean == pytest.approx(means)
+    campaign.set_aside("ann", "olga")
+    assert held(campaign) == [("bob", "q1/S0", "q1/S1", "=")]
+    campaign.take_back("ann", "olga")
+    campaign.undo("ann", first.number)
+    campaign.undo("bob")
+    assert held(campaign) == []
+    assert campaign.ranking.scores.mean == pytest.approx(before)
+
+
+def test_the_same_answer_sent_again_is_not_written_again(collection):
+    campaign = Campaign(collection, measure="CG@1", settings=ONLY)
+    first, again = campaign.tell(compared(key="k")), campaign.tell(compared(key="k"))
+    assert (again.number, again.replayed) == (first.number, True)
+    with pytest.raises(InputError, match="the key 'k' of ann is used for another event"):
+        campaign.tell(compared(key="k", answer="b"))
+
+
+def test_a_log_with_comparisons_is_replayed_sealed_backed_up_and_read_back(collection, tmp_path):
+    url = f"sqlite:///{tmp_path / 'log.db'}"
+    rng = np.random.default_rng(4)
+    # enough for the model to learn from them, and some grades between them
+    said = [
+        compared(f"q{q}", f"q{q}/S{a}", f"q{q}/S{b}", rng.choice(["a", "=", "b"]), f"p{q % 3}")
+        for q in range(QUERIES)
+        for a, b in [(0, 1), (2, 1), (3, 0)]
+    ]
+    said[7:7] = [Event("judgment", NOON, "p0", "q0", f"q0/S{s}", {"grade": float(s)}) for s in range(SYSTEMS)]
+    store = DatabaseStore(url, collection.identifier)
+    campaign = Campaign(collection, measure="CG@1", store=store, settings=ONLY)
+    for start in range(0, len(said), 5):
+        campaign.tell_all(said[start : start + 5])
+    campaign.undo("p1")
+    assert [record.event.kind for record in campaign.log()].count("learn") == 1
+    again = Campaign(collection, measure="CG@1", store=store, settings=ONLY)
+    assert again.confidence == campaign.confidence
+    assert again.selection.weights.tolist() == campaign.selection.weights.tolist()
+    fresh = Campaign(collection, measure="CG@1", settings=ONLY, store=MemoryStore(), known=campaign.log())
+    assert fresh.comparisons.in_force()[1] == campaign.comparisons.in_force()[1]
+    file = tmp_path / "comparisons.tsv"
+    file.write_text("\n".join(comparison_lines(campaign.comparisons.in_force()[1])))
+    assert read_comparisons(file) == campaign.comparisons.in_force()[1] == comparisons_in(url, collection)
+    store.close()
+    back_up(url, tmp_path / "backup")
+    other = f"sqlite:///{tmp_path / 'other.db'}"
+    assert restore(tmp_path / "backup", other) == verify(url) == verify(other)
+    assert comparisons_in(other, collection) == read_comparisons(file)
+
+
+def test_people_are_asked_for_comparisons_that_nobody_holds_and_they_did_not_make(collection):
+    campaign = Campaign(collection, measure="CG@1", settings=ONLY)
+    first = campaign.comparisons.ask(3, "ann")
+    assert len({name for one in first for name in one[1:3]}) == 6
+    assert campaign.comparisons.ask(3, "ann") == [
+        one._replace(until=again.until) for one, again in zip(first, campaign.comparisons.leases("ann"), strict=True)
+    ]
+    asked = {(one.query, frozenset(one[1:3])) for one in first}
+    others = {(one.query, frozenset(one[1:3])) for one in campaign.comparisons.ask(3, "bob")}
+    assert not asked & others
+    for one in first:
+        campaign.tell(compared(*one[:3]))
+    more = {(one.query, frozenset(one[1:3])) for one in campaign.comparisons.ask(20, "ann")}
+    assert more
+    assert not more & (asked | others)
+    sides = [one.document_a < one.document_b for name in "cd" for one in campaign.comparisons.ask(20, name)]
+    assert 0 < sum(sides) < len(sides)  # which stands first is drawn
+
+
+def test_the_kind_of_question_that_tells_most_in_a_persons_time_is_asked(collection):
+    campaign = Campaign(collection, measure="CG@1", settings=CampaignSettings(comparisons="some"))
+    worth = campaign.comparisons.worth("ann")
+    assert min(worth.grade, worth.comparison) > 0
+
+    def judged(count, seconds, taken):
+        """Answers about two documents, so that what is left to ask stays the same."""
+        graded = Event("judgment", NOON, "ann", "q0", "q0/S0", {"grade": 2.0}, {"seconds": seconds})
+        campaign.tell_all(
+            [one for _ in range(count) for one in (graded, compared("q0", "q0/S0", "q0/S1", "=", seconds=taken))]
+        )
+
+    judged(40, 600.0, 1.0)
+    assert campaign.comparisons.worth("ann").kind == COMPARISON
+    assert campaign.comparisons.worth("bob").kind == COMPARISON  # as people here go
+    judged(150, 1.0, 600.0)
+    assert campaign.comparisons.worth("ann").kind == GRADE
+    (one,) = campaign.comparisons.ask(1, "ann")
+    assert one.assessor == "ann"
+    assert Campaign(collection, measure="CG@1").comparisons.worth("ann") == (GRADE, 0, 0)
+
+
+def test_seconds_begin_with_the_usual_ones_and_follow_kind_and_person():
+    seconds = SecondsTaken()
+    assert (seconds.expected(GRADE, "ann"), seconds.expected(COMPARISON, "ann")) == (14, 21)
+    for _ in range(300):
+        seconds.note(compared(seconds=40.0))
+        seconds.note(compared(assessor="bob", seconds=10.0))
+    assert seconds.expected(COMPARISON, "ann") == pytest.approx(40, rel=0.05)
+    assert seconds.expected(COMPARISON, "bob") == pytest.approx(10, rel=0.05)
+    assert seconds.expected(COMPARISON, "new") == pytest.approx(20, rel=0.05)  # the geometric mean
+    # what is known of one kind tells of the pace at the other
+    assert seconds.expected(GRADE, "new") == pytest.approx(14 * 20 / 21, rel=0.05)
+
+
+def test_the_sign_of_a_normal_variable_leaves_two_over_pi_of_its_information():
+    assert information_left(np.zeros(1), np.zeros(1)) == pytest.approx(2 / math.pi)
+    assert information_left(np.array([-40.0]), np.array([40.0])) == pytest.approx(0)
+
+
+def test_the_information_left_is_the_variance_explained_by_the_class():
+    # brute force: variance of the mean of a standard normal within each of the three classes
+    lower, upper = -0.3, 0.9
+    grid = np.linspace(-9, 9, 400_001)
+    weight = np.exp(-(grid**2) / 2)
+    weight /= weight.sum()
+    found = 0.0
+    for inside in (grid < lower, (grid >= lower) & (grid < upper), grid >= upper):
+        found += (weight[inside] @ grid[inside]) ** 2 / weight[inside].sum()
+    assert information_left(np.array([lower]), np.array([upper])) == pytest.approx(found, abs=1e-4)
+    assert ndtr(upper) > ndtr(lower)
+
+
+@pytest.mark.parametrize(
+    ("details", "message"),
+    [
+        ({}, "comparison needs a second document: expected document_b in the details"),
+        ({"document_b": "q1/S1"}, "comparison without an answer: expected a, b or = in the details"),
+        ({"document_b": "q1/S1", "answer": "c"}, "expected a, b or = as answer, got 'c'"),
+        ({"document_b": "q1/S0", "answer": "a"}, "expected two documents to compare, got q1/S0 twice"),
+    ],
+)
+def test_a_malformed_comparison_is_refused(details, message):
+    with pytest.raises(InputError, match=message):
+        Event("comparison", NOON, "ann", "q1", "q1/S0", details=details)
+
+
+def test_comparisons_that_cannot_be_are_refused(collection):
+    with pytest.raises(InputError, match="comparisons need a model that takes them, such as joint, got uniform"):
+        Campaign(collection, "uniform", "CG@1", settings=ONLY)
+    with pytest.raises(InputError, match="unknown share of comparisons 'many', expected none, some, only"):
+        CampaignSettings(comparisons="many")
+    campaign = Campaign(collection, measure="CG@1", settings=CampaignSettings(comparisons="only", unasked="refuse"))
+    with pytest.raises(InputError, match="elsewhere"):
+        campaign.tell(compared(b="elsewhere"))
+    with pytest.raises(LeaseError, match="this comparison for query q1 was never handed to ann: ask for comparisons"):
+        campaign.tell(compared())
+    with pytest.raises(InputError, match="a lease cannot be told"):
+        campaign.tell(
+            Event("compare", NOON, "ann", "q1", "q1/S0", details={"document_b": "q1/S1"}, until="2013-05-01T13:00:00Z")
+        )
+    with pytest.raises(InputError, match="the number of comparisons to ask for must be at least 1, got 0"):
+        campaign.comparisons.ask(0, "ann")
+    with pytest.raises(InputError, match="expected the name of an assessor"):
+        campaign.comparisons.ask(1, "")
+
+
+def test_the_comparisons_of_the_collection_come_before_those_of_the_campaign(collection):
+    own = PairedComparison("q2", "q2/S0", "q2/S1", "b", "ann")
+    campaign = Campaign(
+        Collection("drawn", "drawn", SCALE, 1, collection.runs, comparisons=(own,)), measure="CG@1", settings=ONLY
+    )
+    campaign.tell(compared())
+    assert held(campaign) == [("ann", "q2/S0", "q2/S1", "b"), ("ann", "q1/S0", "q1/S1", "a")]
+    campaign.tell(compared("q2", "q2/S0", "q2/S1", "="))
+    assert held(campaign) == [("ann", "q1/S0", "q1/S1", "a"), ("ann", "q2/S0", "q2/S1", "=")]
+    campaign.undo("ann")
+    assert held(campaign)[0] == ("ann", "q2/S0", "q2/S1", "b")
