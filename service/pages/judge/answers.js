@@ -40,6 +40,7 @@ function refusal(work, message, revise) {
   };
   const retry = element("button", { class: "plain", on: { click: () => again(work.store.retry(message)) } }, "Send again");
   const forget = element("button", { class: "plain", on: { click: () => again(work.store.forget(message)) } }, "Discard");
-  const what = message.kind === "judgment" ? inWords(spread(message.body), work.questions) : "Undo";
+  const named = { judgment: () => inWords(spread(message.body), work.questions), comparison: () => "a comparison" };
+  const what = (named[message.kind] ?? (() => "Undo"))();
   return element("div", { class: "note bad" }, element("p", {}, `Rejected: ${what}. The service said: ${message.reason}.`), element("div", { class: "row" }, retry, forget));
 }

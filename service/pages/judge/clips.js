@@ -16,7 +16,12 @@ export class Clips {
 
   /** The two clips of a pair, ready to be played: null where there is none that plays; an error where time may help. */
   of(pair) {
-    return Promise.all(addresses(pair).map((address) => (address.sound ? this.#decode(address).catch(orNone) : null)));
+    return this.all(addresses(pair));
+  }
+
+  /** The clips at some addresses, likewise. */
+  all(addresses) {
+    return Promise.all(addresses.map((address) => (address.sound ? this.#decode(address).catch(orNone) : null)));
   }
 
   /** Fetch the clips of pairs, one after the other, and decode those of the first. */

@@ -5,6 +5,7 @@ import { announce, byId, element, switchThemes } from "../page.js";
 import { apart, named } from "../text.js";
 import { listAnswers } from "./answers.js";
 import { Clips } from "./clips.js";
+import { Compare } from "./compare.js";
 import { Desk } from "./desk.js";
 import { askForAnother, enter } from "./entry.js";
 import { whoDid } from "./held.js";
@@ -78,7 +79,7 @@ async function askedQuestions() {
 }
 
 async function assemble(assessor) {
-  const { questions, reasons, listen_s, task } = await askedQuestions();
+  const { questions, reasons, listen_s, task, comparisons } = await askedQuestions();
   showReasons(reasons);
   byId("start-task").textContent = task;
   byId("start-task").hidden = !task;
@@ -86,8 +87,9 @@ async function assemble(assessor) {
   const desk = new Desk(player, questions, settings.listen);
   const store = await openStore(assessor);
   const outbox = new Outbox(store, collection, assessor);
-  const work = new Work({ collection, assessor, questions, settings, store, outbox });
-  return new Judging({ work, desk, clips: new Clips(player.context), player, pace: new Pace(settings.break) });
+  const work = new Work({ collection, assessor, questions, settings, store, outbox, comparing: comparisons !== "none" });
+  const compare = new Compare(player.context, settings.listen);
+  return new Judging({ work, desk, compare, clips: new Clips(player.context), player, pace: new Pace(settings.break) });
 }
 
 /** The store of this device; without one an answer could be lost, so that nothing is judged. */
@@ -105,7 +107,7 @@ async function openStore(assessor) {
 async function welcome(judging, leave) {
   const { work, clips } = judging;
   await judging.untilDone(() => work.lease());
-  if (!work.pairs.length) return judging.finish();
+  if (!work.pairs.length && !work.comparisons.length) return judging.finish();
   clips.ahead(work.pairs.slice(0, 2));
   const fresh = work.answers.size === 0 && !(await work.store.kept("trained"));
   const lessons = fresh ? trainingPairs(work.pairs) : [];
@@ -120,8 +122,11 @@ async function welcome(judging, leave) {
 
 function showWelcome(work, lessons, leave) {
   const left = work.pairs.length;
+  const compares = work.comparisons.length > 0;
   byId("start-title").textContent = work.answers.size ? "Welcome back" : "Welcome";
-  byId("start-text").textContent = lessons.length
+  byId("start-text").textContent = compares
+    ? "You will hear a query and two candidates at a time, and say which of the two sounds closer to the query."
+    : lessons.length
     ? `You will hear pairs of clips and say how similar they sound: ${lessons.length} training pairs first, then a batch of ${left}.`
     : `${left} ${left === 1 ? "pair is" : "pairs are"} left in this batch. You continue where you stopped.`;
   byId("start").textContent = lessons.length ? "Start the training" : "Start";
@@ -165,6 +170,7 @@ function connect(judging) {
   const help = () => open("help");
   const actions = {
     ready: () => shownScreen() === "desk" || shownScreen() === "batch",
+    other: (key) => shownScreen() === "compare" && judging.compare.key(key),
     form: () => desk.form,
     play: () => player.toggle(),
     hear: (side) => desk.hear(side),
@@ -179,6 +185,7 @@ function connect(judging) {
   byId("open-help").addEventListener("click", help);
   byId("save").addEventListener("click", actions.save);
   byId("undo").addEventListener("click", actions.undo);
+  judging.compare.addEventListener("undo", actions.undo);
   byId("undo-last").addEventListener("click", actions.undo);
   byId("next-batch").addEventListener("click", () => judging.nextBatch());
   byId("open-cannot").addEventListener("click", () => judging.cannot());
@@ -205,8 +212,9 @@ async function trainAgain(judging) {
 
 /** After a click with a pointer, keys mean what they mean everywhere, and not the control that was clicked. */
 function leaveControl(event) {
-  const control = event.target.closest?.("header button, #screen-desk :is(button, .choice, .slider, .position)");
-  if (control && event.detail > 0 && shownScreen() === "desk") byId("screen-desk").focus({ preventScroll: true });
+  const control = event.target.closest?.("header button, .judging-screen :is(button, .choice, .slider, .position)");
+  const screen = byId(`screen-${shownScreen()}`);
+  if (control && event.detail > 0 && screen.matches(".judging-screen")) screen.focus({ preventScroll: true });
 }
 
 let shown = "saved";

@@ -17,8 +17,9 @@ const DRAFT_MS = 250;
  * mode  the same, but null while its clips are still coming, or its answer is being kept
  */
 export class Judging {
-  constructor({ work, desk, clips, player, pace }) {
+  constructor({ work, desk, compare, clips, player, pace }) {
     this.work = work;
+    this.compare = compare;
     this.desk = desk;
     this.clips = clips;
     this.player = player;
@@ -36,8 +37,9 @@ export class Judging {
 
   /** Show the next pair, or what comes where there is none. */
   async showNext() {
-    if (!this.work.pairs.length) return this.finish();
+    if (!this.work.pairs.length && !this.work.comparisons.length) return this.finish();
     if (this.pace.breakDue) await this.#rest();
+    if (this.work.comparisons.length) return this.#showComparison();
     const [pair] = this.work.pairs;
     const { done, settings, pairs } = this.work;
     this.place(`Pair ${done + 1} of ${done + pairs.length}`, this.#rate(), done / settings.batch);
@@ -49,6 +51,41 @@ export class Judging {
     byId("where").textContent = where;
     byId("left").textContent = rest;
     byId("progress", HTMLProgressElement).value = share;
+  }
+
+  /** Ask which of two is closer; where no more of these are handed out, ask what comes next. */
+  async #showComparison(said) {
+    const { work, compare, player } = this;
+    const { batch } = work.settings;
+    const turn = ++this.turn;
+    this.kind = this.mode = null;
+    player.pause();
+    showScreen("compare");
+    const [one] = work.comparisons;
+    const done = work.compared.length % batch;
+    compare.place(`Comparison ${done + 1} of ${batch}`, done / batch);
+    const found = await this.#patiently(() => this.clips.all(compare.addresses(one)), turn, (text) => compare.desk.trouble(text));
+    if (turn !== this.turn) return;
+    const answer = await compare.answered(found, said);
+    if (turn !== this.turn) return;
+    this.keepingAnswer = work.compare(answer.said, answer.details);
+    await this.keepingAnswer;
+    this.pace.note();
+    announce("Saved.");
+    if (!work.comparisons.length && work.compared.length % batch) await this.untilDone(() => work.lease());
+    await this.showNext();
+  }
+
+  /** Take the last comparison back and show it again; whether there is one. */
+  async #undoComparison() {
+    if (!this.work.compared.length) return false;
+    this.turn++;
+    this.compare.pause();
+    await this.keepingAnswer;
+    const last = await this.work.undoComparison();
+    announce("Last answer undone.");
+    await this.#showComparison(last.said);
+    return true;
   }
 
   /** Show a pair; done when it is answered, with the grades, and the mode is null: nothing else can be done to it. */
@@ -116,6 +153,9 @@ export class Judging {
 
   /** Take the last answer back and show its pair again; while revising, leave the answer as it was. */
   async undo() {
+    const compared = shownScreen() === "compare" || (shownScreen() === "batch" && this.work.compared.length > 0 && !this.work.done);
+    if (compared && (await this.#undoComparison())) return;
+    if (shownScreen() === "compare") return announce("Nothing to undo.");
     if (this.kind === "revision") return this.showNext();
     if (this.kind === "training" || !["desk", "batch"].includes(shownScreen())) return;
     this.#keepDraft();
@@ -165,17 +205,19 @@ export class Judging {
     this.kind = this.mode = null;
     this.turn++;
     this.player.pause();
-    const { answers, done } = this.work;
-    const full = done === 0 && answers.size > 0;
+    const { answers, done, compared } = this.work;
+    const full = done === 0 && answers.size + compared.length > 0;
+    this.compare.pause();
     byId("batch-title").textContent = full ? "Batch done" : "Nothing to judge now";
     byId("next-batch").textContent = full ? "Next batch" : "Look again";
-    byId("undo-last").hidden = !answers.size;
+    byId("undo-last").hidden = !answers.size && !compared.length;
     const median = this.pace.medianS;
     const speed = median === null ? "" : ` Your pace: ${Math.round(median)} s a pair.`;
     const rest = full
       ? " Continue, or come back later: your place is kept."
       : " All pairs are judged or with other assessors. Thank you.";
-    byId("batch-text").textContent = `You have judged ${answers.size} ${answers.size === 1 ? "pair" : "pairs"} in total.${speed}${rest}`;
+    const beside = compared.length ? ` You have made ${compared.length} ${compared.length === 1 ? "comparison" : "comparisons"} since you opened the page.` : "";
+    byId("batch-text").textContent = `You have judged ${answers.size} ${answers.size === 1 ? "pair" : "pairs"} in total.${beside}${speed}${rest}`;
     showScreen("batch");
   }
 
@@ -228,15 +270,20 @@ export class Judging {
     });
   }
 
-  async #clipsOf(pair, turn) {
+  #clipsOf(pair, turn) {
+    return this.#patiently(() => this.clips.of(pair), turn, (text) => this.desk.trouble(text));
+  }
+
+  /** Clips, however long they take to come; those of another turn may be anything. */
+  async #patiently(fetched, turn, trouble) {
     for (;;) {
       try {
-        return await this.clips.of(pair);
+        return await fetched();
       } catch (error) {
         if (turn !== this.turn) return [null, null];
         if (error.status === 401) await this.signIn();
         else if (!error.passing) throw error;
-        this.desk.trouble("The next clips cannot be loaded. Retrying.");
+        trouble("The next clips cannot be loaded. Retrying.");
         await Promise.race([wait(RETRY_MS), new Promise((done) => addEventListener("online", done, { once: true }))]);
       }
     }

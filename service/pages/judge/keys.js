@@ -47,8 +47,8 @@ function handle(event, actions, single) {
   const { key, target } = event;
   if (target.matches?.(TYPED)) return key === "Escape" && (target.blur(), true);
   if (single && key === "?") return actions.help(), true;
-  if (!actions.ready()) return false;
   const own = target.matches?.(PRESSED);
+  if (!actions.ready()) return !(own && [" ", "Enter"].includes(key)) && (single || key.length > 1 || key === " ") && actions.other(event);
   if (key === " ") return !own && !target.matches?.("[type=radio], [type=checkbox]") && (actions.play(), true);
   if (key === "Enter") return !own && !event.repeat && (actions.save(), true);
   if (key.startsWith("Arrow")) return arrow(event, actions);

@@ -5,6 +5,7 @@ import { post } from "../api.js";
 const LONGEST_WAIT_MS = 30_000;
 const FIRST_WAIT_MS = 1_000;
 const HELD_WAIT_MS = 5_000;
+const PATHS = { judgment: "judgments", comparison: "comparisons" };
 
 /**
  * Sends what the store holds. `change` events tell of `state`:
@@ -83,8 +84,8 @@ export class Outbox extends EventTarget {
   async #send(message) {
     const { kind, key } = message;
     if (!message.tried) await this.store.tried(message);
-    if (kind === "judgment") {
-      const record = await post(`${this.root}/judgments`, { ...message.body, assessor: this.assessor }, { key, tries: 1 });
+    if (kind in PATHS) {
+      const record = await post(`${this.root}/${PATHS[kind]}`, { ...message.body, assessor: this.assessor }, { key, tries: 1 });
       await this.store.sent(message, record.number);
     } else {
       const number = message.number ?? (await this.store.numberOf(message.of));

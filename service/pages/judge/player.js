@@ -1,4 +1,4 @@
-// Two clips in step: both run, one is heard; switching fades over within 10 ms at the same position.
+// Clips in step: all run, one is heard; switching fades over within 10 ms at the same position.
 
 const FADE_S = 0.01;
 const SOON_S = 0.005;
@@ -6,10 +6,10 @@ const SAME_S = 0.25; // clips that differ by less are cut to the shorter
 const LOUDNESS_DB = -20; // that clips are brought to, in dB of full scale (RMS)
 export const SIDES = ["query", "candidate"];
 
-/** Length of the loop in which both clips run, in seconds: a much shorter one is repeated within it. */
+/** Length of the loop in which all clips run, in seconds: a much shorter one is repeated within it. */
 export function loopLength(durations) {
-  const [shorter, longer] = durations.toSorted((one, other) => one - other);
-  return longer - shorter < SAME_S ? shorter : longer;
+  const [shortest, longest] = [Math.min(...durations), Math.max(...durations)];
+  return longest - shortest < SAME_S ? shortest : longest;
 }
 
 /**
@@ -25,12 +25,13 @@ export function levelGains(clips) {
 }
 
 export class Player extends EventTarget {
-  constructor(context = new AudioContext({ latencyHint: "interactive" })) {
+  /** count  of clips, of which one at a time is heard */
+  constructor(context = new AudioContext({ latencyHint: "interactive" }), count = SIDES.length) {
     super();
     this.context = context;
     this.output = context.createGain();
     this.output.connect(context.destination);
-    this.levels = SIDES.map(() => new GainNode(context));
+    this.levels = Array.from({ length: count }, () => new GainNode(context));
     for (const level of this.levels) level.connect(this.output);
     this.clips = null;
     this.voice = null;
@@ -38,7 +39,7 @@ export class Player extends EventTarget {
     this.matched = true;
     this.offset = 0;
     this.length = 0;
-    this.heard = [0, 0];
+    this.heard = this.levels.map(() => 0);
     this.since = 0;
   }
 
@@ -54,7 +55,7 @@ export class Player extends EventTarget {
   }
 
   /** Take other clips, `{buffer, loudness_db, peak}` each, null where there is none; from `starts` seconds of each. */
-  load(clips, { heard = [0, 0], starts = [0, 0] } = {}) {
+  load(clips, { heard = clips.map(() => 0), starts = clips.map(() => 0) } = {}) {
     this.pause();
     this.clips = clips;
     this.starts = starts;
@@ -77,7 +78,7 @@ export class Player extends EventTarget {
     if (!this.buffers || this.voice) return;
     this.context.resume();
     const startedAt = this.context.currentTime + SOON_S;
-    const fades = SIDES.map(() => new GainNode(this.context, { gain: 0 }));
+    const fades = this.levels.map(() => new GainNode(this.context, { gain: 0 }));
     const sources = this.buffers.map((buffer, side) => {
       const source = new AudioBufferSourceNode(this.context, { buffer, loop: true, loopEnd: this.length });
       source.connect(fades[side]).connect(this.levels[side]);
@@ -104,7 +105,7 @@ export class Player extends EventTarget {
     else this.play();
   }
 
-  /** Hear one of the two, at the position at which the other was. */
+  /** Hear one of them, at the position at which the other was. */
   listen(side) {
     this.count();
     if (this.voice && side !== this.side) {
@@ -124,10 +125,10 @@ export class Player extends EventTarget {
     this.#tell();
   }
 
-  /** Bring both clips to the same loudness, or leave them as they are. */
+  /** Bring all clips to the same loudness, or leave them as they are. */
   match(matched) {
     this.matched = matched;
-    const gains = this.buffers && matched ? levelGains(this.clips) : [1, 1];
+    const gains = this.buffers && matched ? levelGains(this.clips) : this.levels.map(() => 1);
     this.levels.forEach((level, side) => this.#fade(level.gain, gains[side]));
     this.#tell();
   }

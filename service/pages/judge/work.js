@@ -4,9 +4,12 @@ import { get, newKey, post, serverNow, wait } from "../api.js";
 import { inOrder, nameOf } from "./order.js";
 
 const FLUSH_MS = 3_000;
+const COMPARISONS = 5; // asked for at once: what tells most may change
 
 export class Work {
-  constructor({ collection, assessor, questions, settings, store, outbox }) {
+  /** comparing  whether the campaign asks for comparisons, too */
+  constructor({ collection, assessor, questions, settings, store, outbox, comparing = false }) {
+    this.comparing = comparing;
     this.assessor = assessor;
     this.questions = questions;
     this.settings = settings;
@@ -15,6 +18,8 @@ export class Work {
     this.root = `/v1/collections/${encodeURIComponent(collection)}`;
     this.history = []; // answers that count, revised ones too, oldest first
     this.pairs = [];
+    this.comparisons = []; // to be answered, instead of pairs
+    this.compared = []; // answers to comparisons since the page was opened
     this.first = null; // name of the pair that comes before all others
     this.renewAt = Infinity;
     outbox.addEventListener("sent", ({ detail }) => this.#numbered(detail));
@@ -42,6 +47,7 @@ export class Work {
   }
 
   #apply(message) {
+    if (message.kind === "comparison") return;
     if (message.kind === "judgment") {
       this.history = this.history.filter((answer) => answer.key !== message.key);
       this.history.push({ ...spread(message.body), key: message.key, place: message.place });
@@ -69,6 +75,7 @@ export class Work {
   async lease() {
     // What is answered and not sent yet would be handed out again.
     await Promise.race([this.outbox.flush(), wait(FLUSH_MS)]);
+    if (this.comparing && (await this.#leaseComparisons())) return;
     const body = { assessor: this.assessor, count: this.settings.batch - this.done, by_query: true };
     const { pairs } = await post(`${this.root}/next`, body, { repeatable: true });
     await this.store.rememberClips(pairs);
@@ -81,6 +88,36 @@ export class Work {
     this.pairs = order;
     const ends = Math.min(...pairs.map((pair) => Date.parse(pair.until)));
     this.renewAt = (Number(serverNow()) + ends) / 2;
+  }
+
+  /** Ask for comparisons; whether they tell more than grades, so that they come next. */
+  async #leaseComparisons() {
+    const body = { assessor: this.assessor, count: Math.min(COMPARISONS, this.settings.batch) };
+    const { kind, comparisons } = await post(`${this.root}/comparisons/next`, body, { repeatable: true });
+    this.comparisons = comparisons;
+    if (kind === "comparison") this.pairs = [];
+    return kind === "comparison";
+  }
+
+  /** Keep the answer to the first comparison, "a", "b" or "=", with details: it is on disk when this is done. */
+  async compare(said, details) {
+    const [one, ...rest] = this.comparisons;
+    const { query, document_a, document_b } = one;
+    const body = { query, document_a, document_b, answer: said, time: serverNow().toISOString(), ...details };
+    const key = newKey();
+    const { place } = await this.outbox.put({ kind: "comparison", key, body });
+    this.compared.push({ comparison: one, said, key, place });
+    this.comparisons = rest;
+  }
+
+  /** Take the last comparison back, to answer it again; it, or null where there is none. */
+  async undoComparison() {
+    const last = this.compared.pop();
+    if (!last) return null;
+    const free = last.place !== undefined && (await this.outbox.withdraw(last.place));
+    if (!free) await this.outbox.put({ kind: "undo", key: newKey(), number: last.number, of: last.key });
+    this.comparisons = [last.comparison, ...this.comparisons];
+    return last;
   }
 
   get shouldRenew() {
@@ -117,7 +154,7 @@ export class Work {
   }
 
   async #numbered(message) {
-    const answer = this.history.find((one) => one.key === message.key);
+    const answer = [...this.history, ...this.compared].find((one) => one.key === message.key);
     if (!answer) return;
     answer.number = await this.store.numberOf(message.key);
     delete answer.place;

@@ -1,0 +1,122 @@
+// Clips beside one another: a query and its candidates, all in step, one of them heard.
+
+import { byId, element, onThemeChange } from "../page.js";
+import { Player } from "./player.js";
+import { drawWaveform } from "./waveform.js";
+
+const INKS = ["--accent", "--second"]; // of the query, of candidates
+const NUDGE_S = 1;
+const TICK_MS = 100;
+
+/** Seconds with two digits. */
+export const round = (seconds) => Math.round(seconds * 100) / 100;
+
+/** Shows clips in rows; `change` events tell of what is heard. */
+export class Beside extends EventTarget {
+  /**
+   * root    element that takes the rows
+   * names   of the clips, the query first; their initials are keys
+   * listen  seconds for which each is to be heard
+   * controls  an element for each clip, shown in its row, or null
+   */
+  constructor(context, root, names, listen, controls = names.map(() => null)) {
+    super();
+    this.player = new Player(context, names.length);
+    this.names = names;
+    this.listen = listen;
+    this.clips = names.map(() => null);
+    this.canvases = names.map(() => element("canvas", { "aria-hidden": "true" }));
+    this.buttons = names.map((name, place) => this.#button(name, place));
+    this.position = element("input", { type: "range", class: "slider", min: 0, max: 0, step: 0.1, value: 0, "aria-label": "Position in all clips", on: { input: () => this.player.seek(Number(this.position.value)) } });
+    this.toggle = element("button", { type: "button", "aria-keyshortcuts": "Space", on: { click: () => this.player.toggle() } }, "Play");
+    this.problem = element("p", { class: "note warn", role: "status", hidden: true });
+    const rows = names.map((_, place) => this.#row(place, controls[place]));
+    root.replaceChildren(...rows, this.position, element("div", { class: "row transport" }, this.toggle), this.problem);
+    this.player.addEventListener("change", () => this.#showPlayer());
+    onThemeChange(() => this.#draw());
+    new ResizeObserver(() => this.#draw()).observe(root);
+    setInterval(() => this.player.playing && this.#tick(), TICK_MS);
+  }
+
+  #button(name, place) {
+    const key = name === "Query" ? "Q" : name.at(-1);
+    const kind = place ? "candidate" : "query";
+    return element("button", { type: "button", class: `clip-button ${kind}`, "aria-pressed": "false", "aria-keyshortcuts": key, on: { click: () => this.player.listen(place) } }, element("span", {}, name), element("kbd", { "aria-hidden": "true" }, key));
+  }
+
+  #row(place, control) {
+    const wave = element("div", { class: `wave ${place ? "candidate" : "query"}` }, this.canvases[place]);
+    return element("div", { class: "beside" }, this.buttons[place], wave, ...(control ? [control] : []));
+  }
+
+  /** Show clips, null where there is none that plays, and begin to play. */
+  show(clips) {
+    this.clips = clips;
+    this.player.load(clips);
+    this.trouble(clips.every(Boolean) ? "" : "One of these clips does not play.");
+    this.position.max = String(Math.max(0, this.player.length));
+    this.#draw();
+    this.player.play();
+    this.#tick();
+  }
+
+  /** Say what is wrong with the sound; nothing where the text is empty. */
+  trouble(text) {
+    this.problem.textContent = text;
+    this.problem.hidden = !text;
+  }
+
+  /** What is to be heard still, in words; empty where nothing is. */
+  get missing() {
+    const heard = this.player.count();
+    const left = this.names.filter((_, place) => this.clips[place] && heard[place] < this.listen);
+    return left.length ? `Hear ${left.map((name) => (name === "Query" ? "the query" : name)).join(", ")} for ${this.listen} s` : "";
+  }
+
+  /** Take a key: hear a clip, play, go on or back; whether it means something. */
+  key({ key, shiftKey }) {
+    const place = this.names.findIndex((name) => (name === "Query" ? "q" : name.at(-1).toLowerCase()) === key.toLowerCase());
+    if (place >= 0) this.player.listen(place);
+    else if (key === " ") this.player.toggle();
+    else if (key.toLowerCase() === "l") this.player.match(!this.player.matched);
+    else if (shiftKey && key === "ArrowLeft") this.player.seek(this.player.position - NUDGE_S);
+    else if (shiftKey && key === "ArrowRight") this.player.seek(this.player.position + NUDGE_S);
+    else return false;
+    return true;
+  }
+
+  #showPlayer() {
+    this.toggle.replaceChildren(this.player.playing ? "Pause" : "Play", " ", element("kbd", { "aria-hidden": "true" }, "Space"));
+    this.buttons.forEach((button, place) => {
+      button.setAttribute("aria-pressed", String(this.player.side === place));
+      this.canvases[place].parentElement.classList.toggle("heard-now", this.player.side === place);
+    });
+    this.dispatchEvent(new Event("change"));
+  }
+
+  #tick() {
+    this.position.value = String(this.player.position);
+    this.position.setAttribute("aria-valuetext", `${Math.round(this.player.position)} seconds`);
+    this.dispatchEvent(new Event("change"));
+  }
+
+  #draw() {
+    this.clips.forEach((clip, place) => {
+      const share = Math.max(0.001, (clip?.buffer.duration ?? 1) / (this.player.length || 1));
+      drawWaveform(this.canvases[place], { low: clip?.low ?? [], high: clip?.high ?? [], share, ink: INKS[Math.min(1, place)] });
+    });
+  }
+}
+
+/** Buttons of which one is chosen, in a row; `take` is called with the chosen value. */
+export function radios(id, choices, take) {
+  return choices.map(({ value, text, key }) => {
+    const input = element("input", { type: "radio", name: id, id: `${id}-${key}`, value, "aria-keyshortcuts": key, on: { change: () => take(value) } });
+    return element("div", { class: "choice" }, input, element("label", { for: `${id}-${key}` }, element("span", {}, text), element("kbd", { "aria-hidden": "true" }, key)));
+  });
+}
+
+/** Check one of some radios, or none. */
+export function check(root, value) {
+  for (const input of byId(root).querySelectorAll("input")) input.checked = input.value === value;
+}

@@ -1,0 +1,103 @@
+// A comparison: which of two candidates sounds closer to the query, or neither.
+
+import { byId } from "../page.js";
+import { Beside, check, radios, round } from "./beside.js";
+
+const ANSWERS = [
+  { value: "a", text: "A is closer", key: "1" },
+  { value: "=", text: "The same", key: "2" },
+  { value: "b", text: "B is closer", key: "3" },
+];
+
+/** The screen of comparisons; `undo` events tell that the last answer is to be taken back. */
+export class Compare extends EventTarget {
+  /** listen  seconds for which each clip is to be heard */
+  constructor(context, listen) {
+    super();
+    this.context = context;
+    this.listen = listen;
+    this.beside = null;
+    this.said = null;
+    this.done = null;
+    this.shownAt = 0;
+    byId("compare-answers").replaceChildren(...radios("compare-answer", ANSWERS, (said) => this.set(said)));
+    byId("compare-save").addEventListener("click", () => this.save());
+    byId("compare-undo").addEventListener("click", () => this.dispatchEvent(new Event("undo")));
+  }
+
+  /** The clips; made when they are first needed, as most campaigns ask for no comparisons. */
+  get desk() {
+    if (!this.beside) {
+      this.beside = new Beside(this.context, byId("compare-desk"), ["Query", "Candidate A", "Candidate B"], this.listen);
+      this.beside.addEventListener("change", () => this.#showMissing());
+    }
+    return this.beside;
+  }
+
+  /** Addresses of the clips of a comparison. */
+  addresses({ query_sound, query_peaks, a_sound, a_peaks, b_sound, b_peaks }) {
+    return [
+      { sound: query_sound, peaks: query_peaks },
+      { sound: a_sound, peaks: a_peaks },
+      { sound: b_sound, peaks: b_peaks },
+    ];
+  }
+
+  /** Say where in the work this is; `share` of the batch is done. */
+  place(where, share) {
+    byId("compare-where").textContent = where;
+    byId("compare-progress", HTMLProgressElement).value = share;
+  }
+
+  /** Show clips; done when there is an answer: what was said, with details. */
+  answered(clips, said = null) {
+    this.shownAt = performance.now();
+    this.desk.show(clips);
+    this.set(said);
+    byId("compare-missing").textContent = "";
+    return new Promise((done) => (this.done = done));
+  }
+
+  pause() {
+    this.done = null;
+    this.beside?.player.pause();
+  }
+
+  set(said) {
+    this.said = said;
+    check("compare-answers", said);
+    this.#showMissing();
+  }
+
+  /** Enter: take the answer, or say what is missing. */
+  save() {
+    if (!this.done) return;
+    byId("compare-missing").textContent = this.missing;
+    if (this.missing) return;
+    const [query, a, b] = this.desk.player.count().map(round);
+    const details = { query_played_s: query, a_played_s: a, b_played_s: b, seconds: round((performance.now() - this.shownAt) / 1000) };
+    const { done, said } = this;
+    this.pause();
+    done({ said, details });
+  }
+
+  /** Take a key; whether it means something here. */
+  key(event) {
+    const answer = ANSWERS.find(({ key }) => key === event.key);
+    if (answer) this.set(answer.value);
+    else if (event.key === "Enter") this.save();
+    else if (event.key.toLowerCase() === "z") this.dispatchEvent(new Event("undo"));
+    else return this.desk.key(event);
+    return true;
+  }
+
+  /** What keeps the comparison from being saved, in words; empty where nothing does. */
+  get missing() {
+    return [this.desk.missing, this.said === null ? "Choose an answer" : ""].filter(Boolean).join(", ");
+  }
+
+  #showMissing() {
+    byId("compare-save").setAttribute("aria-disabled", String(this.missing !== ""));
+    if (byId("compare-missing").textContent && !this.missing) byId("compare-missing").textContent = "";
+  }
+}
