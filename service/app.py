@@ -78,6 +78,7 @@ CHAPTERS = (
     open_inference,
     model_repository,
     judging_routes,
+    comparing,
     exports,
     imports,
     campaign_state,
