@@ -4,14 +4,17 @@ Do four listeners speak for ten others?
 
 Fourteen people judged separated sounds in SiSEC 2008 (MUSHRA). Four are drawn, and 100 of their judgments; the others'
 mean is what listeners at large said. The intervals about listeners should hold it, those about the four need not.
+Then the four judge once more, judgment by judgment: a campaign asks, and each answers what they said in 2008.
 The data do not come with audiosim; without them, this says where they are looked for.
 """
 
 from dataclasses import replace
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import audiosim
+from audiosim.campaign import Campaign, CampaignSettings
 from audiosim.drawing import draw_intervals
 from audiosim.shipped import folder
 
@@ -40,3 +43,33 @@ else:
     axes.legend()
     said = "; ".join(lines)
 print(said)
+
+# %%
+# The campaign replayed: it asks each of the four in turn, also for second opinions, and hears what they said.
+moments = []
+if data.is_dir():
+    answers = {(one.pair, one.assessor): one for one in theirs}
+    settings = CampaignSettings(second_opinions=True, batch=5)
+    campaign = Campaign(replace(whole, judgments=()), measure="CG@10", settings=settings)
+    for number in range(1, 201):
+        name = sorted(panel)[number % 4]
+        for pair in campaign.ask(1, name):
+            campaign.tell(answers[pair, name])
+        if number % 20 == 0:
+            ranking = campaign.ranking
+            listeners = ranking.at_large
+            means = [actual[row["system"]] for row in listeners.system_rows()]
+            right = np.mean([above > below for place, above in enumerate(means) for below in means[place + 1 :]])
+            held = np.mean([row["low"] <= actual[row["system"]] <= row["high"] for row in listeners.system_rows()])
+            moments.append((number, ranking.confidence, listeners.confidence, right, held))
+    judged, of_panel, at_large, right, held = np.array(moments).T
+    figure, axes = plt.subplots()
+    axes.plot(judged, of_panel, "--", label="stated of the four")
+    axes.plot(judged, at_large, label="stated of listeners at large")
+    axes.plot(judged, right, "o", color="0.2", label="in the order that the ten others put them")
+    axes.set(xlabel="judgments", ylabel="pairs of systems")
+    axes.legend()
+    twice = sum(len(campaign.assessors_of(pair)) > 1 for pair in {one.pair for one in campaign.judgments()})
+    print(
+        f"{campaign.progress.judged} pairs judged, {twice} of them by several; {held.mean():.2f} of the intervals hold"
+    )
