@@ -1,11 +1,13 @@
 """Reports on judging machines: leniency, favourites, agreement with people, and worth in judgments.
 
-Favourites are estimated from the pairs that people judged: with their grade y and the machine's e, both standardised,
-and R the teams that retrieved each pair,
+With people's grade y and the machine's e, both standardised, and R the teams that retrieved each pair,
 
     e = a + b y + sum over teams t of R_it f_t + u_q + noise,   f ~ N(0, d^2),   ln d ~ N(favour)
 
-f_t, the machine's addition to all results of a team, has this posterior with d integrated out on a grid. Agreement and
+f_t, the machine's addition to all results of a team, has this posterior with d integrated out on a grid. Of a pair that
+nobody judged, y is what is expected of people, with the covariance of that: it tells the less the less is known, but a
+team that a machine sets apart by more than people's scores differ shows early. b and the noise are those of the judged
+pairs, with favours in the regression: otherwise a large favour counts as noise, and hides itself. Agreement and
 worth are based on the systems' scores by judgments without any machine.
 """
 
@@ -27,11 +29,13 @@ from audiosim.relevance.machine_evidence import usual_slopes
 from audiosim.stats.multivariate import Moments
 
 REACH = 1.959964  # standard errors of a 95 % interval
-MOST = 2000  # judged pairs used for favourites
-FEWEST = 10  # smallest number of these
+MOST = 1200  # pairs used for favourites
+FEWEST = 10  # smallest number of these that people judged
 OF_QUERY = 0.2  # share of the noise of a machine shared by pairs of a query
 WIDE = 100.0  # variance prior variance of a and b
 LEFT_OVER = 0.1  # bias of a favour: with noisy grades good teams seem favoured by up to this
+FREE = 1.0  # standard deviation of favours while slope and noise are estimated
+ROUNDS = 3
 FAVOURS = np.geomspace(0.02, 2.0, 24)
 DRAWS = 400
 STEPS = (
@@ -158,25 +162,36 @@ def machine_reports(pool: Pool, without: Belief, beside: Sequence[tuple[str, Bel
 
 
 def favours_of(
-    teams: Sequence[str], retrieved: Array, query: Integers, said: Array, people: Array
+    teams: Sequence[str],
+    retrieved: Array,
+    query: Integers,
+    said: Array,
+    people: Array,
+    unsure: Array | None = None,
 ) -> tuple[Favour, ...]:
     """Favours of a machine for teams, the surest first.
 
-    retrieved  (J, t) 1 where a team retrieved a judged pair
+    retrieved  (J, t) 1 where a team retrieved a pair
     query      (J,) code of the pair's query
     said       (J,) grades by the machine, in its standard deviations
-    people     (J,) grades by people
+    people     (J,) grades by people, or what is expected of them
+    unsure     (J, J) covariance of what is expected, 0 where a pair is judged; None: all are judged
     """
     prior, count = usual_slopes(), len(teams)
     if count < 2:
         return ()
-    if len(said) < FEWEST or people.std() == 0 or said.std() == 0:
+    unsure = np.zeros((len(said), len(said))) if unsure is None else unsure
+    judged = np.diagonal(unsure) == 0
+    spread = float(people[judged].std()) if judged.any() else 0.0
+    if judged.sum() < FEWEST or spread == 0 or said[judged].std() == 0:
         return tuple(Favour(name, _interval(0.0, prior.favour[0]), False) for name in teams)
-    fixed = np.column_stack([np.ones(len(said)), (people - people.mean()) / people.std()])
-    noise = max(1e-3, float((said - fixed @ np.linalg.lstsq(fixed, said, rcond=None)[0]).var()))
+    fixed = np.column_stack([np.ones(len(said)), (people - people[judged].mean()) / spread])
+    slope, noise = _slope_and_noise(fixed[judged], retrieved[judged], said[judged], prior.favour[0])
     rest = noise * ((1 - OF_QUERY) * np.eye(len(said)) + OF_QUERY * (query[:, None] == query)) + WIDE * fixed @ fixed.T
-    inverse, whole = np.linalg.inv(rest), retrieved - retrieved.mean(axis=0)
-    gram, moments = whole.T @ inverse @ whole, whole.T @ inverse @ said
+    rest += (slope / spread) ** 2 * unsure
+    whole = retrieved - retrieved.mean(axis=0)
+    solved = np.linalg.solve(rest, np.column_stack([whole, said]))
+    gram, moments = whole.T @ solved[:, :-1], whole.T @ solved[:, -1]
     weights, middles, variances = [], [], []
     for favour in FAVOURS:
         precision = gram + np.eye(count) / favour**2
@@ -189,8 +204,8 @@ def favours_of(
     chance = np.exp(np.array(weights) - max(weights))
     chance /= chance.sum()
     middle = chance @ np.array(middles)
-    spread = chance @ (np.array(variances) + np.array(middles) ** 2) - middle**2
-    deviation = np.sqrt(np.maximum(0, spread) + LEFT_OVER**2)
+    wide = chance @ (np.array(variances) + np.array(middles) ** 2) - middle**2
+    deviation = np.sqrt(np.maximum(0, wide) + LEFT_OVER**2)
     together = float(ndtri(1 - 0.025 / count))
     found = [
         Favour(name, _interval(m, d), bool(abs(m) > together * d))
@@ -199,13 +214,35 @@ def favours_of(
     return tuple(found[k] for k in np.argsort(-np.abs(middle / deviation), kind="stable"))
 
 
+def _slope_and_noise(fixed: Array, retrieved: Array, said: Array, favour: float) -> tuple[float, float]:
+    """Slope of a machine's grades on people's, and variance of its noise, with teams' favours taken out.
+
+    fixed  (J, 2) of the judged pairs
+    """
+    columns = np.column_stack([fixed, retrieved - retrieved.mean(axis=0)])
+    gram, moments = columns.T @ columns, columns.T @ said
+    noise = float(said.var())
+    for _ in range(ROUNDS):
+        shrunk = np.diag([0.0, 0.0, *np.full(retrieved.shape[1], noise / FREE**2)])
+        inverse = np.linalg.inv(gram + shrunk)
+        found = inverse @ moments
+        free = float(np.trace(inverse @ gram))
+        noise = max(1e-3, float(((said - columns @ found) ** 2).sum()) / max(1.0, len(said) - free))
+    return float(found[1]), noise
+
+
 def _favours(pool: Pool, machine: MachineGrades, people: Belief) -> tuple[Favour, ...]:
-    """Favours of a machine for the teams of a pool, by the first judged pairs that it grades."""
-    judged = np.flatnonzero(people.judged & machine.known & pool.found)[:MOST]
+    """Favours of a machine for the teams of a pool, by pairs that it grades: judged ones, then some that are not."""
+    graded = machine.known & pool.found
+    judged = np.flatnonzero(people.settled & graded)[:MOST]
+    others = np.random.default_rng(0).permutation(np.flatnonzero(~people.settled & graded))
+    places = np.sort(np.concatenate([judged, others[: max(0, MOST - len(judged))]]))
     teams = tuple(dict.fromkeys(pool.team_names))
     of_team = np.array([[name == team for name in pool.team_names] for team in teams], dtype=np.float64)
-    retrieved = (of_team @ pool.retrieved[:, judged].toarray() > 0).T.astype(np.float64)
-    return favours_of(teams, retrieved, pool.query[judged], machine.parts.sum(axis=1)[judged], people.grades[judged])
+    retrieved = (of_team @ pool.retrieved[:, places].toarray() > 0).T.astype(np.float64)
+    gains = people.gains
+    said, unsure = machine.parts.sum(axis=1)[places], gains.among(places)
+    return favours_of(teams, retrieved, pool.query[places], said, gains.mean[places], unsure)
 
 
 def _severity(pool: Pool, judge: MachineJudge, machine: MachineGrades, people: Belief) -> Bounds | None:

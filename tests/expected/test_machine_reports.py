@@ -7,6 +7,7 @@ import pytest
 
 from audiosim.corpus.pool import build_pool
 from audiosim.expected.who_judges import reports_on_machines, reports_on_people
+from audiosim.relevance.judges import NO_JUDGES
 from audiosim.relevance.machine_evidence import usual_slopes
 from audiosim.relevance.machine_reports import favours_of
 
@@ -42,6 +43,37 @@ def test_a_team_that_a_machine_adds_to_is_sure_to_be_favoured_and_in_a_fair_mach
     assert not any(one.sure and one.size[0] > 0 for one in others)
     fair = [favours_of(TEAMS, *drawn(rng, np.zeros(10))) for _ in range(20)]
     assert sum(one.sure for some in fair for one in some) <= 1
+
+
+def partly_judged(rng, favours, judged=30, pairs=250):
+    """Pairs as in `drawn` of which most are not judged: what is expected of people, and a covariance by teams."""
+    retrieved, query, said, people = drawn(rng, favours, pairs)
+    quality = 0.3 * rng.normal(size=len(TEAMS))
+    people, said = people + retrieved @ quality, said + 0.6 * retrieved @ quality
+    covariance = np.eye(pairs) + 0.3**2 * retrieved @ retrieved.T
+    rest, known = np.arange(judged, pairs), np.arange(judged)
+    gain = np.linalg.solve(covariance[np.ix_(known, known)], covariance[np.ix_(known, rest)]).T
+    expected, unsure = people.copy(), np.zeros((pairs, pairs))
+    expected[rest] = gain @ people[known]
+    unsure[np.ix_(rest, rest)] = covariance[np.ix_(rest, rest)] - gain @ covariance[np.ix_(known, rest)]
+    return retrieved, query, said, expected, unsure
+
+
+def test_pairs_that_nobody_judged_tell_of_favours_what_people_make_of_them_leaves_open():
+    rng, prior, inside, found, alone = np.random.default_rng(3), usual_slopes(), [], 0, 0
+    for _ in range(30):
+        favours = prior.favour[0] * np.exp(prior.favour[1] * rng.normal()) * rng.normal(size=len(TEAMS))
+        favours -= favours.mean()
+        some = {one.team: one.size for one in favours_of(TEAMS, *partly_judged(rng, favours))}
+        inside += [some[name][1] <= true <= some[name][2] for name, true in zip(TEAMS, favours, strict=True)]
+    assert 0.92 < np.mean(inside) < 1
+    for _ in range(10):
+        retrieved, query, said, people, unsure = partly_judged(rng, 1.5 * (np.arange(10) == 3))
+        most, *others = favours_of(TEAMS, retrieved, query, said, people, unsure)
+        found += most.team == "D" and most.sure and not any(one.sure and one.size[0] > 0 for one in others)
+        alone += favours_of(TEAMS, retrieved[:30], query[:30], said[:30], people[:30])[0].sure
+    assert found == 10
+    assert alone < 10
 
 
 def test_without_judgments_or_with_one_team_nobody_is_a_favourite(judged):
@@ -110,4 +142,4 @@ def test_where_all_is_judged_a_machine_saves_nothing_and_without_machines_there_
     (report,) = reports_on_machines(build_pool(everything), demo.judgments)
     assert report.worth == (0, 0, 0)
     assert reports_on_machines(build_pool(demo), demo.judgments) == []
-    assert reports_on_people(build_pool(judged), ()) == []
+    assert reports_on_people(build_pool(judged), NO_JUDGES) == []
