@@ -1,7 +1,7 @@
 """Evaluation with full judgments: scores, people, tests between systems."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +10,14 @@ import numpy as np
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.given import judgments_second
+from audiosim.corpus.model import Judgment
+from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.measures.bounds import score_bounds
 from audiosim.measures.judged import Scores, Unjudged, judged_runs
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.showing import frame_of, notebook_html
+from audiosim.stats.crossed import LISTENERS, crossed_test
 from audiosim.stats.distributions import Empirical
 from audiosim.stats.friedman import Friedman, RankComparison, friedman_test, tukey_test
 from audiosim.stats.inference import SAMPLES, TESTS, Comparison, paired_test
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FRIEDMAN = "friedman"  # of all systems at once, with Tukey's honestly significant differences between all pairs
-SYSTEM_TESTS = (*TESTS, FRIEDMAN)
+SYSTEM_TESTS = (*TESTS, FRIEDMAN, LISTENERS)
 SIGNIFICANT = 0.05
 
 
@@ -44,7 +47,7 @@ class Evaluation:
                 None if no mapping to users is published for this measure and scale
     success     (s,) P(Succ): the probability that most users are satisfied on a new query; None likewise
     test        between systems, one of SYSTEM_TESTS
-    comparison  of all pairs of systems by a paired test; None of a single system, and with Friedman's test
+    comparison  of all pairs of systems by a test of differences; None of a single system, and with Friedman's test
     ranks       Friedman's test and Tukey's comparison of all pairs by mean rank; None with any other test
     bounds      (s) each: bounds of the mean if all documents were judged; None: not requested
     of_users    (s, n + 1) the probability that 0, 1, ... n users of arbitrary queries are satisfied; None likewise
@@ -206,7 +209,7 @@ def evaluate(
     unjudged    treatment of retrieved documents without judgment: `error`, `zero` (with bounds of the complete
                 scores, see `score_bounds`), or `skip` (those below it move up)
     test        between systems: t, wilcoxon, sign, bootstrap, permutation or friedman, MIREX's own, followed by Tukey's
-                honestly significant differences
+                honestly significant differences; or listeners, which takes those who judged as a sample, too
     seed        of bootstrap and permutation, or a generator
     resamples   number drawn by these two
     scale       artificial scale for the judgments, such as graded-4 or binary-40; None for their own
@@ -231,7 +234,11 @@ def evaluate(
     ranks = None
     if test == FRIEDMAN and len(order) > 1:
         ranks = (friedman := friedman_test(scores.values)), tukey_test(friedman)
-    paired = test in TESTS and len(order) > 1
+    comparison = None
+    if test in TESTS and len(order) > 1:
+        comparison = paired_test(scores.values, test, np.random.default_rng(seed), samples=resamples)
+    elif test == LISTENERS and len(order) > 1:
+        comparison = crossed_test(_by_listener(collection, measure)[order])
     return Evaluation(
         scores=scores,
         intervals=tuple(mean_interval(row) for row in scores.values),
@@ -239,11 +246,27 @@ def evaluate(
         satisfied=satisfied,
         success=succeeds,
         test=test,
-        comparison=paired_test(scores.values, test, np.random.default_rng(seed), samples=resamples) if paired else None,
+        comparison=comparison,
         ranks=ranks,
         bounds=_bounds(collection, measure, order) if unjudged == "zero" else None,
         of_users=None if users is None else _of_users(measure, collection.scale.name, people, users),
     )
+
+
+def _by_listener(collection: Collection, measure: Measure) -> Array:
+    """(s, q, a) scores by the grades of each person alone; all of them have judged every retrieved document."""
+    theirs: dict[str, list[Judgment]] = {}
+    for judgment in collection.judgments:
+        theirs.setdefault(judgment.assessor, []).append(judgment)
+    wanted = set(build_pool(collection, measure.cutoff).pairs)
+    complete = [own for own in theirs.values() if wanted <= {one.pair for one in own}]
+    if not len(complete) == len(theirs) > 1:
+        raise InputError(
+            f"the test listeners needs two people or more who all judged every retrieved document; {len(complete)} of "
+            f"{len(theirs)} did. `audiosim compare` with --about queries --about listeners needs some judgments of each"
+        )
+    found = [judged_runs(replace(collection, judgments=tuple(own)), measure.cutoff, "error") for own in complete]
+    return np.stack([runs.scores(measure).values for runs in found], axis=2)
 
 
 def _of_users(measure: Measure, scale: str, values: Array, users: int) -> Array:

@@ -45,7 +45,7 @@ def test_pairs_are_compared_as_scipy_does_the_better_one_first(demo, scores, tes
         assert row["p"] <= row["p_benjamini_hochberg"] <= row["p_holm"] <= 1
 
 
-@pytest.mark.parametrize("test", SYSTEM_TESTS)
+@pytest.mark.parametrize("test", [one for one in SYSTEM_TESTS if one != "listeners"])
 def test_every_test_gives_every_pair_a_row_and_draws_the_same_with_the_same_seed(demo, test):
     once, again = (evaluate(demo, "CG@5", test=test, seed=3).to_dict() for _ in range(2))
     assert len(once["pairs"]) == 45
@@ -138,7 +138,7 @@ def test_more_resamples_are_drawn_where_more_are_asked_for(demo):
 
 
 def test_what_cannot_be_evaluated_is_refused(demo, tiny):
-    with pytest.raises(InputError, match="test must be one of t, .*, permutation, friedman, got 'z'"):
+    with pytest.raises(InputError, match="test must be one of t, .*, permutation, friedman, listeners, got 'z'"):
         evaluate(demo, "CG@5", test="z")
     with pytest.raises(InputError, match="resamples must be at least 1, got 0"):
         evaluate(demo, "CG@5", resamples=0)
@@ -225,3 +225,23 @@ def test_measures_agree_on_the_ranking_as_scipy_has_it(demo):
         gaps = np.subtract(*np.array(values).T)
         pairs = gaps[:, None] - gaps
         assert row["rmse_differences"] == pytest.approx(np.sqrt((pairs[np.triu_indices(len(gaps), 1)] ** 2).mean()))
+
+
+def test_listeners_are_a_sample_where_all_of_them_judged_everything(demo):
+    rng = np.random.default_rng(0)
+    people = {name: rng.normal(0, 8, len(demo.judgments)) for name in ("ann", "bob", "cid")}
+    said = tuple(
+        replace(one, assessor=name, grade=float(np.clip(round(one.grade + off), 0, 100)))
+        for name, more in people.items()
+        for one, off in zip(demo.judgments, more, strict=True)
+    )
+    found = evaluate(replace(demo, judgments=said), "CG@5", test="listeners")
+    usual = evaluate(replace(demo, judgments=said), "CG@5")
+    rows, others = found.pair_rows(), usual.pair_rows()
+    assert [row["difference"] for row in rows] == pytest.approx([row["difference"] for row in others])
+    assert sum(row["high"] - row["low"] for row in rows) >= sum(row["high"] - row["low"] for row in others)
+    fewer = tuple(one for one in said if one.assessor != "cid" or one.pair != build_pool(demo, 5).pairs[0])
+    with pytest.raises(InputError, match=r"^the test listeners needs two people or more .*; 2 of 3 did\. `audiosim co"):
+        evaluate(replace(demo, judgments=fewer), "CG@5", test="listeners")
+    with pytest.raises(InputError, match="; 1 of 1 did"):
+        evaluate(demo, "CG@5", test="listeners")

@@ -52,7 +52,10 @@ def evaluate(
     complete: options.Complete = False,
     test: Annotated[
         str,
-        typer.Option(help=f"Between systems: {', '.join(SYSTEM_TESTS)} (MIREX's own, followed by Tukey's HSD)."),
+        typer.Option(
+            help=f"Between systems: {', '.join(SYSTEM_TESTS)}. friedman is MIREX's own, followed by Tukey's HSD; "
+            "listeners takes those who judged as a sample, as queries are."
+        ),
     ] = "t",
     resamples: options.Resamples = SAMPLES,
     scale: options.ScaleName = None,
