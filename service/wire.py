@@ -205,7 +205,7 @@ class ModelOut(Wire):
 
 
 class HealthOut(Wire, omit_defaults=True):
-    """Health of the service, and why it is not ready where it is not."""
+    """Health of the service, with the reason if it is not ready."""
 
     status: Literal["alive", "ready", "not ready", "starting"]
     reasons: list[str] = field(default_factory=list)

@@ -10,7 +10,7 @@ from audiosim.service.wire_state import AboutOut
 
 
 class JudgesOut(Wire):
-    """Reports on all who judge, people and machines: the rows that `audiosim judges --format json` prints.
+    """Reports on all judges, people and machines: the rows that `audiosim judges --format json` prints.
 
     `aside`: people who are set aside, by name, with the line of the log that says so; the rows leave them out.
     """
@@ -65,7 +65,7 @@ class MovedOut(Wire):
 
 
 class JudgeEffectOut(Wire):
-    """Effect of somebody's judgments on the ranking; what is `without` them is learned anew from what the others said.
+    """Effect of somebody's judgments on the ranking; `without` them, the model learns anew from the others' judgments.
 
     `aside`: whether they are set aside now. `pairs_turned` change places, `turned` of them; the score of `moved_most`
     is higher by `moved_by` without them.

@@ -135,7 +135,7 @@ def wanted(names: list[str]) -> list[Asked]:
 
 
 def _is_of_others(one: Asked) -> bool:
-    """True if another package than audiosim brings it."""
+    """True if it comes from a package other than audiosim."""
     return one.entry is not None and package_of(one.entry) != OWN
 
 

@@ -1,4 +1,4 @@
-"""Contract of decoders, as checks that say in words what a decoder does wrong.
+"""Contract of decoders, as checks that name violations in words.
 
 A file of noise, under each of its suffixes, is refused with a SoundError that names the file; an empty one it never
 sees. Of a sound file it gives the mean of the channels as float32, twice the same, at the file's own

@@ -1,4 +1,4 @@
-"""Contract of an estimator of relevance, as checks that say in words what it does wrong.
+"""Contract of an estimator of relevance, as checks that name violations in words.
 
 Whatever judgments there are, `predict` answers with a Belief about every pair of the pool given these judgments:
 levels that rise within the scale, probabilities of which each row sums to 1, the model that spoke for each pair, and a
@@ -63,7 +63,7 @@ def _make(factory: EstimatorFactory, text: str, pool: Pool) -> RelevanceEstimato
 
 @dataclass(frozen=True)
 class _Checked:
-    """An estimator whose every prediction is looked at."""
+    """An estimator whose every prediction is checked."""
 
     estimator: RelevanceEstimator
     pool: Pool
@@ -111,7 +111,7 @@ class _Checked:
             raise InputError(f"{self.name}: what was predicted before changes the prediction with {state}")
 
     def check_own_judgment(self, grades: Array, row: int, before: Array) -> None:
-        """A judged pair's prediction stays the same if its judgment is another one, or is taken back."""
+        """Check that a judged pair's prediction ignores its own judgment, changed or withdrawn."""
         lowest, highest = self.pool.scale.levels[0], self.pool.scale.maximum
         for other in (highest if grades[row] == lowest else lowest, np.nan):
             changed = grades.copy()

@@ -1,4 +1,4 @@
-"""Contract of features, as checks that say in words what a feature does wrong.
+"""Contract of features, as checks that name violations in words.
 
 A feature is a number for each pair of a pool, NaN where it is unknown; the same judgments give the same numbers, and
 are left as they are. One that is learned gives the same for some pairs as for all. A pair's own judgment never enters
@@ -43,7 +43,7 @@ def check_feature(feature: Feature, pool: Pool, rng: np.random.Generator) -> Non
 
 @dataclass(frozen=True)
 class _Checked:
-    """A feature whose every column is looked at."""
+    """A feature whose every column is checked."""
 
     feature: Feature
     pool: Pool
@@ -69,7 +69,7 @@ class _Checked:
         return found
 
     def check_judgment(self, grades: Array, before: Array, index: int) -> None:
-        """One judgment taken back moves only what it may move."""
+        """Check that withdrawing one judgment changes only pairs that the feature says it touches."""
         values = self.feature.values
         assert not callable(values), "what reads no judgment is not asked"
         changed = grades.copy()

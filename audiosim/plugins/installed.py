@@ -102,7 +102,7 @@ PEER_POINT: ExtensionPoint[Peer] = ExtensionPoint("audiosim.peers", "peer", lamb
 
 
 def estimator_factory(name: str) -> tuple[EstimatorFactory, str]:
-    """The factory that a `--model` names, and the text it is to be given with the pool.
+    """The factory that a `--model` names, and the text that it takes with the pool.
 
     name  a name in models/ with or without its scale, a file that ends in .json, or an installed
           estimator: its name, or NAME:TEXT
@@ -147,7 +147,7 @@ def find_selection_rule(name: str, expected: ExpectedScores, seed: int = 0) -> S
 
 
 def made_rule(factory: SelectionRuleFactory, expected: ExpectedScores, seed: int) -> SelectionRule:
-    """The selection rule that a factory makes; what goes wrong in it is one line."""
+    """The selection rule that a factory makes; an error in it becomes one line."""
     try:
         rule = factory(expected, seed)
     except Exception as error:  # it is another's code, so it may raise anything
@@ -166,7 +166,7 @@ def find_stopping_rule(text: str) -> StoppingRule:
 
 
 def find_peers(text: str) -> tuple[dict[str, Peer], list[str]]:
-    """The peers that a `--peers` names, and what is said of those left out, since a package of theirs is missing.
+    """The peers that a `--peers` names, and a message for each that is left out because its package is missing.
 
     text  names, joined by commas: each must be there; or `all`: those that are
     """

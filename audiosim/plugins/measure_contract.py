@@ -1,4 +1,4 @@
-"""Contract that a measure must keep to, as checks that say in words what its definition does wrong.
+"""Contract that a measure must keep to, as checks that name violations in words.
 
 A score is a finite number for each ranking, whatever the scale: grades may lie between its levels, as expected ones do.
 Its arguments are those of `audiosim.measures.scores.score`, and it leaves them as they are. Rankings are scored all at
@@ -92,7 +92,7 @@ def _check_pickles(measure: Measure) -> None:
 
 @dataclass(frozen=True)
 class _Checked:
-    """A measure on a scale, whose every score is looked at."""
+    """A measure on a scale, whose every score is checked."""
 
     measure: Measure
     scale: Scale
@@ -185,7 +185,7 @@ class _Checked:
         self._compare(named, own, f"on two levels it must score what {other.name} does")
 
     def check_rankings(self, grades: Array, judged: Array) -> None:
-        """All at once as one by one, twice the same, and what is not there changes nothing."""
+        """Check that lists score the same together and alone, every time, and whatever padding follows them."""
         together = self.score(grades, judged)
         if not np.array_equal(together, self.score(grades, judged)):
             raise InputError(f"{self._label}: two scores of the same rankings differ")

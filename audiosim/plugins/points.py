@@ -49,7 +49,7 @@ class ExtensionPoint(Generic[Thing]):
         return next(iter(own or named), None)
 
     def find(self, name: str) -> Thing:
-        """Item with a given name; looks at what is installed only where the name is none of audiosim's."""
+        """Item with a given name; searches other packages only if the name is not one of audiosim's."""
         own = self.own()
         if name in own:
             return own[name]
@@ -73,7 +73,7 @@ class ExtensionPoint(Generic[Thing]):
         return thing
 
     def hidden(self, point: EntryPoint) -> bool:
-        """True if something that comes with audiosim has the name of what another package installs."""
+        """True if another package installs something under a name that audiosim uses itself."""
         return package_of(point) != OWN and (
             point.name in {*self.own(), *self.taken} or self.choose(point.name) != point
         )

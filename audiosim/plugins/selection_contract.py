@@ -1,4 +1,4 @@
-"""Contract of selection rules, as checks that say in words what a rule does wrong.
+"""Contract of selection rules, as checks that name violations in words.
 
 A rule says of every pair of the pool what its judgment is worth: a finite number, 0 or more. The same belief and
 ranking give the same weights, whatever was asked between. A rule is asked again after every
