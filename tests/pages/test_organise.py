@@ -619,6 +619,21 @@ def test_forty_systems_fit_and_a_course_never_turns_back_after_an_undo(browse, h
     heights = page.eval_on_selector_all("#ranking tbody tr", "rows => rows.map(row => row.offsetHeight)")
     assert len(heights) == 40
     assert max(heights) < 32  # a name takes one line
+    shown_rows, heads = page.locator("#ranking tbody tr:visible"), page.locator("#ranking th[data-way]")
+    page.fill("#ranking-filter", "submission07")
+    expect(shown_rows).to_have_count(1)
+    rank = {row["system"]: place for place, row in enumerate(campaign.get("ranking")["systems"], 1)}
+    (found,) = cells(page, "#ranking")
+    assert (found[1], int(found[0])) == (crowd().runs[7].system, rank[crowd().runs[7].system])
+    page.fill("#ranking-filter", "")
+    page.get_by_role("button", name="System", exact=True).click()
+    expect(heads.nth(1)).to_have_attribute("aria-sort", "ascending")
+    assert [row[1] for row in cells(page, "#ranking")] == [run.system for run in crowd().runs]
+    page.get_by_role("button", name="System", exact=True).click()
+    expect(heads.nth(1)).to_have_attribute("aria-sort", "descending")
+    assert [row[1] for row in cells(page, "#ranking")] == [run.system for run in crowd().runs][::-1]
+    page.get_by_role("button", name="#", exact=True).click()
+    expect(heads.nth(0)).to_have_attribute("aria-sort", "ascending")
     expect(page.locator("#remaining")).not_to_have_text("…")
     places = [float(x) for x in re.findall(r"[ML]([\d.]+) ", page.get_attribute("#course path", "d"))]
     assert places == sorted(places)
@@ -627,6 +642,7 @@ def test_forty_systems_fit_and_a_course_never_turns_back_after_an_undo(browse, h
     assert page.eval_on_selector_all("#course text", OVERPRINTED) == []
     open_tab(page, "Progress")
     assert page.eval_on_selector_all("#scores text", OVERPRINTED) == []
+    expect(page.locator("#by-query tbody tr")).to_have_count(len(QUERIES))
     shares = {row[0]: (int(row[1]), int(row[2])) for row in cells(page, "#by-query")}
     assert list(shares) == list(QUERIES)
     assert tuple(map(sum, zip(*shares.values(), strict=True))) == (9, campaign.get("campaign")["pool"])

@@ -2,6 +2,7 @@
 
 import { byId, element } from "../page.js";
 import { rulerOf } from "./chart.js";
+import { narrowed } from "./narrow.js";
 import { dot, line, svg, text } from "./svg.js";
 import { apart, count, listed, longName, named, percent, score, ticks, whole } from "../text.js";
 
@@ -27,10 +28,11 @@ export function showSystems(ranking) {
   const basis = ranking.judged ? `from ${count(ranking.judged, "judged pair")} and the model's predictions of the rest` : "predicted, nothing judged yet";
   byId("ranking-about").textContent = `${ranking.measure}, ${basis} (${ranking.model}).`;
   const rows = systems.map((system, place) => systemRow(system, place, range, sure.get(`${system.system}\n${systems[place + 1]?.system}`), ranking.top_k));
-  byId("ranking", HTMLTableElement).tBodies[0].replaceChildren(...rows);
+  const chosen = narrowed(systems, rows, () => showSystems(ranking));
+  byId("ranking", HTMLTableElement).tBodies[0].replaceChildren(...(chosen ?? rows));
   byId("ranking").classList.toggle("without-groups", systems.some(({ group }) => group.length > LETTERS) || systems.every(({ group }) => group === systems[0].group));
   byId("ranking").classList.toggle("without-ranks", systems.every((one) => spans(one, systems)));
-  fold(rows);
+  if (!chosen) fold(rows);
   showSettled(systems);
   drawAxis(range);
   return sure;
