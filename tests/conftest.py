@@ -324,6 +324,15 @@ def ranx(monkeypatch: pytest.MonkeyPatch) -> Any:
         return pytest.importorskip("ranx")
 
 
+@pytest.fixture
+def unspread() -> Iterator[None]:
+    """Work that would be spread over processes is done in this one: to start others takes seconds of processor."""
+    import joblib
+
+    with joblib.parallel_config("sequential"):
+        yield
+
+
 @pytest.fixture(scope="session")
 def answer_study():
     """Fill in what a study asks people, in a file of its examples."""

@@ -52,6 +52,9 @@ HERE = [text for command in COMMANDS.values() for text in examples(command) if n
 MARKED = [pytest.param(text, marks=pytest.mark.slow if any(one in text for one in LONG) else ()) for text in HERE]
 
 
+SMALLER = {"--repeat 20": "--repeat 2", "judgments=100": "judgments=20"}  # what takes seconds of processor
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_has_an_example_of_itself(name):
     assert any(f"{name} " in text for text in examples(COMMANDS[name]))
@@ -101,8 +104,11 @@ def prepare(place, run, answer_study, words):
         shutil.copytree(place / "my-demo" / "sounds.index", place / "shards" / "one.index")
 
 
+@pytest.mark.usefixtures("unspread")
 @pytest.mark.parametrize("text", MARKED)
 def test_an_example_runs(text, place, run, answer_study):
+    for long, short in SMALLER.items():
+        text = text.replace(long, short)
     words = shlex.split(text)
     prepare(place, run, answer_study, words)
     spread = [str(path) for word in words[1:] for path in (sorted(Path().glob(word)) if "*" in word else [word])]

@@ -9,7 +9,6 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-import lazy_loader
 import numpy as np
 import pytest
 import soundfile
@@ -23,7 +22,6 @@ from audiosim.audio.sources import find_sounds
 from audiosim.cluster import dask_cluster
 from audiosim.errors import InputError
 
-distributed = lazy_loader.load("distributed")  # dear, and not needed by those who only collect
 pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="distributed is not installed"),
     pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL"),
@@ -162,6 +160,8 @@ def test_a_scheduler_that_is_lost_ends_the_work_with_one_line(loopback, sounds, 
 
 @pytest.mark.slow
 def test_closing_gives_the_cluster_back(dask_here, sounds):
+    import distributed  # dear, and not needed by those who only collect
+
     with closing(describe_all(sounds, STANDARD_FRAMES, scheduler=dask_here.address)) as outcomes:
         next(outcomes)
     with distributed.Client(dask_here.address, set_as_default=False) as client:

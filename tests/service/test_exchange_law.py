@@ -89,7 +89,7 @@ def sent(body):
     return Import(1, "any", "import-1", "me", write_time(NOW), WAITING, None, 0, ""), body
 
 
-LAW = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+LAW = settings(max_examples=75, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.mark.slow

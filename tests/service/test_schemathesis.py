@@ -16,7 +16,7 @@ suppress-health-check = ["too_slow"]
 [generation]
 deterministic = true
 database = "none"
-max-examples = 6
+max-examples = 3
 
 [phases]
 stateful.enabled = false  # no operation links to another
