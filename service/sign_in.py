@@ -86,7 +86,7 @@ class SignIn:
         if not self._grants:
             raise InputError("nobody could sign in: give people a role with --grant, such as assessor=*")
         if header and not proxies:
-            raise InputError(f"whoever sends {header} could be anybody: name the proxy to believe with --trusted-proxy")
+            raise InputError(f"anybody could send {header}: name the proxy to believe with --trusted-proxy")
 
     def vouched(self, headers: Headers, peer: str) -> Person | None:
         """The person named by a trusted proxy, or None.

@@ -284,9 +284,9 @@ def test_simulate_reports_what_it_found_as_a_page(run, folder, tmp_path):
         ),
         (["--repeat", "2", "--queries", "13"], "a part must have 1 to 12 queries, got 13"),
         (["--repeat", "2", "--teams", "5"], "a part must have 1 to 4 teams, got 5"),
-        (["--at", "0,5"], "--at needs --repeat: it speaks of parts of the collection"),
-        (["--learn", "fSYS"], "--learn needs --repeat: it speaks of parts of the collection"),
-        (["--held-out", "teams"], "--held-out needs --repeat: it speaks of parts of the collection"),
+        (["--at", "0,5"], "--at needs --repeat: it is about parts of the collection"),
+        (["--learn", "fSYS"], "--learn needs --repeat: it is about parts of the collection"),
+        (["--held-out", "teams"], "--held-out needs --repeat: it is about parts of the collection"),
         (
             ["--report", "page.html"],
             "--report needs --repeat and --at: it compares stated with true confidence at these",
@@ -454,7 +454,7 @@ def test_simulate_holds_peers_against_the_truth_on_equal_parts(ask, run, folder,
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--keep", "x"), "--keep needs --peers: it is of their results"),
+        (("--keep", "x"), "--keep needs --peers: it keeps their results"),
         (
             ("--peers", "means", "--compare"),
             "--peers and --compare cannot be combined: every method has the same budgets",

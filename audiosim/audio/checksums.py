@@ -85,7 +85,7 @@ def _refuse_damaged(folder: Path, name: str, damaged: Sequence[int]) -> None:
     if damaged:
         many = f"{len(damaged)} rows are damaged, the first" if len(damaged) > 1 else "the row is damaged: it"
         raise FormatError(
-            folder / name, damaged[0] + 1, f"{many} is not what was written; audiosim extract mends the index"
+            folder / name, damaged[0] + 1, f"{many} was changed after it was written; audiosim extract mends the index"
         )
 
 
@@ -123,4 +123,6 @@ def check_lines(path: Path, text: bytes, entries: Entries, places: Integers) -> 
     checks = read_checks(path.parent, len(entries))
     damaged = damaged_lines(lines_of(text, entries), entries, checks, places.tolist())
     if damaged:
-        raise FormatError(path, damaged[0] + 1, "the line is not what was written; audiosim extract mends the index")
+        raise FormatError(
+            path, damaged[0] + 1, "the line was changed after it was written; audiosim extract mends the index"
+        )

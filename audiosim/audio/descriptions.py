@@ -114,8 +114,7 @@ def descriptions_of(searched: Searched, names: Iterable[str] | None = None) -> t
             raise InputError(f"the index has no description {name!r}, expected {expected}")
         if name in searched.pieces and name not in searched.common:
             raise InputError(
-                f"nothing tells the {name} of the sounds to query by: it is not an installed embedding that made those "
-                f"of the index"
+                f"the sounds to query by cannot be described by {name}: the embedding that made it is not installed"
             )
     return tuple(_description(searched, name) for name in chosen)
 

@@ -81,7 +81,9 @@ def restore(path: str | Path, url: str) -> list[Archived]:
     found = {log.archived.collection: log.archived for log in read_database(url)}
     for log in logs:
         if found.get(log.archived.collection) != log.archived:
-            raise InputError(f"the campaign of {log.archived.collection} is not what was restored: another wrote to it")
+            raise InputError(
+                f"the campaign of {log.archived.collection} differs from the backup: another process wrote to it"
+            )
     return [log.archived for log in logs]
 
 

@@ -130,7 +130,7 @@ class Log:
                 raise BusyError("others are waiting for the log; ask again in a moment")
         if self._failed_at > came:
             self._turn.release()
-            raise BusyError("others have waited for the log in vain; ask again in a moment")
+            raise BusyError("the log is busy: others gave up waiting for it; ask again in a moment")
 
     def _check_whole(self) -> None:
         if self._broken:

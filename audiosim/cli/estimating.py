@@ -85,7 +85,7 @@ def predict(
     )
     if form is options.PredictionFormat.qrels:
         if pairs is not None:
-            raise InputError("--format qrels is of the pairs of the pool; leave out --pairs")
+            raise InputError("--format qrels writes the pairs of the pool; leave out --pairs")
         _write_qrels(judged_so_far(estimator, collection, pool).stated_belief, pool, draws, output, seed)
         return
     wanted = None if pairs is None else options.known_pairs(pairs, collection)

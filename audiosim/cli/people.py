@@ -124,8 +124,8 @@ def judges(
         log = judgments if judgments and "://" in judgments else None
         if yes and log is None:
             raise typer.BadParameter(
-                "expected --judgments with the database of a campaign; of judgments in files collection.toml says "
-                f"who is set aside, set_aside = {json.dumps([name], ensure_ascii=False)}",
+                "expected --judgments with the database of a campaign; for judgments in files, collection.toml "
+                f"names who is set aside: set_aside = {json.dumps([name], ensure_ascii=False)}",
                 param_hint="--yes",
             )
         own = (

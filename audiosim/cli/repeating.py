@@ -118,7 +118,7 @@ def check_repeated(repeats: int | None, options: Mapping[str, str | None], model
     """Options that only parts of a collection give a meaning are not ignored."""
     given = [name for name, value in options.items() if value is not None]
     if given and repeats is None:
-        raise InputError(f"{given[0]} needs --repeat: it speaks of parts of the collection")
+        raise InputError(f"{given[0]} needs --repeat: it is about parts of the collection")
     if options["--learn"] is not None and model is not None:
         raise InputError("--learn and --model cannot be combined: each part is played with the model learned for it")
 
@@ -126,7 +126,7 @@ def check_repeated(repeats: int | None, options: Mapping[str, str | None], model
 def check_peers(peers: str | None, keep: Path | None, others: Mapping[str, object]) -> None:
     """Options that --peers gives a meaning, or takes it from, are not ignored."""
     if peers is None and keep is not None:
-        raise InputError("--keep needs --peers: it is of their results")
+        raise InputError("--keep needs --peers: it keeps their results")
     given = [name for name, value in others.items() if value]
     if peers is not None and given:
         raise InputError(f"--peers and {given[0]} cannot be combined: every method has the same budgets, see --at")

@@ -117,7 +117,7 @@ def _result(future: "Future", what: str) -> Any:
         return future.result()
     except KilledWorker as error:
         times = error.allowed_failures + 1
-        raise InputError(f"{what} was given up: each of {times} workers that were at it was lost") from None
+        raise InputError(f"{what} was given up: {times} workers were lost while computing it") from None
 
 
 def _versions() -> Versions:

@@ -73,7 +73,7 @@ def joining_runs(
     runs = read_runs([path], Exclusions(collection.query_documents, artists))
     if system is not None:
         if len(runs) > 1:
-            raise InputError(f"{path}: holds {len(runs)} runs, expected one that {system} is the name of")
+            raise InputError(f"{path}: holds {len(runs)} runs, expected one to be called {system}")
         runs = (Run(system, runs[0].rankings),)
     known = {query for run in collection.runs for query in run.rankings}
     asked = [query for run in runs for query in run.rankings]
@@ -116,7 +116,7 @@ def _check_kept(runs: Sequence[Run], collection: Collection) -> None:
         if kept < KEPT * len(before):
             raise InputError(
                 f"the run of {run.system} answers {kept} of the {len(before)} queries that its earlier run answers; "
-                "say replace (--replace, ?replace=true) if it is to take its place all the same"
+                "--replace (?replace=true) replaces that run all the same"
             )
 
 

@@ -37,7 +37,7 @@ def keep_vectors(index: Path, paths: Iterable[Path], recordings: Collection[str]
     known = set(recordings)
     for piece in pieces:
         if piece.name in (GAUSSIANS, LEVELLED):
-            raise InputError(f"{piece.source}: {piece.name} is the name of what is there already, expected another")
+            raise InputError(f"{piece.source}: the name {piece.name} is taken, expected another")
         if known.isdisjoint(piece.keys):
             raise InputError(
                 f"{piece.source}: the index knows none of its {len(piece.keys)} recordings, such as {piece.keys[0]}"

@@ -143,7 +143,7 @@ class RatioScores:
         return linear_between(self.pool, self.gains(belief), self._slopes(found), scores, ratios)
 
     def satisfied(self, belief: Belief, mapping: SatisfactionMapping) -> Moments:
-        raise InputError(f"users are satisfied by scores that do not depend on what was judged, not by {self.measure}")
+        raise InputError(f"satisfaction needs scores that do not depend on which pairs are judged, {self.measure} does")
 
     def after(self, scores: Moments, before: Belief, belief: Belief, index: int) -> Moments:
         """Update the scores after a judgment of the single pair at `index`: those of its query, or of all queries if

@@ -289,7 +289,7 @@ class Selection:
     @property
     def _own_log(self) -> tuple[Judgment, ...]:
         if self.log is None:
-            raise InputError("this selection is a campaign's, whose log says who judged: tell the campaign")
+            raise InputError("this selection belongs to a campaign, whose log says who judged: use the campaign's tell")
         return self.log
 
     def _logged(self, log: tuple[Judgment, ...], pair: Pair, assessor: str) -> "Selection":

@@ -115,9 +115,7 @@ class Incoming:
         if self.caller.role == "organiser":
             return
         if self.sent_before.kept_bytes(self.caller.name) + len(self.body) > most:
-            raise HTTPException(
-                413, f"of one sender {most:,} bytes are kept at most (--upload-limit); no more are taken"
-            )
+            raise HTTPException(413, f"one sender may store {most:,} bytes at most (--upload-limit)")
 
 
 IncomingDep = Annotated[Incoming, Depends()]

@@ -158,7 +158,7 @@ def test_vectors_that_no_installed_embedding_made_cannot_be_asked_for_by_example
     embed_index(folder, Embedding("powers", powers))
     found = neighbours(folder, 2, like=source / "r1.wav")
     assert found.found["r1"][0].identifier == "r1", "the Gaussians alone count"
-    with pytest.raises(InputError, match="nothing tells the powers of the sounds to query by"):
+    with pytest.raises(InputError, match="the sounds to query by cannot be described by powers: the embedding"):
         neighbours(folder, 2, like=source / "r1.wav", by=["gaussians", "powers"])
 
 

@@ -392,7 +392,7 @@ def test_a_flipped_bit_in_a_row_is_found_when_it_is_used_and_mended_by_extractin
     index = AudioIndex.load(three)
     assert len(index) == 3
     with pytest.raises(
-        FormatError, match=rf"gaussians.f32:{number + 1}: the row is damaged: it is not what was written; "
+        FormatError, match=rf"gaussians.f32:{number + 1}: the row is damaged: it was changed after it was written; "
     ):
         index.divergence()
     with pytest.raises(FormatError, match="audiosim extract mends the index$"):
@@ -413,7 +413,7 @@ def test_a_flipped_bit_in_a_line_is_found_and_mended(three, text):
     lines = three / "recordings.jsonl"
     flip(lines, lines.read_bytes().index(text, len(lines.read_bytes()) // 3) + 1)
     with pytest.raises(
-        FormatError, match=r"recordings\.jsonl:2: the line is not what was written; audiosim extract mends"
+        FormatError, match=r"recordings\.jsonl:2: the line was changed after it was written; audiosim extract mends"
     ):
         _ = load(three).recordings.identifiers
     with Appender(three, SMALL) as appender:

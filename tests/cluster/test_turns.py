@@ -142,7 +142,7 @@ def test_work_that_takes_every_machine_along_is_given_up(loopback):
     def deadly(number):
         os.kill(os.getpid(), signal.SIGKILL)
 
-    with pytest.raises(InputError, match=r"^part 1 of 1 was given up: each of 4 workers that were at it was lost$"):
+    with pytest.raises(InputError, match=r"^part 1 of 1 was given up: 4 workers were lost while computing it$"):
         list(each_in_turn(deadly, 1, 1, quietly, loopback(4).address))
 
 
@@ -207,7 +207,7 @@ def test_processes_and_a_cluster_are_not_asked_for_at_once(run, small_demo):
     expected = "--scheduler and --jobs cannot be combined: a cluster has as many workers as were started"
     assert (code, err) == (1, f"audiosim: {expected}\n")
     code, _, err = run("simulate", small_demo, "--scheduler", "tcp://127.0.0.1:1")
-    assert (code, err) == (1, "audiosim: --scheduler needs --repeat: it speaks of parts of the collection\n")
+    assert (code, err) == (1, "audiosim: --scheduler needs --repeat: it is about parts of the collection\n")
 
 
 def test_a_server_that_is_no_scheduler_is_an_error(monkeypatch):

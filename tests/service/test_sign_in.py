@@ -77,7 +77,7 @@ def test_what_would_let_anybody_in_or_nobody_is_refused_at_the_start(run, folder
     for options, message in (
         (
             ["--login-header", "X-User", "--grant", "assessor=*"],
-            "whoever sends X-User could be anybody: name the proxy",
+            "anybody could send X-User: name the proxy",
         ),
         (["--login-header", "X-User", "--trusted-proxy", "127.0.0.1"], "nobody could sign in: give people a role"),
         (["--grant", "assessor=*"], "--grant and --groups-header need --login-header or --oidc-issuer"),
