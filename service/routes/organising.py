@@ -101,7 +101,7 @@ def show_log(one: CollectionDep, count: CountQuery = 100, before: BeforeQuery = 
     records = [
         record
         for record in one.campaign.log()
-        if (before is None or record.number < before) and (leases or record.event.kind != "lease")
+        if (before is None or record.number < before) and (leases or record.event.kind not in ("lease", "compare"))
     ]
     events = [RecordOut.from_domain(record) for record in records[-count:]]
     return LogOut(one.collection.identifier, one.campaign.number, len(records) > count, events)

@@ -83,6 +83,8 @@ def test_comparisons_are_handed_out_answered_once_taken_back_and_exported(http, 
     assert http.get(f"{COARSE}/answers", params={"assessor": "lea"}).json()["answers"] == []
     assert post(http, "undo", 201, assessor="lea")["refers"] == record["number"]
     assert exported(http, tmp_path) == ()
+    kinds = [one["kind"] for one in http.get(f"{COARSE}/log").json()["events"]]
+    assert kinds == ["comparison", "comparison", "undo"]  # without what was handed out
     log = http.get(f"{COARSE}/judgments", params={"format": "log"}).text
     assert '"kind": "comparison"' in log
     assert http.get(f"{COARSE}/judgments", params={"format": "csv"}).text.count("\n") == 1  # a comparison is no grade

@@ -4,9 +4,12 @@ import { get } from "../api.js";
 import { byId, element } from "../page.js";
 import { count, named, when } from "../text.js";
 
+const CLOSER = { a: "the first", b: "the second", "=": "neither" };
+
 /** What each kind of event says, as nodes. */
 const SAID = {
   cannot: ({ details }) => ["cannot judge: ", named(details.reason)],
+  comparison: ({ query, document, details }) => [`compared, ${CLOSER[details.answer]} closer`, element("div", { class: "muted" }, named(query), ": ", named(document), ", ", named(details.document_b))],
   undo: ({ refers }) => [`withdrew #${refers}`],
   pause: because("paused the campaign"),
   resume: because("resumed the campaign"),
