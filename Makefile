@@ -82,6 +82,7 @@ format: $(VENV)/installed-for-tests
 
 calibration: $(VENV)/installed
 	$(BIN)/python benchmarks/calibration.py --parts 50 --jobs 2 --check
+	$(BIN)/python benchmarks/listeners.py ../shared/data/listeners --panels 2
 
 bench: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"
