@@ -4,6 +4,7 @@
 `plot()` and a notebook display.
 """
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ from audiosim.expected.two_systems import TwoSystems, check_level, check_two
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.plugins import find_measure, find_selection_rule, find_stopping_rule, make_estimator
 from audiosim.relevance.any_pair import portions
-from audiosim.relevance.estimators import JOINT, RelevanceEstimator
+from audiosim.relevance.estimators import JOINT, NameOrFile, RelevanceEstimator
 from audiosim.relevance.prediction_rows import prediction_rows
 from audiosim.relevance.relearning import after_judgments
 from audiosim.report.screen import progress
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SHOWN = 25  # pairs of a plot
-ModelOrName = str | RelevanceEstimator | None
+ModelOrName = NameOrFile | RelevanceEstimator | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,7 +324,7 @@ def simulate(
     """
     collection, measure = as_collection(collection, judgments), _measure(measure)
     pool = build_pool(collection, measure.cutoff)
-    estimator = make_estimator(pool, model or JOINT) if isinstance(model, str | None) else model
+    estimator = _estimator(pool, model)
     start = start_loop(
         pool, estimator, measure, ideal=ideal, batch=batch, rule=selection_rule, seed=seed, distribution=distribution,
         about=as_about(about),
@@ -353,8 +354,11 @@ def _measure(measure: str | Measure) -> Measure:
 
 def _learned(pool: Pool, model: ModelOrName, collection: Collection) -> RelevanceEstimator:
     """The estimator of a pool, which has learned from the judgments what a campaign would have."""
-    estimator = make_estimator(pool, model or JOINT) if isinstance(model, str | None) else model
-    return after_judgments(pool, estimator, collection.judgments)
+    return after_judgments(pool, _estimator(pool, model), collection.judgments)
+
+
+def _estimator(pool: Pool, model: ModelOrName) -> RelevanceEstimator:
+    return make_estimator(pool, model or JOINT) if isinstance(model, str | os.PathLike | None) else model
 
 
 def _stopping_rule(stop: float | str | StoppingRule | Sequence[str]) -> StoppingRule:

@@ -25,7 +25,7 @@ from audiosim.expected.separation import verdicts_of_pool
 from audiosim.expected.verdicts import Verdicts
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.belief import Belief
-from audiosim.relevance.estimators import RelevanceEstimator, built_in
+from audiosim.relevance.estimators import NameOrFile, RelevanceEstimator, built_in
 from audiosim.relevance.relearning import after_grades
 from audiosim.selection.confidence_course import confidences
 from audiosim.simulation.alternatives import scores_of
@@ -207,7 +207,7 @@ class Publication:
 def record_of(
     collection: Collection,
     measure: str | Measure = "CG@5",
-    model: str | RelevanceEstimator | None = None,
+    model: NameOrFile | RelevanceEstimator | None = None,
     *,
     threshold: float = 0.5,
     distribution: DifferenceDistribution = "t",

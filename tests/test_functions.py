@@ -16,6 +16,7 @@ import audiosim
 from audiosim import cli
 from audiosim.errors import InputError
 from audiosim.relevance.estimators import uniform
+from audiosim.relevance.published import save_model
 from audiosim.selection.stopping import Judgments
 from audiosim.training.plan import Plan
 
@@ -134,6 +135,19 @@ def test_an_estimator_of_one_s_own_predicts(tiny):
     # Every grade from 0 to 100 equally likely.
     assert found.to_frame()["expectation"].tolist() == pytest.approx([50.0] * 7)
     assert repr(found) == "7 pairs predicted by uniform"
+
+
+def test_a_model_file_is_given_as_text_or_as_a_path(judged, tmp_path):
+    path = tmp_path / "trained.json"
+    save_model(audiosim.train(judged, "fTEAM,sGEN").model, path)
+    open_ = replace(judged, judgments=())
+    for expected in (
+        lambda model: audiosim.predict(open_, model).to_frame()["expectation"].tolist(),
+        lambda model: audiosim.estimate(open_, model).scores.mean.tolist(),
+        lambda model: list(audiosim.next_pairs(open_, model).weights),
+        lambda model: [moment.rmse for moment in audiosim.simulate(judged, model, stopping_rule=Judgments(20)).curve],
+    ):
+        assert expected(path) == expected(str(path)) != expected(None)
 
 
 def test_a_model_is_trained_by_the_name_of_its_features(judged):

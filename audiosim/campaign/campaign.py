@@ -25,7 +25,7 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError, StoreError
 from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import Measure, as_measure
-from audiosim.relevance.estimators import RelevanceEstimator, built_in
+from audiosim.relevance.estimators import NameOrFile, RelevanceEstimator, built_in
 from audiosim.selection import Selection
 from audiosim.users.listeners import Agreement, agreement
 
@@ -42,7 +42,7 @@ class Campaign:
     def __init__(
         self,
         collection: Collection,
-        model: str | RelevanceEstimator | None = None,
+        model: NameOrFile | RelevanceEstimator | None = None,
         measure: str | Measure = "CG@5",
         store: Store | None = None,
         settings: CampaignSettings | None = None,

@@ -21,7 +21,7 @@ from audiosim.expected.ratio import Ideal, RatioScores
 from audiosim.expected.sampled import DRAWS, SampledScores
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.belief import Belief
-from audiosim.relevance.estimators import RelevanceEstimator, built_in
+from audiosim.relevance.estimators import NameOrFile, RelevanceEstimator, built_in
 from audiosim.relevance.model_check import NOT_NEEDED, ModelCheck, Reserved, check_model
 from audiosim.relevance.relearning import after_judgments
 from audiosim.stats.multivariate import Moments, MultivariateNormal
@@ -114,7 +114,7 @@ def rank(
 @judgments_second
 def estimate(
     collection: object,
-    model: str | RelevanceEstimator | None = None,
+    model: NameOrFile | RelevanceEstimator | None = None,
     measure: str | Measure = "CG@5",
     *,
     ideal: Ideal = "ordered",

@@ -1,5 +1,6 @@
 """Contents of each extension point, ours and those of installed packages, found by name."""
 
+import os
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import TypeVar
@@ -14,7 +15,7 @@ from audiosim.measures.measure import MEASURES, WRITTEN, Definition, Measure, pa
 from audiosim.peers.known_peers import PEERS, check_installed, peers_there
 from audiosim.peers.task import Peer
 from audiosim.plugins.points import OWN, ExtensionPoint, package_of
-from audiosim.relevance.estimators import EstimatorFactory, RelevanceEstimator, estimator_of
+from audiosim.relevance.estimators import EstimatorFactory, NameOrFile, RelevanceEstimator, estimator_of
 from audiosim.relevance.evidence_kind import EvidenceKind
 from audiosim.relevance.evidence_registry import OWN_KINDS, register_evidence_kind
 from audiosim.relevance.published import model_names
@@ -124,9 +125,9 @@ def estimator_factory(name: str) -> tuple[EstimatorFactory, str]:
     return ESTIMATOR_POINT.load(point), text
 
 
-def make_estimator(pool: Pool, name: str) -> RelevanceEstimator:
+def make_estimator(pool: Pool, name: NameOrFile) -> RelevanceEstimator:
     """The estimator that a `--model` names, for one pool."""
-    factory, text = estimator_factory(name)
+    factory, text = estimator_factory(os.fspath(name))
     return factory(pool, text)
 
 

@@ -1,5 +1,6 @@
 """Estimators of the relevance of unjudged pairs: the Protocol, and the built-in ones."""
 
+import os
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Protocol
@@ -22,6 +23,7 @@ from audiosim.relevance.published import (
 )
 
 JOINT = "joint"  # the default model
+NameOrFile = str | os.PathLike[str]  # a path is that of a model file
 
 
 class RelevanceEstimator(Protocol):
@@ -79,16 +81,17 @@ def uniform(pool: Pool, _: str = "") -> OrdinalEstimator:
     return OrdinalEstimator(pool, (uniform_model(pool.scale),))
 
 
-def built_in(pool: Pool, model: str | RelevanceEstimator | None) -> RelevanceEstimator:
+def built_in(pool: Pool, model: NameOrFile | RelevanceEstimator | None) -> RelevanceEstimator:
     """The estimator of a model that comes with audiosim, or of a model file; an estimator is returned unchanged.
 
     model  "uniform", a name in models/ with or without its scale, a .json file, an estimator for this
            pool, or None for `joint`
     """
     model = JOINT if model is None else model
-    if not isinstance(model, str):
+    if not isinstance(model, str | os.PathLike):
         return model
-    return uniform(pool) if model == "uniform" else estimator_of(pool, model)
+    name = os.fspath(model)
+    return uniform(pool) if name == "uniform" else estimator_of(pool, name)
 
 
 def transferred(model: Model, scale: Scale) -> Model:

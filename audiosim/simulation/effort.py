@@ -1,6 +1,7 @@
 """Effort that a stopping rule will take: judgments, hours, and the pairs of systems that judging will not settle."""
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -20,7 +21,7 @@ from audiosim.errors import InputError
 from audiosim.expected.about import THESE, About, as_about
 from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.measures.measure import Measure, as_measure
-from audiosim.relevance.estimators import RelevanceEstimator, built_in
+from audiosim.relevance.estimators import NameOrFile, RelevanceEstimator, built_in
 from audiosim.relevance.relearning import after_grades
 from audiosim.selection import Selection, StoppingRule
 from audiosim.selection.stopping_rules import as_stopping_rule
@@ -146,14 +147,14 @@ class Effort:
         return frame_of(self.unsettled, ["a", "b", "confidence", "queries"])
 
 
-def _maker(model: str | RelevanceEstimator | Maker | None) -> Maker:
+def _maker(model: NameOrFile | RelevanceEstimator | Maker | None) -> Maker:
     return model if callable(model) else partial(built_in, model=model)
 
 
 @judgments_second
 def plan(
     collection: object,
-    model: str | RelevanceEstimator | Maker | None = None,
+    model: NameOrFile | RelevanceEstimator | Maker | None = None,
     measure: str | Measure = "CG@5",
     *,
     stopping_rule: str | float | StoppingRule = SETTLED,
@@ -196,7 +197,7 @@ def plan(
         about=as_about(about),
     )  # fmt: skip
     seconds = seconds_per_judgment(collection) if seconds is None else seconds
-    deeper = make if model is None or isinstance(model, str) or callable(model) else None
+    deeper = make if model is None or isinstance(model, str | os.PathLike) or callable(model) else None
     return effort_from(
         collection, selection, stop, campaigns=campaigns, seconds=seconds, listeners=listeners, deeper=deeper,
         rng=np.random.default_rng(seed), proceed=proceed, workers=Workers(jobs, scheduler),
