@@ -29,7 +29,7 @@ MOST_FILES = 1000
 
 def predict(
     folder: options.CollectionFolder,
-    model: options.NameOrFile = None,
+    model: options.ModelName = None,
     judgments: options.JudgmentsFile = None,
     cutoff: Annotated[
         int | None, typer.Option(help="Depth of the pool. Default: the collection's cutoff.", min=1)
@@ -123,7 +123,7 @@ def _write_qrels(belief: Belief, pool: Pool, draws: int | None, output: Path | N
 
 def estimate(
     folder: options.CollectionFolder,
-    model: options.NameOrFile = None,
+    model: options.ModelName = None,
     measure: options.MeasureName = "CG@5",
     judgments: options.JudgmentsFile = None,
     ideal: options.IdealName = "ordered",
@@ -171,7 +171,7 @@ def compare(
     folder: options.CollectionFolder,
     a: Annotated[str, typer.Argument(metavar="A", help="One system.", show_default=False)],
     b: Annotated[str, typer.Argument(metavar="B", help="The system to compare it with.", show_default=False)],
-    model: options.NameOrFile = None,
+    model: options.ModelName = None,
     measure: options.MeasureName = "CG@5",
     judgments: options.JudgmentsFile = None,
     confidence: Annotated[
@@ -235,7 +235,7 @@ def _verdict_values(found: TwoSystems, condition: Condition | None) -> tuple[dic
 
 def next_pairs(
     folder: options.CollectionFolder,
-    model: options.NameOrFile = None,
+    model: options.ModelName = None,
     measure: options.MeasureName = "CG@5",
     count: Annotated[int, typer.Option("-n", "--count", help="How many pairs.", min=1)] = 20,
     rule: options.SelectionRuleName = None,

@@ -168,7 +168,7 @@ def report(
         ),
     ] = Path("report.html"),
     measures: options.Measures = ["CG@5"],  # noqa: B006, typer copies it
-    model: options.NameOrFile = None,
+    model: options.ModelName = None,
     distribution: options.DistributionName = "t",
     about: options.AboutWords = None,
     judgments: options.JudgmentsFile = None,

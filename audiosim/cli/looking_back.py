@@ -24,7 +24,7 @@ def history(
             show_default=False,
         ),
     ],
-    model: options.NameOrFile = None,
+    model: options.ModelName = None,
     measure: Annotated[
         str | None,
         typer.Option("--measure", help="Measure for collections. Default: that of the saved results, else CG@5."),

@@ -56,7 +56,7 @@ class PredictionFormat(StrEnum):
 CollectionFolder = Annotated[
     Path, typer.Argument(metavar="COLLECTION", help="The collection's folder.", show_default=False)
 ]
-NameOrFile = Annotated[
+ModelName = Annotated[
     str | None,
     typer.Option(
         "--model",

@@ -27,7 +27,7 @@ class _Until:
 
 def plan(
     folder: options.CollectionFolder,
-    model: options.NameOrFile = None,
+    model: options.ModelName = None,
     measure: options.MeasureName = "CG@5",
     stopping_rule: Annotated[
         str, typer.Option("--stopping-rule", help="Such as confidence=0.95, every=0.9, error=0.02 or judgments=200.")

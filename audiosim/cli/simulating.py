@@ -44,7 +44,7 @@ StoppingRuleTexts = Annotated[
 
 def simulate(
     folder: options.CollectionFolder,
-    model: options.NameOrFile = None,
+    model: options.ModelName = None,
     measure: options.MeasureName = "CG@5",
     target: Annotated[float, typer.Option(help="Mean confidence at which judging stops.", min=0.5, max=1)] = 0.95,
     stop: StoppingRuleTexts = None,
