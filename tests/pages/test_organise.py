@@ -726,7 +726,7 @@ def test_an_organiser_signs_in_and_an_invitation_opens_the_judging_page_as_that_
     running, secret = guarded
     page = entered(anywhere(running.url), secret)
     open_tab(page, "Invite")
-    page.get_by_label("Name").fill("ivy")
+    page.get_by_label("Name", exact=True).fill("ivy")
     page.get_by_label("Valid for days").fill("3")
     page.get_by_role("button", name="Make a link").click()
     page.wait_for_selector("#invited-link:not([hidden])")

@@ -23,10 +23,10 @@ PLACEHOLDER = re.compile(r"\.\.\.|…|\||\[")  # a form of a command, not a comm
 # Another machine, a cluster, an issuer of tokens: test_served_examples, test_cluster and test_sign_in have them;
 # test_joint_fit what `--learn joint` does in every campaign, test_cli_judges and test_check_pairs campaigns in which
 # ann has judged, test_embedded weights by judgments. The dialogues that machines judge are not ours;
-# test_study_app has studies.
+# test_study_app has studies; musicnn is not in the environment of the tests, test_embedded has embeddings.
 ELSEWHERE = re.compile(
     r"https?://|tcp://|s3://|postgresql://|--oidc|--learn joint|audiosim demo|--known|"
-    r"study (serve|answers)|judges dialsumm|judges \S+ --judgments sqlite|neighbours \S+ --judged"
+    r"study (serve|answers)|judges dialsumm|judges \S+ --judgments sqlite|neighbours \S+ --judged|--with musicnn"
 )
 COMMANDS = typer.main.get_command(cli.app)
 VERBS = COMMANDS.list_commands(click.Context(COMMANDS))  # prose may begin a line with audiosim, too
@@ -80,8 +80,8 @@ def test_most_pages_show_whole_commands():
 
 @pytest.fixture
 def place(tmp_path, monkeypatch, small_demo):
-    """A folder with nothing but some music, vectors of it, and a run."""
-    for name in ("music", "new"):
+    """A folder with nothing but some music, vectors of it, a run, and an empty folder for collections."""
+    for name in ("music", "new", "my-collections"):
         (tmp_path / name).mkdir()
     for path in sorted((small_demo / "sounds").iterdir())[:CLIPS]:
         shutil.copy(path, tmp_path / "music")
