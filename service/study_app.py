@@ -1,5 +1,6 @@
 """The service of a study: a page on which people compare two lists of results, and the log of their answers."""
 
+import asyncio
 import logging
 import math
 import secrets
@@ -7,7 +8,6 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Literal, TypeVar
@@ -37,7 +37,7 @@ from audiosim.users.study_log import StudyLog
 
 LOG = logging.getLogger("service")
 Wire = TypeVar("Wire")
-BODY_BYTES = 64 * 2**10
+BODY_BYTES, BODY_S = 64 * 2**10, 60.0
 LONGEST_NAME, LONGEST_COMMENT, LONGEST_S = 200, 2000, 86_400.0
 
 
@@ -69,7 +69,7 @@ class StudyShownOut(msgspec.Struct):
     answered  answers that this person has given
     key       to send with the answer
     query, a, b  addresses of the clips; the lists best rank first
-    code      completion code, if the person is done
+    code      completion code, if the person has answered something and is done
     """
 
     state: str
@@ -106,7 +106,10 @@ class StudyDesk:
         shown = self._progress.next_for(worker, monotonic())
         answered = self._progress.given(worker) + self._progress.right(worker)[1]
         if isinstance(shown, Ending):
-            return StudyShownOut(shown.value, answered, code="" if shown is Ending.TURNED_AWAY else self._code)
+            done = shown in (Ending.LIMIT, Ending.COMPLETE) and answered > 0
+            return StudyShownOut(shown.value, answered, code=self._code if done else "")
+        if worker not in self._keys:  # leave no keys of people who came, said nothing and were forgotten
+            self._keys = {name: kept for name, kept in self._keys.items() if self._progress.showing(name) is not None}
         key, before = self._keys.get(worker, ("", None))
         if before != shown:
             key = secrets.token_hex(8)
@@ -175,8 +178,8 @@ def create_study_app(desk: StudyDesk, finished: Sequence[Callable[..., object]] 
         ],
         exception_handlers={
             HTTPException: _of_http,
-            InputError: partial(_of_own, 422),
-            StoreError: partial(_of_own, 503),
+            InputError: _of_input,
+            StoreError: _of_store,
         },
     )
     return Observed(app, finished)
@@ -187,10 +190,14 @@ async def _of_http(request: Request, error: Exception) -> Response:
     return refusal(request.scope, error.status_code, error.detail, error.headers)
 
 
-async def _of_own(status: int, request: Request, error: Exception) -> Response:
-    if status == 503:
-        LOG.error("%s", error)
-    return refusal(request.scope, status, str(error))
+async def _of_input(request: Request, error: Exception) -> Response:
+    return refusal(request.scope, 422, str(error))
+
+
+async def _of_store(request: Request, error: Exception) -> Response:
+    """Tell the organiser, in the service's log, what is wrong with which file; participants only what to do."""
+    LOG.error("%s", error)
+    return refusal(request.scope, 503, "answers cannot be saved at the moment; try again")
 
 
 async def _body(request: Request, kind: type[Wire]) -> Wire:
@@ -198,10 +205,14 @@ async def _body(request: Request, kind: type[Wire]) -> Wire:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise HTTPException(415, "expected application/json")
     whole = bytearray()
-    async for chunk in request.stream():
-        whole += chunk
-        if len(whole) > BODY_BYTES:
-            raise HTTPException(413, f"a body may have {BODY_BYTES} bytes at most")
+    try:
+        async with asyncio.timeout(BODY_S):
+            async for chunk in request.stream():
+                whole += chunk
+                if len(whole) > BODY_BYTES:
+                    raise HTTPException(413, f"a body may have {BODY_BYTES} bytes at most")
+    except TimeoutError:
+        raise HTTPException(408, f"the body did not arrive within {BODY_S:g} s") from None
     try:
         return msgspec.json.decode(bytes(whole), type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

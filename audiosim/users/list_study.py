@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ENTRY = 4  # traps that everybody begins with, and the fewest that somebody is turned away after
+NEWCOMERS = 1000  # most people at a time who were shown something and have answered nothing yet
 SIDES = {"a": "b", "b": "a"}
 
 
@@ -184,18 +185,34 @@ class StudyProgress:
     def next_for(self, worker: str, now_s: float) -> Showing | Ending:
         """The next example for a person; the one they have not answered as long as it is theirs.
 
+        A name costs nothing to invent: who answers nothing is forgotten when their lease ends, and while there are
+        `NEWCOMERS` of them, new names are told to come later.
+
         now_s  time in seconds, of any clock that never goes back
         """
         if not self.counts(worker):
             return Ending.TURNED_AWAY
-        person = self._people.setdefault(worker, _Person())
+        person = self._people.get(worker)
+        if person is None:
+            if self._newcomers(now_s) >= NEWCOMERS:
+                return Ending.LATER
+            person = _Person()
         if person.lease is None or (person.lease[1] <= now_s and not person.lease[0].trap):
             person.lease = None
             found = self._choose(worker, person, now_s)
             if isinstance(found, Ending):
                 return found
             person.lease = found, now_s + self.study.rules.lease_s
+            self._people[worker] = person
         return person.lease[0]
+
+    def _newcomers(self, now_s: float) -> int:
+        """Number of people who have answered nothing and hold a lease; those whose lease has ended are forgotten."""
+        new = {name: person.lease for name, person in self._people.items() if not person.said}
+        ended = [name for name, lease in new.items() if lease is None or lease[1] <= now_s]
+        for name in ended:
+            del self._people[name]
+        return len(new) - len(ended)
 
     @property
     def _entry(self) -> int:

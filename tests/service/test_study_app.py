@@ -1,7 +1,9 @@
 """The service of a study over HTTP: what people are shown, what is kept, what is refused."""
 
+import asyncio
 import json
 import threading
+from pathlib import Path
 
 import httpx
 import pytest
@@ -10,11 +12,12 @@ import uvicorn
 from audiosim import shipped
 from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError
+from audiosim.service import study_app
 from audiosim.service.app import listen, near
 from audiosim.service.sound_files import Sounds
-from audiosim.service.study_app import StudyDesk, create_study_app
+from audiosim.service.study_app import StudyAnswerIn, StudyDesk, create_study_app
 from audiosim.users.answers import ListPair
-from audiosim.users.list_study import ListStudy, StudyRules
+from audiosim.users.list_study import Ending, ListStudy, StudyProgress, StudyRules
 from audiosim.users.study_log import StudyLog, read_study_log
 
 DEMO = shipped.folder("fixtures") / "demo"
@@ -117,3 +120,77 @@ def test_only_the_clips_of_the_study_are_served_and_all_must_be_there(desk, clie
     assert "script-src 'self'" in client.get("/").headers["content-security-policy"]
     with pytest.raises(InputError, match=r"no sound of \d+ documents of the study, such as d01"):
         StudyDesk(desk._progress, desk._log, Collection.load(DEMO), Sounds(Collection.load(DEMO), None))
+
+
+def test_only_those_who_answered_something_and_are_done_get_the_code(tmp_path):
+    study = ListStudy(HEADER, (_pair(0),))
+    collection = Collection.load(DEMO)
+    log, progress = StudyLog.open(tmp_path / "log", study)
+    desk = StudyDesk(progress, log, collection, Sounds(collection, DEMO), "DONE-7")
+    shown = desk.show("ann")
+    assert (desk.show("bob").state, desk.show("bob").code) == (Ending.LATER, "")
+    done = desk.take(StudyAnswerIn("ann", shown.key, "good"))
+    assert (done.state, done.code) == (Ending.COMPLETE, "DONE-7")
+    assert (desk.show("bob").state, desk.show("bob").code) == (Ending.COMPLETE, "")
+    log.close()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_told_to_the_organiser_and_not_to_participants(caplog):
+    collection = Collection.load(DEMO)
+    with Path("/dev/full").open("wb", buffering=0) as full:
+        log = StudyLog(full, Path("/secret/log"))
+        desk = StudyDesk(StudyProgress(STUDY), log, collection, Sounds(collection, DEMO), "DONE-7")
+        said = {"worker": "ann", "key": desk.show("ann").key, "answer": "a"}
+        refused, body = _sent(create_study_app(desk), json.dumps(said).encode())
+    assert refused == 503
+    assert body["detail"] == "answers cannot be saved at the moment; try again"
+    assert "secret" not in json.dumps(body)
+    assert "/secret/log: cannot be written: No space left on device" in caplog.text
+
+
+def test_a_body_that_does_not_arrive_is_waited_for_only_so_long(desk, monkeypatch):
+    monkeypatch.setattr(study_app, "BODY_S", 0.01)
+    status, body = _sent(create_study_app(desk), b"{", more=True)
+    assert (status, body["detail"]) == (408, "the body did not arrive within 0.01 s")
+
+
+def _sent(app, content, more=False):
+    """Status and JSON of the response to an answer, sent without a server; `more` of its body never comes."""
+    chunks = [{"type": "http.request", "body": content, "more_body": more}]
+    responded = []
+
+    async def receive():
+        if not chunks:
+            await asyncio.Event().wait()
+        return chunks.pop()
+
+    async def send(message):
+        responded.append(message)
+
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "POST",
+        "scheme": "http",
+        "path": "/answers",
+        "raw_path": b"/answers",
+        "root_path": "",
+        "query_string": b"",
+        "headers": [(b"content-type", b"application/json")],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80),
+    }
+    asyncio.run(app(scope, receive, send))
+    whole = b"".join(one.get("body", b"") for one in responded)
+    return responded[0]["status"], json.loads(whole)
+
+
+def test_invented_names_leave_no_keys_behind(desk, monkeypatch):
+    moment = [0.0]
+    monkeypatch.setattr(study_app, "monotonic", lambda: moment[0])
+    for number in range(20):
+        desk.show(f"nobody {number}")
+        moment[0] += STUDY.rules.lease_s
+    assert list(desk._keys) == ["nobody 19"]

@@ -8,7 +8,7 @@ import pytest
 
 from audiosim.errors import FormatError, InputError, StoreError
 from audiosim.users.answers import ListPair, read_answers
-from audiosim.users.list_study import Ending, ListStudy, StudyAnswer, StudyOutcome, StudyProgress, StudyRules
+from audiosim.users.list_study import NEWCOMERS, Ending, ListStudy, StudyAnswer, StudyOutcome, StudyProgress, StudyRules
 from audiosim.users.study_log import StudyLog, read_study, read_study_log, study_answers
 
 HEADER = "query\tA1\tB1\tbroad_A1\tbroad_B1"
@@ -189,3 +189,18 @@ def test_rules_and_logs_that_are_none_are_refused(tmp_path):
         more.write('{"worker": "ann"}\n')
     with pytest.raises(FormatError, match=r"other:2: not an answer to an example of this study"):
         study_answers(tmp_path / "other")
+
+
+def test_people_who_answer_nothing_are_limited_and_forgotten_when_their_lease_ends():
+    progress = StudyProgress(a_study(lease_s=10))
+    progress.note(StudyAnswer("ann", progress.next_for("ann", 0), "a"))
+    for number in range(NEWCOMERS):
+        assert not isinstance(progress.next_for(f"nobody {number}", 1), Ending)
+    assert progress.next_for("new", 2) is Ending.LATER
+    # Those who are known go on, whether or not they have answered.
+    assert not isinstance(progress.next_for("ann", 2), Ending)
+    assert progress.next_for("nobody 0", 2) == progress.showing("nobody 0")
+    assert not isinstance(progress.next_for("new", 11), Ending)
+    assert progress.showing("nobody 0") is None
+    assert progress.showing("ann") is not None
+    assert progress.workers == ["ann"]
