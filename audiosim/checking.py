@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.collection_files import is_file
 from audiosim.corpus.inspection import inspect
 from audiosim.corpus.judge_files import MachineJudge
 from audiosim.corpus.model import Scale, retrieved_by
@@ -196,7 +197,7 @@ def _documents(collection: Collection, wanted: set[str], folder: str | Path | No
     """Facts about documents, and likely mistakes in their sound."""
     known = [collection.documents[one] for one in wanted if one in collection.documents]
     named = sorted(one.path for one in known if one.path and "://" not in one.path) if folder is not None else []
-    missing = [path for path in named if not (Path(folder or "") / path).is_file()]
+    missing = [path for path in named if not is_file(Path(folder or "") / path)]
     indexed = _indexed(collection.sounds, wanted)
     problems = []
     if missing:

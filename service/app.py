@@ -107,7 +107,7 @@ def create_app(
     """The service of some collections, each under its identifier, ready to answer.
 
     collections  as loaded, or the sources that they are loaded from
-    model    model, as in `--model`: one for all, or by identifier; default joint
+    model    model, as in `--model`: one for all, those made later, too, or by identifier; default joint
     limits   limits on requests
     judging  settings of their campaigns; default in memory
     folders  folders of their sound files, by identifier
@@ -118,7 +118,7 @@ def create_app(
     if home is not None:
         own = [CollectionSource.of_folder(folder, partial(home.load, folder)) for folder in home.collections()]
         collections = [*collections, *own]
-    models = {one.identifier: model for one in collections} if isinstance(model, str) else model or {}
+    default, models = (model, {}) if isinstance(model, str) else (None, model or {})
     app = FastAPI(
         title="audiosim",
         version=audiosim.__version__,
@@ -131,7 +131,7 @@ def create_app(
         servers=SERVERS,
         lifespan=_kept,
     )
-    served = app.state.served = Served(collections, models, judging, folders, keep_open, home is not None)
+    served = app.state.served = Served(collections, models, judging, folders, keep_open, home is not None, default)
     app.state.home = home
     app.state.access = Access() if access is None else access
     app.state.imports = ImportStore(None if judging is None else judging.database)

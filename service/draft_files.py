@@ -29,6 +29,7 @@ TABLES: dict[Kind, str] = {
     "comparisons": COMPARISONS,
 }
 LONGEST_PART, DEEPEST = 120, 6  # characters of a name, and folders
+LONGEST_JOINED = 240  # bytes; a file's name may have 255, and a judge's gets an ending
 HEAD = 4096
 SHOWN = 4  # names in a sentence
 GRADES = {"grade", "fine", "broad", "relevance", "rel"}
@@ -61,6 +62,8 @@ def place_of(name: str, kind: Kind | None, head: bytes) -> tuple[Kind, str]:
     parts = _parts(name)
     found = kind or _kind(parts, head)
     last = parts[-1]
+    if found in ("runs", "judge"):  # two folders may have files of one name
+        last = _joined(parts, RUNS if found == "runs" else JUDGES)
     if found == "recording":
         return found, "/".join([SOUNDS, *(parts[1:] if parts[0] == SOUNDS and len(parts) > 1 else parts)])
     if found == "runs":
@@ -88,6 +91,14 @@ def _parts(name: str) -> list[str]:
                 f"{part!r:.80}: expected a name of 1 to {LONGEST_PART} printable bytes that starts with no dot"
             )
     return parts
+
+
+def _joined(parts: list[str], own: str) -> str:
+    folders = (re.sub(r"[^\w.-]+", "_", part) for part in parts[:-1] if part != own)
+    joined = "-".join([*folders, parts[-1]])
+    if len(joined.encode()) > LONGEST_JOINED:
+        raise InputError(f"{joined:.80}...: expected folders and a name of {LONGEST_JOINED} bytes together")
+    return joined
 
 
 def _packed(name: str) -> str:

@@ -120,9 +120,8 @@ class Draft:
         before = target.stat().st_size if target.is_file() else 0
         if len(there) >= MOST_FILES and not before:
             raise InputError(f"a collection may have {MOST_FILES:,} files at most")
-        if sum(path.stat().st_size for path in there) - before + len(content) > MOST_BYTES:
-            raise InputError(f"the files of a collection may have {MOST_BYTES:,} bytes at most")
-        with _beside(self.folder) as aside:
+        self._check_room(len(content) - before)
+        with _kept_as(name), _beside(self.folder) as aside:
             copy = aside / place
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(content)
@@ -132,6 +131,12 @@ class Draft:
             target.parent.mkdir(parents=True, exist_ok=True)
             copy.replace(target)
         return DraftFile(place, found, len(content), said)
+
+    def _check_room(self, more: int) -> None:
+        parts = self.folder / PARTS
+        there = [*self.paths(), *(parts.iterdir() if parts.is_dir() else ())]
+        if sum(path.stat().st_size for path in there) + more > MOST_BYTES:
+            raise InputError(f"the files of a collection may have {MOST_BYTES:,} bytes at most")
 
     def _clear(self, kind: Kind, place: str) -> None:
         """Remove what the file takes the place of: a collection has one file of judgments, and one of each table."""
@@ -153,17 +158,19 @@ class Draft:
             return self.put(name, content, kind)
         place_of(name, kind or "recording", b"")  # refuses a wrong name before anything is kept
         parts = self.folder / PARTS
-        parts.mkdir(exist_ok=True)
         path = parts / hashlib.sha256(name.encode()).hexdigest()
         there = path.stat().st_size if path.exists() else 0
         if offset not in (0, there):
             raise InputError(f"{name}: expected the part at {there:,} bytes, got the one at {offset:,}; send it anew")
-        with path.open("wb" if offset == 0 else "ab") as stream:
-            stream.write(content)
-        if offset + len(content) < size:
-            return None
-        whole = path.read_bytes()
-        path.unlink()
+        self._check_room(len(content) - (there if offset == 0 else 0))
+        with _kept_as(name):
+            parts.mkdir(exist_ok=True)
+            with path.open("wb" if offset == 0 else "ab") as stream:
+                stream.write(content)
+            if offset + len(content) < size:
+                return None
+            whole = path.read_bytes()
+            path.unlink()
         return self.put(name, whole, kind)
 
     def find(self, name: str) -> Path:
@@ -223,6 +230,16 @@ def _named_documents(folder: Path, paths: list[Path]) -> list[str]:
     asked = read_queries(table) if table else {}
     own = (asked.get(query, query) for query in retrieved)
     return list(dict.fromkeys([*own, *(name for found in retrieved.values() for name in sorted(found))]))
+
+
+@contextmanager
+def _kept_as(name: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:  # the draft is gone
+        raise
+    except OSError as error:  # such as a full disk, or a folder of that name
+        raise InputError(f"{name}: cannot be kept: {error.strerror}") from None
 
 
 @contextmanager
@@ -314,10 +331,16 @@ class Home:
         with self._turn:
             shutil.rmtree(draft.folder)
 
-    def finish(self, draft: Draft, prove: Callable[[Collection, Path], object] = lambda found, folder: None) -> Path:
+    def finish(
+        self,
+        draft: Draft,
+        prove: Callable[[Collection, Path], object] = lambda found, folder: None,
+        serve: Callable[[Path], object] = lambda folder: None,
+    ) -> Path:
         """Move a collection into place, once all of it can be read, and return its folder.
 
         prove  called with it and its folder before; an error leaves everything as it is
+        serve  called with its folder in place; an error takes it back
         """
         with self._turn, draft.assembled(self.load) as (found, assembled):
             prove(found, assembled)
@@ -325,6 +348,11 @@ class Home:
             if target.exists():
                 raise InputError(f"there is a {draft.name} already, choose another name")
             assembled.rename(target)
+            try:
+                serve(target)
+            except BaseException:
+                target.rename(assembled)
+                raise
             with suppress(OSError):
                 shutil.rmtree(draft.folder)
             return target

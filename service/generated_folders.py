@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from audiosim.corpus.collection_files import is_file
 from audiosim.corpus.lines import write_texts
 from audiosim.corpus.metadata_tables import document_lines, query_lines, read_documents
 from audiosim.corpus.model import Document, Run
@@ -127,8 +128,13 @@ def write_paths(folder: Path, recordings: RecordingFolders, wanted: Iterable[str
     write_texts({folder / "documents.tsv" if table is None else table: document_lines(documents.values())})
 
 
+def _within(path: str) -> bool:
+    pure = PurePosixPath(path)
+    return not pure.is_absolute() and ".." not in pure.parts
+
+
 def _path(folder: Path, one: Document, paths: Mapping[str, str]) -> str | None:
-    if one.path and (folder / one.path).is_file():
+    if one.path and _within(one.path) and is_file(folder / one.path):
         return one.path
     named = PurePosixPath(one.path).name if one.path else ""
     return paths.get(one.identifier) or paths.get(PurePosixPath(named).stem) or paths.get(named) or one.path

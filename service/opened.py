@@ -196,13 +196,20 @@ class OpenCollections:
             known = f"one of {', '.join(self._sources)}" if len(self._sources) <= SHOWN else f"{near}, or another"
             raise NotServedError(f"unknown collection {name!r}, expected {known}")
 
-    def add(self, source: CollectionSource) -> None:
-        """Serve a further collection."""
+    def add(self, source: CollectionSource, prepare: Callable[[ServedCollection], object]) -> None:
+        """Serve a further collection; `prepare` is called with it before anybody else can reach it."""
+        name = source.identifier
+        if name in self._sources:
+            raise InputError(f"a collection called {name} is served already")
+        for store in self.stores()[:1]:
+            store.check_file()
+        one = self._made(source, None)
+        prepare(one)
         with self._state:
-            if source.identifier in self._sources:
-                raise InputError(f"a collection called {source.identifier} is served already")
-            self._turns[source.identifier] = Lock()
-            self._sources = {**self._sources, source.identifier: source}  # readers keep the mapping they have
+            self._turns[name] = Lock()
+            self._open[name] = one
+            self._sources = {**self._sources, name: source}  # readers keep the mapping they have
+        self._close_least_used()
 
     def stores(self) -> list[DatabaseStore]:
         """Database logs of all collections that were ever opened."""

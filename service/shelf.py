@@ -1,6 +1,6 @@
 """Everything that a service serves: collections, some of them open, and models."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -32,14 +32,16 @@ class Served:
         folders: Mapping[str, str | Path] | None = None,
         keep_open: int = KEEP_OPEN,
         may_be_none: bool = False,
+        default_model: str | None = None,
     ) -> None:
         """Open everything; with more collections than may be open at a time, only the first.
 
-        models   as in `--model`, by identifier; joint for the others
+        models   as in `--model`, by identifier; the default for the others; campaign.toml goes before both
         judging  settings of the campaigns; None: in memory
         folders  folders of the sound files, by identifier
         keep_open  number of collections open at a time
         may_be_none  True if there may be no collection yet
+        default_model  as in `--model`, of all that have no other; None: joint
         """
         names = [collection.identifier for collection in collections]
         _check_names(names, models, may_be_none)
@@ -47,17 +49,18 @@ class Served:
 
         def made(source: CollectionSource, collection: Collection, store: Store | None) -> ServedCollection:
             own = CampaignFile.of(source.folder)
-            model = models.get(source.identifier, own.model)
+            model = own.model or models.get(source.identifier, self.default_model)
             return ServedCollection(collection, model, own.of_judging(judging), source.folder, store)
 
         sources = [
             CollectionSource.of(one, folders.get(one.identifier)) if isinstance(one, Collection) else one
             for one in collections
         ]
-        self.judging = judging
+        self.judging, self.default_model = judging, default_model
         self.collections = OpenCollections(sources, made, keep_open)
         load = lru_cache(maxsize=None)(load_model)  # many collections may have one model
-        self._files = {name: file for name, file in models.items() if file.endswith(".json")}
+        every = dict.fromkeys(names, default_model) | dict(models)
+        self._files = {name: file for name, file in every.items() if file is not None and file.endswith(".json")}
         self._shipped = {name: load(name) for name in model_names()}
         self._own = {name: load(file) for name, file in self._files.items()}
         self.known = self._models_by_name()
@@ -76,7 +79,15 @@ class Served:
         """Raise an error if a collection in a folder could not be served, as when its model does not know its scale."""
         own = CampaignFile.of(folder)
         judging = replace(own.of_judging(self.judging), database=None)
-        ServedCollection(collection, own.model, judging, folder)
+        ServedCollection(collection, own.model or self.default_model, judging, folder)
+
+    def add(self, source: CollectionSource, prepare: Callable[[ServedCollection], object]) -> None:
+        """Serve a further collection, by the default model or its own, once `prepare` was called with it."""
+        if self.default_model is not None and self.default_model.endswith(".json"):
+            self._own[source.identifier] = load_model(self.default_model)
+            self._files[source.identifier] = self.default_model
+            self.known = self._models_by_name()
+        self.collections.add(source, prepare)
 
     def reload(self, name: str) -> ServedCollection:
         """Serve a collection by the current contents of its model file; if these are invalid, nothing changes."""

@@ -11,6 +11,7 @@ from audiosim.audio.decode import read
 from audiosim.audio.gathering import Samples
 from audiosim.audio.sound_limits import SoundLimits
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.collection_files import is_file
 from audiosim.corpus.model import Pair
 
 PEAKS = 800
@@ -53,7 +54,7 @@ class Sounds:
             allowed = [Path(root).resolve() for root in (folder, *own, *roots)]
             for document, name in named.items():
                 path = _resolved(Path(folder).resolve() / name)
-                if path is None or not path.is_file():
+                if path is None or not is_file(path):
                     self._lost[document] = f"{name} is no file"
                 elif not any(path.is_relative_to(root) for root in allowed):
                     self._lost[document] = f"{name} is outside {allowed[0]}: {ALLOW}"

@@ -39,6 +39,14 @@ def open_folder(folder: str | Path) -> Path:
     return folder
 
 
+def is_file(path: Path) -> bool:
+    """True if there is a file; a path that none can have, such as one that is too long, has none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def find_file(folder: Path, *names: str) -> Path | None:
     """The one file in a folder with one of these names, with or without `.gz`; None if there is none.
 

@@ -1,8 +1,10 @@
 """Collections that organisers make in the browser: files, settings, what follows from them, and the finished one."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Annotated, TypeVar
 
 from anyio import CapacityLimiter, to_thread
@@ -19,7 +21,8 @@ from audiosim.service.campaigns import WAIT_S
 from audiosim.service.drafts import Draft, Home
 from audiosim.service.exchange import BodyDep, ServedDep, chapter, kept
 from audiosim.service.opened import CollectionSource
-from audiosim.service.routes.sounds import CACHED, TYPES
+from audiosim.service.routes.sounds import TYPES
+from audiosim.service.served import NotServedError
 from audiosim.service.shelf import Served
 from audiosim.service.wire_drafts import (
     ConsequencesOut,
@@ -38,11 +41,12 @@ from audiosim.simulation.effort import plan
 Found = TypeVar("Found")
 router = chapter("creating", include_in_schema=False)
 
-# One file, check or plan at a time; the others wait, and hold no thread.
+# One change, check or plan at a time; the others wait, and hold no thread.
 TURNS = CapacityLimiter(1)
 PLAN_S, CAMPAIGNS = 20.0, 6
 NO_HOME = "this service has no folder for new collections: start it with --home DIR"
 NOT_OPENED = "not opened yet"
+ASKED_ANEW = {"Cache-Control": "private, no-cache"}  # another file may take the name
 
 HomeDep = Annotated[Home | None, kept("home")]
 FileQuery = Annotated[str, Query(min_length=1, max_length=1000)]
@@ -57,9 +61,27 @@ def _home(home: Home | None) -> Home:
     return home
 
 
-async def _work(work: Callable[[], Found]) -> Found:
+@contextmanager
+def _there(draft: str) -> Iterator[None]:
+    """Turn errors of the disk into lines that name the draft and no path."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise NotServedError(f"no collection called {draft!r:.80} is being made, or a file of it is gone") from None
+    except OSError as error:
+        raise InputError(f"{draft}: its files cannot be read or changed: {error.strerror}") from None
+
+
+async def _work(home: Home | None, draft: str, work: Callable[[Home, Draft], Found]) -> Found:
+    """Do something with a draft, looked up when its turn has come: the one before may have ended it."""
+    kept_in = _home(home)
+
+    def now() -> Found:
+        with _there(draft):
+            return work(kept_in, kept_in.draft(draft))
+
     async with TURNS:
-        return await to_thread.run_sync(work)
+        return await to_thread.run_sync(now)
 
 
 @router.get("/drafts")
@@ -69,30 +91,37 @@ def list_drafts(home: HomeDep) -> DraftsOut:
 
 
 @router.post("/drafts", status_code=201)
-def begin_draft(home: HomeDep, asked: Annotated[NewDraftIn, Body()]) -> DraftOut:
+def begin_draft(served: ServedDep, home: HomeDep, asked: Annotated[NewDraftIn, Body()]) -> DraftOut:
     """Start to make a collection."""
-    return DraftOut.from_domain(_home(home).begin(asked.name))
+    kept_in = _home(home)
+    _check_free(served, asked.name)
+    return DraftOut.from_domain(kept_in.begin(asked.name))
 
 
 @router.get("/drafts/{draft}")
 def show_draft(home: HomeDep, draft: str) -> DraftOut:
     """Show a collection that is being made: its files and settings."""
-    return DraftOut.from_domain(_home(home).draft(draft))
+    with _there(draft):
+        return DraftOut.from_domain(_home(home).draft(draft))
 
 
 @router.delete("/drafts/{draft}", status_code=204)
-def discard_draft(home: HomeDep, draft: str) -> Response:
+async def discard_draft(home: HomeDep, draft: str) -> Response:
     """Discard a collection that is being made, with its files."""
-    _home(home).discard(_home(home).draft(draft))
+    await _work(home, draft, lambda kept_in, one: kept_in.discard(one))
     return Response(status_code=204)
 
 
 @router.post("/drafts/{draft}/settings")
-def set_draft(home: HomeDep, draft: str, said: Annotated[DraftSettingsIn, Body()]) -> DraftOut:
+async def set_draft(home: HomeDep, draft: str, said: Annotated[DraftSettingsIn, Body()]) -> DraftOut:
     """Replace the settings."""
-    one = _home(home).draft(draft)
-    one.set(said.to_domain())
-    return DraftOut.from_domain(one)
+    settings = said.to_domain()
+
+    def replaced(_: Home, one: Draft) -> DraftOut:
+        one.set(settings)
+        return DraftOut.from_domain(one)
+
+    return await _work(home, draft, replaced)
 
 
 @router.post("/drafts/{draft}/files", status_code=201)
@@ -106,8 +135,8 @@ async def take_file(
     offset: OffsetQuery = 0,
 ) -> DraftFileOut:
     """Add a file, or a part of one; it is read as every command reads it, and refused with its words."""
-    one = _home(home).draft(draft)
-    found = await _work(lambda: one.put_part(name, body, offset, len(body) if size is None else size, kind))
+    whole = len(body) if size is None else size
+    found = await _work(home, draft, lambda _, one: one.put_part(name, body, offset, whole, kind))
     if found is None:
         return DraftFileOut(name, kind or "", offset + len(body), partial=True)
     return DraftFileOut.from_domain(found)
@@ -116,22 +145,22 @@ async def take_file(
 @router.get("/drafts/{draft}/files")
 def send_file_of_draft(home: HomeDep, draft: str, name: FileQuery) -> FileResponse:
     """Send a file back, such as a recording to hear."""
-    path = _home(home).draft(draft).find(name)
-    return FileResponse(path, headers=CACHED, media_type=TYPES.get(path.suffix.lower(), "application/octet-stream"))
+    with _there(draft):
+        path = _home(home).draft(draft).find(name)
+    return FileResponse(path, headers=ASKED_ANEW, media_type=TYPES.get(path.suffix.lower(), "application/octet-stream"))
 
 
 @router.delete("/drafts/{draft}/files", status_code=204)
-def remove_file(home: HomeDep, draft: str, name: FileQuery) -> Response:
+async def remove_file(home: HomeDep, draft: str, name: FileQuery) -> Response:
     """Remove a file."""
-    _home(home).draft(draft).remove(name)
+    await _work(home, draft, lambda _, one: one.remove(name))
     return Response(status_code=204)
 
 
 @router.get("/drafts/{draft}/check")
 async def check_draft(home: HomeDep, draft: str) -> DraftCheckOut:
     """Check the whole collection, as `audiosim check` does."""
-    kept_in, one = _home(home), _home(home).draft(draft)
-    return await _work(lambda: _checked(kept_in, one))
+    return await _work(home, draft, _checked)
 
 
 def _checked(home: Home, draft: Draft) -> DraftCheckOut:
@@ -145,20 +174,21 @@ def _checked(home: Home, draft: Draft) -> DraftCheckOut:
 
 
 @router.post("/drafts/{draft}/plan")
-async def plan_draft(home: HomeDep, draft: str, asked: Annotated[StoppingRuleIn, Body()]) -> ConsequencesOut:
+async def plan_draft(
+    served: ServedDep, home: HomeDep, draft: str, asked: Annotated[StoppingRuleIn, Body()]
+) -> ConsequencesOut:
     """Show what a goal takes, as `audiosim plan` does, of a few simulated campaigns."""
-    kept_in, one = _home(home), _home(home).draft(draft)
-    return await _work(lambda: _planned(kept_in, one, asked))
+    return await _work(home, draft, lambda kept_in, one: _planned(kept_in, one, asked, served.default_model))
 
 
-def _planned(home: Home, draft: Draft, asked: StoppingRuleIn) -> ConsequencesOut:
+def _planned(home: Home, draft: Draft, asked: StoppingRuleIn, model: str | None) -> ConsequencesOut:
     end = time.monotonic() + PLAN_S
     with draft.assembled(home.load) as (found, _):
         own = draft.settings.campaign
         measure: Measure = find_measure(own.measure or f"CG@{found.cutoff}")
         effort = plan(
             found,
-            own.model,
+            own.model or model,
             measure,
             stopping_rule=asked.stopping_rule,
             campaigns=CAMPAIGNS,
@@ -189,20 +219,24 @@ async def create_collection(
 
     All of it is read first, and moved into place at once: where anything is wrong, nothing appears.
     """
-    kept_in, one = _home(home), _home(home).draft(draft)
-    name = await _work(lambda: _created(served, kept_in, one, caller.name))
+    name = await _work(home, draft, lambda kept_in, one: _created(served, kept_in, one, caller.name))
     request.app.openapi_schema = None  # it names the collections
     return CreatedOut(name)
 
 
 def _created(served: Served, home: Home, draft: Draft, by: str) -> str:
-    name = draft.name
+    def serve(folder: Path) -> None:
+        source = CollectionSource.of_folder(folder, partial(home.load, folder))
+        served.add(source, lambda one: one.campaign.pause(by, NOT_OPENED))
+
+    _check_free(served, draft.name)
+    home.finish(draft, served.prove, serve)
+    return draft.name
+
+
+def _check_free(served: Served, name: str) -> None:
     if name in served.collections.names or name in _logged(served):
-        raise InputError(f"there is a campaign called {name} already, choose another name")
-    folder = home.finish(draft, served.prove)
-    served.collections.add(CollectionSource.of_folder(folder, partial(home.load, folder)))
-    served.collection(name).campaign.pause(by, NOT_OPENED)
-    return name
+        raise InputError(f"there is a campaign called {name:.80} already, choose another name")
 
 
 def _logged(served: Served) -> set[str]:

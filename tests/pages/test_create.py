@@ -92,15 +92,16 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
     page.get_by_role("tab", name="Invite").click()
     expect(page.locator("#invitations-about")).to_contain_text("no tokens")
     page.click("#panel-invite summary")
-    page.fill("#invite-names", 'name,mail\nAnn,ann@example.org\n"=Ben"\n\nAnn\n')
+    page.fill("#invite-names", 'name,mail\nAnn,ann@example.org\n"=Ben"\n\nAnn\n"Ito, ""Cy""",c@example.org\n')
     page.click("#invite-many-make")
-    expect(page.locator("#invite-many-said")).to_have_text("2 links made.")
+    expect(page.locator("#invite-many-said")).to_have_text("3 links made.")
     with page.expect_download() as arriving:
         page.click("#invite-many-file")
     with arriving.value.path().open(encoding="utf-8", newline="") as stream:
         rows = list(csv.reader(stream))
     link = f"{asked.url}/judge/first-test#name="
-    assert rows == [["name", "link", "until"], ["Ann", f"{link}Ann", ""], ["'=Ben", f"{link}%3DBen", ""]]
+    assert rows == [["name", "link", "until"], ["Ann", f"{link}Ann", ""], ["'=Ben", f"{link}%3DBen", ""], rows[3]]
+    assert rows[3][0] == 'Ito, "Cy"'
     assert wrong(page) == []
     with asked.client() as http:
         questions = http.get("/v1/collections/first-test/questions").json()

@@ -12,11 +12,13 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.judgments import read_judgments
 from audiosim.corpus.model import FINE, Run
 from audiosim.errors import InputError
+from service import drafts
 from service.access import Access
 from service.app import create_app
 from service.campaign_file import CampaignFile
 from service.campaigns import Judging
 from service.drafts import Home
+from service.routes.creating import TURNS
 from service.tokens import TokenStore
 
 
@@ -37,6 +39,19 @@ class InProcess:
     def request(self, method, path, **what):
         """Send a request."""
         return self._runner.run(self._client.request(method, path, **what))
+
+    def request_after(self, end, method, path, **what):
+        """Send a request whose turn comes after `end` was called."""
+
+        async def sent():
+            async with TURNS:
+                waiting = asyncio.create_task(self._client.request(method, path, **what))
+                while not TURNS.statistics().tasks_waiting:
+                    await asyncio.sleep(0.005)
+                end()
+            return await waiting
+
+        return self._runner.run(sent())
 
     def get(self, path, **what):
         """Send a GET request."""
@@ -295,3 +310,99 @@ def test_a_campaigns_file_in_the_folder_goes_before_the_settings_of_the_service(
     with pytest.raises(InputError, match=r"campaign\.toml: .*goal"):
         CampaignFile.of(tmp_path)
     assert CampaignFile(stopping_rule="judgments=9").lines() == ['stopping_rule = "judgments=9"']
+
+
+def test_the_services_model_is_that_of_new_collections_and_their_own_goes_before_it(home, database):
+    with InProcess(create_app([], "mjud", judging=Judging(database), home=home)) as http:
+        draft = begun(http)
+        send(http, "all.trec", RUNS)
+        http.post(f"{draft}/settings", json={"scale": "1-5"})
+        assert http.post(f"{draft}/create").status_code == 422  # or the service could not start again
+        http.post(f"{draft}/settings", json={"scale": "1-5", "model": "uniform"})
+        assert http.post(f"{draft}/create").status_code == 201
+        draft = begun(http, "other")
+        send(http, "all.trec", RUNS, "other")
+        assert http.post(f"{draft}/create").status_code == 201
+    again = create_app([], "mjud", judging=Judging(database), home=Home(home.folder)).state.served
+    assert [again.collection(name).model for name in ("new", "other")] == ["uniform", "mjud"]
+
+
+@pytest.mark.parametrize(
+    ("method", "place", "what"),
+    [
+        ("POST", "/files?name=all.trec", {"content": RUNS}),
+        ("POST", "/files?name=all.trec&size=9000", {"content": RUNS}),
+        ("POST", "/settings", {"json": {"title": "late"}}),
+        ("GET", "/check", {}),
+        ("POST", "/create", {}),
+        ("DELETE", "", {}),
+    ],
+)
+def test_what_comes_after_the_end_of_a_draft_is_refused_and_does_not_bring_it_back(http, home, method, place, what):
+    draft = begun(http)
+    answer = http.request_after(lambda: home.discard(home.draft("new")), method, draft + place, **what)
+    assert answer.status_code == 404
+    assert "'new'" in answer.json()["detail"]
+    assert home.drafts() == []
+
+
+def test_files_of_one_name_in_two_folders_are_two_files(http):
+    draft = begun(http)
+    for folder in ("BM25", "LM"):
+        tagged = RUNS.replace(" one\n", f" {folder}1\n").replace(" two\n", f" {folder}2\n")
+        assert send(http, f"{folder}/run.trec", tagged).json()["name"] == f"runs/{folder}-run.trec"
+        assert send(http, f"{folder}/judges/a.tsv", "query\tdocument\tscore\nq1\tone11\t0.5\n").status_code == 201
+    names = [one["name"] for one in http.get(draft).json()["files"]]
+    assert names == ["judges/BM25-a.tsv", "judges/LM-a.tsv", "runs/BM25-run.trec", "runs/LM-run.trec"]
+    assert send(http, f"{'a' * 120}/{'b' * 115}.trec", RUNS).json()["detail"].endswith("a name of 240 bytes together")
+
+
+def test_a_name_that_is_taken_is_refused_at_once(tiny, home, database):
+    with InProcess(create_app([tiny], judging=Judging(database), home=home)) as http:
+        http.post("/v1/collections/tiny/campaign/pause", json={"reason": "lunch"})
+        assert "called tiny already" in http.post("/v1/drafts", json={"name": "tiny"}).json()["detail"]
+        assert home.drafts() == []
+
+
+def test_a_collection_that_cannot_be_paused_is_a_draft_again(http, home):
+    draft = begun(http)
+    send(http, "all.trec", RUNS)
+    before = tree(home.folder)
+
+    def full(folder):
+        assert (folder / "runs").is_dir()
+        raise InputError("the disk is full")
+
+    with pytest.raises(InputError, match="full"):
+        home.finish(home.draft("new"), serve=full)
+    assert tree(home.folder) == before
+    assert http.post(f"{draft}/create").status_code == 201
+
+
+def test_only_paths_within_the_folder_go_before_a_recording_that_was_sent(http, home, sound, tmp_path):
+    draft = begun(http)
+    (tmp_path / "other.wav").write_bytes(sound)
+    send(http, "all.trec", RUNS)
+    outside = f"one11\t{tmp_path / 'other.wav'}\ntwo11\t../../../../other.wav\none12\t{'x' * 300}.wav\n"
+    send(http, "documents.tsv", f"document\tpath\n{outside}one13\tsounds/tape/one11.wav\ntwo13\t{'y' * 300}\n")
+    for name in ("one11", "two11", "one12", "one13"):
+        send(http, f"tape/{name}.wav", sound)
+    assert http.get(f"{draft}/check").json()["error"] == ""
+    assert http.post(f"{draft}/create").status_code == 201
+    found = {name: one.path for name, one in Collection.load(home.folder / "new").documents.items()}
+    assert found == {name: f"sounds/tape/{name}.wav" for name in ("one11", "two11", "one12")} | {
+        "one13": "sounds/tape/one11.wav",
+        "two13": "y" * 300,
+    }
+
+
+def test_a_file_that_cannot_be_kept_is_refused_in_a_line(http, sound, monkeypatch):
+    draft = begun(http)
+    send(http, "x.wav/one.wav", sound)
+    assert send(http, "x.wav", sound).json()["detail"] == "x.wav: cannot be kept: Is a directory"
+    heard = http.get(f"{draft}/files", params={"name": "sounds/x.wav/one.wav"})
+    assert (heard.content, heard.headers["cache-control"]) == (sound, "private, no-cache")
+    monkeypatch.setattr(drafts, "MOST_BYTES", len(sound) + 100)
+    assert send(http, "a.trec", RUNS[:90], size=5000).status_code == 201
+    assert send(http, "b.trec", RUNS[:9], size=5000).status_code == 201
+    assert "bytes at most" in send(http, "c.trec", RUNS[:9], size=5000).json()["detail"]

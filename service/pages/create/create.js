@@ -78,7 +78,7 @@ async function check(path, files) {
     byId("check-said").textContent = `Not checked: ${error.message}.`;
     return false;
   });
-  if (turn === checks) byId("create", HTMLButtonElement).disabled = !right;
+  if (turn === checks) byId("create", HTMLButtonElement).disabled = !right || files.sending;
 }
 
 /** Where recordings are all there is, one of their folders has the prompts. */

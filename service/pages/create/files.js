@@ -28,6 +28,7 @@ export class Files {
     this.listed = new Map(); // by name
     this.sources = new Map(); // as they are on this device, by name
     this.queue = Promise.resolve();
+    this.sending = false; // then the collection cannot be created
     this.#connect();
   }
 
@@ -70,6 +71,7 @@ export class Files {
   }
 
   async #sendAll(files) {
+    this.sending = byId("create", HTMLButtonElement).disabled = true;
     byId("sending").hidden = false;
     byId("refused").replaceChildren();
     for (const [place, one] of files.entries()) {
@@ -78,6 +80,7 @@ export class Files {
       await this.#send(one);
     }
     byId("sending").hidden = true;
+    this.sending = false;
     this.#draw();
     announce(`${count(files.length, "file")} sent`);
     await this.changed();

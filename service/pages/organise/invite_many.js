@@ -8,7 +8,8 @@ const MOST = 1000;
 
 /** The names in a text: one a line, the first column where it is a CSV file; a heading of that column is none. */
 export function namesIn(text) {
-  const first = text.split(/\r?\n/).map((line) => line.split(/[,;\t]/)[0].trim().replace(/^"(.*)"$/, "$1").trim());
+  const cell = (line) => /^\s*"((?:[^"]|"")*)"/.exec(line)?.[1].replaceAll('""', '"') ?? line.split(/[,;\t]/)[0];
+  const first = text.split(/\r?\n/).map((line) => cell(line).trim());
   const names = first.filter((name, place) => name && !(place === 0 && /^(name|assessor)$/i.test(name)));
   return [...new Set(names)];
 }
@@ -32,8 +33,13 @@ export function inviteMany(path, done) {
   let address = "";
   byId("invite-many").addEventListener("submit", async (event) => {
     event.preventDefault();
-    const names = namesIn(byId("invite-names", HTMLTextAreaElement).value).slice(0, MOST);
+    const names = namesIn(byId("invite-names", HTMLTextAreaElement).value);
     if (!names.length) return;
+    if (names.length > MOST) {
+      byId("invite-many-said").textContent = `${count(names.length, "name")}: at most ${MOST} at a time, no link was made.`;
+      announce(byId("invite-many-said").textContent);
+      return;
+    }
     const button = byId("invite-many-make", HTMLButtonElement);
     button.disabled = true;
     const days = byId("invite-days", HTMLInputElement).value;
