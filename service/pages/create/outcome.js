@@ -27,7 +27,7 @@ export async function showCheck(path) {
 function said({ systems, queries, pool, judged, scale, problems }) {
   const facts = [count(systems.length, "system"), count(queries, "query", "queries"), count(pool, "pair")].join(", ");
   const wrong = problems.length ? `${count(problems.length, "thing")} may be wrong` : "nothing looks wrong";
-  return `${facts}, ${whole(judged)} judged, on the scale ${scale}: ${wrong}.`;
+  return `${facts}, ${whole(judged)} judged; scale: ${scale}; ${wrong}.`;
 }
 
 function list(id, lines) {
