@@ -24,17 +24,19 @@ class Shares:
         self._lock = Lock()
 
     def left(self, campaign: Campaign, assessor: str, address: str) -> int:
-        """Number of pairs that an assessor may hold in all, including their current ones.
+        """Number of pairs and comparisons that an assessor may hold in all, including their current ones.
 
         address  address of their request; empty: any
         """
-        leases, pool = campaign.leases(), len(campaign.selection.pool.pairs)
-        own = sum(lease.assessor == assessor for lease in leases)
+        holders = [lease.assessor for lease in campaign.leases()]
+        holders += [lease.assessor for lease in campaign.comparisons.leases()]
+        pool = len(campaign.selection.pool.pairs)
+        own = holders.count(assessor)
         name = max(FEWEST, math.ceil(OF_NAME * pool))
         if not address:
             return max(own, name)
         together = self._together(address, assessor)
-        held = sum(lease.assessor in together for lease in leases)
+        held = sum(holder in together for holder in holders)
         return max(own, min(name, own + max(FEWEST, math.ceil(OF_ADDRESS * pool)) - held))
 
     def _together(self, address: str, assessor: str) -> set[str]:

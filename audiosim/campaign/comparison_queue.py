@@ -81,10 +81,11 @@ class ComparisonQueue:
             records = [self._ledger.record(number) for number in self._ledger.counting(assessor)]
         return [record for record in records if record.event.kind == "comparison"]
 
-    def leases(self, assessor: str) -> list[ComparisonLease]:
-        """Comparisons that an assessor holds now."""
+    def leases(self, assessor: str | None = None) -> list[ComparisonLease]:
+        """Comparisons held now, in the order in which they were handed out."""
         with self._log.state:
-            return [one for one in self._ledger.comparisons.leases(self._clock()) if one.assessor == assessor]
+            leases = self._ledger.comparisons.leases(self._clock())
+        return [one for one in leases if assessor in (None, one.assessor)]
 
     def worth(self, assessor: str) -> Worth:
         """Kind of question that tells most in an assessor's time; they finish what they hold first."""

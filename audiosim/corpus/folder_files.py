@@ -4,7 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from audiosim.corpus.collection_files import COMPARISONS, JUDGMENTS, check_names, find_file, find_runs, names_its_runs
+from audiosim.corpus.collection_files import (
+    COMPARISONS,
+    JUDGMENTS,
+    PARTS,
+    check_names,
+    find_file,
+    find_runs,
+    names_its_runs,
+)
 from audiosim.corpus.evidence_files import Evidence
 from audiosim.corpus.foreign_folder import ForeignFiles, recognise_files
 from audiosim.corpus.judge_files import MachineJudge
@@ -43,7 +51,7 @@ class FolderFiles:
             runs=list(foreign.runs) or find_runs(folder),
             judgments=None if str(judgments) == "none" else own,
             comparisons=None if str(judgments) == "none" else find_file(folder, COMPARISONS),
-            guesses=(foreign.sentence(folder, own if own in foreign.qrels else None),) if foreign.runs else (),
+            guesses=(foreign.sentence(folder, own if own in foreign.qrels else None, PARTS),) if foreign.runs else (),
         )
 
     def readings(

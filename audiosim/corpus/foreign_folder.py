@@ -1,6 +1,6 @@
 """Runs and judgments in a folder that knows nothing of our file names: recognised by their contents."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -8,16 +8,18 @@ from pathlib import Path
 from audiosim.corpus.lines import every_line
 from audiosim.errors import FormatError, InputError
 
-LOOKED_AT = 20  # lines of a file that must all have the form
+LOOKED_AT = 20  # lines of a file, of which half must have the form: the reader complains about the others by number
+MOST_NAMED = 3  # files that a note names
 MOST_FILES = 5_000
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignFiles:
-    """Files that are TREC runs, and files that are TREC qrels, by their contents."""
+    """Files that are TREC runs, files that are TREC qrels, by their contents, and the others in the same folders."""
 
     runs: tuple[Path, ...] = ()
     qrels: tuple[Path, ...] = ()
+    others: tuple[Path, ...] = ()
 
     def the_judgments(self, folder: Path) -> Path | None:
         """The file of judgments, None without one; an error where there are several."""
@@ -26,11 +28,17 @@ class ForeignFiles:
             raise InputError(f"{folder}: {names} all look like judgments, expected one: name it with --judgments FILE")
         return self.qrels[0] if self.qrels else None
 
-    def sentence(self, folder: Path, judgments: Path | None) -> str:
-        """A note on which files were taken for runs and judgments."""
+    def sentence(self, folder: Path, judgments: Path | None, known: Container[str] = ()) -> str:
+        """A note on which files were taken for runs and judgments, and which were not read.
+
+        known  names of files that are read for something else
+        """
         where = self.runs[0] if len(self.runs) == 1 else f"{len(self.runs)} files in {self.runs[0].parent}"
         judged = "" if judgments is None else f", judgments are {judgments}"
-        return f"{folder} has no runs.trec and no folder runs: by their contents, runs are {where}{judged}"
+        left = [str(path.relative_to(folder)) for path in self.others if path.name not in known]
+        more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
+        unread = f"; not read: {', '.join(left[:MOST_NAMED])}{more}" if left else ""
+        return f"{folder} has no runs.trec and no folder runs: by their contents, runs are {where}{judged}{unread}"
 
 
 def recognise_files(folder: Path) -> ForeignFiles:
@@ -50,32 +58,35 @@ def recognise_files(folder: Path) -> ForeignFiles:
         names = " and ".join(str(place) for place in full[:2]) + (", and more" if len(full) > 2 else "")
         raise InputError(f"{folder}: has runs in {names}, expected one collection")
     qrels = tuple(path for files in seen.values() for path in files if _is_qrels(path))
-    return ForeignFiles(runs[full[0]], qrels) if full else ForeignFiles()
+    if not full:
+        return ForeignFiles()
+    taken, places = {*runs[full[0]], *qrels}, {full[0], *(path.parent for path in qrels)}
+    others = tuple(path for place in seen if place in places for path in seen[place] if path not in taken)
+    return ForeignFiles(runs[full[0]], qrels, others)
 
 
 def _visible(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    try:
+        return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    except PermissionError:  # a folder beside the runs, which need not concern us
+        return []
 
 
 def _is_run(path: Path) -> bool:
-    return _has_form(path, 6, lambda row: _is_whole(row[3]) and _is_number(row[4]))
+    return _has_form(path, 6, lambda row: _is_number(row[3]) and _is_number(row[4]))
 
 
 def _is_qrels(path: Path) -> bool:
-    return _has_form(path, 4, lambda row: _is_whole(row[3]))
+    return _has_form(path, 4, lambda row: _is_number(row[3]))
 
 
 def _has_form(path: Path, columns: int, fits: Callable[[Sequence[str]], bool]) -> bool:
-    """True if the first lines all have a form; files that are no text have none."""
+    """True if most of the first lines have a form; files that are no text have none."""
     try:
         rows = [text.split() for _, text in islice(every_line(path), LOOKED_AT) if text and not text.isspace()]
     except (FormatError, InputError):
         return False
-    return bool(rows) and all(len(row) == columns and fits(row) for row in rows)
-
-
-def _is_whole(text: str) -> bool:
-    return text.removeprefix("-").isdecimal()
+    return 2 * sum(len(row) == columns and fits(row) for row in rows) > len(rows)
 
 
 def _is_number(text: str) -> bool:

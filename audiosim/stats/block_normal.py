@@ -146,7 +146,7 @@ class BlockNormal:
         if weights.shape[0] * weights.shape[1] > FEW_WEIGHTS:
             return None
         found = self._kept.get(id(weights))
-        if found is None:
+        if found is None or found.weights is not weights:  # in another process identities are others
             if len(self._kept) >= WEIGHTS_KEPT:
                 self._kept.clear()
             found = self._kept[id(weights)] = Kept(weights, list(by_block(weights, self.blocks)), {}, {})
@@ -340,12 +340,13 @@ class BlockNormal:
 
     def across(self, weights: Sparse) -> Array:
         """(s, n) covariance of weighted sums with each unknown; cached per weights, also through `condition`."""
-        if id(weights) not in self._acrosses:
+        found = self._acrosses.get(id(weights))
+        if found is None or found[0] is not weights:
             across = self._across(weights)
             if not may_be_kept(across):
                 return across
-            self._acrosses[id(weights)] = weights, across
-        return self._acrosses[id(weights)][1]
+            found = self._acrosses[id(weights)] = weights, across
+        return found[1]
 
     def _across(self, weights: Sparse) -> Array:
         # Stored with a row per unknown: a block then reads and writes whole rows, several times as fast as columns.

@@ -3,14 +3,15 @@
 import re
 from typing import Annotated, cast
 
-from fastapi import Body, Response
+from fastapi import Body, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from audiosim.corpus.comparisons import comparison_lines
 from audiosim.service.callers import ASSESSOR, CallerDep
-from audiosim.service.exchange import CollectionDep, chapter
+from audiosim.service.exchange import CollectionDep, chapter, kept
 from audiosim.service.routes.exports import STATE
-from audiosim.service.routes.judging import WRITES, KeyHeader, named_assessor, written
+from audiosim.service.routes.judging import WRITES, KeyHeader, named_assessor, share_of, written
+from audiosim.service.shares import Shares
 from audiosim.service.wire_comparing import ComparisonIn, ComparisonLeaseOut, NextComparisonsIn, NextComparisonsOut
 from audiosim.service.wire_judging import RecordOut
 
@@ -19,7 +20,11 @@ router = chapter("judging")
 
 @router.post("/collections/{collection}/comparisons/next", dependencies=[ASSESSOR])
 def lease_comparisons(
-    caller: CallerDep, one: CollectionDep, asked: Annotated[NextComparisonsIn, Body()]
+    request: Request,
+    caller: CallerDep,
+    one: CollectionDep,
+    shares: Annotated[Shares, kept("shares")],
+    asked: Annotated[NextComparisonsIn, Body()],
 ) -> NextComparisonsOut:
     """Comparisons to answer next, if they tell more in the assessor's time than grades do.
 
@@ -27,8 +32,9 @@ def lease_comparisons(
     """
     assessor, campaign = named_assessor(caller, one, asked.assessor), one.campaign
     campaign.refresh()
+    count = min(asked.count, share_of(request, caller, one, shares, assessor))
     worth = campaign.comparisons.worth(assessor)
-    chosen = campaign.comparisons.ask(asked.count, assessor) if worth.kind == "comparison" else []
+    chosen = campaign.comparisons.ask(count, assessor) if worth.kind == "comparison" else []
     found = [ComparisonLeaseOut.from_domain(one, lease) for lease in chosen]
     return NextComparisonsOut(assessor, campaign.current_state.number, *worth, found)
 

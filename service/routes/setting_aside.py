@@ -11,6 +11,7 @@ from audiosim.expected.about import About
 from audiosim.expected.judge_effects import judge_effect
 from audiosim.expected.who_judges import Judges, reports_on_people
 from audiosim.relevance.joint import JointEstimator
+from audiosim.relevance.relearning import after_comparisons
 from audiosim.selection import Selection
 from audiosim.service.callers import CallerDep
 from audiosim.service.exchange import CollectionDep, answer, chapter, kept
@@ -80,7 +81,8 @@ async def show_judge_effect(
 ) -> Response:
     """Show how the ranking stands with somebody's judgments and without: look at it before you set them aside.
 
-    Of somebody who is set aside it is what taking them back would do. It takes a second or two.
+    Of somebody who is set aside it is what taking them back would do. Comparisons that count now count on both sides.
+    It takes a second or two.
     """
     subject = None if about is None else About.parse(about)
     name = await run_in_threadpool(_named, one, judge)
@@ -98,7 +100,7 @@ def _named(one: ServedCollection, said: str) -> str:
 
 def _effect(one: ServedCollection, judgments: tuple[Judgment, ...], name: str, about: About | None) -> dict[str, Any]:
     selection = one.campaign.selection
-    estimator = one.predictor().estimator.unlearned()
+    estimator = after_comparisons(one.predictor().estimator.unlearned(), one.campaign.comparisons.in_force()[1])
     return judge_effect(
         selection.expected, estimator, judgments, name, selection.distribution, about or selection.about
     ).to_dict()

@@ -6,7 +6,7 @@ import pytest
 
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment
-from audiosim.errors import InputError
+from audiosim.errors import FormatError, InputError
 
 RUNS = {name: f"q1 Q0 d1 1 0.9 {name}\nq1 Q0 d2 2 -1e-3 {name}\n" for name in ("A", "B")}
 QRELS = "q1 0 d1 2\nq1 0 d2 0\n\n"
@@ -50,3 +50,22 @@ def test_names_of_ours_come_first_and_other_files_are_left_alone(tmp_path):
     collection = Collection.load(folder)
     assert [run.system for run in collection.runs] == ["A"]
     assert collection.judgments == ()
+
+
+@pytest.mark.parametrize("odd", ["q1 Q0 d2 second -1 B\n", "q1 Q0 d2 2 B\n", "# sent in by B\n"])
+def test_one_odd_line_of_a_run_is_complained_about_not_a_reason_to_leave_the_run_out(tmp_path, odd):
+    folder = _written(tmp_path, {"a": RUNS["A"], "b": RUNS["B"] + odd})
+    with pytest.raises(FormatError, match=r"b:3: "):
+        Collection.load(folder)
+
+
+def test_files_that_were_not_read_are_named(tmp_path):
+    files = {
+        "a": RUNS["A"],
+        "adhoc": "q1 0 d1 0.5\nq1 0 d2 1\n",
+        "grades": "q1 d1 2\n",
+        "documents.tsv": "document\tartist\n",
+    }
+    collection = Collection.load(_written(tmp_path, files | {f"note{number}": "a note\n" for number in range(4)}))
+    assert [judgment.grade for judgment in collection.judgments] == [0.5, 1]
+    assert collection.guesses[0].endswith("; not read: grades, note0, note1 and 2 more")

@@ -68,8 +68,10 @@ def test_a_folder_takes_judgments_of_a_file_and_of_memory(qrels):
     folder = shipped.folder("fixtures") / "demo"
     truth = folder / "truth.qrels"
     expected = audiosim.evaluate(Collection.load(folder, truth)).to_dict()
-    for judgments in (truth, str(truth), Collection.load(folder, truth).judgments):
+    read = Collection.load(folder, truth).judgments
+    for judgments in (truth, str(truth), read):
         assert audiosim.evaluate(folder, judgments=judgments).to_dict() == expected
+    assert audiosim.evaluate(folder, read).to_dict() == expected
 
 
 def test_measures_and_models_may_stand_beside_judgments(runs, qrels):

@@ -7,6 +7,7 @@ import pytest
 
 from audiosim.campaign import CampaignSettings
 from audiosim.corpus.comparisons import read_comparisons
+from audiosim.corpus.pool import build_pool
 from audiosim.service.app import create_app
 from audiosim.service.campaigns import WAIT_S, Judging
 
@@ -103,3 +104,16 @@ def test_what_is_no_comparison_is_refused(http):
     assert "paused" in post(http, "comparisons", 409, **said, answer="a")["detail"]
     assert "paused" in post(http, "comparisons/next", 409, assessor="leo")["detail"]
     http.post(f"{COARSE}/resume", json={})
+
+
+def test_invented_names_of_one_address_do_not_hold_every_comparison(coarse):
+    settings = CampaignSettings(learn_later=True, patience_s=WAIT_S, comparisons="only")
+    client = InProcess(create_app([coarse], judging=Judging(settings=settings)))
+    path = f"{COARSE}/comparisons/next"
+    answers = [client.post(path, json={"assessor": f"name {number}", "count": 20}) for number in range(20)]
+    client.close()
+    held = [len(answer.json()["comparisons"]) for answer in answers if answer.status_code == 200]
+    assert held[0] > 0
+    assert sum(held) <= (len(build_pool(coarse).pairs) + 1) // 2
+    assert answers[-1].status_code == 429
+    assert "half of the pairs" in answers[-1].json()["detail"]

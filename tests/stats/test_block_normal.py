@@ -241,6 +241,19 @@ def test_sums_looked_at_from_batch_to_batch_are_the_closed_form_and_end_at_exact
     assert not field.variance.any()
 
 
+def test_kept_parts_of_other_sums_under_the_same_identity_are_not_used():
+    rng = np.random.default_rng(5)
+    field = drawn(rng, [6, 5], 4)
+    first, second = (sparse.csc_array(rng.normal(size=(2, 11))) for _ in range(2))
+    for of in (field.project, field.across):
+        of(first)
+    for kept in (vars(field)["_kept"], vars(field)["_acrosses"]):
+        kept[id(second)] = kept[id(first)]  # as in another process, where a new array may get this address
+    dense = second.toarray()
+    np.testing.assert_allclose(field.project(second).covariance, dense @ in_full(field) @ dense.T, atol=1e-9)
+    np.testing.assert_allclose(field.across(second), dense @ in_full(field), rtol=1e-6, atol=1e-6)
+
+
 def test_the_field_before_still_stands():
     field = drawn(np.random.default_rng(7), [3, 4], 2)
     mean, covariance, variance = field.mean.copy(), in_full(field), field.variance.copy()

@@ -89,6 +89,8 @@ export class Outbox extends EventTarget {
       await this.store.sent(message, record.number);
     } else {
       const number = message.number ?? (await this.store.numberOf(message.of));
+      // Where the answer was refused there is nothing to take back; without a number the service would take back the last.
+      if (number === undefined) return this.store.drop(message);
       const record = await post(`${this.root}/undo`, { assessor: this.assessor, number }, { key, tries: 1 });
       await this.store.sent(message, record.number);
     }

@@ -75,6 +75,11 @@ export class Store {
     ]);
   }
 
+  /** Take a message out of the queue that there is no need to send. */
+  drop(message) {
+    return this.database.delete("waiting", message.place);
+  }
+
   /** Take a message out of the queue, if it is there and was never sent. */
   async withdraw(place) {
     const transaction = this.database.transaction("waiting", "readwrite");
