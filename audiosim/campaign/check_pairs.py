@@ -32,7 +32,8 @@ class CheckPairs:
         settings = self._settings
         if not assessor or not (settings.repeats or self._known):
             return []
-        answered = ledger.counting(assessor)
+        # Comparisons are of no pair: they make no check pairs due.
+        answered = [one for one in ledger.counting(assessor) if ledger.record(one).event.kind != "comparison"]
         held = ledger.held(assessor)
         again = len(ledger.repeats(assessor)) + sum(lease.again for lease in held)
         seen = sum(ledger.answered(pair, assessor) or any(one.pair == pair for one in held) for pair in self._known)

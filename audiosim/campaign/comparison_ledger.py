@@ -65,8 +65,9 @@ class Comparisons:
         return last.comparison if last.counts else None
 
     def of(self, assessor: str) -> Collection[Compares]:
-        """Everything that a person ever compared."""
-        return dict.fromkeys(what for what in (*self._own, *self._answers) if what[0] == assessor)
+        """Everything that a person compared and did not withdraw."""
+        answered = (what for what, by in self._answers.items() if by)
+        return dict.fromkeys(what for what in (*self._own, *answered) if what[0] == assessor)
 
     def handed(self, event: Event) -> float | None:
         """Time at which a comparison was first handed to its assessor, in seconds since 1970; None: never."""

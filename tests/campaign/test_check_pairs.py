@@ -13,6 +13,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Judgment, Pair, Run
 from audiosim.errors import InputError
 
+NOON = "2013-05-01T12:00:00Z"
 QUERIES = [f"q{number}" for number in range(30)]
 WIDE = Collection("wide", "wide", FINE, 4, (Run("A", {q: tuple(f"{q}d{n}" for n in range(4)) for q in QUERIES}),))
 
@@ -45,6 +46,22 @@ def test_a_share_of_the_answers_is_of_pairs_judged_before_and_replaces_nothing(s
     again = opened(store, repeats=0.2)
     assert again.judgments() == campaign.judgments()
     assert again.ask(3, "ann") == campaign.ask(3, "ann")
+
+
+def test_comparisons_make_no_check_pairs_due():
+    campaign = opened(repeats=0.1)
+    work(campaign, "ann", 12, lambda pair: 40.0)
+    said = [
+        Event("comparison", NOON, "ann", q, f"{q}d0", details={"document_b": f"{q}d{n}", "answer": "a", "seconds": 9.0})
+        for q in QUERIES
+        for n in (1, 2)
+    ]
+    # 60 comparisons would have made six of the next pairs repeats; of 13 judgments one is due.
+    before = [record.event.kind for record in campaign.log()].count("again")
+    campaign.tell_all(said)
+    work(campaign, "ann", 6, lambda pair: 40.0)
+    kinds = [record.event.kind for record in campaign.log()]
+    assert before <= kinds.count("again") <= 1
 
 
 def test_known_pairs_are_handed_to_everybody_at_their_rate():

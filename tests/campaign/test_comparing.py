@@ -1,6 +1,7 @@
 """Comparisons in campaigns: asked, told, withdrawn, replayed, kept; their values against closed forms."""
 
 import math
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -120,6 +121,31 @@ def test_people_are_asked_for_comparisons_that_nobody_holds_and_they_did_not_mak
     assert not more & (asked | others)
     sides = [one.document_a < one.document_b for name in "cd" for one in campaign.comparisons.ask(20, name)]
     assert 0 < sum(sides) < len(sides)  # which stands first is drawn
+
+
+def test_a_withdrawn_comparison_is_asked_again_once_its_lease_has_ended(collection):
+    moment = [datetime(2013, 5, 1, 12, tzinfo=UTC)]
+    campaign = Campaign(collection, measure="CG@1", settings=ONLY, clock=lambda: moment[0])
+
+    def asked(name):
+        return {(one.query, frozenset(one[1:3])) for one in campaign.comparisons.ask(1, name)}
+
+    def all_left():
+        """Everything that ann may still be asked for once they hold nothing, answered on the way."""
+        left = set()
+        while found := campaign.comparisons.ask(20, "ann"):
+            left |= {(one.query, frozenset(one[1:3])) for one in found}
+            for one in found:
+                campaign.tell(compared(*one[:3]))
+        return left
+
+    (said,) = asked("ann")
+    (one,) = campaign.comparisons.leases("ann")
+    campaign.tell(compared(*one[:3]))
+    campaign.undo("ann")
+    moment[0] += timedelta(days=30)
+    assert campaign.comparisons.leases("ann") == []
+    assert said in all_left()
 
 
 def test_the_kind_of_question_that_tells_most_in_a_persons_time_is_asked(collection):
