@@ -10,7 +10,7 @@ from audiosim.corpus.comparisons import comparison_lines
 from audiosim.service.callers import ASSESSOR, CallerDep
 from audiosim.service.exchange import CollectionDep, chapter, kept
 from audiosim.service.routes.exports import STATE
-from audiosim.service.routes.judging import WRITES, KeyHeader, named_assessor, share_of, written
+from audiosim.service.routes.judging import WRITES, KeyHeader, fair_share, named_assessor, written
 from audiosim.service.shares import Shares
 from audiosim.service.wire_comparing import ComparisonIn, ComparisonLeaseOut, NextComparisonsIn, NextComparisonsOut
 from audiosim.service.wire_judging import RecordOut
@@ -32,7 +32,7 @@ def lease_comparisons(
     """
     assessor, campaign = named_assessor(caller, one, asked.assessor), one.campaign
     campaign.refresh()
-    count = min(asked.count, share_of(request, caller, one, shares, assessor))
+    count = min(asked.count, fair_share(request, caller, one, shares, assessor))
     worth = campaign.comparisons.worth(assessor)
     chosen = campaign.comparisons.ask(count, assessor) if worth.kind == "comparison" else []
     found = [ComparisonLeaseOut.from_domain(one, lease) for lease in chosen]

@@ -99,7 +99,7 @@ def lease_pairs(
 ) -> NextOut:
     """The pairs to judge next; they are the assessor's until their leases end, and asking again puts that off."""
     assessor = named_assessor(caller, one, asked.assessor)
-    count = min(asked.count, share_of(request, caller, one, shares, assessor))
+    count = min(asked.count, fair_share(request, caller, one, shares, assessor))
     pairs = one.campaign.ask(count, assessor, asked.by_query)
     if not pairs and one.mute:
         _check_heard(one)
@@ -108,7 +108,7 @@ def lease_pairs(
     return NextOut(assessor, one.campaign.current_state.number, held)
 
 
-def share_of(request: Request, caller: Caller, one: ServedCollection, shares: Shares, assessor: str) -> int:
+def fair_share(request: Request, caller: Caller, one: ServedCollection, shares: Shares, assessor: str) -> int:
     """Number of pairs that an assessor may have; an error where that is none."""
     invited = caller.role == "assessor"
     share = shares.left(one.campaign, assessor, "" if invited else address_of(request))
