@@ -18,7 +18,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -30,7 +30,7 @@ from audiosim.service.logs import request_log, start_logging
 from audiosim.service.observed import Observed
 from audiosim.service.problems import refusal
 from audiosim.service.routes.pages import send_file, shipped
-from audiosim.service.routes.sounds import CACHED, TYPES, satisfiable
+from audiosim.service.routes.sounds import sound_response
 from audiosim.service.sound_files import ALLOW, Sounds
 from audiosim.users.list_study import Ending, ListStudy, Showing, StudyAnswer, StudyProgress
 from audiosim.users.study_log import StudyLog
@@ -160,10 +160,7 @@ def create_study_app(desk: StudyDesk, finished: Sequence[Callable[..., object]] 
         path = desk.clips.get(request.path_params["document"])
         if path is None or not path.is_file():
             raise HTTPException(404, "the study has no such clip")
-        size, asked = path.stat().st_size, request.headers.get("range")
-        if asked is not None and "if-range" not in request.headers and not satisfiable(asked, size):
-            raise HTTPException(416, "expected one range within the file", {"Content-Range": f"bytes */{size}"})
-        return FileResponse(path, headers=CACHED, media_type=TYPES.get(path.suffix.lower(), "application/octet-stream"))
+        return sound_response(request, path)
 
     def static(request: Request) -> Response:
         return send_file(request, request.path_params["version"], request.path_params["name"])

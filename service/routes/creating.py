@@ -13,6 +13,7 @@ from fastapi.responses import FileResponse
 
 from audiosim.campaign import DatabaseStore
 from audiosim.checking import check
+from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure
@@ -21,7 +22,7 @@ from audiosim.service.campaigns import WAIT_S
 from audiosim.service.drafts import Draft, Home
 from audiosim.service.exchange import BodyDep, ServedDep, chapter, kept
 from audiosim.service.opened import CollectionSource
-from audiosim.service.routes.sounds import TYPES
+from audiosim.service.routes.sounds import media_type
 from audiosim.service.served import NotServedError
 from audiosim.service.shelf import Served
 from audiosim.service.wire_drafts import (
@@ -147,7 +148,7 @@ def send_file_of_draft(home: HomeDep, draft: str, name: FileQuery) -> FileRespon
     """Send a file back, such as a recording to hear."""
     with _there(draft):
         path = _home(home).draft(draft).find(name)
-    return FileResponse(path, headers=ASKED_ANEW, media_type=TYPES.get(path.suffix.lower(), "application/octet-stream"))
+    return FileResponse(path, headers=ASKED_ANEW, media_type=media_type(path))
 
 
 @router.delete("/drafts/{draft}/files", status_code=204)
@@ -196,7 +197,6 @@ def _planned(home: Home, draft: Draft, asked: StoppingRuleIn, model: str | None)
             proceed=lambda: time.monotonic() < end,
         )
         low, high = effort.interval
-        pool = check(found).pool
         return ConsequencesOut(
             effort.stopping_rule,
             effort.judgments,
@@ -204,7 +204,7 @@ def _planned(home: Home, draft: Draft, asked: StoppingRuleIn, model: str | None)
             high,
             effort.hours,
             effort.listeners,
-            pool,
+            len(build_pool(found).pairs),
             effort.unmet,
             len(effort.counts),
             len(effort.unsettled),

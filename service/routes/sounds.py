@@ -52,18 +52,26 @@ def send_sound(
     request: Request, caller: CallerDep, document: str, served: ServedDep, collection: CollectionQuery = None
 ) -> FileResponse:
     """The sound file of a document, or one range of its bytes."""
-    path = _path(caller, served, document, collection)
-    size = path.stat().st_size
-    asked = request.headers.get("range")
-    if asked is not None and "if-range" not in request.headers and not satisfiable(asked, size):
-        raise HTTPException(416, f"expected one range within the {size} bytes", {"Content-Range": f"bytes */{size}"})
-    return FileResponse(path, headers=CACHED, media_type=TYPES.get(path.suffix.lower(), "application/octet-stream"))
+    return sound_response(request, _path(caller, served, document, collection))
 
 
 router.head("/documents/{document:path}/sound", include_in_schema=False)(send_sound)
 
 
-def satisfiable(asked: str, size: int) -> bool:
+def sound_response(request: Request, path: Path) -> FileResponse:
+    """A sound file, or the one range of its bytes that is asked for."""
+    size, asked = path.stat().st_size, request.headers.get("range")
+    if asked is not None and "if-range" not in request.headers and not _satisfiable(asked, size):
+        raise HTTPException(416, f"expected one range within the {size} bytes", {"Content-Range": f"bytes */{size}"})
+    return FileResponse(path, headers=CACHED, media_type=media_type(path))
+
+
+def media_type(path: Path) -> str:
+    """The media type of a sound file, by its ending."""
+    return TYPES.get(path.suffix.lower(), "application/octet-stream")
+
+
+def _satisfiable(asked: str, size: int) -> bool:
     """True if a Range header names one range of a file that is there."""
     found = RANGE.fullmatch(asked.replace(" ", ""))
     if found is None:
