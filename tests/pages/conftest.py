@@ -4,6 +4,7 @@ import importlib.util
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))), None)
 FLAGS = ["--autoplay-policy=no-user-gesture-required", "--no-sandbox"]  # CI runs as root, where there is no sandbox
 PATIENCE_MS = 180_000  # with a page: how long it takes on a busy machine says nothing
+AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
+LOOKS = tuple(product((1000, 360), ("light", "dark")))  # on a desk and on a phone, in either theme
 
 
 def _service_tests() -> ModuleType:
@@ -47,6 +50,27 @@ def _commanded() -> Callable[..., Any]:
 def wait_until() -> Callable[[Callable[[], bool]], None]:
     """Waits for something; fails the test where it does not come."""
     return SERVICE.wait_until
+
+
+@pytest.fixture(scope="session")
+def audit(wait_until: Callable[[Callable[[], bool]], None]) -> Callable[..., list[tuple[Any, ...]]]:
+    """Finds what axe-core calls faults in each look, and what does not fit the width."""
+
+    def faults(page: "Page") -> list[tuple[Any, ...]]:
+        if not page.evaluate("'axe' in window"):
+            page.evaluate(AXE.read_text(encoding="utf-8"))
+        found: list[tuple[Any, ...]] = []
+        for width, theme in LOOKS:
+            page.set_viewport_size({"width": width, "height": 740})
+            page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
+            wait_until(lambda: bool(page.evaluate("document.getAnimations().length === 0")))
+            wrong = page.evaluate("axe.run()")["violations"]
+            found += [(width, theme, one["id"], [node["html"] for node in one["nodes"]]) for one in wrong]
+            if page.evaluate("document.documentElement.scrollWidth") != width:
+                found.append((width, theme, "does not fit the width"))
+        return found
+
+    return faults
 
 
 @pytest.fixture

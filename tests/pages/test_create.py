@@ -2,13 +2,11 @@
 
 import csv
 import wave
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
-AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
 RATE_HZ = 22_050
 PROMPTS = [f"tune{number}" for number in range(1, 6)]
 LONG_MS = 180_000  # for what the service computes, on a busy machine
@@ -46,25 +44,13 @@ def asked(commanded, tmp_path):
         yield running
 
 
-def wrong(page):
-    """Faults that axe-core finds on a wide and on a narrow screen, in either theme."""
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = []
-    for width, scheme in ((1000, "light"), (360, "dark")):
-        page.set_viewport_size({"width": width, "height": 740})
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        assert page.evaluate("document.documentElement.scrollWidth") == width
-        found += [one["id"] for one in page.evaluate("axe.run()")["violations"]]
-    return found
-
-
 def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
-    browse, recordings, asked, tmp_path, watch
+    browse, recordings, asked, tmp_path, watch, audit
 ):
     watch.expected.append("422 (Unprocessable")
     page = browse("/")
     expect(page.locator("#list-about")).to_have_text("There is no collection yet. Create the first one.")
-    assert wrong(page) == []
+    assert audit(page) == []
     page.click("#make a")
     page.fill("#name", "first-test")
     page.keyboard.press("Enter")
@@ -83,7 +69,7 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
     page.click("#plan button")
     expect(page.locator("#goals-table tbody tr")).to_have_count(3, timeout=LONG_MS)
     expect(page.locator("#plan-said")).to_contain_text("Simulated")
-    assert wrong(page) == []
+    assert audit(page) == []
     page.click("#create")
     expect(page).to_have_url(f"{asked.url}/organise/first-test")
     expect(page.locator("#control-about")).to_contain_text("paused")
@@ -102,7 +88,7 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
     link = f"{asked.url}/judge/first-test#name="
     assert rows == [["name", "link", "until"], ["Ann", f"{link}Ann", ""], ["'=Ben", f"{link}%3DBen", ""], rows[3]]
     assert rows[3][0] == 'Ito, "Cy"'
-    assert wrong(page) == []
+    assert audit(page) == []
     with asked.client() as http:
         questions = http.get("/v1/collections/first-test/questions").json()
         assert questions["task"] == "How well does it continue the prompt?"

@@ -2,36 +2,22 @@
 
 import os
 import stat
-from pathlib import Path
 
 import pytest
 
 from service.tokens import TokenStore
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
-AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
 
 
-def wrong(page):
-    """Faults that axe-core finds on a wide and on a narrow screen, in either theme."""
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = []
-    for width, scheme in ((1000, "light"), (360, "dark")):
-        page.set_viewport_size({"width": width, "height": 740})
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        assert page.evaluate("document.documentElement.scrollWidth") == width
-        found += [one["id"] for one in page.evaluate("axe.run()")["violations"]]
-    return found
-
-
-def test_everybody_finds_the_collections_their_state_and_both_pages(browse, live, http):
+def test_everybody_finds_the_collections_their_state_and_both_pages(browse, live, http, audit):
     page = browse("/")
     expect(page.locator("#status-demo")).to_have_text("Open")
     campaign = http.get("/v1/collections/demo/campaign").json()
     said = page.inner_text("#state-demo")
     assert f"0 of {campaign['pool']} pairs judged. Predictions only, nothing judged yet" in said
     assert f"{int(campaign['confidence'] * 1000) / 10}" in said
-    assert wrong(page) == []
+    assert audit(page) == []
     hrefs = {link.inner_text(): link.get_attribute("href") for link in page.locator("#collections a").all()}
     assert hrefs == {"Judge": "/judge/demo", "Organise": "/organise/demo"}
     http.post("/v1/collections/demo/pause", json={})
@@ -52,12 +38,12 @@ def invited(demo, commanded, tmp_path):
         yield running, token
 
 
-def test_an_assessor_sees_what_is_theirs_to_judge_and_nothing_of_the_ranking(browse, invited, watch):
+def test_an_assessor_sees_what_is_theirs_to_judge_and_nothing_of_the_ranking(browse, invited, watch, audit):
     watch.expected.append("401 (Unauthorized)")
     _, token = invited
     page = browse("/")
     page.locator("#token:focus").wait_for()
-    assert wrong(page) == []
+    assert audit(page) == []
     page.fill("#token", "guess")
     page.keyboard.press("Enter")
     expect(page.locator("#entrance-trouble")).to_have_text("this token is unknown, or has ended.")

@@ -1,8 +1,6 @@
 """The page of a study in a real browser: one whole participation, its looks, and what helps those who cannot see it."""
 
 import threading
-from itertools import product
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -19,7 +17,6 @@ from audiosim.users.study_log import StudyLog, read_study_log
 
 pytestmark = pytest.mark.slow
 LISTS = tuple(f"d0{number}" for number in range(10, 15)), tuple(f"d0{number}" for number in range(20, 25))
-AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
 TRAP = ListPair("q13", *LISTS, "", "good")
 EXAMPLE = ListPair("q14", *LISTS, "q14")
 
@@ -41,33 +38,17 @@ def asked(tmp_path):
     log.close()
 
 
-def audit(page, wait_until):
-    """Faults that axe-core finds in either theme, on a desk and on a phone, where all has to fit the width."""
-    if not page.evaluate("'axe' in window"):
-        page.evaluate(AXE.read_text(encoding="utf-8"))
-    wrong = []
-    for width, theme in product((1000, 360), ("light", "dark")):
-        page.set_viewport_size({"width": width, "height": 740})
-        page.emulate_media(color_scheme=theme)
-        wait_until(lambda: page.evaluate("document.getAnimations().length === 0"))
-        found = page.evaluate("axe.run()")["violations"]
-        wrong += [(width, theme, one["id"], [node["html"] for node in one["nodes"]]) for one in found]
-        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-            wrong.append((width, theme, "wider than the screen"))
-    return wrong
-
-
-def test_somebody_listens_answers_and_gets_their_code(asked, browse, wait_until):
+def test_somebody_listens_answers_and_gets_their_code(asked, browse, wait_until, audit):
     page = browse("/?PROLIFIC_PID=p%201")
     assert page.get_by_label("Your name or worker identifier").input_value() == "p 1"
-    assert audit(page, wait_until) == []
+    assert audit(page) == []
     page.get_by_role("button", name="Start").click()
     page.get_by_role("radio", name="They are both equally good").check()
     page.locator("#list-a audio").first.evaluate("one => one.play()")
     page.locator("#query").evaluate("one => ((one.loop = true), one.play())")
     paused = "[document.querySelector('#list-a audio').paused, document.querySelector('#query').paused]"
     wait_until(lambda: page.evaluate(paused) == [True, False])
-    assert audit(page, wait_until) == []
+    assert audit(page) == []
     labels = page.locator("audio").evaluate_all("all => all.map((one) => one.getAttribute('aria-label'))")
     assert labels == ["Query", *(f"Service {side}, result {rank}" for side in "AB" for rank in range(1, 6))]
     page.get_by_role("button", name="Submit").click()
@@ -76,7 +57,7 @@ def test_somebody_listens_answers_and_gets_their_code(asked, browse, wait_until)
     page.get_by_label("Any comments or suggestions?").fill("nice")
     page.get_by_role("button", name="Submit").click()
     page.get_by_text("DONE-7").wait_for()
-    assert audit(page, wait_until) == []
+    assert audit(page) == []
     first, second = read_study_log(asked.log)[1]
     assert (first.worker, first.answer, first.showing.trap) == ("p 1", "good", True)
     assert (second.answer, second.comment) == ("b" if second.showing.swapped else "a", "nice")

@@ -1,5 +1,6 @@
 """Real servers in processes of their own, on loopback, each on a free port of its choice."""
 
+import asyncio
 import multiprocessing
 import os
 import re
@@ -84,6 +85,47 @@ def wait_until(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < give_up, "waited for in vain"
         time.sleep(0.01)
+
+
+class InProcess:
+    """A client of an application in this process, without its background tasks."""
+
+    def __init__(self, app):
+        there = httpx.ASGITransport(app, client=("127.0.0.1", 50_000))
+        self._runner, self._client = asyncio.Runner(), httpx.AsyncClient(transport=there, base_url="http://localhost")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.run(self._client.aclose())
+        self._runner.close()
+
+    def run(self, work):
+        """Run a coroutine to its end."""
+        return self._runner.run(work)
+
+    def send(self, method, path, **what):
+        """Send a request; to be awaited."""
+        return self._client.request(method, path, **what)
+
+    def get(self, path, **what):
+        """Send a GET request."""
+        return self.run(self.send("GET", path, **what))
+
+    def post(self, path, **what):
+        """Send a POST request."""
+        return self.run(self.send("POST", path, **what))
+
+    def delete(self, path, **what):
+        """Send a DELETE request."""
+        return self.run(self.send("DELETE", path, **what))
+
+
+@pytest.fixture(scope="session")
+def in_process():
+    """Makes a client of an application in this process."""
+    return InProcess
 
 
 @pytest.fixture(scope="session", name="wait_until")

@@ -1,8 +1,5 @@
 """Comparisons over HTTP: handed out, answered, taken back, exported; in one process, as nothing here needs two."""
 
-import asyncio
-
-import httpx
 import pytest
 
 from audiosim.campaign import CampaignSettings
@@ -14,38 +11,12 @@ from audiosim.service.campaigns import WAIT_S, Judging
 COARSE = "/v1/collections/coarse"
 
 
-class InProcess:
-    """A plain HTTP client of an application in this process."""
-
-    def __init__(self, app):
-        self._app, self._loop = app, asyncio.new_event_loop()
-
-    def ask(self, method, path, **more):
-        async def asked():
-            there = httpx.ASGITransport(self._app, client=("127.0.0.1", 50_000))
-            async with httpx.AsyncClient(transport=there, base_url="http://127.0.0.1") as client:
-                return await client.request(method, path, **more)
-
-        return self._loop.run_until_complete(asked())
-
-    def get(self, path, **more):
-        return self.ask("GET", path, **more)
-
-    def post(self, path, **more):
-        return self.ask("POST", path, **more)
-
-    def close(self):
-        self._loop.run_until_complete(self._loop.shutdown_default_executor())
-        self._loop.close()
-
-
 @pytest.fixture(scope="module")
-def http(coarse):
+def http(coarse, in_process):
     """A service of one collection whose campaign asks for comparisons alone."""
     settings = CampaignSettings(learn_later=True, patience_s=WAIT_S, unasked="mark", comparisons="only")
-    client = InProcess(create_app([coarse], judging=Judging(settings=settings)))
-    yield client
-    client.close()
+    with in_process(create_app([coarse], judging=Judging(settings=settings))) as client:
+        yield client
 
 
 def post(http, path, status=200, key=None, **body):
@@ -106,12 +77,11 @@ def test_what_is_no_comparison_is_refused(http):
     http.post(f"{COARSE}/resume", json={})
 
 
-def test_invented_names_of_one_address_do_not_hold_every_comparison(coarse):
+def test_invented_names_of_one_address_do_not_hold_every_comparison(coarse, in_process):
     settings = CampaignSettings(learn_later=True, patience_s=WAIT_S, comparisons="only")
-    client = InProcess(create_app([coarse], judging=Judging(settings=settings)))
     path = f"{COARSE}/comparisons/next"
-    answers = [client.post(path, json={"assessor": f"name {number}", "count": 20}) for number in range(20)]
-    client.close()
+    with in_process(create_app([coarse], judging=Judging(settings=settings))) as client:
+        answers = [client.post(path, json={"assessor": f"name {number}", "count": 20}) for number in range(20)]
     held = [len(answer.json()["comparisons"]) for answer in answers if answer.status_code == 200]
     assert held[0] > 0
     assert sum(held) <= (len(build_pool(coarse).pairs) + 1) // 2

@@ -3,7 +3,6 @@
 import asyncio
 import wave
 
-import httpx
 import numpy as np
 import pytest
 
@@ -22,48 +21,14 @@ from service.routes.creating import TURNS
 from service.tokens import TokenStore
 
 
-class InProcess:
-    """A client of an application in this process, without its background tasks."""
-
-    def __init__(self, app):
-        self._runner = asyncio.Runner()
-        self._client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self._runner.run(self._client.aclose())
-        self._runner.close()
-
-    def request(self, method, path, **what):
-        """Send a request."""
-        return self._runner.run(self._client.request(method, path, **what))
-
-    def request_after(self, end, method, path, **what):
-        """Send a request whose turn comes after `end` was called."""
-
-        async def sent():
-            async with TURNS:
-                waiting = asyncio.create_task(self._client.request(method, path, **what))
-                while not TURNS.statistics().tasks_waiting:
-                    await asyncio.sleep(0.005)
-                end()
-            return await waiting
-
-        return self._runner.run(sent())
-
-    def get(self, path, **what):
-        """Send a GET request."""
-        return self.request("GET", path, **what)
-
-    def post(self, path, **what):
-        """Send a POST request."""
-        return self.request("POST", path, **what)
-
-    def delete(self, path, **what):
-        """Send a DELETE request."""
-        return self.request("DELETE", path, **what)
+async def after(end, sent):
+    """The answer to a request whose turn comes after `end` was called."""
+    async with TURNS:
+        waiting = asyncio.create_task(sent)
+        while not TURNS.statistics().tasks_waiting:
+            await asyncio.sleep(0.005)
+        end()
+    return await waiting
 
 
 RUNS = "".join(
@@ -85,10 +50,10 @@ def database(tmp_path):
 
 
 @pytest.fixture
-def http(home, database):
+def http(home, database, in_process):
     """A client of a service without any collection."""
     app = create_app([], "uniform", judging=Judging(database, settings=CampaignSettings()), home=home)
-    with InProcess(app) as client:
+    with in_process(app) as client:
         yield client
 
 
@@ -276,12 +241,12 @@ def test_folders_of_recordings_without_prompts_say_what_is_missing(http, sound):
     assert error == "sounds/b/two.wav: no recording two in sounds/a, expected one of one"
 
 
-def test_only_organisers_of_the_whole_service_make_collections(home, database):
+def test_only_organisers_of_the_whole_service_make_collections(home, database, in_process):
     store = TokenStore(database)
     tokens = [store.create("ann", "assessor"), store.create("bob", "client"), store.create("cem", "organiser", "other")]
     whole = store.create("dan", "organiser")
     app = create_app([], judging=Judging(database), access=Access(tokens=store), home=home)
-    with InProcess(app) as http:
+    with in_process(app) as http:
         for token in tokens:
             headers = {"Authorization": f"Bearer {token}"}
             assert http.get("/v1/drafts", headers=headers).status_code == 403
@@ -290,8 +255,8 @@ def test_only_organisers_of_the_whole_service_make_collections(home, database):
         assert http.get("/v1/drafts", headers={"Authorization": f"Bearer {whole}"}).status_code == 200
 
 
-def test_a_service_without_a_folder_for_them_makes_none(tiny):
-    with InProcess(create_app([tiny])) as http:
+def test_a_service_without_a_folder_for_them_makes_none(tiny, in_process):
+    with in_process(create_app([tiny])) as http:
         assert not http.get("/v1/drafts").json()["home"]
         assert http.post("/v1/drafts", json={"name": "new"}).status_code == 409
 
@@ -312,8 +277,8 @@ def test_a_campaigns_file_in_the_folder_goes_before_the_settings_of_the_service(
     assert CampaignFile(stopping_rule="judgments=9").lines() == ['stopping_rule = "judgments=9"']
 
 
-def test_the_services_model_is_that_of_new_collections_and_their_own_goes_before_it(home, database):
-    with InProcess(create_app([], "mjud", judging=Judging(database), home=home)) as http:
+def test_the_services_model_is_that_of_new_collections_and_their_own_goes_before_it(home, database, in_process):
+    with in_process(create_app([], "mjud", judging=Judging(database), home=home)) as http:
         draft = begun(http)
         send(http, "all.trec", RUNS)
         http.post(f"{draft}/settings", json={"scale": "1-5"})
@@ -340,7 +305,7 @@ def test_the_services_model_is_that_of_new_collections_and_their_own_goes_before
 )
 def test_what_comes_after_the_end_of_a_draft_is_refused_and_does_not_bring_it_back(http, home, method, place, what):
     draft = begun(http)
-    answer = http.request_after(lambda: home.discard(home.draft("new")), method, draft + place, **what)
+    answer = http.run(after(lambda: home.discard(home.draft("new")), http.send(method, draft + place, **what)))
     assert answer.status_code == 404
     assert "'new'" in answer.json()["detail"]
     assert home.drafts() == []
@@ -357,8 +322,8 @@ def test_files_of_one_name_in_two_folders_are_two_files(http):
     assert send(http, f"{'a' * 120}/{'b' * 115}.trec", RUNS).json()["detail"].endswith("a name of 240 bytes together")
 
 
-def test_a_name_that_is_taken_is_refused_at_once(tiny, home, database):
-    with InProcess(create_app([tiny], judging=Judging(database), home=home)) as http:
+def test_a_name_that_is_taken_is_refused_at_once(tiny, home, database, in_process):
+    with in_process(create_app([tiny], judging=Judging(database), home=home)) as http:
         http.post("/v1/collections/tiny/campaign/pause", json={"reason": "lunch"})
         assert "called tiny already" in http.post("/v1/drafts", json={"name": "tiny"}).json()["detail"]
         assert home.drafts() == []
