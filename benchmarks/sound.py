@@ -27,11 +27,12 @@ from figures import Figures
 from threadpoolctl import threadpool_limits
 
 from audiosim.audio import decode, describe
-from audiosim.audio.frames import frames, spectrum_by_arrays
+from audiosim.audio.frames import frame_transform, frames
 from audiosim.audio.index import extract
 from audiosim.audio.parameters import PLAIN, STANDARD_FRAMES, Parameters
 from audiosim.audio.sources import find_sounds
-from audiosim.audio.spectrum_code import spectrum_by_code
+from audiosim.kernels.spectrum import spectrum_by_arrays
+from audiosim.kernels.spectrum_code import spectrum_by_code
 
 librosa = lazy_loader.load("librosa")
 ROOT = Path(__file__).parents[1]
@@ -119,8 +120,8 @@ def stages(path: Path) -> Times:
         "bare": milliseconds(lambda: soundfile.read(path, dtype="float32")),
         "decode": decoded,
         "resample": resampled,
-        "spectra": milliseconds(lambda: spectrum_by_code(signal.samples, STANDARD_FRAMES)),
-        "arrays": milliseconds(lambda: spectrum_by_arrays(signal.samples, STANDARD_FRAMES)),
+        "spectra": milliseconds(lambda: spectrum_by_code(signal.samples, frame_transform(STANDARD_FRAMES))),
+        "arrays": milliseconds(lambda: spectrum_by_arrays(signal.samples, frame_transform(STANDARD_FRAMES))),
         "frames": milliseconds(lambda: frames(signal)),
         "gaussian": milliseconds(lambda: describe.summarise([found])),
         "of samples": milliseconds(lambda: describe.summarise([frames(signal).values])),

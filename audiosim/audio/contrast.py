@@ -13,28 +13,13 @@ QUANTILE = 0.02  # of an octave's bins that make its peak, and that make its val
 FLOOR, RANGE_DB = 1e-10, 80.0
 
 
-def octave_extremes(powers: Samples, parameters: Parameters, out: Samples) -> None:
-    """The mean magnitudes of the loudest bins of each octave, then those of the softest, into (n, 14).
-
-    powers  (n, bins) of transforms
-    """
-    averages = _averages(parameters)
-    chosen, start, middle = np.empty((len(powers), len(averages)), np.float32), 0, len(averages) // 2
-    for bins, count in octave_bins(parameters):
-        ordered = np.sort(powers[:, bins], axis=1)
-        chosen[:, start : start + count] = ordered[:, -count:]
-        chosen[:, middle + start : middle + start + count] = ordered[:, :count]
-        start += count
-    np.matmul(np.sqrt(chosen, out=chosen), averages, out=out)
-
-
 def contrast(extremes: Samples, highest: Samples) -> Array:
     """Spectral contrast of a recording: (frames, 7), in dB.
 
         10 log10 peak - 10 log10 valley
 
-    extremes  (frames, 14) peaks and valleys, see `octave_extremes`; neither is told apart 80 dB below its highest, or
-              below 1e-10
+    extremes  (frames, 14) peaks and valleys, see `spectrum_by_arrays`; neither is told apart 80 dB below its
+              highest, or below 1e-10
     highest   (2,) of the peaks and of the valleys of the recording
 
     Octaves: 0 to 200 Hz, 200 to 400 Hz, and so on; the last takes all above 6.4 kHz. Within 1e-3 of
@@ -71,15 +56,3 @@ def octave_bins(parameters: Parameters) -> tuple[tuple[slice, int], ...]:
         count = max(1, int(np.rint(QUANTILE * (stop - start))))
         found.append((slice(start, stop if last else stop - 1), count))
     return tuple(found)
-
-
-@lru_cache
-def _averages(parameters: Parameters) -> Samples:
-    """(m, 14) from the chosen magnitudes, loudest then softest of each octave, to their means."""
-    counts = [count for _, count in octave_bins(parameters)]
-    means = np.zeros((2 * sum(counts), 2 * OCTAVES), np.float32)
-    start = 0
-    for column, count in enumerate(2 * counts):
-        means[start : start + count, column] = 1 / count
-        start += count
-    return means

@@ -6,23 +6,24 @@ of long recordings in a temporary file: memory does not grow with length.
 
 import math
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from tempfile import SpooledTemporaryFile
 from typing import NamedTuple
 from weakref import finalize
 
 import numpy as np
 
-from audiosim.arrays import Array, Integers
+from audiosim.arrays import Array
 from audiosim.audio.bands import BandLimit, band_descriptors, mirrored_bins
-from audiosim.audio.contrast import contrast, highest_of, octave_extremes
+from audiosim.audio.contrast import contrast, highest_of, octave_bins
 from audiosim.audio.decode import SILENT, Signal
 from audiosim.audio.filter_banks import filter_banks
 from audiosim.audio.gathering import Samples
-from audiosim.audio.mfcc import decibels_of, filtered, floored, mfcc
-from audiosim.audio.parameters import CONTRAST, MFCC, OCTAVES, STANDARD_FRAMES, Descriptor, Parameters
-from audiosim.audio.spectra import has_code, powers
-from audiosim.code_door import by_code
+from audiosim.audio.mfcc import decibels_of, floored, mfcc
+from audiosim.audio.parameters import CONTRAST, MFCC, STANDARD_FRAMES, Descriptor, Parameters
 from audiosim.errors import InputError, SoundError
+from audiosim.kernels.framing import FrameTransform
+from audiosim.kernels.spectrum import spectrum
 from audiosim.properties import cached_property
 
 BLOCK = 1536  # frames made at a time: half a minute and more, so that clips are made at once
@@ -96,7 +97,7 @@ class FrameBlocks:
         self._waiting: list[Samples] = []  # samples from that of frame `self._from` on
         self._from = self._count = 0
         self._ends, self._sum = [math.inf, -math.inf], 0.0
-        self._spectra = _Kept(parameters)
+        self._transform, self._spectra = frame_transform(parameters), _Kept(parameters)
         self.samples: Samples | None = None  # all of them, where they made one block
 
     def take(self, samples: Samples) -> None:
@@ -123,7 +124,7 @@ class FrameBlocks:
         hop, start = self.parameters.hop, self._spectra.frames
         self._waiting = [self._waiting[0] if len(self._waiting) == 1 else np.concatenate([_NONE, *self._waiting])]
         own = slice(start - self._from, stop - self._from)
-        mel, extremes = _spectrum(self._waiting[0][: (own.stop + self._around) * hop], self.parameters, self._source)
+        mel, extremes = spectrum(self._waiting[0][: (own.stop + self._around) * hop], self._transform, self._source)
         self._spectra.add(mel[own], extremes[own])
         keep = max(0, stop - self._around)
         if self._count // hop >= stop:
@@ -214,30 +215,12 @@ class _Kept:
         return array
 
 
-def _spectrum(samples: Samples, parameters: Parameters, source: Integers | None) -> tuple[Samples, Samples]:
-    def code() -> tuple[Samples, Samples]:
-        from audiosim.audio.spectrum_code import spectrum_by_code  # what loads LLVM
-
-        return spectrum_by_code(samples, parameters, source)
-
-    def arrays() -> tuple[Samples, Samples]:
-        return spectrum_by_arrays(samples, parameters, source)
-
-    return by_code(code, arrays) if has_code(parameters.frame, parameters.hop) else arrays()
-
-
-def spectrum_by_arrays(
-    samples: Samples, parameters: Parameters, source: Integers | None = None
-) -> tuple[Samples, Samples]:
-    """Spectrum of frames of any length and hop, as `spectrum_by_code` gives it."""
-    n = 1 + len(samples) // parameters.hop
-    mel, extremes = np.empty((n, parameters.bands), np.float32), np.empty((n, 2 * OCTAVES), np.float32)
-    for some, power in powers(samples, filter_banks(parameters).window, parameters.hop):
-        block = power if source is None else power[:, source]
-        filtered(block, parameters, mel[some])
-        if CONTRAST in parameters.names:
-            octave_extremes(block, parameters, extremes[some])
-    return mel, extremes
+@lru_cache
+def frame_transform(parameters: Parameters) -> FrameTransform:
+    """Steps from samples to the spectra of frames, of any length and hop."""
+    banks, with_contrast = filter_banks(parameters), CONTRAST in parameters.names
+    octaves = octave_bins(parameters) if with_contrast else ()
+    return FrameTransform(parameters.hop, banks.window, banks.mel, octaves)
 
 
 def _from_elsewhere(one: Descriptor, samples: Samples, rate_hz: int, count: int) -> Array:

@@ -1,7 +1,5 @@
 """Mel bands and their cepstral coefficients, as librosa defines them."""
 
-from functools import lru_cache
-
 import numpy as np
 
 from audiosim.arrays import Array
@@ -11,7 +9,6 @@ from audiosim.audio.parameters import Parameters
 
 FLOOR = 1e-10  # power below which nothing is told apart
 RANGE_DB = 80.0  # below the loudest band of the recording nothing is told apart either
-SPAN = 96  # bins that bands filtered together span: more would multiply by more zeros, fewer be too many products
 
 
 def mfcc(levels: Samples, loudest: np.float32, parameters: Parameters) -> Array:
@@ -40,27 +37,3 @@ def decibels_of(power: Samples) -> Samples:
 def floored(levels: Samples, loudest: np.float32) -> Samples:
     """The levels of a recording, none more than 80 dB below its loudest. In place."""
     return np.maximum(levels, loudest - np.float32(RANGE_DB), out=levels)
-
-
-def filtered(powers: Samples, parameters: Parameters, out: Samples) -> None:
-    """The mel power (n, bands) of the powers of transforms (n, bins), into `out`.
-
-    The filters are applied a few bands at a time: they are zero but for a few bins each.
-    """
-    for bands, columns, weights in _band_groups(parameters):
-        np.matmul(powers[:, columns], weights, out=out[:, bands])
-
-
-@lru_cache
-def _band_groups(parameters: Parameters) -> tuple[tuple[slice, slice, Samples], ...]:
-    """For every few bands: which, the bins they look at, and their weights (bins, bands)."""
-    filters = filter_banks(parameters).mel
-    groups, start = [], 0
-    while start < parameters.bands:
-        width = max(1, int(np.count_nonzero(filters[start])))
-        bands = slice(start, min(start + min(16, max(4, SPAN // width)), parameters.bands))
-        used = np.flatnonzero(filters[bands].any(axis=0))
-        bins = slice(int(used[0]), int(used[-1]) + 1) if len(used) else slice(0, 1)
-        groups.append((bands, bins, np.ascontiguousarray(filters[bands, bins].T)))
-        start = bands.stop
-    return tuple(groups)

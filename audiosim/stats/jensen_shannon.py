@@ -3,8 +3,8 @@
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.stats.determinants import bordered, log_determinants_of_mixtures
-from audiosim.stats.gaussian import Singles, from_rows
+from audiosim.kernels.elimination import log_determinants_of_mixtures
+from audiosim.stats.gaussian import Singles, from_rows, upper_triangle
 from audiosim.stats.threads import spread_on_threads
 
 COLUMNS = (
@@ -61,6 +61,20 @@ def _halves(rows: Singles, dimension: int, sign: int) -> Array:
     """(n, p) half of the means, up to sign, and of the covariances, bordered."""
     halves = rows[:, :-1].astype(float) / 2
     return bordered(sign * halves[:, :dimension], halves[:, dimension:])
+
+
+def bordered(means: Array, upper: Array) -> Array:
+    """(n, (d + 1)(d + 2) / 2) bordered triangles of n Gaussians.
+
+    means  (n, d)
+    upper  (n, d (d + 1) / 2) triangles of the matrices
+    """
+    d = means.shape[1]
+    i, j = upper_triangle(d + 1)
+    result = np.full((len(means), len(i)), -0.5)
+    result[:, j < d] = upper
+    result[:, (i < d) & (j == d)] = means
+    return result
 
 
 def _divergences(mixed: Array, rows: Singles, others: Singles, dimension: int) -> Array:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from audiosim.audio import frames as described
 from audiosim.audio.decode import Signal, read
 from audiosim.audio.parameters import PLAIN, Parameters
-from audiosim.audio.spectra import powers
 from audiosim.errors import InputError
+from audiosim.kernels.spectrum import powers
 
 librosa = pytest.importorskip("librosa")
 

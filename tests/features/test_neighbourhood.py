@@ -14,9 +14,10 @@ from audiosim.corpus.model import FINE, Pair, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.features import neighbourhood
 from audiosim.features.audio import closeness, keep_closeness, likeness, query_proximity
+from audiosim.kernels import elimination
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.evidence_effects import prepare_closeness
-from audiosim.stats import determinants, jensen_shannon
+from audiosim.stats import jensen_shannon
 from audiosim.stats.gaussian import Gaussian
 from audiosim.stats.proximity import nearest_correlation
 
@@ -79,8 +80,8 @@ def test_another_process_finds_what_was_computed_and_computes_nothing(collection
 def test_many_are_computed_by_machine_code_to_the_same_end(collection, monkeypatch):
     slowly = heard(collection, monkeypatch)
     (collection.sounds / neighbourhood.FILE).unlink()
-    asked, plain = [], determinants._by_code
-    monkeypatch.setattr(determinants, "_by_code", lambda *given: asked.append(1) or plain(*given))
+    asked, plain = [], elimination._by_code
+    monkeypatch.setattr(elimination, "_by_code", lambda *given: asked.append(1) or plain(*given))
     monkeypatch.setattr(jensen_shannon, "MANY", 400)
     fast = heard(collection, monkeypatch)
     assert asked

@@ -5,10 +5,10 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
+from audiosim.kernels.elimination import log_determinants_of_mixtures
 from audiosim.stats import jensen_shannon
-from audiosim.stats.determinants import bordered, log_determinants_of_mixtures
 from audiosim.stats.gaussian import from_rows, to_rows
-from audiosim.stats.jensen_shannon import jensen_shannon_divergence
+from audiosim.stats.jensen_shannon import bordered, jensen_shannon_divergence
 
 
 def pair(m, s, n, t):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from audiosim.vector_code import SIDE_BY_SIDE, Code
+from audiosim.kernels.vector_code import SIDE_BY_SIDE, Code
 
 
 @pytest.mark.parametrize(("precision", "kind"), [("single", np.float32), ("double", np.float64)])

@@ -34,7 +34,7 @@ def obstacle() -> str | None:
     if sys.platform == "linux" and not _may_execute():
         return "memory may not be made executable"
     try:
-        from audiosim.vector_code import Code
+        from audiosim.kernels.vector_code import Code
 
         Code(["numbers"]).translated()
     except (RuntimeError, OSError) as error:

@@ -1,7 +1,9 @@
 """Without LLVM, or where it may not make code, the arrays beside it give the same; a real process each time."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -20,10 +22,10 @@ import warnings
 import numpy as np
 warnings.simplefilter("ignore")
 from audiosim.audio.decode import Signal
-from audiosim.audio.frames import frames, spectrum_by_arrays
+from audiosim.audio.frames import frames
 from audiosim.audio.parameters import STANDARD_FRAMES
-from audiosim.code_door import obstacle
-from audiosim.stats.determinants import log_determinants_of_mixtures
+from audiosim.kernels.door import obstacle
+from audiosim.kernels.elimination import log_determinants_of_mixtures
 rng = np.random.default_rng(0)
 signal = Signal(rng.normal(0, 0.1, 44100).astype(np.float32), STANDARD_FRAMES.rate_hz)
 with warnings.catch_warnings(record=True) as said:
@@ -50,3 +52,16 @@ def test_sound_is_described_without_machine_code_and_that_is_said_once(before, r
     if ended.returncode == 77:
         pytest.skip("the kernel cannot forbid executable memory")
     assert (ended.returncode, ended.stdout) == (0, f"{reason}\n"), ended.stderr
+
+
+def test_other_rooms_enter_by_the_modules_that_choose():
+    root = Path(__file__).parents[2]
+    entered = {
+        node.module.removeprefix("audiosim.kernels.")
+        for folder in ("audiosim", "service")
+        for path in (root / folder).rglob("*.py")
+        if path.parent.name != "kernels"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("audiosim.kernels")
+    }
+    assert entered == {"framing", "spectrum", "elimination"}

@@ -13,24 +13,9 @@ sign, so nothing cancels however far apart the means are. A pair costs one addit
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.code_door import by_code
-from audiosim.stats.gaussian import upper_triangle
+from audiosim.kernels.door import by_code
 
 ROWS = 256  # rows per call of the machine code
-
-
-def bordered(means: Array, upper: Array) -> Array:
-    """(n, (d + 1)(d + 2) / 2) bordered triangles of n Gaussians.
-
-    means  (n, d)
-    upper  (n, d (d + 1) / 2) triangles of the matrices
-    """
-    d = means.shape[1]
-    i, j = upper_triangle(d + 1)
-    result = np.full((len(means), len(i)), -0.5)
-    result[:, j < d] = upper
-    result[:, (i < d) & (j == d)] = means
-    return result
 
 
 def log_determinants_of_mixtures(mine: Array, theirs: Array, dimension: int, many: bool = False) -> Array:
@@ -51,7 +36,7 @@ def log_determinants_of_mixtures(mine: Array, theirs: Array, dimension: int, man
 
 
 def _by_code(mine: Array, theirs: Array, size: int) -> Array:
-    from audiosim.stats.elimination_code import BEYOND, PAIRS_AT_ONCE, PIVOTS_AT_ONCE, elimination  # loads LLVM
+    from audiosim.kernels.elimination_code import BEYOND, PAIRS_AT_ONCE, PIVOTS_AT_ONCE, elimination  # loads LLVM
 
     code, count = elimination(size), theirs.shape[1]
     columns = np.pad(theirs, ((0, BEYOND), (0, -count % PAIRS_AT_ONCE)), mode="edge")

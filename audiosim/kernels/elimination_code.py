@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from audiosim.vector_code import SIDE_BY_SIDE, Code, Lanes, NumbersInMemory, Place, Translated
+from audiosim.kernels.vector_code import SIDE_BY_SIDE, Code, Lanes, NumbersInMemory, Place, Translated
 
 PAIRS_AT_ONCE = SIDE_BY_SIDE["double"]
 AT_ONCE = 4  # numbers of a row computed together, so that what they share is read once

@@ -13,12 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audiosim.arrays import Integers
-from audiosim.audio.contrast import octave_bins
-from audiosim.audio.filter_banks import filter_banks
-from audiosim.audio.gathering import Samples
-from audiosim.audio.parameters import CONTRAST, Parameters
-from audiosim.audio.spectra import OVERLAP, cut
-from audiosim.vector_code import SIDE_BY_SIDE, Code, Lanes, NumbersInMemory, Place, Translated
+from audiosim.kernels.framing import OVERLAP, Floats, FrameTransform, Octaves, cut
+from audiosim.kernels.vector_code import SIDE_BY_SIDE, Code, Lanes, NumbersInMemory, Place, Translated
 
 LANES = SIDE_BY_SIDE["single"]
 RADIX = 4
@@ -29,21 +25,16 @@ ComplexLanes = tuple[Lanes, Lanes]  # a complex number of each frame
 
 
 def spectrum_by_code(
-    samples: Samples, parameters: Parameters, source: Integers | None = None
-) -> tuple[Samples, Samples]:
-    """The mel power (n, bands) of the frames of a recording, and the extremes of their octaves (n, 14).
-
-    samples  (m,); frame t is centred on sample t hop, with zeros beyond the ends; n = 1 + m // hop
-    source   (bins,) of which bin each has the power; None: its own
-
-    Extremes are of contrast, as `octave_extremes` has them, and (n, 0) where that is not asked for.
-    """
-    hop, n, samples = parameters.hop, 1 + len(samples) // parameters.hop, np.ascontiguousarray(samples, np.float32)
-    code, tables, octaves = _code(parameters), _tables(parameters), len(_octaves(parameters))
-    groups, span, before = -(-n // LANES), (LANES + OVERLAP - 1) * hop, parameters.frame // 2
+    samples: Floats, transform: FrameTransform, source: Integers | None = None
+) -> tuple[Floats, Floats]:
+    """Spectrum of frames that have machine code (see `has_code`), as `spectrum_by_arrays` gives it."""
+    hop, n, samples = transform.hop, 1 + len(samples) // transform.hop, np.ascontiguousarray(samples, np.float32)
+    bands, frame, octaves = len(transform.filters), len(transform.taper), transform.octaves
+    code, tables = _code(transform), _tables(transform)
+    groups, span, before = -(-n // LANES), (LANES + OVERLAP - 1) * hop, frame // 2
     mel, extremes = (
-        np.empty((groups, parameters.bands, LANES), np.float32),
-        np.empty((groups, 2 * octaves, LANES), np.float32),
+        np.empty((groups, bands, LANES), np.float32),
+        np.empty((groups, 2 * len(octaves), LANES), np.float32),
     )
     own = dict(tables.named, source=tables.places_of(source), memory=np.empty(tables.memory, np.float32))
     inside = max(1, 1 + (len(samples) + before - span) // (LANES * hop))  # groups from there on end beyond the samples
@@ -57,17 +48,13 @@ def spectrum_by_code(
     return _by_frame(mel, n), _by_frame(extremes, n)
 
 
-def _by_frame(found: Samples, n: int) -> Samples:
+def _by_frame(found: Floats, n: int) -> Floats:
     return found.transpose(0, 2, 1).reshape(len(found) * LANES, found.shape[1])[:n]
 
 
 def _strides(points: int) -> list[int]:
     """Distances of the points that each stage brings together."""
     return [] if points < RADIX else [points // RADIX, *_strides(points // RADIX)]
-
-
-def _octaves(parameters: Parameters) -> tuple[tuple[slice, int], ...]:
-    return octave_bins(parameters) if CONTRAST in parameters.names else ()
 
 
 class _Tables(NamedTuple):
@@ -83,9 +70,9 @@ class _Tables(NamedTuple):
 
 
 @lru_cache
-def _tables(parameters: Parameters) -> _Tables:
-    banks = filter_banks(parameters)
-    frame, points, filters = parameters.frame, parameters.frame // 2, banks.mel
+def _tables(transform: FrameTransform) -> _Tables:
+    frame, filters = len(transform.taper), transform.filters
+    points = frame // 2
     used = [np.flatnonzero(one) for one in filters]
     starts = [int(one[0]) if len(one) else 0 for one in used]
     stops = [int(one[-1]) + 1 if len(one) else 1 for one in used]
@@ -96,45 +83,45 @@ def _tables(parameters: Parameters) -> _Tables:
         place, order = place + order % RADIX * stride, order // RADIX
     turns = [_turns(np.arange(stride)[:, None] * np.arange(1, RADIX) / (RADIX * stride)) for stride in _strides(points)]
     named: dict[str, NDArray[np.float32] | NDArray[np.int64]] = {
-        "taper": banks.window,
+        "taper": transform.taper,
         "turns": np.concatenate(turns),
         "halves": _turns(np.arange(points // 2 + 1) / frame),
         "places": LANES * place,
         "bands": bands.astype(np.int64),
         "weights": np.concatenate([one[start:stop] for one, start, stop in zip(filters, starts, stops, strict=True)]),
     }
-    return _Tables(named, points + 1, parameters.hop * WIDTH + (2 * points + points + 1) * LANES)
+    return _Tables(named, points + 1, transform.hop * WIDTH + (2 * points + points + 1) * LANES)
 
 
-def _turns(shares: NDArray[np.float64]) -> Samples:
+def _turns(shares: NDArray[np.float64]) -> Floats:
     """Cosine and sine in turn of parts of a full circle, clockwise."""
     return np.stack([np.cos(2 * np.pi * shares), -np.sin(2 * np.pi * shares)], axis=-1).astype(np.float32).ravel()
 
 
 @lru_cache
-def _code(parameters: Parameters) -> Translated:
+def _code(transform: FrameTransform) -> Translated:
     """Machine code for groups of sixteen frames; a group's samples follow those of the one before."""
     code = Code(
         ["samples", "taper", "turns", "halves", "places", "bands", "weights", "source", "memory", "mel", "extremes"]
     )
-    points, octaves = parameters.frame // 2, _octaves(parameters)
-    work = code["memory"].after(parameters.hop * WIDTH)
+    points, hop, octaves = len(transform.taper) // 2, transform.hop, transform.octaves
+    work = code["memory"].after(hop * WIDTH)
     powers = work.after(2 * points * LANES)
     with code.loop(0, code.count) as group:
-        _write_rows(code, group, parameters.hop)
-        _write_first_stage(code, work, points, parameters.hop)
+        _write_rows(code, group, hop)
+        _write_first_stage(code, work, points, hop)
         with code.loop(0, points, points // RADIX) as start:  # a quarter stays in cache through all the other stages
             for number in range(1, len(_strides(points))):
                 _write_stage(code, work, points, number, start)
         _write_powers(code, work, powers, points)
-        _write_bands(code, powers, group, parameters.bands)
+        _write_bands(code, powers, group, len(transform.filters))
         for octave in range(len(octaves)):
             _write_octave(code, powers, octaves, octave, group)
     return code.translated()
 
 
 def _write_rows(code: Code, group: Place, hop: int) -> None:
-    """Samples laid out so that those of sixteen frames at the same place of theirs lie side by side.
+    """Floats laid out so that those of sixteen frames at the same place of theirs lie side by side.
 
     Frames a hop apart: row r holds the samples r, r + hop, r + 2 hop and so on.
     """
@@ -234,9 +221,7 @@ def _write_bands(code: Code, powers: NumbersInMemory, group: Place, bands: int) 
         code["mel"].put((group * bands + band) * LANES, power)
 
 
-def _write_octave(
-    code: Code, powers: NumbersInMemory, octaves: tuple[tuple[slice, int], ...], number: int, group: Place
-) -> None:
+def _write_octave(code: Code, powers: NumbersInMemory, octaves: Octaves, number: int, group: Place) -> None:
     """Mean magnitude of the loudest bins of an octave, and of the softest: each bin is put in its place among them."""
     bins, kept = octaves[number]
     start, share = code.whole(bins.start), code.constant(1 / kept)

@@ -1,0 +1,1 @@
+"""Machine code for the two loops that take most of the time, and the arrays that define them; see docs/kernels.md."""

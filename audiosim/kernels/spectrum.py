@@ -1,0 +1,124 @@
+"""Frames of a recording -> mel powers and extremes of octaves: by arrays, which define it, or by machine code."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from audiosim.arrays import Integers
+from audiosim.kernels.door import by_code
+from audiosim.kernels.framing import Floats, FrameTransform, cut, has_code
+
+BLOCK = 128  # frames handed out at a time: fewer, and the products with the mel filters are too small to be fast
+PIECE = 65_536  # samples transformed at a time: they stay in cache
+SPAN = 96  # bins that bands filtered together span: more would multiply by more zeros, fewer be too many products
+
+
+def spectrum(samples: Floats, transform: FrameTransform, source: Integers | None = None) -> tuple[Floats, Floats]:
+    """Spectrum of frames, by machine code where there is some for them; see `spectrum_by_arrays`."""
+
+    def code() -> tuple[Floats, Floats]:
+        from audiosim.kernels.spectrum_code import spectrum_by_code  # loads LLVM
+
+        return spectrum_by_code(samples, transform, source)
+
+    def arrays() -> tuple[Floats, Floats]:
+        return spectrum_by_arrays(samples, transform, source)
+
+    return by_code(code, arrays) if has_code(len(transform.taper), transform.hop) else arrays()
+
+
+def spectrum_by_arrays(
+    samples: Floats, transform: FrameTransform, source: Integers | None = None
+) -> tuple[Floats, Floats]:
+    """Power of bands (n, bands); mean magnitude of the loudest bins of each octave, then the softest (n, 2 octaves).
+
+    samples  (m,); frame t is centred on sample t hop, with zeros beyond the ends; n = 1 + m // hop
+    source   (bins,) of which bin each has the power; None: its own
+    """
+    n, bands, octaves = 1 + len(samples) // transform.hop, len(transform.filters), len(transform.octaves)
+    mel, extremes = np.empty((n, bands), np.float32), np.empty((n, 2 * octaves), np.float32)
+    for some, power in powers(samples, transform.taper, transform.hop):
+        block = power if source is None else power[:, source]
+        for columns, bins, weights in _band_groups(transform):
+            np.matmul(block[:, bins], weights, out=mel[some, columns])
+        if octaves:
+            _write_extremes(block, transform, extremes[some])
+    return mel, extremes
+
+
+def powers(samples: Floats, taper: Floats, hop: int) -> Iterator[tuple[slice, Floats]]:
+    """The powers |X|^2 of the transforms of frames, for some frames at a time.
+
+    samples  (n,) float32; frame t is centred on sample t hop, with zeros beyond the ends
+    taper    (frame,) what each frame is multiplied by; frame even
+    hop      samples from one frame to the next, at most a frame
+
+    Yields which of the 1 + n // hop frames, and (their number, 1 + frame / 2), good until the next are asked for.
+    """
+    from scipy.fft import rfft  # takes half as long as numpy's, and 0.2 s to load, which machine code need not pay
+
+    n, frame = 1 + len(samples) // hop, len(taper)
+    rows = max(1, PIECE // frame)
+    # Made once and small: fresh memory costs as much as the transforms, a padded copy of the samples more.
+    stretch, power = np.empty((BLOCK - 1) * hop + frame, np.float32), np.empty((BLOCK, frame // 2 + 1), np.float32)
+    windows, tapered = sliding_window_view(stretch, frame)[::hop], np.empty((rows, frame), np.float32)
+    tapers = np.tile(taper, (rows, 1))  # a quarter faster than one that is broadcast
+    squares = np.empty((rows, frame // 2 + 1), np.float32)
+    for start in range(0, n, BLOCK):
+        cut(samples, start * hop - frame // 2, stretch)
+        block = power[: min(BLOCK, n - start)]
+        for row in range(0, len(block), rows):
+            piece = block[row : row + rows]
+            some = windows[row : row + len(piece)]
+            np.multiply(some, tapers[: len(piece)], out=tapered[: len(piece)])
+            found = rfft(tapered[: len(piece)])
+            np.square(found.real, out=piece)
+            np.add(piece, np.square(found.imag, out=squares[: len(piece)]), out=piece)
+        yield slice(start, start + len(block)), block
+
+
+@lru_cache
+def _band_groups(transform: FrameTransform) -> tuple[tuple[slice, slice, Floats], ...]:
+    """For every few bands: which, the bins they look at, and their weights (bins, bands).
+
+    The filters are applied a few bands at a time: they are zero but for a few bins each.
+    """
+    filters = transform.filters
+    groups, start = [], 0
+    while start < len(filters):
+        width = max(1, int(np.count_nonzero(filters[start])))
+        bands = slice(start, min(start + min(16, max(4, SPAN // width)), len(filters)))
+        used = np.flatnonzero(filters[bands].any(axis=0))
+        bins = slice(int(used[0]), int(used[-1]) + 1) if len(used) else slice(0, 1)
+        groups.append((bands, bins, np.ascontiguousarray(filters[bands, bins].T)))
+        start = bands.stop
+    return tuple(groups)
+
+
+def _write_extremes(power: Floats, transform: FrameTransform, out: Floats) -> None:
+    """The mean magnitudes of the loudest bins of each octave, then those of the softest, into (n, 2 octaves).
+
+    power  (n, bins) of transforms
+    """
+    averages = _averages(transform)
+    chosen, start, middle = np.empty((len(power), len(averages)), np.float32), 0, len(averages) // 2
+    for bins, count in transform.octaves:
+        ordered = np.sort(power[:, bins], axis=1)
+        chosen[:, start : start + count] = ordered[:, -count:]
+        chosen[:, middle + start : middle + start + count] = ordered[:, :count]
+        start += count
+    np.matmul(np.sqrt(chosen, out=chosen), averages, out=out)
+
+
+@lru_cache
+def _averages(transform: FrameTransform) -> Floats:
+    """(m, 2 octaves) from the chosen magnitudes, loudest then softest of each octave, to their means."""
+    counts = [count for _, count in transform.octaves]
+    means = np.zeros((2 * sum(counts), 2 * len(counts)), np.float32)
+    start = 0
+    for column, count in enumerate(2 * counts):
+        means[start : start + count, column] = 1 / count
+        start += count
+    return means
