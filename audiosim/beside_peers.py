@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from audiosim.corpus.arguments import as_collection, judgments_second
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.given import as_collection, judgments_second
 from audiosim.corpus.pool import build_pool
 from audiosim.functions import start_loop
 from audiosim.measures.measure import Measure

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from audiosim import shipped
+from audiosim import package_files
 from audiosim.arrays import Array
 from audiosim.audio.baseline import nearest_run
 from audiosim.audio.index import AudioIndex, extract
@@ -97,7 +97,7 @@ def _copy_fixture(folder: Path) -> None:
         raise InputError(f"{folder} is not empty and no earlier demo; name a new folder")
     if folder.exists():
         shutil.rmtree(folder)
-    shutil.copytree(shipped.folder("fixtures") / "demo", folder)
+    shutil.copytree(package_files.folder("fixtures") / "demo", folder)
     (folder / MARK).write_text("made by `audiosim demo`, which replaces this folder\n", encoding="utf-8")
 
 

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from audiosim.arrays import Array, Integers
+from audiosim.corpus.arguments import judgments_second
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.given import judgments_second
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import build_pool
+from audiosim.display import frame_of, notebook_html
 from audiosim.errors import InputError
 from audiosim.measures.bounds import score_bounds
-from audiosim.measures.judged import Scores, Unjudged, judged_runs
 from audiosim.measures.measure import Measure, as_measure
-from audiosim.showing import frame_of, notebook_html
-from audiosim.stats.crossed import LISTENERS, crossed_test
-from audiosim.stats.distributions import Empirical
-from audiosim.stats.friedman import Friedman, RankComparison, friedman_test, tukey_test
-from audiosim.stats.inference import SAMPLES, TESTS, Comparison, paired_test
-from audiosim.stats.intervals import Interval, mean_interval, prediction_interval
-from audiosim.stats.multiple import benjamini_hochberg, holm
-from audiosim.stats.rank_agreement import RankAgreement, rank_agreement
+from audiosim.measures.system_scores import Scores, Unjudged, judged_runs
+from audiosim.stats.inference.crossed_samples import LISTENERS, crossed_test
+from audiosim.stats.inference.distributions import Empirical
+from audiosim.stats.inference.friedman import Friedman, RankComparison, friedman_test, tukey_test
+from audiosim.stats.inference.intervals import Interval, mean_interval, prediction_interval
+from audiosim.stats.inference.multiple import benjamini_hochberg, holm
+from audiosim.stats.inference.paired_tests import SAMPLES, TESTS, Comparison, paired_test
+from audiosim.stats.inference.rank_agreement import RankAgreement, rank_agreement
 from audiosim.users.grading import on_scale
 from audiosim.users.satisfaction import number_satisfied, published_mapping, success, user_form
 
@@ -145,7 +145,7 @@ class Evaluation:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The mean score of each system with its 95 % interval, best on top; new axes where None."""
-        from audiosim.drawing import draw_intervals
+        from audiosim.plots import draw_intervals
 
         rows = self.system_rows()
         low, middle, high = ([row[key] for row in rows] for key in ("low", "mean", "high"))

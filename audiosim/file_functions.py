@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from audiosim.corpus.arguments import as_collection
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.given import as_collection
 from audiosim.corpus.lines import write_text
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
@@ -121,7 +121,7 @@ def write_report(
 
 def _campaign_of(collection: object, url: str) -> Collection:
     """A collection with the judgments of its campaign in a database."""
-    from audiosim.campaign.reading import comparisons_in, judgments_in
+    from audiosim.campaign.log_reader import comparisons_in, judgments_in
 
     read = as_collection(collection)
     return replace(read, judgments=tuple(judgments_in(url, read)), comparisons=comparisons_in(url, read))
@@ -174,7 +174,7 @@ def _write_record(
     output: Path,
 ) -> None:
     """Write the bundle to publish, with the campaign's log where the judgments are of one."""
-    from audiosim.campaign.reading import log_in, log_lines
+    from audiosim.campaign.log_reader import log_in, log_lines
     from audiosim.record import record_of
     from audiosim.report.bundle import bundle, write_bundle
     from audiosim.report.file_sums import collection_checksums, model_checksum

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from audiosim.corpus.arguments import as_collection, judgments_in_place_of, judgments_second
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.given import as_collection, judgments_in_place_of, judgments_second
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool, build_pool
+from audiosim.display import frame_of, notebook_html
 from audiosim.errors import InputError
 from audiosim.expected.about import OF_THIS_KIND, THESE, About, as_about
 from audiosim.expected.estimation import expected_scores
@@ -32,7 +33,6 @@ from audiosim.relevance.relearning import after_judgments
 from audiosim.report.screen import progress
 from audiosim.selection import Selection, StoppingRule
 from audiosim.selection.stopping_rules import as_stopping_rule, first_of
-from audiosim.showing import frame_of, notebook_html
 from audiosim.simulation import Replay, replay
 from audiosim.users.answers import Answers, read_answers
 from audiosim.users.preferences import Preferences, preferences
@@ -89,7 +89,7 @@ class Predictions:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The pairs of the highest expectation, with one standard deviation to either side; new axes where None."""
-        from audiosim.drawing import draw_intervals
+        from audiosim.plots import draw_intervals
 
         best = sorted(self.rows, key=lambda row: -row["expectation"])[:SHOWN]
         middle, reach = (np.array([row[key] for row in best]) for key in ("expectation", "variance"))
@@ -138,7 +138,7 @@ class NextPairs:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The weights of the first pairs; new axes where None."""
-        from audiosim.drawing import draw_bars
+        from audiosim.plots import draw_bars
 
         names = [f"{pair.query} {pair.document}" for pair in self.pairs[:SHOWN]]
         return draw_bars(names, self.weights[:SHOWN], f"weight, {self.rule}", axes)

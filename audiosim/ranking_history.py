@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from audiosim.campaign.ledger import Ledger
-from audiosim.campaign.reading import log_in
+from audiosim.campaign.log_reader import log_in
+from audiosim.corpus.arguments import as_collection
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.given import as_collection
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import build_pool
+from audiosim.display import frame_of, notebook_html
 from audiosim.errors import FormatError, InputError
 from audiosim.expected.about import THESE, About, as_about
 from audiosim.expected.estimation import estimate_after, expected_scores
@@ -22,7 +23,6 @@ from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.estimators import JOINT
 from audiosim.report.screen import progress
-from audiosim.showing import frame_of, notebook_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,7 +161,7 @@ class RankingHistory:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The score of each system at each look with its 95 % interval, the confidence below; new axes where None."""
-        from audiosim.drawing import draw_looks
+        from audiosim.plots import draw_looks
 
         held = [{one.system: (one.low, one.score, one.high) for one in look.ranked} for look in self.looks]
         ranked = {system: [scores.get(system) for scores in held] for system in self.systems}

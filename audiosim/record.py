@@ -29,7 +29,7 @@ from audiosim.relevance.estimators import NameOrFile, RelevanceEstimator, built_
 from audiosim.relevance.relearning import after_grades
 from audiosim.selection.confidence_course import confidences
 from audiosim.simulation.alternatives import scores_of
-from audiosim.simulation.remaining import drawn_grades
+from audiosim.simulation.remaining_judgments import drawn_grades
 from audiosim.users.listeners import Agreement, agreement
 from audiosim.users.satisfaction import published_mapping, user_form
 

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from audiosim.arrays import Array
+from audiosim.corpus.arguments import judgments_second
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.given import judgments_second
 from audiosim.corpus.grades import grades_by_assessor
 from audiosim.corpus.model import Judgment, Pair, retrieved_by
+from audiosim.display import frame_of, notebook_html
 from audiosim.errors import InputError
-from audiosim.measures.judged import Scores, Unjudged, judged_runs
 from audiosim.measures.measure import Measure, as_measure
-from audiosim.showing import frame_of, notebook_html
-from audiosim.stats.gtheory import Crossed, Nested, crossed, nested
-from audiosim.stats.inference import SAMPLES
-from audiosim.stats.splithalf import SplitHalf, split_half
+from audiosim.measures.system_scores import Scores, Unjudged, judged_runs
+from audiosim.stats.generalizability.gtheory import Crossed, Nested, crossed, nested
+from audiosim.stats.generalizability.splithalf import SplitHalf, split_half
+from audiosim.stats.inference.paired_tests import SAMPLES
 from audiosim.users.grading import on_scale
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Reliability:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Both coefficients and their 95 % intervals by the number of queries; new axes where None."""
-        from audiosim.drawing import Line, draw_curves
+        from audiosim.plots import Line, draw_curves
 
         curve = self.study.curve(np.array(QUERY_COUNTS, dtype=float))
         lines = [
@@ -228,7 +228,7 @@ class AssessorReliability:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """E rho² by the number of queries, with one to four assessors of each; new axes where None."""
-        from audiosim.drawing import Line, draw_curves
+        from audiosim.plots import Line, draw_curves
 
         sizes = np.array(QUERY_COUNTS, dtype=float)
         lines = [Line(f"{h} of each", sizes, self.study.relative(sizes, h)) for h in range(1, 5)]

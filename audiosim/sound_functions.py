@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from audiosim.corpus.arguments import as_collection
 from audiosim.corpus.collection import SOUNDS
-from audiosim.corpus.given import as_collection
 from audiosim.corpus.lines import write_text
 from audiosim.corpus.model import Run
 from audiosim.corpus.runs import run_lines, write_run
 from audiosim.corpus.sound_vectors import GAUSSIANS
+from audiosim.display import frame_of, notebook_html
 from audiosim.errors import InputError, SoundError
 from audiosim.plugins import find_embedding, installed_frames, known_embeddings, other_decoders
 from audiosim.report.screen import progress
-from audiosim.showing import frame_of, notebook_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,7 +98,7 @@ class NearestRecordings:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The divergence of each rank, in the mean over the queries; new axes where None."""
-        from audiosim.drawing import Line, draw_curves
+        from audiosim.plots import Line, draw_curves
 
         depth = max((len(near) for near in self.found.values()), default=0)
         at = [[near[rank].divergence for near in self.found.values() if rank < len(near)] for rank in range(depth)]
@@ -187,7 +187,7 @@ def _near_by(
     """Neighbours by several descriptions; None where Gaussians alone count, which a faster search finds."""
     from audiosim.audio.description_weights import learned_weights
     from audiosim.audio.descriptions import descriptions_of, neighbours_by
-    from audiosim.audio.searched import Searched
+    from audiosim.audio.recordings import Searched
 
     searched = Searched.load(shards)
     if not searched.pieces and by is None:
@@ -222,7 +222,7 @@ def _vectors_like(
     shards: "Sequence[AudioIndex]", sounds: "AudioIndex", names: Sequence[str]
 ) -> "dict[str, NDArray[np.float64]]":
     """Vectors of sounds to query by, by those embeddings that are installed and made the vectors of the index."""
-    from audiosim.audio.embedded import vectors_of
+    from audiosim.audio.index_vectors import vectors_of
     from audiosim.corpus.sound_vectors import embedded_files
 
     installed = set(known_embeddings())
@@ -276,8 +276,8 @@ def embed(
     jobs       worker processes, each of which loads the function; None: one per core
     scheduler  address of a Dask cluster that does the work instead
     """
-    from audiosim.audio.embedded import embed_index
     from audiosim.audio.embedding import Embedding
+    from audiosim.audio.index_vectors import embed_index
 
     given = [by] if isinstance(by, str | Embedding) or callable(by) else list(by)
     chosen = [
@@ -352,7 +352,7 @@ def sound_map(
     pictures      of the queries' recordings, their mel spectrograms, are in the page too
     """
     from audiosim.audio.index_store import HEAD
-    from audiosim.audio.searched import Searched
+    from audiosim.audio.recordings import Searched
     from audiosim.audio.sound_map import map_of
 
     alone = isinstance(collection, str | Path) and (Path(collection) / HEAD).exists()

@@ -23,8 +23,8 @@ from audiosim.corpus.metadata_tables import read_documents
 from audiosim.corpus.model import BINARY, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.features.audio import closeness, query_proximity
-from audiosim.stats import jensen_shannon
-from audiosim.stats.proximity import nearest_correlation
+from audiosim.stats.gaussians import jensen_shannon
+from audiosim.stats.gaussians.proximity import nearest_correlation
 
 SOUNDS = Path(__file__).parents[2] / "shared" / "data" / "sounds"
 SHARES = (0.0, 0.1, 0.2)

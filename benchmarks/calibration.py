@@ -34,7 +34,7 @@ from audiosim.expected.estimation import expected_scores
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.between import Between
 from audiosim.relevance.estimators import estimator_of
-from audiosim.relevance.published import Model, load_model
+from audiosim.relevance.model_files import Model, load_model
 from audiosim.selection import Selection, StoppingRule, parse_stopping_rule
 from audiosim.selection.stopping_definition import CHECKED
 from audiosim.simulation import Design, Effects, Trial, draw_parts, follow, synthetic_collection

@@ -26,7 +26,7 @@ from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.model_check import MOST, check_model
-from audiosim.relevance.published import Model, load_model
+from audiosim.relevance.model_files import Model, load_model
 from audiosim.selection import Selection
 from audiosim.simulation import draw_parts, synthetic_collection
 from audiosim.simulation.parts import queries_of

@@ -22,7 +22,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import built_in, estimator_of
-from audiosim.relevance.published import Model, load_model
+from audiosim.relevance.model_files import Model, load_model
 from audiosim.selection import Selection, parse_stopping_rule
 from audiosim.simulation import Trial, draw_parts, follow
 

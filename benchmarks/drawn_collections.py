@@ -35,7 +35,7 @@ from audiosim.expected.linear import LinearScores
 from audiosim.measures.measure import parse_measure
 from audiosim.properties import cached_property
 from audiosim.relevance.joint import JointEstimator
-from audiosim.relevance.published import Model, load_model
+from audiosim.relevance.model_files import Model, load_model
 
 AT = (50, 100, 200)
 HOW = ("learned", "known")  # how the standard deviations come about

@@ -20,7 +20,7 @@ from neighbours import SOUNDS, chance, quality
 from audiosim.audio.description_weights import learned_weights
 from audiosim.audio.descriptions import descriptions_of, neighbours_by
 from audiosim.audio.index import extract
-from audiosim.audio.searched import Searched
+from audiosim.audio.recordings import Searched
 from audiosim.corpus.metadata_tables import read_documents
 from audiosim.corpus.model import Pair
 from audiosim.sound_functions import embed

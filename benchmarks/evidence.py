@@ -290,7 +290,7 @@ def indifferent(mirex: Path, seeds: int) -> None:
 
 def noise(names: Sequence[str], folder: Path, seed: int) -> Path:
     """An index of recordings that are drawn by lot."""
-    from audiosim.stats.gaussian import Gaussian
+    from audiosim.stats.gaussians.gaussian import Gaussian
 
     rng, parameters = np.random.default_rng(seed), Parameters(coefficients=4)
     identity = np.eye(parameters.dimension)
@@ -316,7 +316,7 @@ def useless(mirex: Path, seeds: int) -> None:
 
 def described(names: Sequence[str], folder: Path) -> Path:
     """An index of made-up recordings, of as many dimensions as `extract` gives."""
-    from audiosim.stats.gaussian import Gaussian
+    from audiosim.stats.gaussians.gaussian import Gaussian
 
     rng, d = np.random.default_rng(0), STANDARD_FRAMES.dimension
     made = {}

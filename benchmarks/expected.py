@@ -20,7 +20,7 @@ import numpy as np
 from figures import Figures
 from threadpoolctl import threadpool_limits
 
-from audiosim import Collection, shipped
+from audiosim import Collection, package_files
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.expected.estimation import expected_scores
 from audiosim.expected.ratio import Ideal, RatioScores
@@ -28,7 +28,7 @@ from audiosim.expected.sampled import SampledScores
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import estimator_of
-from audiosim.stats.multivariate import Moments
+from audiosim.stats.normal.multivariate import Moments
 
 CUTOFF, MODEL, RUNS = 5, "mjud", 5
 JUDGED = (0, 300, 1500)
@@ -38,7 +38,7 @@ DISCOUNTS = {"nDCG": 1 / np.log2(np.arange(2, CUTOFF + 2)), "RBP": 0.8 ** np.ara
 
 def collection_at(folder: Path) -> Collection:
     """The collection of a folder, or the one that comes with audiosim."""
-    return Collection.load(folder) if folder.is_dir() else Collection.load(shipped.folder("fixtures") / "demo")
+    return Collection.load(folder) if folder.is_dir() else Collection.load(package_files.folder("fixtures") / "demo")
 
 
 def milliseconds(task: Callable[[], object]) -> float:

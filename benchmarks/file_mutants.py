@@ -23,14 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from audiosim import shipped
+from audiosim import package_files
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.judgments import read_judgments
 from audiosim.corpus.pairs import read_pairs
 from audiosim.corpus.runs import read_runs
 from audiosim.errors import AudiosimError
 from audiosim.measures.files import judged_files
-from audiosim.relevance.published import load_model
+from audiosim.relevance.model_files import load_model
 from audiosim.users.answers import read_answers
 
 LIMIT_S = 20
@@ -117,7 +117,7 @@ def forms() -> Mapping[str, tuple[str, bytes, Reader]]:
     matrix = MATRIX + "".join(f"{i}\t0.1\t0.2\t0.3\t0.4\n" for i in range(1, 5))
     lines = "".join(json.dumps({"query": q, "document": d, "grade": g, "assessor": "ann"}) + "\n" for q, d, g in GRADES)
     answers = "answer\tquery\tA1\tB1\tbroad_A1\tbroad_B1\n" + "a\tq\td\te\t2\t1\n" * 6
-    model = next(shipped.folder("models").glob("*.json")).read_bytes()
+    model = next(package_files.folder("models").glob("*.json")).read_bytes()
     names = [(f"d{d}", "jazz", "") for d in range(6)]
     own = [(f"q{q}", f"d{q}") for q in range(6)]
     groups = [(q, d, g + 1) for q, d, g in GRADES]

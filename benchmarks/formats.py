@@ -27,8 +27,8 @@ from audiosim.audio.describe import Described, describe_file
 from audiosim.audio.index_store import Recording
 from audiosim.audio.parameters import STANDARD_FRAMES
 from audiosim.errors import SoundError
-from audiosim.stats.gaussian import from_triangles, to_rows
-from audiosim.stats.jensen_shannon import jensen_shannon_divergence
+from audiosim.stats.gaussians.gaussian import from_triangles, to_rows
+from audiosim.stats.gaussians.jensen_shannon import jensen_shannon_divergence
 
 CODERS = {
     "wav": [], "flac": [], "aiff": [], "mp3": ["-b:a", "128k"], "ogg": ["-c:a", "libvorbis", "-q:a", "5"],

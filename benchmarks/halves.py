@@ -34,13 +34,13 @@ from audiosim.expected.another_sample import on_another_sample
 from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import uniform
-from audiosim.relevance.published import Model, load_model
+from audiosim.relevance.model_files import Model, load_model
 from audiosim.selection import Selection
 from audiosim.simulation import draw_parts
 from audiosim.simulation.parts import Part, queries_of
 from audiosim.simulation.replay import right
 from audiosim.simulation.trials import selections
-from audiosim.stats.multivariate import Moments
+from audiosim.stats.normal.multivariate import Moments
 
 AT = (0, 50, 100, 200)
 ALL = -1  # judged

@@ -28,10 +28,10 @@ from figures import Figures
 from threadpoolctl import threadpool_limits
 
 from audiosim.corpus.collection import Collection
-from audiosim.drawing import ACCENT, COLOURS, SOFT, draw_stated
 from audiosim.peers.honesty import BUDGETS, OWN, Honesty, across, columns_of, compare_methods
+from audiosim.plots import ACCENT, COLOURS, SOFT, draw_stated
 from audiosim.plugins import find_peers
-from audiosim.relevance.published import Model, load_model
+from audiosim.relevance.model_files import Model, load_model
 from audiosim.simulation import Trial
 
 PAGES = Path(__file__).resolve().parents[1] / "docs"

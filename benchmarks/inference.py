@@ -14,9 +14,9 @@ from scipy.stats import permutation_test as one_pair
 from threadpoolctl import threadpool_limits
 
 from audiosim.arrays import Array
-from audiosim.stats.friedman import friedman_test, tukey_test
-from audiosim.stats.inference import paired_test
-from audiosim.stats.splithalf import split_half
+from audiosim.stats.generalizability.splithalf import split_half
+from audiosim.stats.inference.friedman import friedman_test, tukey_test
+from audiosim.stats.inference.paired_tests import paired_test
 
 LIMIT_S = 5.0
 LIMIT_MB = 1000

@@ -31,7 +31,7 @@ from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.judge_deviations import JudgeDeviations
 from audiosim.relevance.judges import Listeners, Panel
-from audiosim.stats.layout import REST
+from audiosim.stats.normal.layout import REST
 
 # Of each collection, as shares of the scale: judge, judge x system, judge x query, noise. `models/make_listeners.py`
 # prints them; the prior of one collection is made of the others.

@@ -33,7 +33,7 @@ from audiosim.expected.estimation import expected_scores
 from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import estimator_of
-from audiosim.relevance.published import Model, load_model
+from audiosim.relevance.model_files import Model, load_model
 from audiosim.selection import Selection
 from audiosim.selection.rules import DrawnByDoubt
 from audiosim.simulation import Trial, follow

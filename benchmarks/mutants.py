@@ -20,7 +20,7 @@ import soundfile
 
 from audiosim.audio.describe import Described, Failure, describe_all, listed
 from audiosim.audio.parameters import STANDARD_FRAMES
-from audiosim.stats.gaussian import from_triangles
+from audiosim.stats.gaussians.gaussian import from_triangles
 
 ROOT = Path(__file__).parents[1]
 SECONDS = 4

@@ -34,9 +34,9 @@ from audiosim.audio.shards import search_shards
 from audiosim.audio.tags import read_tags
 from audiosim.corpus.metadata_tables import read_documents
 from audiosim.corpus.model import Document
-from audiosim.stats import jensen_shannon
-from audiosim.stats.gaussian import Gaussian, from_rows, to_rows
-from audiosim.stats.kullback_leibler import Packed, kullback_leibler_divergence, pack
+from audiosim.stats.gaussians import jensen_shannon
+from audiosim.stats.gaussians.gaussian import Gaussian, from_rows, to_rows
+from audiosim.stats.gaussians.kullback_leibler import Packed, kullback_leibler_divergence, pack
 
 ROOT = Path(__file__).parents[1]
 SOUNDS = ROOT.parent / "shared" / "data" / "sounds"

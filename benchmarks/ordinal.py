@@ -15,8 +15,8 @@ from figures import Figures, cpu_seconds
 from threadpoolctl import threadpool_limits
 
 from audiosim.arrays import Array, Integers
-from audiosim.stats.ordinal import expectation, level_probabilities, variance
-from audiosim.stats.ordinal_fit import fit_ordinal
+from audiosim.stats.responses.ordinal import expectation, level_probabilities, variance
+from audiosim.stats.responses.ordinal_fit import fit_ordinal
 
 COLUMNS, LEVELS = 8, 10
 LIMITS_S = {6_000: 0.010, 1_000_000: 1.0}

@@ -25,7 +25,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Scale
 from audiosim.expected.estimation import expected_scores
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.published import Model, load_model
+from audiosim.relevance.model_files import Model, load_model
 from audiosim.selection import Selection
 from audiosim.simulation.calibration import mean_and_error
 from audiosim.simulation.observations import Observation, Truth

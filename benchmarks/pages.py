@@ -20,7 +20,7 @@ from pathlib import Path
 from figures import Figures
 from playwright.sync_api import Page, sync_playwright
 
-from audiosim import shipped
+from audiosim import package_files
 
 FLAGS = ["--autoplay-policy=no-user-gesture-required", "--no-sandbox"]
 
@@ -55,7 +55,7 @@ def serving() -> Iterator[str]:
     """The address of a server of the demo collection."""
     with tempfile.TemporaryDirectory() as folder:
         demo, log = Path(folder) / "demo", Path(folder) / "log"
-        shutil.copytree(shipped.folder("fixtures") / "demo", demo)
+        shutil.copytree(package_files.folder("fixtures") / "demo", demo)
         command = [sys.executable, "-m", "audiosim", "serve", str(demo), "--port", "0", "--listen", "0"]
         command += ["--home", f"{folder}/home"]
         with log.open("wb") as stream:

@@ -15,9 +15,9 @@ import numpy as np
 from figures import Figures
 
 from audiosim import Collection
-from audiosim.measures.judged import scores
+from audiosim.measures.system_scores import scores
 from audiosim.reproduce import PrintedRow, rows
-from audiosim.stats.fit_trials import FITS, fit_trials
+from audiosim.stats.inference.fit_trials import FITS, fit_trials
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

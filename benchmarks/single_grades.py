@@ -27,8 +27,8 @@ from threadpoolctl import threadpool_limits
 
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.relevance.estimators import estimator_of
+from audiosim.relevance.model_files import Model, load_model
 from audiosim.relevance.moments import last_moment
-from audiosim.relevance.published import Model, load_model
 from audiosim.relevance.relearning import relearned
 from audiosim.simulation import draw_parts
 from audiosim.simulation.parts import queries_of

@@ -13,7 +13,7 @@ from audiosim.expected.verdicts import Verdicts
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.model_check import ALARM
 from audiosim.simulation.replay import right
-from audiosim.stats.multivariate import Moments
+from audiosim.stats.normal.multivariate import Moments
 
 Kinds = Mapping[str, Sequence[Played]]
 LOOKS = (100, 200, 400)  # judgments after which statements are looked at

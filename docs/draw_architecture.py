@@ -19,9 +19,10 @@ WIDTH, HEIGHT = 2.3, 0.62  # of a room's box, in units of the axes
 
 
 def rooms() -> list[str]:
-    """The rooms, top first: `audiosim.cli`, `service`, ..."""
+    """The rooms, top first: `audiosim.cli`, `service`, ...; those within `service` or `audiosim.stats` are one."""
     listed = re.findall(r"^(\S+?)/?  +\S", (ROOT / "docs/architecture.md").read_text().split("```")[1], re.MULTILINE)
-    return [path.removesuffix(".py").replace("/", ".") for path in listed]
+    names = [path.removesuffix(".py").split("/") for path in listed]
+    return list(dict.fromkeys(".".join(name[: 1 if name[0] == "service" else 2]) for name in names))
 
 
 def room_of(module: str, known: list[str]) -> str | None:
@@ -61,7 +62,7 @@ def draw(known: list[str]) -> Figure:
     """One room a floor, zigzag; a line for each pair of rooms, as wide as there are imports."""
     mpl.rcParams["svg.fonttype"] = "none"
     mpl.rcParams["svg.hashsalt"] = "audiosim"
-    shown = [room for room in known if room not in {"audiosim.arrays", "audiosim.errors", "audiosim.shipped"}]
+    shown = [room for room in known if room not in {"audiosim.arrays", "audiosim.errors", "audiosim.package_files"}]
     figure = Figure(figsize=(9, 11))
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, 9), ylim=(-0.6, len(shown)))

@@ -19,7 +19,7 @@ from playwright.sync_api import Page, sync_playwright
 
 import audiosim
 from audiosim.service.app import listen, near
-from audiosim.service.sound_files import Sounds
+from audiosim.service.shelf.sound_files import Sounds
 from audiosim.service.study_app import StudyDesk, create_study_app
 from audiosim.users.study_log import StudyLog, read_study
 

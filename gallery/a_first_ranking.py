@@ -6,7 +6,7 @@ Ten systems, 24 queries, no judgment. The intervals are wide, and that is the ho
 """
 
 import audiosim
-from audiosim.shipped import folder
+from audiosim.package_files import folder
 
 collection = audiosim.Collection.load(folder("fixtures") / "demo")
 ranking = audiosim.estimate(collection)

@@ -6,7 +6,7 @@ The default rule draws pairs in proportion to the doubt that their judgment is e
 """
 
 import audiosim
-from audiosim.shipped import folder
+from audiosim.package_files import folder
 
 collection = audiosim.Collection.load(folder("fixtures") / "demo")
 asked = audiosim.next_pairs(collection, count=15)

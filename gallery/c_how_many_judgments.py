@@ -6,7 +6,7 @@ Campaigns are played on to the goal with grades that the model draws: its own op
 """
 
 import audiosim
-from audiosim.shipped import folder
+from audiosim.package_files import folder
 
 collection = audiosim.Collection.load(folder("fixtures") / "demo")
 effort = audiosim.plan(collection, "mout", stopping_rule="confidence=0.9", campaigns=10, listeners=6)

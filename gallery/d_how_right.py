@@ -6,7 +6,7 @@ Where the truth is known a campaign can be replayed: what is stated after each j
 """
 
 import audiosim
-from audiosim.shipped import folder
+from audiosim.package_files import folder
 
 demo = folder("fixtures") / "demo"
 judged = audiosim.Collection.load(demo, judgments=demo / "truth.qrels")

@@ -8,7 +8,7 @@ One verdict on two systems, with the interval of their difference, from a third 
 from dataclasses import replace
 
 import audiosim
-from audiosim.shipped import folder
+from audiosim.package_files import folder
 
 demo = folder("fixtures") / "demo"
 judged = audiosim.Collection.load(demo, judgments=demo / "truth.qrels")

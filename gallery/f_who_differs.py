@@ -6,8 +6,8 @@ Friedman's test of all systems, then Tukey's honestly significant differences of
 """
 
 import audiosim
-from audiosim.drawing import draw_intervals
-from audiosim.shipped import folder
+from audiosim.package_files import folder
+from audiosim.plots import draw_intervals
 
 demo = folder("fixtures") / "demo"
 judged = audiosim.Collection.load(demo, judgments=demo / "truth.qrels")

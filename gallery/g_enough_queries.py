@@ -6,7 +6,7 @@ A generalizability study: the ranking is stable with fewer queries than the scor
 """
 
 import audiosim
-from audiosim.shipped import folder
+from audiosim.package_files import folder
 
 demo = folder("fixtures") / "demo"
 judged = audiosim.Collection.load(demo, judgments=demo / "truth.qrels")

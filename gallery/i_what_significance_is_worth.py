@@ -6,7 +6,7 @@ Every pair of systems is tested on a random half of the queries, and looked up o
 """
 
 import audiosim
-from audiosim.shipped import folder
+from audiosim.package_files import folder
 
 demo = folder("fixtures") / "demo"
 judged = audiosim.Collection.load(demo, judgments=demo / "truth.qrels")

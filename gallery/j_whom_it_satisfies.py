@@ -8,8 +8,8 @@ The published mapping turns scores into the chance that a user is satisfied; the
 import numpy as np
 
 import audiosim
-from audiosim.drawing import Line, draw_curves
-from audiosim.shipped import folder
+from audiosim.package_files import folder
+from audiosim.plots import Line, draw_curves
 
 demo = folder("fixtures") / "demo"
 judged = audiosim.Collection.load(demo, judgments=demo / "truth.qrels")

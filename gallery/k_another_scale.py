@@ -8,7 +8,7 @@ Every coarser scale can be read off fine judgments. The ranking hardly moves; wh
 import matplotlib.pyplot as plt
 
 import audiosim
-from audiosim.shipped import folder
+from audiosim.package_files import folder
 
 demo = folder("fixtures") / "demo"
 judged = audiosim.Collection.load(demo, judgments=demo / "truth.qrels")

@@ -9,7 +9,7 @@ best.
 import numpy as np
 
 import audiosim
-from audiosim.shipped import folder
+from audiosim.package_files import folder
 
 demo = folder("fixtures") / "demo"
 judged = audiosim.Collection.load(demo, judgments=demo / "truth.qrels")

@@ -10,7 +10,7 @@ import base64
 import matplotlib.pyplot as plt
 
 import audiosim
-from audiosim.shipped import folder
+from audiosim.package_files import folder
 
 sounds = folder("fixtures") / "demo" / "sounds"
 paths = [sounds / f"d{number:03}.ogg" for number in range(1, 13)]

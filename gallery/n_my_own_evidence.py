@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 import audiosim
-from audiosim.drawing import draw_bars
-from audiosim.shipped import folder
+from audiosim.package_files import folder
+from audiosim.plots import draw_bars
 
 demo = folder("fixtures") / "demo"
 judged = audiosim.Collection.load(demo, judgments=demo / "truth.qrels")

@@ -13,7 +13,7 @@ import numpy as np
 import audiosim
 from audiosim.campaign import Campaign, CampaignSettings
 from audiosim.corpus.model import Judgment
-from audiosim.shipped import folder
+from audiosim.package_files import folder
 
 demo = folder("fixtures") / "demo"
 truth = audiosim.Collection.load(demo, judgments=demo / "truth.qrels").grades()

@@ -21,8 +21,8 @@ from audiosim.arrays import Array
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
 from audiosim.measures.measure import parse_measure
+from audiosim.relevance.model_files import Model, load_model
 from audiosim.relevance.ordinal_estimator import OrdinalEstimator
-from audiosim.relevance.published import Model, load_model
 from audiosim.selection import Selection
 from audiosim.simulation import Design, Effects, replay, synthetic_collection
 from audiosim.training.plan import LISTS, Plan

@@ -20,8 +20,8 @@ import numpy as np
 
 from audiosim.corpus.collection import Collection
 from audiosim.relevance.between import Between
+from audiosim.relevance.model_files import load_model, save_model
 from audiosim.relevance.provenance import Provenance, package_versions, source_of
-from audiosim.relevance.published import load_model, save_model
 from audiosim.simulation import draw_parts
 from audiosim.training.between_collections import Estimates, estimates_of, learn_between
 from audiosim.training.between_editions import EditionPair, learn_carried

@@ -22,7 +22,7 @@ from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.judge_deviations import JudgeDeviations, usual_deviations
 from audiosim.relevance.judges import JUDGE_QUERY, SEVERITY, TASTE, Panel
-from audiosim.stats.layout import REST
+from audiosim.stats.normal.layout import REST
 
 HERE = Path(__file__).parent
 PEOPLE = (SEVERITY, TASTE, JUDGE_QUERY, REST)

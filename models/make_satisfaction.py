@@ -10,7 +10,7 @@ from pathlib import Path
 
 from audiosim.corpus.lines import write_text
 from audiosim.measures.measure import MEASURES, Measure
-from audiosim.relevance.published import checksum
+from audiosim.relevance.model_files import checksum
 
 HERE = Path(__file__).parent
 SOURCE = "Urbano (2013), PhD thesis, Table 4.3: cubics fitted to 2,025 nonpreferences, user-oriented scores at cutoff 5"

@@ -20,49 +20,48 @@ import audiosim
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.inspection import inspect
 from audiosim.errors import InputError, StoreError
-from audiosim.service.access import Access
-from audiosim.service.arriving import Receiver
-from audiosim.service.campaigns import Judging
-from audiosim.service.cards import Cards
-from audiosim.service.connections import Connection
-from audiosim.service.document import SERVERS, TAGS, describe
-from audiosim.service.drafts import Home
-from audiosim.service.exchange import ModelRoute, WireRoute
-from audiosim.service.import_store import ImportStore
-from audiosim.service.keeper import Keeper
-from audiosim.service.limits import Entrance, Gate, Limits, Shared
-from audiosim.service.logs import Form, request_log, start_logging
-from audiosim.service.memory import keep_freed_memory
-from audiosim.service.metrics import Metrics
-from audiosim.service.observed import Observed
-from audiosim.service.opened import KEEP_OPEN, CollectionSource
-from audiosim.service.outlook import Outlooks
-from audiosim.service.problems import answer_problems
+from audiosim.service.campaigns.campaigns import Judging
+from audiosim.service.campaigns.shares import Shares
+from audiosim.service.drafts.draft import Home
+from audiosim.service.entrance.access import Access
+from audiosim.service.entrance.connections import Connection
+from audiosim.service.entrance.exchange import ModelRoute, WireRoute
+from audiosim.service.entrance.limits import Entrance, Gate, Limits, Shared
+from audiosim.service.files.additions import Receiver
+from audiosim.service.files.import_store import ImportStore
+from audiosim.service.interface.cards import Cards
+from audiosim.service.interface.document import SERVERS, TAGS, describe
+from audiosim.service.interface.problems import answer_problems
+from audiosim.service.open_inference import inference_routes, model_repository
+from audiosim.service.operation.keeper import Keeper
+from audiosim.service.operation.logs import Form, request_log, start_logging
+from audiosim.service.operation.metrics import Metrics
+from audiosim.service.operation.observation import Observed
+from audiosim.service.operation.startup import Starting
+from audiosim.service.process.memory import keep_freed_memory
 from audiosim.service.routes import (
     campaign_state,
     catalogue,
+    collection_additions,
     comparing,
-    creating,
     exports,
     health,
     imports,
-    model_repository,
-    open_inference,
+    new_collections,
     organising,
     pages,
+    panel,
     predictions,
-    publishing,
-    receiving,
+    publication,
     result_links,
     sessions,
-    setting_aside,
     sounds,
 )
 from audiosim.service.routes import judging as judging_routes
 from audiosim.service.routes.campaign_state import Followers
-from audiosim.service.shares import Shares
-from audiosim.service.shelf import Served
-from audiosim.service.starting import Starting
+from audiosim.service.shelf.open_collections import KEEP_OPEN, CollectionSource
+from audiosim.service.shelf.outlook import Outlooks
+from audiosim.service.shelf.shelf import Served
 from audiosim.stats.threads import stay_on_one_thread
 
 LOG = logging.getLogger("service")
@@ -75,19 +74,19 @@ CHAPTERS = (
     predictions,
     health,
     catalogue,
-    open_inference,
+    inference_routes,
     model_repository,
     judging_routes,
     comparing,
     exports,
     imports,
     campaign_state,
-    setting_aside,
+    panel,
     organising,
-    creating,
-    receiving,
+    new_collections,
+    collection_additions,
     result_links,
-    publishing,
+    publication,
     sounds,
     sessions,
     pages,

@@ -9,11 +9,16 @@ import msgspec
 
 from audiosim.corpus.model import Pair
 from audiosim.errors import InputError
-from audiosim.service.address import COLLECTIONS, path_of, query_of
-from audiosim.service.import_store import ENDED, FAILED
-from audiosim.service.received import LONGEST_S, MOST_BYTES, refused_body
-from audiosim.service.transport import AS_JSON, Transport, new_key
-from audiosim.service.wire import (
+from audiosim.service.files.import_store import ENDED, FAILED
+from audiosim.service.remote.address import COLLECTIONS, path_of, query_of
+from audiosim.service.remote.answer_checks import LONGEST_S, MOST_BYTES, refused_body
+from audiosim.service.remote.transport import AS_JSON, Transport, new_key
+from audiosim.service.wire.arrival_types import DocumentIn, DocumentOut, RunsOut
+from audiosim.service.wire.comparison_types import ComparisonIn, NextComparisonsIn, NextComparisonsOut
+from audiosim.service.wire.judge_types import NamedJudgeIn
+from audiosim.service.wire.judgment_types import JudgmentIn, NextIn, NextOut, RecordOut, UndoIn
+from audiosim.service.wire.organisation_types import ImportOut
+from audiosim.service.wire.prediction_types import (
     CollectionOut,
     FeaturesIn,
     JudgmentsIn,
@@ -23,13 +28,8 @@ from audiosim.service.wire import (
     PriorIn,
     ScaleOut,
 )
-from audiosim.service.wire_arrivals import DocumentIn, DocumentOut, RunsOut
-from audiosim.service.wire_comparing import ComparisonIn, NextComparisonsIn, NextComparisonsOut
-from audiosim.service.wire_judges import NamedJudgeIn
-from audiosim.service.wire_judging import JudgmentIn, NextIn, NextOut, RecordOut, UndoIn
-from audiosim.service.wire_organising import ImportOut
-from audiosim.service.wire_results import ResultsOut
-from audiosim.service.wire_state import CampaignOut, RankingOut
+from audiosim.service.wire.result_types import ResultsOut
+from audiosim.service.wire.state_types import CampaignOut, RankingOut
 
 POLL_S = 0.5
 BATCH = 10_000
@@ -127,7 +127,7 @@ class Client:
         model: str | None = None,
         cutoff: int | None = None,
     ) -> bytes:
-        """File of the belief about a collection's pairs before any is judged, as `audiosim.service.priors` has it.
+        """File of the belief about pairs before any judgment, as `audiosim.service.remote.priors` has it.
 
         learned        judgments that the model learns from first
         model, cutoff  the collection's where none is given

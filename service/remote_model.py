@@ -12,11 +12,11 @@ from audiosim.errors import InputError, ServiceError
 from audiosim.properties import cached_property
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.service.address import parse_address
 from audiosim.service.client import BATCH, Client
-from audiosim.service.priors import decode_prior, reserve_of
-from audiosim.service.received import check_predictions, spoken_in
-from audiosim.service.wire import PredictionsOut
+from audiosim.service.remote.address import parse_address
+from audiosim.service.remote.answer_checks import check_predictions, spoken_in
+from audiosim.service.remote.priors import decode_prior, reserve_of
+from audiosim.service.wire.prediction_types import PredictionsOut
 
 
 class RemoteEstimator:

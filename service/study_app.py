@@ -25,13 +25,13 @@ from starlette.types import ASGIApp
 from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError, StoreError
 from audiosim.service.app import listen, near, server_config, stopping_cleanly
-from audiosim.service.exchange import answer
-from audiosim.service.logs import request_log, start_logging
-from audiosim.service.observed import Observed
-from audiosim.service.problems import refusal
+from audiosim.service.entrance.exchange import answer
+from audiosim.service.interface.problems import refusal
+from audiosim.service.operation.logs import request_log, start_logging
+from audiosim.service.operation.observation import Observed
 from audiosim.service.routes.pages import send_file, shipped
 from audiosim.service.routes.sounds import sound_response
-from audiosim.service.sound_files import ALLOW, Sounds
+from audiosim.service.shelf.sound_files import ALLOW, Sounds
 from audiosim.users.list_study import Ending, ListStudy, Showing, StudyAnswer, StudyProgress
 from audiosim.users.study_log import StudyLog
 

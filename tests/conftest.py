@@ -31,7 +31,7 @@ os.environ["MPLBACKEND"] = "Agg"  # plots need no screen
 
 import numpy as np
 
-from audiosim import Campaign, cli, shipped
+from audiosim import Campaign, cli, package_files
 from audiosim.audio.index import extract
 from audiosim.campaign import DatabaseStore
 from audiosim.corpus.collection import Collection
@@ -167,7 +167,7 @@ def real_index(real_sounds: Path, made_once: Callable[[str, Callable[[Path], obj
 # A process is forked from one that has imported all that it needs: that takes a tenth of starting Python anew.
 FORKS = multiprocessing.get_context("forkserver" if sys.platform != "win32" else "spawn")
 FORKS.set_forkserver_preload(
-    ["audiosim.cli", "audiosim.service.app", "audiosim.service.tokens", "uvloop", "sqlalchemy.dialects.sqlite"]
+    ["audiosim.cli", "audiosim.service.app", "audiosim.service.callers.tokens", "uvloop", "sqlalchemy.dialects.sqlite"]
 )
 ALONE = """
 import os, sys, warnings
@@ -232,7 +232,7 @@ def mirex2011() -> Collection:
 @pytest.fixture(scope="session")
 def demo() -> Collection:
     """The collection that comes with the package, judged in full."""
-    folder = shipped.folder("fixtures") / "demo"
+    folder = package_files.folder("fixtures") / "demo"
     return Collection.load(folder, folder / "truth.qrels")
 
 

@@ -16,7 +16,7 @@ import soundfile
 from scipy.stats import ttest_rel
 
 from audiosim.corpus.collection import Collection
-from audiosim.measures.judged import judged_runs
+from audiosim.measures.system_scores import judged_runs
 
 DEMO = Path(__file__).resolve().parents[1] / "fixtures" / "demo"
 TRUTH = str(DEMO / "truth.qrels")

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from audiosim import shipped
+from audiosim import package_files
 from audiosim.corpus.arrivals import ARRIVALS
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
 
-DEMO = shipped.folder("fixtures") / "demo"
+DEMO = package_files.folder("fixtures") / "demo"
 
 
 @pytest.fixture

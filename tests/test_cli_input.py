@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from audiosim import shipped
+from audiosim import package_files
 
 COMMAND = [sys.executable, "-m", "audiosim"]
 RUNS = "".join(
@@ -154,7 +154,7 @@ def test_a_campaign_is_replayed_on_what_is_judged_throughout(run, folder):
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited by the address space of Linux")
 def test_too_little_memory_is_one_line():
     options = ["--measure", "ERR@5", "--draws", "1000000"]
-    limited = ["prlimit", "--as=1500000000", *COMMAND, "estimate", shipped.folder("fixtures") / "demo", *options]
+    limited = ["prlimit", "--as=1500000000", *COMMAND, "estimate", package_files.folder("fixtures") / "demo", *options]
     ended = subprocess.run(limited, capture_output=True, text=True, env=os.environ | {"OPENBLAS_NUM_THREADS": "1"})
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr.splitlines()[-1].startswith("audiosim: there is not enough memory for this: ")

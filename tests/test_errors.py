@@ -4,7 +4,7 @@ import pytest
 
 from audiosim.errors import did_you_mean, nearest_name, quoted
 from audiosim.plugins import find_measure
-from audiosim.plugins.installed import estimator_factory
+from audiosim.plugins.contents import estimator_factory
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import audiosim
 from audiosim import cli
 from audiosim.errors import InputError
 from audiosim.relevance.estimators import uniform
-from audiosim.relevance.published import save_model
+from audiosim.relevance.model_files import save_model
 from audiosim.selection.stopping import Judgments
 from audiosim.training.plan import Plan
 
@@ -243,7 +243,7 @@ def test_what_is_drawn_is_what_was_found(found):
 def test_long_names_are_cut_in_the_middle_and_forty_systems_have_room():
     from matplotlib import pyplot
 
-    from audiosim.drawing import LONGEST, draw_intervals
+    from audiosim.plots import LONGEST, draw_intervals
 
     names = [f"a-very-long-name-of-a-system-number-{n:02}" for n in range(40)]
     values = np.linspace(0, 1, 40)

@@ -40,7 +40,7 @@ MODULES = modules()
 def room(module: str) -> str:
     found = [name for name in FLOORS if module == name or module.startswith(name + ".")]
     assert found, f"{module} is in no room: add it to the list in docs/architecture.md"
-    return found[0]
+    return max(found, key=len)
 
 
 def imports(path: Path) -> set[str]:

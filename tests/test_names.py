@@ -100,8 +100,8 @@ HOME_MADE = {
     "goals": "stopping rules",
 }
 # Effects are described by standard deviations; elsewhere sizes are numbers of things, or of bytes.
-OF_EFFECTS = ("audiosim.relevance", "audiosim.stats.components", "audiosim.stats.layout")
-WIRE = ("service.wire_organising", "service.wire_state")  # whose fields are JSON keys: `goal` is public
+OF_EFFECTS = ("audiosim.relevance", "audiosim.stats.normal.components", "audiosim.stats.normal.layout")
+WIRE = ("service.wire.organisation_types", "service.wire.state_types")  # whose fields are JSON keys: `goal` is public
 
 
 def names_in(tree):

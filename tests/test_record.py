@@ -21,7 +21,7 @@ from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
 from audiosim.record import Pooled, record_of
 from audiosim.relevance.estimators import estimator_of
-from audiosim.relevance.published import load_model, save_model
+from audiosim.relevance.model_files import load_model, save_model
 from audiosim.report.bundle import bundle, write_bundle, zipped
 from audiosim.report.file_sums import collection_checksums, model_checksum
 from audiosim.simulation import Design, synthetic_collection

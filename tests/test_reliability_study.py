@@ -14,7 +14,7 @@ from audiosim.reliability_study import (
     reliability,
     split_half_study,
 )
-from audiosim.stats.gtheory import nested
+from audiosim.stats.generalizability.gtheory import nested
 
 
 def test_reliability_is_that_of_the_mean_squares(demo, scores):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from audiosim.drawing import page_axes
+from audiosim.plots import page_axes
 from audiosim.report.simulation import followed_view
 from audiosim.report.simulation_page import draw_bins, draw_course, followed_page
 from audiosim.selection import parse_stopping_rule

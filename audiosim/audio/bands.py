@@ -3,8 +3,8 @@
 import numpy as np
 
 from audiosim.arrays import Array, Integers
+from audiosim.audio.channel import Samples
 from audiosim.audio.filter_banks import filter_banks
-from audiosim.audio.gathering import Samples
 from audiosim.audio.mfcc import RANGE_DB
 from audiosim.audio.parameters import Parameters
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audiosim.audio import more_formats
+from audiosim.audio.channel import Conveyed, Gathering, S
 from audiosim.audio.completeness import Completeness
-from audiosim.audio.gathering import Conveyed, Gathering, S
 
 SUFFIXES = (
     *more_formats.SUFFIXES,

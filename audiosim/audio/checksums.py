@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from audiosim.arrays import Integers
 from audiosim.errors import FormatError
-from audiosim.stats.gaussian import Singles
+from audiosim.stats.gaussians.gaussian import Singles
 
 CHECKS = "checks.u32"
 CHECK_BYTES = 8

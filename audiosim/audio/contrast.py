@@ -5,8 +5,8 @@ from functools import lru_cache
 import numpy as np
 
 from audiosim.arrays import Array
+from audiosim.audio.channel import Samples
 from audiosim.audio.filter_banks import filter_banks
-from audiosim.audio.gathering import Samples
 from audiosim.audio.parameters import LOWEST_OCTAVE_HZ, OCTAVES, Parameters
 
 QUANTILE = 0.02  # of an octave's bins that make its peak, and that make its valley

@@ -10,9 +10,9 @@ import lazy_loader
 import numpy as np
 
 from audiosim.audio import by_ffmpeg, more_formats
+from audiosim.audio.channel import LOUDEST, Block, Conveyed, Decoded, Gathering, S, Samples
 from audiosim.audio.completeness import Completeness, completeness
 from audiosim.audio.decoder import SUFFIXES, Decoder
-from audiosim.audio.gathering import LOUDEST, Block, Conveyed, Decoded, Gathering, S, Samples
 from audiosim.audio.sound_limits import STANDARD_LIMITS, SoundLimits
 from audiosim.errors import InputError, SoundError
 

@@ -6,8 +6,8 @@ from pathlib import Path, PurePath
 
 import numpy as np
 
+from audiosim.audio.channel import FULL_SCALE, Decoded, Samples
 from audiosim.audio.completeness import Completeness
-from audiosim.audio.gathering import FULL_SCALE, Decoded, Samples
 from audiosim.audio.sound_limits import SoundLimits
 from audiosim.errors import InputError
 

@@ -22,7 +22,7 @@ from audiosim.audio.sources import LeftOut, SoundSource
 from audiosim.cluster import dask_cluster, workers
 from audiosim.errors import InputError, SoundError, one_line
 from audiosim.extras import need
-from audiosim.stats.gaussian import Gaussian, triangles
+from audiosim.stats.gaussians.gaussian import Gaussian, triangles
 
 threadpoolctl = lazy_loader.load("threadpoolctl")
 

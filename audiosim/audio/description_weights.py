@@ -8,7 +8,7 @@ from scipy.optimize import nnls
 
 from audiosim.arrays import Array
 from audiosim.audio.descriptions import Description, proximities_by
-from audiosim.audio.searched import Searched
+from audiosim.audio.recordings import Searched
 from audiosim.corpus.model import Pair
 from audiosim.errors import InputError
 

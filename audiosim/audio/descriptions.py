@@ -13,13 +13,13 @@ import numpy as np
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.audio.index import Neighbour
 from audiosim.audio.parameters import MFCC
+from audiosim.audio.recordings import Searched
 from audiosim.audio.search import HUGE, SAMPLE, SHORTLIST, TOGETHER, drawn_references
-from audiosim.audio.searched import Searched
 from audiosim.corpus.sound_vectors import GAUSSIANS, LEVELLED
 from audiosim.errors import InputError, did_you_mean
-from audiosim.stats.gaussian import Singles
-from audiosim.stats.jensen_shannon import jensen_shannon_divergence
-from audiosim.stats.proximity import mutual_proximity
+from audiosim.stats.gaussians.gaussian import Singles
+from audiosim.stats.gaussians.jensen_shannon import jensen_shannon_divergence
+from audiosim.stats.gaussians.proximity import mutual_proximity
 
 
 class Description(Protocol):

@@ -7,8 +7,8 @@ from typing import Self
 import numpy as np
 
 from audiosim.arrays import Array
+from audiosim.audio.channel import Samples
 from audiosim.audio.decode import RATE_HZ
-from audiosim.audio.gathering import Samples
 from audiosim.corpus.evidence_files import PIECE_NAME, RESERVED
 from audiosim.corpus.sound_vectors import GAUSSIANS, LEVELLED
 from audiosim.errors import InputError

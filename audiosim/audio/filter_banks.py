@@ -20,7 +20,7 @@ import numpy as np
 from platformdirs import user_cache_path
 
 from audiosim.arrays import Array
-from audiosim.audio.gathering import Samples
+from audiosim.audio.channel import Samples
 from audiosim.audio.parameters import Parameters
 from audiosim.corpus.lines import write_texts
 from audiosim.errors import InputError

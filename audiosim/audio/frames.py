@@ -15,10 +15,10 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.audio.bands import BandLimit, band_descriptors, mirrored_bins
+from audiosim.audio.channel import Samples
 from audiosim.audio.contrast import contrast, highest_of, octave_bins
 from audiosim.audio.decode import SILENT, Signal
 from audiosim.audio.filter_banks import filter_banks
-from audiosim.audio.gathering import Samples
 from audiosim.audio.mfcc import decibels_of, floored, mfcc
 from audiosim.audio.parameters import CONTRAST, MFCC, STANDARD_FRAMES, Descriptor, Parameters
 from audiosim.errors import InputError, SoundError

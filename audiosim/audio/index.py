@@ -22,10 +22,10 @@ from audiosim.audio.sources import SoundSource, find_sounds
 from audiosim.errors import InputError, repeated
 from audiosim.extras import need
 from audiosim.properties import cached_property
-from audiosim.stats import kullback_leibler
-from audiosim.stats.gaussian import Gaussian, RowTable, Singles, from_rows, from_triangles, to_rows, width
-from audiosim.stats.kullback_leibler import Packed, Reals, pack
-from audiosim.stats.nearest import SearchField
+from audiosim.stats.gaussians import kullback_leibler
+from audiosim.stats.gaussians.gaussian import Gaussian, RowTable, Singles, from_rows, from_triangles, to_rows, width
+from audiosim.stats.gaussians.kullback_leibler import Packed, Reals, pack
+from audiosim.stats.gaussians.nearest import SearchField
 
 ShowProgress = Callable[[int, int, int], object]
 SAVED = 10_000  # recordings written together

@@ -43,7 +43,7 @@ from audiosim.audio.checksums import (
 from audiosim.audio.parameters import Parameters
 from audiosim.errors import FormatError, InputError
 from audiosim.properties import cached_property
-from audiosim.stats.gaussian import Singles, width
+from audiosim.stats.gaussians.gaussian import Singles, width
 
 if sys.platform != "win32":
     import fcntl

@@ -9,7 +9,7 @@ from audiosim.audio.describe import Described
 from audiosim.audio.index import AudioIndex
 from audiosim.audio.index_store import HEAD, Appender
 from audiosim.corpus.arrivals import ARRIVALS
-from audiosim.stats.gaussian import from_triangles, to_rows
+from audiosim.stats.gaussians.gaussian import from_triangles, to_rows
 
 
 def later_folder(folder: str | Path) -> Path:

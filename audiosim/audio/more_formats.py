@@ -12,8 +12,8 @@ import lazy_loader
 import numpy as np
 from numpy.typing import NDArray
 
+from audiosim.audio.channel import Conveyed, Gathering, S, Samples
 from audiosim.audio.completeness import Completeness
-from audiosim.audio.gathering import Conveyed, Gathering, S, Samples
 
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream

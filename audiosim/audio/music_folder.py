@@ -13,12 +13,12 @@ import numpy as np
 from audiosim.audio.baseline import nearest_run
 from audiosim.audio.describe import Failure
 from audiosim.audio.descriptions import descriptions_of, neighbours_by
-from audiosim.audio.embedded import embed_index
 from audiosim.audio.embedding import Embedding
 from audiosim.audio.index import AudioIndex, extract
 from audiosim.audio.index_store import Recording
+from audiosim.audio.index_vectors import embed_index
 from audiosim.audio.parameters import Parameters
-from audiosim.audio.searched import Searched
+from audiosim.audio.recordings import Searched
 from audiosim.audio.sources import LeftOut, SoundSource, find_sounds
 from audiosim.audio.tags import Tags, read_tags
 from audiosim.corpus.collection import Collection
@@ -28,11 +28,11 @@ from audiosim.corpus.lines import write_texts
 from audiosim.corpus.metadata_tables import document_lines, query_lines
 from audiosim.corpus.model import FINE, Document, Run
 from audiosim.corpus.runs import run_lines
+from audiosim.display import frame_of, notebook_html
 from audiosim.errors import InputError
 from audiosim.extras import need
-from audiosim.showing import frame_of, notebook_html
-from audiosim.stats import jensen_shannon
-from audiosim.stats.gaussian import Singles, to_rows
+from audiosim.stats.gaussians import jensen_shannon
+from audiosim.stats.gaussians.gaussian import Singles, to_rows
 
 if TYPE_CHECKING:
     import pandas as pd

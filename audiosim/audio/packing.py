@@ -18,8 +18,8 @@ from zlib import crc32
 
 import numpy as np
 
-from audiosim.stats.gaussian import RowTable, Singles
-from audiosim.stats.kullback_leibler import PACKED, Packed, Whitener, packed_sides
+from audiosim.stats.gaussians.gaussian import RowTable, Singles
+from audiosim.stats.gaussians.kullback_leibler import PACKED, Packed, Whitener, packed_sides
 from audiosim.stats.threads import spread_on_threads
 
 if sys.platform != "win32":

@@ -35,7 +35,7 @@ def plot_recording(path: str | Path, axes: "Axes | None" = None) -> "Axes":
     need("plots,sound", "a picture of a recording")
     import librosa
 
-    from audiosim.drawing import new_axes
+    from audiosim.plots import new_axes
 
     axes = new_axes() if axes is None else axes
     signal = decode.read(path)

@@ -7,11 +7,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from audiosim.arrays import Array, Integers
-from audiosim.stats import jensen_shannon, kullback_leibler
-from audiosim.stats.gaussian import Singles
-from audiosim.stats.kullback_leibler import of_sides, packed_sides
-from audiosim.stats.nearest import NearestFound, SearchField, nearest
-from audiosim.stats.proximity import mutual_proximity
+from audiosim.stats.gaussians import jensen_shannon, kullback_leibler
+from audiosim.stats.gaussians.gaussian import Singles
+from audiosim.stats.gaussians.kullback_leibler import of_sides, packed_sides
+from audiosim.stats.gaussians.nearest import NearestFound, SearchField, nearest
+from audiosim.stats.gaussians.proximity import mutual_proximity
 
 Divergence = Literal["kl", "js"]
 

@@ -15,9 +15,9 @@ from audiosim.audio.index_store import ENTRIES
 from audiosim.audio.search import SAMPLE, SHORTLIST, TOGETHER, Divergence, drawn_references
 from audiosim.cluster.dask_cluster import together
 from audiosim.errors import InputError
-from audiosim.stats import jensen_shannon, kullback_leibler
-from audiosim.stats.gaussian import Singles
-from audiosim.stats.proximity import mutual_proximity
+from audiosim.stats.gaussians import jensen_shannon, kullback_leibler
+from audiosim.stats.gaussians.gaussian import Singles
+from audiosim.stats.gaussians.proximity import mutual_proximity
 
 OPEN = 16  # shards that a process keeps open: their identifiers take 0.1 kB of memory each, what is mapped none
 Spread = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]

@@ -8,11 +8,11 @@ import numpy as np
 
 from audiosim.arrays import Array, Integers
 from audiosim.audio.descriptions import Description, descriptions_of
+from audiosim.audio.recordings import Searched
 from audiosim.audio.search import drawn_references
-from audiosim.audio.searched import Searched
+from audiosim.display import frame_of, notebook_html
 from audiosim.errors import InputError
 from audiosim.extras import need
-from audiosim.showing import frame_of, notebook_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +66,7 @@ class SoundMap:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The map: a colour for each of the largest groups, rings around queries; new axes where None."""
-        from audiosim.drawing import draw_map
+        from audiosim.plots import draw_map
 
         asked = set(self.queries.values())
         return draw_map(self.coordinates, self.shown_groups, [name in asked for name in self.names], axes)

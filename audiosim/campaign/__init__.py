@@ -6,8 +6,8 @@ from audiosim.campaign.campaign import Campaign
 from audiosim.campaign.changes import Change
 from audiosim.campaign.event import Event, Record
 from audiosim.campaign.ledger import Lease, Ledger
+from audiosim.campaign.log_reader import judgments_in
 from audiosim.campaign.pace import Pace
-from audiosim.campaign.reading import judgments_in
 from audiosim.campaign.settings import CampaignSettings
 from audiosim.campaign.state import CampaignState, Progress
 from audiosim.campaign.store import MemoryStore, Store

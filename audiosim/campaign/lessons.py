@@ -148,7 +148,7 @@ def _program() -> str:
     """Digest of the learning code and of the versions of its dependencies."""
     digest = hashlib.sha256(f"{audiosim.__version__} {np.__version__} {scipy.__version__}".encode())
     for package in LEARNING:
-        for file in sorted(resources.files(package).iterdir(), key=lambda one: one.name):
-            if file.name.endswith(".py"):
+        with resources.as_file(resources.files(package)) as folder:
+            for file in sorted(folder.rglob("*.py")):
                 digest.update(file.read_bytes())
     return digest.hexdigest()

@@ -51,7 +51,7 @@ def create(
 
     Example: `audiosim token create --role assessor --name ann --db sqlite:///my-demo/campaign.db --expires 30`
     """
-    from audiosim.service.tokens import TokenStore
+    from audiosim.service.callers.tokens import TokenStore
 
     if in_memory(database):
         raise InputError(
@@ -68,7 +68,7 @@ def list_tokens(database: Database, form: As = Format.table) -> None:
 
     Example: `audiosim token list --db sqlite:///my-demo/campaign.db`
     """
-    from audiosim.service.tokens import TokenStore
+    from audiosim.service.callers.tokens import TokenStore
 
     rows = [
         {
@@ -94,7 +94,7 @@ def revoke(
 
     Example: `audiosim token revoke ann --db sqlite:///my-demo/campaign.db`
     """
-    from audiosim.service.tokens import TokenStore
+    from audiosim.service.callers.tokens import TokenStore
 
     TokenStore(database, existing=True).revoke(name)
     row = {"name": name, "revoked": True}

@@ -27,8 +27,8 @@ from audiosim.expected.ratio import Ideal
 from audiosim.plugins import make_estimator
 from audiosim.relevance.any_pair import Known
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator
+from audiosim.relevance.pair_evidence import what_lacks
 from audiosim.relevance.relearning import after_judgments
-from audiosim.relevance.speaking import what_lacks
 from audiosim.report.screen import console
 from audiosim.users.grading import is_artificial, on_scale
 
@@ -230,7 +230,7 @@ def read_collection(
         partial=partial,
     )
     if database:
-        from audiosim.campaign.reading import comparisons_in, judgments_in
+        from audiosim.campaign.log_reader import comparisons_in, judgments_in
 
         judged, compared = judgments_in(database, collection), comparisons_in(database, collection)
         collection = replace(collection, judgments=judged, comparisons=compared)

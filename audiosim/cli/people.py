@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Group
 
+from audiosim.campaign.log_reader import judgments_in, log_in, turn_aside
 from audiosim.campaign.names import name_key
-from audiosim.campaign.reading import judgments_in, log_in, turn_aside
 from audiosim.campaign.self_checks import SelfCheck, self_checks
 from audiosim.cli import options
 from audiosim.corpus.collection import Collection

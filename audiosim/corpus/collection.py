@@ -50,8 +50,8 @@ from audiosim.corpus.run_facts import check_whole, common_queries, depth_of, run
 from audiosim.corpus.runs import Say, SystemFrom, read_runs, run_lines
 from audiosim.corpus.same_artist import SameArtist, without_same_artist
 from audiosim.corpus.scale_guess import guess_scale
+from audiosim.display import frame_of, notebook_html
 from audiosim.errors import InputError, repeated
-from audiosim.showing import frame_of, notebook_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,7 +153,7 @@ class Collection:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Plot the judged share of each system's results; new axes where None."""
-        from audiosim.drawing import draw_bars
+        from audiosim.plots import draw_bars
 
         rows = self.rows()
         return draw_bars(

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from audiosim.arrays import Array, Integers
-from audiosim.corpus.given import as_collection, judgments_second
+from audiosim.corpus.arguments import as_collection, judgments_second
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import Pool, build_pool
@@ -24,7 +24,7 @@ from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import NameOrFile, RelevanceEstimator, built_in
 from audiosim.relevance.model_check import NOT_NEEDED, ModelCheck, Reserved, check_model
 from audiosim.relevance.relearning import after_judgments
-from audiosim.stats.multivariate import Moments, MultivariateNormal
+from audiosim.stats.normal.multivariate import Moments, MultivariateNormal
 from audiosim.users.satisfaction import SatisfactionMapping
 
 FEWEST_QUERIES = 2  # needed to estimate the variation between queries

@@ -14,7 +14,7 @@ from audiosim.measures.measure import Measure
 from audiosim.measures.scores import score
 from audiosim.properties import cached_property
 from audiosim.relevance.belief import Belief
-from audiosim.stats.multivariate import Moments, MultivariateNormal
+from audiosim.stats.normal.multivariate import Moments, MultivariateNormal
 from audiosim.users.satisfaction import SatisfactionMapping
 
 

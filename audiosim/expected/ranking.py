@@ -8,12 +8,12 @@ import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from audiosim.arrays import Array, Booleans, Integers
+from audiosim.display import frame_of, notebook_html
 from audiosim.expected.about import THESE, About
 from audiosim.measures.measure import Measure
 from audiosim.properties import cached_property
 from audiosim.relevance.model_check import NOT_CHECKED, ModelCheck
-from audiosim.showing import frame_of, notebook_html
-from audiosim.stats.multivariate import Moments
+from audiosim.stats.normal.multivariate import Moments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,7 +120,7 @@ class Ranking:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The expected score of each system with its 95 % interval, best on top; new axes where None."""
-        from audiosim.drawing import draw_intervals
+        from audiosim.plots import draw_intervals
 
         rows = self.system_rows()
         low, middle, high = ([row[key] for row in rows] for key in ("low", "expectation", "high"))

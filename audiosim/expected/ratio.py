@@ -33,7 +33,7 @@ from audiosim.measures.gains import gain_of
 from audiosim.measures.measure import Measure
 from audiosim.properties import cached_property
 from audiosim.relevance.belief import Belief
-from audiosim.stats.multivariate import IndependentNormal, Moments, MultivariateNormal
+from audiosim.stats.normal.multivariate import IndependentNormal, Moments, MultivariateNormal
 from audiosim.users.satisfaction import SatisfactionMapping
 
 Ideal = Literal["ordered", "correlated", "independent"]

@@ -13,7 +13,7 @@ from audiosim.expected.two_systems import TwoSystems
 from audiosim.expected.verdicts import TOP, Separation, Verdicts
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.stats.multivariate import Sparse
+from audiosim.stats.normal.multivariate import Sparse
 
 PROBABLY = 0.8
 MOST = 1000  # most further judgments considered

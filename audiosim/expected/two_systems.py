@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from scipy.special import ndtri, stdtrit
 
+from audiosim.display import frame_of, notebook_html
 from audiosim.errors import InputError
 from audiosim.expected.another_sample import on_another_sample
 from audiosim.expected.ranking import Ranking
 from audiosim.properties import cached_property
-from audiosim.showing import frame_of, notebook_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -210,7 +210,7 @@ class TwoSystems:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Plot the expected difference with its interval, beside 0; on new axes if None."""
-        from audiosim.drawing import draw_intervals
+        from audiosim.plots import draw_intervals
 
         low, high = self.interval
         across = f"{self.ranking.measure}: {self.a} less {self.b}, {100 * self.level:g} %"

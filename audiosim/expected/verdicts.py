@@ -12,7 +12,7 @@ from audiosim.expected.letter_groups import largest_sets, stretches
 from audiosim.expected.ranking import Ranking
 from audiosim.expected.two_systems import more_judgments
 from audiosim.properties import cached_property
-from audiosim.stats.largest_difference import largest_difference_quantile
+from audiosim.stats.inference.largest_difference import largest_difference_quantile
 
 DRAWS = 10_000  # standard error of a 95 % quantile's level: .002
 SHOWN = 4  # systems that a sentence names one by one

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from audiosim.corpus.given import as_collection
+from audiosim.corpus.arguments import as_collection
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import Pool, build_pool
+from audiosim.display import frame_of, notebook_html
 from audiosim.errors import InputError
 from audiosim.expected.about import THESE, About, as_about
 from audiosim.expected.estimation import expected_scores
@@ -27,7 +28,6 @@ from audiosim.relevance.judges import Panel
 from audiosim.relevance.machine_evidence import MACHINE_KIND
 from audiosim.relevance.machine_reports import MachineReport, machine_reports
 from audiosim.relevance.relearning import after_judgments
-from audiosim.showing import frame_of, notebook_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,7 +93,7 @@ class Judges:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Plot the severity of each with its interval, except for machines on another scale; on new axes if None."""
-        from audiosim.drawing import draw_intervals
+        from audiosim.plots import draw_intervals
 
         known = [(one.judge, one.severity) for one in self.people]
         known += [(one.judge, one.severity) for one in self.machines if one.severity is not None]

@@ -8,7 +8,7 @@ from audiosim.arrays import Array, Integers
 from audiosim.corpus.evidence_files import Evidence
 from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.features.neighbourhood import SHAPE, references_among
-from audiosim.stats.proximity import mutual_proximity
+from audiosim.stats.gaussians.proximity import mutual_proximity
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audiosim.arrays import Array, Integers
-from audiosim.stats import jensen_shannon
-from audiosim.stats.gaussian import Singles
-from audiosim.stats.proximity import mutual_proximity, nearest_correlation
+from audiosim.stats.gaussians import jensen_shannon
+from audiosim.stats.gaussians.gaussian import Singles
+from audiosim.stats.gaussians.proximity import mutual_proximity, nearest_correlation
 from audiosim.stats.threads import one_thread
 
 DIVERGENCES = 2_000_000  # held at a time: 16 MB

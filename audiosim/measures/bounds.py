@@ -7,9 +7,9 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment
-from audiosim.measures.judged import judged_runs
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.measures.scores import score
+from audiosim.measures.system_scores import judged_runs
 
 # Measures that are no weights of ranks, and never fall when a document in the ranking gets a higher grade, nor rise
 # when one in the ideal does.

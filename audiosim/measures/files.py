@@ -7,7 +7,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.judgments import read_judgments
 from audiosim.corpus.model import Scale
 from audiosim.corpus.runs import read_runs
-from audiosim.measures.judged import JudgedRuns, Unjudged, check_unjudged, judged_runs
+from audiosim.measures.system_scores import JudgedRuns, Unjudged, check_unjudged, judged_runs
 
 
 def judged_files(

@@ -23,8 +23,8 @@ from ir_measures.util import TYPE_QREL, TYPE_RUN, QrelsConverter, RunConverter
 
 from audiosim.corpus.model import Pair, Scale
 from audiosim.errors import InputError
-from audiosim.measures.judged import JudgedRuns, grades_of
 from audiosim.measures.measure import MEASURES, Measure
+from audiosim.measures.system_scores import JudgedRuns, grades_of
 
 GDEVAL_HIGHEST = 4
 INFO = measures.ParamInfo

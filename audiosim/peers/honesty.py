@@ -15,12 +15,12 @@ from audiosim.cluster.turns import each_in_turn
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.lines import write_text
 from audiosim.corpus.pool import build_pool
+from audiosim.display import frame_of, notebook_html
 from audiosim.errors import AudiosimError, InputError, one_line
 from audiosim.expected.ranking import Ranking
 from audiosim.peers.statement import LEVEL, Outcome, StatedRanking, pairs_of
 from audiosim.peers.task import Grader, Peer, Task, check_measure_of_peers
 from audiosim.selection import Selection
-from audiosim.showing import frame_of, notebook_html
 from audiosim.simulation.calibration import jackknife_error, mean_and_error
 from audiosim.simulation.parts import Part
 from audiosim.simulation.trials import Trial
@@ -94,7 +94,7 @@ class Honesty:
 
     def plot(self, budget: int | None = None, axes: "Axes | None" = None) -> "Axes":
         """Stated confidence and true accuracy of each method at a budget, the second if None; new axes where None."""
-        from audiosim.drawing import draw_stated
+        from audiosim.plots import draw_stated
 
         budget = self.budgets[min(1, len(self.budgets) - 1)] if budget is None else budget
         if budget not in self.budgets:

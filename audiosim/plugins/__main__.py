@@ -14,20 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from audiosim import shipped
+from audiosim import package_files
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import AudiosimError, InputError
 from audiosim.expected.estimation import ExpectedScores, expected_scores
 from audiosim.measures.measure import parse_measure
-from audiosim.plugins.decoder_contract import check_decoder
-from audiosim.plugins.embedding_contract import EMBEDDING_POINT, check_embedding
-from audiosim.plugins.estimator_contract import check_estimator
-from audiosim.plugins.evidence_contract import check_evidence_kind
-from audiosim.plugins.feature_contract import check_feature
-from audiosim.plugins.frame_descriptors import DESCRIPTOR_POINT, check_descriptor
-from audiosim.plugins.installed import (
+from audiosim.plugins.contents import (
     DECODER_POINT,
     ESTIMATOR_POINT,
     EVIDENCE_POINT,
@@ -37,6 +31,12 @@ from audiosim.plugins.installed import (
     SELECTION_RULE_POINT,
     STOPPING_RULE_POINT,
 )
+from audiosim.plugins.decoder_contract import check_decoder
+from audiosim.plugins.embedding_contract import EMBEDDING_POINT, check_embedding
+from audiosim.plugins.estimator_contract import check_estimator
+from audiosim.plugins.evidence_contract import check_evidence_kind
+from audiosim.plugins.feature_contract import check_feature
+from audiosim.plugins.frame_descriptors import DESCRIPTOR_POINT, check_descriptor
 from audiosim.plugins.measure_contract import check_measure
 from audiosim.plugins.peer_contract import check_peer
 from audiosim.plugins.points import OWN, ExtensionPoint, described_point, package_of
@@ -50,7 +50,7 @@ SEED = 0
 @cache
 def demo_pool() -> Pool:
     """The pool of the collection that comes with audiosim."""
-    return build_pool(Collection.load(shipped.folder("fixtures") / "demo"))
+    return build_pool(Collection.load(package_files.folder("fixtures") / "demo"))
 
 
 @cache
@@ -60,7 +60,7 @@ def larger_pool() -> Pool:
     documents = sorted({pair.document for pair in pool.pairs})
     also = (Pair(query, document) for query in pool.queries for document in documents)
     return build_pool(
-        Collection.load(shipped.folder("fixtures") / "demo"),
+        Collection.load(package_files.folder("fixtures") / "demo"),
         also=[pair for pair in also if pair not in pool.positions],
     )
 

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from audiosim.audio.channel import Decoded
 from audiosim.audio.decoder import Decoder
-from audiosim.audio.gathering import Decoded
 from audiosim.audio.sound_limits import STANDARD_LIMITS, SoundLimits
 from audiosim.errors import InputError, SoundError, one_line
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from audiosim.audio.channel import Samples
 from audiosim.audio.embedding import Embedding
-from audiosim.audio.gathering import Samples
 from audiosim.audio.tonal import EMBEDDINGS
 from audiosim.corpus.evidence_files import RESERVED
 from audiosim.corpus.sound_vectors import GAUSSIANS, LEVELLED

@@ -10,7 +10,7 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.errors import InputError, one_line
 from audiosim.expected.estimation import ExpectedScores, rank
-from audiosim.plugins.installed import made_rule
+from audiosim.plugins.contents import made_rule
 from audiosim.relevance.estimators import uniform
 from audiosim.selection.rules import SelectionRule, SelectionRuleFactory
 

@@ -22,8 +22,8 @@ from audiosim.relevance.level_chances import (
     with_counts,
 )
 from audiosim.relevance.level_use import AS_MARGINALS, WEIGHT, Levels
-from audiosim.stats.multivariate import IndependentNormal, MultivariateNormal
-from audiosim.stats.ordinal import expectation, variance
+from audiosim.stats.normal.multivariate import IndependentNormal, MultivariateNormal
+from audiosim.stats.responses.ordinal import expectation, variance
 
 FEW = 8  # largest number of judgments that is cheaper to condition on one by one than all at once
 

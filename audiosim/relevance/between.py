@@ -8,7 +8,7 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.errors import InputError
 from audiosim.relevance.random_effects import ALWAYS
-from audiosim.stats.layout import REST
+from audiosim.stats.normal.layout import REST
 
 TREND = ("constant", "system_agreement", "consensus", "repetition")
 EFFECT_NAMES = (*ALWAYS, REST)

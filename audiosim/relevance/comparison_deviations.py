@@ -11,8 +11,8 @@ from audiosim.arrays import Array
 from audiosim.relevance.comparison_model import NOISE, OPINION, TIE, Compared, shared_opinions
 from audiosim.relevance.judge_deviations import usual_deviations
 from audiosim.relevance.judges import TASTE
-from audiosim.stats.layout import REST, Layout
-from audiosim.stats.thurstone import Sites, answer_likelihood, answer_moments
+from audiosim.stats.normal.layout import REST, Layout
+from audiosim.stats.responses.thurstone import Sites, answer_likelihood, answer_moments
 
 MOST = 400  # comparisons to learn from, spread evenly over all
 NOISE_UNSURE, TIE_UNSURE = 0.5, 0.7  # standard deviations of the logarithms of opinion and noise, and of ties

@@ -24,11 +24,11 @@ from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.properties import cached_property
 from audiosim.relevance.judges import TASTE, TASTES, Listeners, Who
-from audiosim.stats.block_normal import BlockNormal
-from audiosim.stats.conditioning import ConditionedBlock, by_number, condition_block
-from audiosim.stats.covariance_roots import effects_given
-from audiosim.stats.multivariate import MultivariateNormal
-from audiosim.stats.thurstone import (
+from audiosim.stats.normal.block_normal import BlockNormal
+from audiosim.stats.normal.conditioning import ConditionedBlock, by_number, condition_block
+from audiosim.stats.normal.covariance_roots import effects_given
+from audiosim.stats.normal.multivariate import MultivariateNormal
+from audiosim.stats.responses.thurstone import (
     LEAST_PRECISION,
     SAME,
     A,

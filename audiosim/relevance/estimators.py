@@ -11,8 +11,7 @@ from audiosim.corpus.pool import Pool
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.evidence_kind import EvidenceKind
 from audiosim.relevance.joint import JointEstimator
-from audiosim.relevance.ordinal_estimator import OrdinalEstimator
-from audiosim.relevance.published import (
+from audiosim.relevance.model_files import (
     Model,
     fallbacks,
     load_model,
@@ -21,6 +20,7 @@ from audiosim.relevance.published import (
     uniform_model,
     usual_model,
 )
+from audiosim.relevance.ordinal_estimator import OrdinalEstimator
 
 JOINT = "joint"  # the default model
 NameOrFile = str | os.PathLike[str]  # a path is that of a model file

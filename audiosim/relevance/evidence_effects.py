@@ -22,9 +22,9 @@ from audiosim.errors import AudiosimError, InputError, one_line
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.evidence_kind import EvidenceKind, Regressors, beside, no_regressors
 from audiosim.relevance.evidence_registry import EVIDENCE_KINDS, OWN_KINDS
+from audiosim.relevance.pair_evidence import METADATA_KINDS, Kinds, combinations
 from audiosim.relevance.random_effects import layout_of
-from audiosim.relevance.speaking import METADATA_KINDS, Kinds, combinations
-from audiosim.stats.layout import Layout
+from audiosim.stats.normal.layout import Layout
 
 CUTOFF = 5  # of the default measure
 

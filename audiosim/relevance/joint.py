@@ -48,12 +48,12 @@ from audiosim.relevance.judged_rows import JudgedRows, most_telling
 from audiosim.relevance.judges import Panel, PanelModel, People, with_judges
 from audiosim.relevance.kinship import Kinship, kinship_of
 from audiosim.relevance.level_use import Levels
+from audiosim.relevance.model_files import Model, usual_model
 from audiosim.relevance.moments import last_moment
-from audiosim.relevance.published import Model, usual_model
+from audiosim.relevance.pair_evidence import kinds_of
 from audiosim.relevance.random_effects import SOUND
-from audiosim.relevance.speaking import kinds_of
-from audiosim.stats.block_normal import BlockNormal
-from audiosim.stats.layout import REST, Layout
+from audiosim.stats.normal.block_normal import BlockNormal
+from audiosim.stats.normal.layout import REST, Layout
 from audiosim.stats.threads import one_thread
 
 
@@ -209,7 +209,9 @@ class JointEstimator:
         places  (k,) of the judged pairs
         gains   (k,) as shares of the highest
         """
-        from audiosim.stats.components import estimate_components  # costs start-up time that most uses need not pay
+        from audiosim.stats.normal.components import (
+            estimate_components,  # costs start-up time that most uses need not pay
+        )
 
         held, layout = self._held, self._with_trend().part(places)
         centre = {name: max(size, SMALL) for name, size in held.centre.items()} | {COVARIATES: 1.0}

@@ -15,10 +15,10 @@ from audiosim.relevance.between import TREND, Between
 from audiosim.relevance.consensus import covariates
 from audiosim.relevance.evidence_effects import EvidenceEffects
 from audiosim.relevance.judge_deviations import SMALL
+from audiosim.relevance.model_files import Model, Trend
 from audiosim.relevance.ordinal_estimator import OrdinalEstimator
-from audiosim.relevance.published import Model, Trend
 from audiosim.relevance.random_effects import layout_of
-from audiosim.stats.layout import REST, Layout
+from audiosim.stats.normal.layout import REST, Layout
 
 VARIETY = 0.2  # standard deviation of the logarithm of a size over queries of one collection
 # Standard deviation of the constant per unit of the logarithm of the number of systems. Random subsets of 12, 9, 6, 3

@@ -14,10 +14,10 @@ from typing import Protocol
 import numpy as np
 
 from audiosim.arrays import Array
+from audiosim.package_files import folder
 from audiosim.relevance.judges import JUDGE_QUERY, PAIR, SEVERITY, TASTE, Panel, PanelModel, with_judges
 from audiosim.relevance.moments import last_moment
-from audiosim.shipped import folder
-from audiosim.stats.layout import REST, Layout
+from audiosim.stats.normal.layout import REST, Layout
 
 PANELS_KEPT = 4
 COVARIATES = "trend"  # its effects in a layout, whose covariance is known
@@ -135,7 +135,7 @@ def panel_model(
     deviations  prior of people's deviations; None for the usual one
     """
     from audiosim.relevance.judge_noise import judge_noise
-    from audiosim.stats.components import estimate_components  # costs start-up time that most uses need not pay
+    from audiosim.stats.normal.components import estimate_components  # costs start-up time that most uses need not pay
 
     centre, spread = prior_deviations(layout, held, usual_deviations() if deviations is None else deviations)
     found, left, noise = centre, spread, None

@@ -18,8 +18,8 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.relevance.judges import Panel
-from audiosim.stats.layout import REST, Layout
-from audiosim.stats.restricted_likelihood import RestrictedLikelihood
+from audiosim.stats.normal.layout import REST, Layout
+from audiosim.stats.normal.restricted_likelihood import RestrictedLikelihood
 
 VARIES = 0.35  # standard deviation of the logarithm of noise over people
 ROUNDS = 12  # at most

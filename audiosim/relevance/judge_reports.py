@@ -9,8 +9,8 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.relevance.judged_rows import JudgedRows
 from audiosim.relevance.judges import SEVERITY, TASTE
-from audiosim.stats.block_covariances import BlockInverse
-from audiosim.stats.layout import REST
+from audiosim.stats.normal.block_covariances import BlockInverse
+from audiosim.stats.normal.layout import REST
 
 MOST = 3000  # judgments used, the first ones
 REACH = 1.959964  # standard errors of a 95 % interval

@@ -9,8 +9,8 @@ from audiosim.arrays import Array, Integers
 from audiosim.properties import cached_property
 from audiosim.relevance.judge_noise import JudgeNoise, judge_noise
 from audiosim.relevance.judges import Panel
-from audiosim.stats.block_covariances import BlockCovariances, BlockInverse
-from audiosim.stats.layout import Layout
+from audiosim.stats.normal.block_covariances import BlockCovariances, BlockInverse
+from audiosim.stats.normal.layout import Layout
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,8 +27,8 @@ from audiosim.errors import InputError
 from audiosim.properties import cached_property
 from audiosim.relevance.moments import last_moment
 from audiosim.relevance.opinions import Opinions
-from audiosim.stats.block_normal import BlockNormal
-from audiosim.stats.layout import REST, Layout
+from audiosim.stats.normal.block_normal import BlockNormal
+from audiosim.stats.normal.layout import REST, Layout
 
 PAIR, SEVERITY, TASTE, JUDGE_QUERY = "pair", "judge", "judge_system", "judge_query"
 OPINIONS_KEPT = 4

@@ -25,10 +25,10 @@ from scipy.linalg import block_diag
 from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool
 from audiosim.features.machines import LEVELS, MachineGrades, machine_grades
+from audiosim.package_files import folder
 from audiosim.relevance.evidence_kind import Blocks, EvidenceKind, Regressors
-from audiosim.shipped import folder
-from audiosim.stats.layout import REST
-from audiosim.stats.proximity import nearest_correlation
+from audiosim.stats.gaussians.proximity import nearest_correlation
+from audiosim.stats.normal.layout import REST
 
 MACHINE_SYSTEM = "machine_system"
 OWN_ERRORS = 0.1  # smallest share of a machine's grades taken as independent of others

@@ -26,7 +26,7 @@ from audiosim.corpus.pool import Pool
 from audiosim.features.machines import MachineGrades, machine_grades, mean_weights
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.machine_evidence import usual_slopes
-from audiosim.stats.multivariate import Moments
+from audiosim.stats.normal.multivariate import Moments
 
 REACH = 1.959964  # standard errors of a 95 % interval
 MOST = 1200  # pairs used for favourites

@@ -6,8 +6,8 @@ import numpy as np
 
 from audiosim.arrays import Array, Integers
 from audiosim.properties import cached_property
-from audiosim.stats.block_normal import BlockNormal
-from audiosim.stats.conditioning import ConditionedBlock, by_number, condition_block
+from audiosim.stats.normal.block_normal import BlockNormal
+from audiosim.stats.normal.conditioning import ConditionedBlock, by_number, condition_block
 
 
 @dataclass(frozen=True, eq=False)

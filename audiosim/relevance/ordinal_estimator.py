@@ -12,8 +12,8 @@ from audiosim.features.feature import Feature
 from audiosim.features.registry import FEATURES
 from audiosim.features.table import Table, check_terms, needs_judgments
 from audiosim.relevance.belief import Belief
-from audiosim.relevance.published import Model
-from audiosim.relevance.speaking import evidence_of
+from audiosim.relevance.model_files import Model
+from audiosim.relevance.pair_evidence import evidence_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)

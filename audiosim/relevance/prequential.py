@@ -11,7 +11,7 @@ from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.level_chances import nearest_level, t_below
 from audiosim.relevance.level_use import Levels
-from audiosim.stats.ordinal import expectation
+from audiosim.stats.responses.ordinal import expectation
 
 ROUNDING = 1e-6  # a spread of predictions below this counts as 0
 

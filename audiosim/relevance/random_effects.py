@@ -23,10 +23,10 @@ from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.features.angles import angles_of
 from audiosim.features.audio import keep_closeness, likeness
 from audiosim.relevance.consensus import bands
-from audiosim.stats.block_kernels import Cosines, SameCode
-from audiosim.stats.layout import Kernels, Layout
-from audiosim.stats.proximity import nearest_correlation
-from audiosim.stats.sparse_rows import short
+from audiosim.stats.gaussians.proximity import nearest_correlation
+from audiosim.stats.normal.block_kernels import Cosines, SameCode
+from audiosim.stats.normal.layout import Kernels, Layout
+from audiosim.stats.normal.sparse_rows import short
 
 ALWAYS = ("query", "retrievers", "consensus", "team", "system")  # available for any pool
 METADATA = ("query_genre", "query_artist", "genres", "artist")

@@ -171,7 +171,7 @@ def _page(record: Publication, value: Mapping[str, Any], about: Mapping[str, Any
 
 def _figures(record: Publication, value: Mapping[str, Any], calibrated: bool) -> dict[str, str]:
     """The drawings of the page, by what they show."""
-    from audiosim.drawing import draw_tenths, page_axes
+    from audiosim.plots import draw_tenths, page_axes
 
     figures = {"scores": _intervals(value["systems"], "score", value["measure"])}
     if record.satisfied is not None:
@@ -191,7 +191,7 @@ def _intervals(rows: Sequence[Mapping[str, Any]], name: str, across: str, outer:
     name   of the column drawn; its ends are in `name_low` and `name_high`
     outer  columns of a second, thinner interval
     """
-    from audiosim.drawing import draw_intervals, page_axes
+    from audiosim.plots import draw_intervals, page_axes
 
     low, middle, high = ([row[key] for row in rows] for key in (f"{name}_low", name, f"{name}_high"))
     wider = None if outer is None else ([row[outer[0]] for row in rows], [row[outer[1]] for row in rows])

@@ -3,7 +3,7 @@
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from audiosim.checking import CollectionCheck, DocumentFacts
+from audiosim.collection_check import CollectionCheck, DocumentFacts
 from audiosim.report.screen import PlainTable
 
 

@@ -11,7 +11,7 @@ from audiosim.expected.ranking import Ranking
 from audiosim.reliability_study import QUERY_COUNTS, STABLE, Reliability
 from audiosim.report.rendering import Origin, grid, inline_svg, render
 from audiosim.simulation.worth import EvidenceWorth
-from audiosim.stats.gtheory import crossed
+from audiosim.stats.generalizability.gtheory import crossed
 
 SURE = 0.95
 SIGNIFICANT = 0.05
@@ -42,7 +42,7 @@ def campaign_page(
     worth   of the evidence, where that is to be shown
     origin  of the page: see `origin_of`
     """
-    from audiosim.drawing import page_axes
+    from audiosim.plots import page_axes
 
     measure, rows = str(ranking.measure), ranking.system_rows()
     said = f"{ranking.resting[0].upper()}{ranking.resting[1:]}. Ranking: {ranking.sureness}"
@@ -78,7 +78,7 @@ def _course(curve: Sequence[tuple[int, float | None]]) -> dict[str, Any]:
 
 def course_drawing(curve: Sequence[tuple[int, float | None]]) -> str:
     """The confidence in the ranking by the number of judgments, as SVG."""
-    from audiosim.drawing import Line, draw_curves, page_axes
+    from audiosim.plots import Line, draw_curves, page_axes
 
     judged, confidence = zip(*curve, strict=True)
     line = Line("confidence", judged, [math.nan if of is None else of for of in confidence])
@@ -110,7 +110,7 @@ def _worth(worth: EvidenceWorth | None) -> dict[str, Any] | None:
 
 
 def _measured(measure: str, one: Evaluation) -> dict[str, Any]:
-    from audiosim.drawing import page_axes
+    from audiosim.plots import page_axes
 
     rows = one.system_rows()
     keys = ["system", "mean", "low", "high", "new_low", "new_high"]
@@ -131,7 +131,7 @@ def _measured(measure: str, one: Evaluation) -> dict[str, Any]:
 
 def _spread(measure: str, one: Evaluation) -> dict[str, Any]:
     """Spread of the scores of each system over the queries: quartiles around the median."""
-    from audiosim.drawing import draw_intervals, page_axes
+    from audiosim.plots import draw_intervals, page_axes
 
     systems, (low, middle, high) = one.scores.systems, np.quantile(one.scores.values, [0.25, 0.5, 0.75], axis=1)
     rows = [
@@ -161,7 +161,7 @@ def _triangle(
     systems: Sequence[str], cells: Mapping[tuple[str, str], tuple[float, bool]], said: str
 ) -> dict[str, Any] | None:
     """All pairs of systems, the better one's row and the worse one's column, each with a number, marked or not."""
-    from audiosim.drawing import draw_triangle, page_axes
+    from audiosim.plots import draw_triangle, page_axes
 
     if len(systems) < 2:
         return None
@@ -179,7 +179,7 @@ def _triangle(
 
 
 def _stability(measure: str, one: Evaluation) -> dict[str, Any] | None:
-    from audiosim.drawing import page_axes
+    from audiosim.plots import page_axes
 
     if len(one.scores.systems) < 2:
         return None

@@ -11,8 +11,8 @@ from rich.text import Text
 from audiosim.evaluation import Evaluation, agreement_rows
 from audiosim.report.screen import PlainTable
 from audiosim.report.views import interval_bar
-from audiosim.stats.fit_trials import FitTrials
-from audiosim.stats.splithalf import SplitHalf
+from audiosim.stats.generalizability.splithalf import SplitHalf
+from audiosim.stats.inference.fit_trials import FitTrials
 from audiosim.users.list_study import StudyOutcome
 from audiosim.users.preferences import Preferences
 from audiosim.users.study import ExampleSet

@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from audiosim import shipped
+from audiosim import package_files
 from audiosim.audio import decoder, more_formats
 
 RECORDINGS = (*decoder.SUFFIXES, *more_formats.SUFFIXES)
@@ -32,7 +32,7 @@ def model_checksum(said: str | None, name: str) -> dict[str, str]:
     said  of `--model`, such as a path; None for the default
     name  of the estimator that was made of it
     """
-    path = Path(said) if said and said.endswith(".json") else shipped.folder("models") / f"{name}.json"
+    path = Path(said) if said and said.endswith(".json") else package_files.folder("models") / f"{name}.json"
     return {f"model {path.name}": _checksum(path)} if path.is_file() else {}
 
 

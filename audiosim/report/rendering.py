@@ -15,7 +15,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from audiosim.extras import need
-from audiosim.hovering import VERSION, hover_spec
+from audiosim.hover_plots import VERSION, hover_spec
 from audiosim.relevance.provenance import Source
 from audiosim.vega_layers import kept_layers
 

@@ -47,7 +47,7 @@ def draw_bins(curve: Sequence[Mapping[str, Any]], axes: "Axes | None" = None) ->
 
     curve  rows of `Followed.to_dict`
     """
-    from audiosim.drawing import Series, draw_calibration
+    from audiosim.plots import Series, draw_calibration
 
     series, ends = [], [0.5]
     for row in curve:
@@ -64,7 +64,7 @@ def draw_course(curve: Sequence[Mapping[str, Any]], axes: "Axes | None" = None) 
 
     curve  rows of `Followed.to_dict`
     """
-    from audiosim.drawing import Line, draw_curves
+    from audiosim.plots import Line, draw_curves
 
     judged, lines = [row["judged"] for row in curve], []
     for key, name in (("stated", "stated"), ("accuracy", "true")):
@@ -78,7 +78,7 @@ def draw_course(curve: Sequence[Mapping[str, Any]], axes: "Axes | None" = None) 
 
 def _drawings(curve: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Both plots; of a single moment the first alone."""
-    from audiosim.drawing import SQUARE, page_axes, square_axes
+    from audiosim.plots import SQUARE, page_axes, square_axes
 
     bins = inline_svg(draw_bins(_some(curve), square_axes()), "share of pairs ordered rightly by stated confidence")
     if len(curve) < 2:

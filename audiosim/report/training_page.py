@@ -20,7 +20,7 @@ def training_page(trained: Training, origin: Origin | None = None) -> str:
 
     origin  of the page: date and versions
     """
-    from audiosim.drawing import page_axes
+    from audiosim.plots import page_axes
 
     findings = trained.findings
     return render(
@@ -58,7 +58,7 @@ def _grid(keys: tuple[str, ...], heads: tuple[str, ...], rows: Any) -> Grid | No
 
 
 def _components(trained: Training) -> dict[str, Any] | None:
-    from audiosim.drawing import draw_bars, page_axes
+    from audiosim.plots import draw_bars, page_axes
 
     rows = views.component_table(trained.findings)
     if not rows:
@@ -76,7 +76,7 @@ def _components(trained: Training) -> dict[str, Any] | None:
 
 
 def _calibration(findings: Findings) -> str:
-    from audiosim.drawing import Series, draw_calibration, square_axes
+    from audiosim.plots import Series, draw_calibration, square_axes
 
     expected, actual, rows = zip(*((one.expected, one.actual, one.rows) for one in findings.calibration), strict=True)
     axes = draw_calibration([Series("", expected, actual, rows)], "expected grade", "mean actual grade", square_axes())
@@ -84,7 +84,7 @@ def _calibration(findings: Findings) -> str:
 
 
 def _coverage(findings: Findings) -> str:
-    from audiosim.drawing import Series, draw_calibration, square_axes
+    from audiosim.plots import Series, draw_calibration, square_axes
 
     nominal, actual = zip(*findings.coverage, strict=True)
     titles = "probability of the set", "share of true levels in it"
@@ -94,7 +94,7 @@ def _coverage(findings: Findings) -> str:
 
 
 def _effects(findings: Findings) -> str:
-    from audiosim.drawing import draw_bars, page_axes
+    from audiosim.plots import draw_bars, page_axes
 
     names, values = [row.term for row in findings.effects], [row.type_two for row in findings.effects]
     across = "likelihood-ratio χ², type II"

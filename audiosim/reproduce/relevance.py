@@ -12,10 +12,10 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.features.table import columns
-from audiosim.relevance.published import load_model, uniform_model
+from audiosim.relevance.model_files import load_model, uniform_model
 from audiosim.reproduce.data import mirex_2011
 from audiosim.reproduce.row import THESIS, PrintedRow
-from audiosim.stats.ordinal import expectation, variance
+from audiosim.stats.responses.ordinal import expectation, variance
 from audiosim.training.own_judgment import own_columns
 
 # model: source, features, E and Var of the worked example, on the Broad scale

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from audiosim.showing import frame_of, notebook_html
+from audiosim.display import frame_of, notebook_html
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,7 +22,7 @@ from audiosim.relevance.judges import TASTE
 from audiosim.relevance.relearning import Comparing
 from audiosim.selection.rules import DoubtAboutDifferences
 from audiosim.selection.selection import Selection
-from audiosim.stats.block_normal import BlockNormal
+from audiosim.stats.normal.block_normal import BlockNormal
 
 MOST_QUERIES, MOST_DOCUMENTS = 60, 8  # of each query, whose comparisons are considered
 LEAST_CHANCE = 1e-12

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from audiosim import shipped
+from audiosim import package_files
 from audiosim.measures.measure import Measure
 
 
@@ -45,6 +45,6 @@ def _interpolated(correction: Correction, error: float) -> float:
 @cache
 def corrections() -> dict[str, Correction]:
     """Learned corrections, by name of the measure."""
-    path = shipped.folder("models") / "stopping" / "correction.json"
+    path = package_files.folder("models") / "stopping" / "correction.json"
     fields = json.loads(path.read_text(encoding="utf-8"))
     return {name: Correction(tuple(of["errors"]), tuple(of["deviations"])) for name, of in fields["measures"].items()}

@@ -26,7 +26,7 @@ from audiosim.selection.pair_values import PairValues
 from audiosim.selection.rules import NoisyRule, SelectionRule, default_selection_rule, make_selection_rule
 from audiosim.selection.stopping_definition import StoppingRule
 from audiosim.selection.stopping_rules import as_stopping_rule
-from audiosim.stats.multivariate import Moments
+from audiosim.stats.normal.multivariate import Moments
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,8 @@ from audiosim.arrays import Array
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.grades import grades_by_assessor
 from audiosim.corpus.pool import Pool
-from audiosim.measures.judged import graded_runs
 from audiosim.measures.measure import Measure
+from audiosim.measures.system_scores import graded_runs
 from audiosim.relevance.belief import Belief
 from audiosim.selection import Selection
 

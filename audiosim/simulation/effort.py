@@ -14,9 +14,10 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.campaign.pace import pace
 from audiosim.cluster.turns import HERE, Workers
+from audiosim.corpus.arguments import as_collection, judgments_second
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.given import as_collection, judgments_second
 from audiosim.corpus.pool import Pool, build_pool
+from audiosim.display import frame_of, notebook_html
 from audiosim.errors import InputError
 from audiosim.expected.about import THESE, About, as_about
 from audiosim.expected.ranking import DifferenceDistribution
@@ -25,10 +26,9 @@ from audiosim.relevance.estimators import NameOrFile, RelevanceEstimator, built_
 from audiosim.relevance.relearning import after_grades
 from audiosim.selection import Selection, StoppingRule
 from audiosim.selection.stopping_rules import as_stopping_rule
-from audiosim.showing import frame_of, notebook_html
 from audiosim.simulation.alternatives import DesignChoice, alternatives, mean_differences, scores_of
 from audiosim.simulation.further_judging import FurtherJudging, further_judging
-from audiosim.simulation.remaining import OFF, drawn_grades, interval_of, off_of, played
+from audiosim.simulation.remaining_judgments import OFF, drawn_grades, interval_of, off_of, played
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,7 +136,7 @@ class Effort:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The share of played campaigns that were done after so many further judgments; new axes where None."""
-        from audiosim.drawing import Line, draw_curves
+        from audiosim.plots import Line, draw_curves
 
         steps = np.arange(len(self.counts) + 1) / max(1, len(self.counts))
         line = Line(self.stopping_rule, np.repeat([0, *self.counts], 2)[1:], np.repeat(steps, 2)[:-1])

@@ -16,7 +16,7 @@ from audiosim.expected.estimation import rank
 from audiosim.expected.ranking import Ranking
 from audiosim.relevance.judges import Listeners, Panel, Who
 from audiosim.selection import Selection
-from audiosim.stats.multivariate import Moments
+from audiosim.stats.normal.multivariate import Moments
 
 FURTHER = 100  # judgments
 DRAWN_SCORES = 200

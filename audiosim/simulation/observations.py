@@ -16,7 +16,7 @@ from audiosim.simulation.replay import (
     right,
     true_scores,
 )
-from audiosim.stats.rank_agreement import spearman
+from audiosim.stats.inference.rank_agreement import spearman
 
 LEVEL = 0.95  # of the intervals that are held against the truth
 KNOWN = 1e-7  # standard deviations below this are rounding errors of fully judged scores

@@ -9,11 +9,11 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.corpus.model import Judgment
+from audiosim.display import frame_of, notebook_html
 from audiosim.errors import InputError
 from audiosim.expected.ranking import Ranking, spelled_confidence
 from audiosim.selection import Selection, StoppingRule
-from audiosim.showing import frame_of, notebook_html
-from audiosim.stats.rank_agreement import spearman
+from audiosim.stats.inference.rank_agreement import spearman
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +85,7 @@ class Replay:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Stated confidence and true accuracy after each judgment; new axes where None."""
-        from audiosim.drawing import Line, draw_curves
+        from audiosim.plots import Line, draw_curves
 
         judged, confidences = ([getattr(moment, name) for moment in self.curve] for name in ("judged", "confidence"))
         lines = [

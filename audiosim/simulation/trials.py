@@ -8,7 +8,7 @@ from audiosim.arrays import Array
 from audiosim.cluster.turns import each_in_turn
 from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError
-from audiosim.relevance.published import Model
+from audiosim.relevance.model_files import Model
 from audiosim.selection import Selection, StoppingRule
 from audiosim.simulation.observations import Observation, Truth, agreement_of, claims_of, observation_summary
 from audiosim.simulation.parts import Part

@@ -12,18 +12,18 @@ import numpy as np
 
 from audiosim.arrays import Array, Integers
 from audiosim.cluster.turns import each_in_turn
+from audiosim.corpus.arguments import as_collection
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.given import as_collection
 from audiosim.corpus.pool import Pool, build_pool
+from audiosim.display import frame_of
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator, estimator_of
 from audiosim.relevance.joint import kinship_to
+from audiosim.relevance.model_files import Model, load_model
 from audiosim.relevance.moments import FIRST_LEARNING
-from audiosim.relevance.published import Model, load_model
 from audiosim.relevance.relearning import relearned
 from audiosim.selection import Selection
-from audiosim.showing import frame_of
 from audiosim.simulation.parts import draw_parts
 from audiosim.simulation.replay import replay
 from audiosim.training.folds import draw

@@ -9,8 +9,8 @@ from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool
 from audiosim.relevance.between import EFFECT_NAMES, TREND, Between
 from audiosim.relevance.joint_prior import Prior
-from audiosim.relevance.published import usual_model
-from audiosim.stats.components import estimate_components
+from audiosim.relevance.model_files import usual_model
+from audiosim.stats.normal.components import estimate_components
 
 CONSENSUS = (0.25, 0.3)  # size of the bands of consensus, and standard deviation of its logarithm, for any collection
 CONSTANT = (

@@ -10,8 +10,8 @@ import numpy as np
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
 from audiosim.features.table import design
-from audiosim.stats.ordinal import thresholds_of
-from audiosim.stats.ordinal_fit import OrdinalFit
+from audiosim.stats.responses.ordinal import thresholds_of
+from audiosim.stats.responses.ordinal_fit import OrdinalFit
 from audiosim.training.examples import Examples, Sample
 from audiosim.training.folds import Fold, Judged, Way
 from audiosim.training.likelihood import fit_sample, identifiable

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.special import ndtr
 
 from audiosim.arrays import Array
-from audiosim.relevance.published import Model, model_fields
-from audiosim.showing import frame_of, notebook_html
-from audiosim.stats.ordinal_fit import OrdinalFit
+from audiosim.display import frame_of, notebook_html
+from audiosim.relevance.model_files import Model, model_fields
+from audiosim.stats.responses.ordinal_fit import OrdinalFit
 from audiosim.training.examples import Sample
 from audiosim.training.joint_validation import IntervalCoverage
 from audiosim.training.likelihood import Effect, Step
@@ -160,7 +160,7 @@ class Training:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The coefficients with two standard errors to either side; new axes where None."""
-        from audiosim.drawing import draw_intervals
+        from audiosim.plots import draw_intervals
 
         rows = self.findings.coefficients
         middle = np.array([row.coefficient for row in rows])

@@ -12,7 +12,7 @@ from audiosim.cluster.turns import HERE, Workers
 from audiosim.errors import InputError
 from audiosim.features.registry import FEATURES
 from audiosim.features.table import factors
-from audiosim.relevance.published import Model
+from audiosim.relevance.model_files import Model
 from audiosim.training.cross_validation import HeldOutPrediction, View, cross_validate
 from audiosim.training.examples import Examples, Sample
 from audiosim.training.folds import AT_HOME, Judged, Way, draw, ways_to_hold_out

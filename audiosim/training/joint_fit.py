@@ -11,10 +11,10 @@ from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool
 from audiosim.relevance.between import TREND, Between
 from audiosim.relevance.joint_prior import Prior
-from audiosim.relevance.published import Model, Trend, fallbacks, load_model
+from audiosim.relevance.model_files import Model, Trend, fallbacks, load_model
 from audiosim.relevance.random_effects import SOUND
-from audiosim.stats.components import Components, estimate_components
-from audiosim.stats.layout import REST, Layout
+from audiosim.stats.normal.components import Components, estimate_components
+from audiosim.stats.normal.layout import REST, Layout
 from audiosim.training.between_collections import WEAK, estimates_of, learn_between
 from audiosim.training.between_editions import edition_pairs, learn_carried, of_one_source
 

@@ -15,8 +15,8 @@ from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.joint import JointEstimator
+from audiosim.relevance.model_files import Model, fallbacks
 from audiosim.relevance.moments import FIRST_LEARNING
-from audiosim.relevance.published import Model, fallbacks
 from audiosim.training.cross_validation import View
 from audiosim.training.examples import Examples
 from audiosim.training.folds import Judged, Way, deal, draw

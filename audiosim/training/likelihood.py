@@ -9,8 +9,8 @@ from scipy.special import chdtrc, xlogy
 
 from audiosim.errors import InputError
 from audiosim.features.table import factors
-from audiosim.stats.ordinal_fit import OrdinalFit, fit_ordinal
-from audiosim.stats.standardisation import check_independent, standardise
+from audiosim.stats.responses.ordinal_fit import OrdinalFit, fit_ordinal
+from audiosim.stats.responses.standardisation import check_independent, standardise
 from audiosim.training.examples import Examples, Sample
 
 

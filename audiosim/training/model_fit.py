@@ -10,10 +10,10 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Scale
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
+from audiosim.relevance.model_files import Model, load_model, model_for_scale, model_names
 from audiosim.relevance.provenance import Provenance, package_versions, source_of
-from audiosim.relevance.published import Model, load_model, model_for_scale, model_names
-from audiosim.stats.ordinal import thresholds_of
-from audiosim.stats.ordinal_fit import OrdinalFit
+from audiosim.stats.responses.ordinal import thresholds_of
+from audiosim.stats.responses.ordinal_fit import OrdinalFit
 from audiosim.training.examples import Examples, Sample, judged_pools, make_examples
 from audiosim.training.folds import Judged
 from audiosim.training.joint_fit import fit_joint

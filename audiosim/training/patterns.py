@@ -13,8 +13,8 @@ import numpy as np
 from audiosim.errors import InputError
 from audiosim.features.registry import FEATURES
 from audiosim.features.table import factors
-from audiosim.relevance.published import Model
-from audiosim.relevance.speaking import kinds_of
+from audiosim.relevance.model_files import Model
+from audiosim.relevance.pair_evidence import kinds_of
 from audiosim.training.examples import Examples
 from audiosim.training.likelihood import fit_sample, identifiable
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from audiosim.cluster.turns import Workers
+from audiosim.corpus.arguments import as_collection
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.given import as_collection
-from audiosim.training.describing import describe_model
+from audiosim.training.description import describe_model
 from audiosim.training.findings import Training
 from audiosim.training.held_out import validate_model
 from audiosim.training.model_fit import fit_model

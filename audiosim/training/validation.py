@@ -6,8 +6,8 @@ import numpy as np
 
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
-from audiosim.stats.ordinal import expectation, level_probabilities, variance
-from audiosim.stats.ordinal_fit import OrdinalFit, fit_ordinal
+from audiosim.stats.responses.ordinal import expectation, level_probabilities, variance
+from audiosim.stats.responses.ordinal_fit import OrdinalFit, fit_ordinal
 from audiosim.training.examples import Sample
 
 LEAST = 1e-9  # lower bound of a level's probability

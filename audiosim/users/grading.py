@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from audiosim.arrays import Array
+from audiosim.corpus.arguments import as_collection
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.given import as_collection
 from audiosim.corpus.model import BINARY, FINE, SCALES, Scale
 from audiosim.errors import InputError
 

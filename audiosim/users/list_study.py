@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from audiosim.display import frame_of, notebook_html
 from audiosim.errors import InputError
-from audiosim.showing import frame_of, notebook_html
 from audiosim.users.answers import CHOICES, ListPair
 
 if TYPE_CHECKING:
@@ -315,7 +315,7 @@ class StudyOutcome:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Plot the share of traps that each person got right; new axes where None."""
-        from audiosim.drawing import draw_bars
+        from audiosim.plots import draw_bars
 
         shares = [one["right"] / one["traps"] if one["traps"] else 0.0 for one in self.people]
         return draw_bars([one["worker"] for one in self.people], shares, "traps answered right", axes)

@@ -10,7 +10,7 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.corpus.model import BROAD, FINE, Pair, Scale
-from audiosim.stats.agreement import alpha, mean_absolute, root_mean_square, weighted_kappa
+from audiosim.stats.generalizability.agreement import alpha, mean_absolute, root_mean_square, weighted_kappa
 
 Grades = Mapping[Pair, Mapping[str, Mapping[str, float]]]
 FIGURES = ("kappa_quadratic", "kappa_linear", "rmse", "mae")

@@ -9,7 +9,7 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError
-from audiosim.measures.judged import judged_runs
+from audiosim.measures.system_scores import judged_runs
 from audiosim.users.preferences import BINS, MIDDLES, Preferences
 from audiosim.users.satisfaction import user_form
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
+from audiosim.display import frame_of, notebook_html
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure
 from audiosim.properties import cached_property
-from audiosim.showing import frame_of, notebook_html
 from audiosim.users.answers import Answers
 from audiosim.users.satisfaction import SatisfactionMapping, user_form, user_scores
 
@@ -207,7 +207,7 @@ class Preferences:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The share of satisfied users by score, with its standard errors, and the cubic; new axes where None."""
-        from audiosim.drawing import Line, draw_curves, draw_points
+        from audiosim.plots import Line, draw_curves, draw_points
 
         across, up = f"{self.measure}, {self.scale} scale", "satisfied users"
         axes = draw_points(MIDDLES, self.satisfied.shares, self.satisfied.errors, across, up, axes)

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.polynomial import polynomial
 from scipy.special import gammaln, xlog1py, xlogy
 
-from audiosim import shipped
+from audiosim import package_files
 from audiosim.arrays import Array, Booleans
 from audiosim.corpus.model import Scale
 from audiosim.errors import InputError
 from audiosim.measures.cumulative import DCG, nDCG
 from audiosim.measures.measure import FORM, IDEAL, Measure, ParameterValue, as_measure
 from audiosim.measures.scores import score
-from audiosim.stats.distributions import Distribution
+from audiosim.stats.inference.distributions import Distribution
 
 ROUNDING = 1e-9  # distance outside [0, 1] within which a score counts as a rounded 0 or 1
 
@@ -108,7 +108,7 @@ def published_scales() -> list[str]:
 
 @cache
 def _published() -> dict[tuple[str, str], SatisfactionMapping]:
-    text = (shipped.folder("models") / "satisfaction" / "published.json").read_text(encoding="utf-8")
+    text = (package_files.folder("models") / "satisfaction" / "published.json").read_text(encoding="utf-8")
     fields = json.loads(text)
     return {
         (row["measure"], row["scale"]): SatisfactionMapping(tuple(row["coefficients"]), fields["source"])

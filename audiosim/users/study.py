@@ -9,9 +9,9 @@ import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.model import Pair, Scale
+from audiosim.display import frame_of, notebook_html
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure
-from audiosim.showing import frame_of, notebook_html
 from audiosim.users.answers import documents, grade_columns
 from audiosim.users.grading import Grading
 from audiosim.users.preferences import BINS, bins, thousandths
@@ -101,7 +101,7 @@ class ExampleSet:
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Examples by the tenth of the difference in score, a line for each criterion; new axes where None."""
-        from audiosim.drawing import Line, draw_curves
+        from audiosim.plots import Line, draw_curves
 
         middles = [(place + 0.5) / BINS for place in range(BINS)]
         lines = [

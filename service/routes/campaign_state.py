@@ -13,14 +13,14 @@ from fastapi.responses import StreamingResponse
 from audiosim.errors import StoreError
 from audiosim.expected.about import About
 from audiosim.expected.verdicts import Verdicts
-from audiosim.service.callers import CLIENT, CallerDep
-from audiosim.service.exchange import CollectionDep, ServedDep, answer, chapter, kept
-from audiosim.service.limits import Shared
-from audiosim.service.memory import kept_beside
+from audiosim.service.callers.caller import CLIENT, CallerDep
+from audiosim.service.entrance.exchange import CollectionDep, ServedDep, answer, chapter, kept
+from audiosim.service.entrance.limits import Shared
+from audiosim.service.process.memory import kept_beside
 from audiosim.service.routes.judging import WRITES, CountQuery, written
-from audiosim.service.served import ServedCollection
-from audiosim.service.wire_judging import RecordOut, TurnIn
-from audiosim.service.wire_state import CampaignOut, ChangeOut, RankingOut
+from audiosim.service.shelf.served_collection import ServedCollection
+from audiosim.service.wire.judgment_types import RecordOut, TurnIn
+from audiosim.service.wire.state_types import CampaignOut, ChangeOut, RankingOut
 
 router = chapter("campaign")
 

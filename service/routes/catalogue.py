@@ -5,10 +5,18 @@ The routes of a collection may have to make its pool first: they are plain funct
 
 from typing import Annotated
 
-from audiosim.service.callers import ANYONE, CLIENT_OF_ANY
-from audiosim.service.cards import Cards
-from audiosim.service.exchange import CollectionDep, CutoffQuery, ModelDep, ModelQuery, ServedDep, chapter, kept
-from audiosim.service.wire import CollectionOut, ModelOut, ScaleOut
+from audiosim.service.callers.caller import ANYONE, CLIENT_OF_ANY
+from audiosim.service.entrance.exchange import (
+    CollectionDep,
+    CutoffQuery,
+    ModelDep,
+    ModelQuery,
+    ServedDep,
+    chapter,
+    kept,
+)
+from audiosim.service.interface.cards import Cards
+from audiosim.service.wire.prediction_types import CollectionOut, ModelOut, ScaleOut
 
 router = chapter("catalogue")
 

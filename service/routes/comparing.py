@@ -7,13 +7,18 @@ from fastapi import Body, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from audiosim.corpus.comparisons import comparison_lines
-from audiosim.service.callers import ASSESSOR, CallerDep
-from audiosim.service.exchange import CollectionDep, chapter, kept
+from audiosim.service.callers.caller import ASSESSOR, CallerDep
+from audiosim.service.campaigns.shares import Shares
+from audiosim.service.entrance.exchange import CollectionDep, chapter, kept
 from audiosim.service.routes.exports import STATE
 from audiosim.service.routes.judging import WRITES, KeyHeader, fair_share, named_assessor, written
-from audiosim.service.shares import Shares
-from audiosim.service.wire_comparing import ComparisonIn, ComparisonLeaseOut, NextComparisonsIn, NextComparisonsOut
-from audiosim.service.wire_judging import RecordOut
+from audiosim.service.wire.comparison_types import (
+    ComparisonIn,
+    ComparisonLeaseOut,
+    NextComparisonsIn,
+    NextComparisonsOut,
+)
+from audiosim.service.wire.judgment_types import RecordOut
 
 router = chapter("judging")
 

@@ -8,16 +8,16 @@ from typing import Annotated
 from fastapi import HTTPException, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
-from audiosim.campaign.reading import log_lines
+from audiosim.campaign.log_reader import log_lines
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.judgments import COUNTS, GRADES, qrels_lines
 from audiosim.corpus.lines import csv_line, shortest
 from audiosim.corpus.model import Judgment
-from audiosim.service.exchange import CollectionDep, chapter
-from audiosim.service.exported import csv_lines, json_lines, judgment_rows, spreadsheet_lines
-from audiosim.service.questions import STANDARD
-from audiosim.service.served import ServedCollection
-from audiosim.service.wire_judging import MEASURED
+from audiosim.service.campaigns.questions import STANDARD
+from audiosim.service.entrance.exchange import CollectionDep, chapter
+from audiosim.service.files.export_rows import csv_lines, json_lines, judgment_rows, spreadsheet_lines
+from audiosim.service.shelf.served_collection import ServedCollection
+from audiosim.service.wire.judgment_types import MEASURED
 
 router = chapter("judging")
 

@@ -5,12 +5,12 @@ from typing import Annotated
 from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 
-from audiosim.service.arriving import Receiver
-from audiosim.service.callers import CLIENT, PUBLIC
-from audiosim.service.exchange import chapter, kept
-from audiosim.service.keeper import Keeper
-from audiosim.service.metrics import MEDIA_TYPE, Metrics
-from audiosim.service.wire import HealthOut
+from audiosim.service.callers.caller import CLIENT, PUBLIC
+from audiosim.service.entrance.exchange import chapter, kept
+from audiosim.service.files.additions import Receiver
+from audiosim.service.operation.keeper import Keeper
+from audiosim.service.operation.metrics import MEDIA_TYPE, Metrics
+from audiosim.service.wire.prediction_types import HealthOut
 
 router = chapter("health", "")
 

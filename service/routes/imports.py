@@ -6,12 +6,12 @@ from typing import Annotated, Any
 from fastapi import Request, Response
 
 from audiosim.errors import InputError
-from audiosim.service.callers import CallerDep
-from audiosim.service.deliveries import Delivery
-from audiosim.service.exchange import BodyDep, CollectionDep, chapter, kept
-from audiosim.service.import_store import FAILED, Import, ImportStore
+from audiosim.service.callers.caller import CallerDep
+from audiosim.service.entrance.exchange import BodyDep, CollectionDep, chapter, kept
+from audiosim.service.files.deliveries import Delivery
+from audiosim.service.files.import_store import FAILED, Import, ImportStore
 from audiosim.service.routes.judging import KeyHeader
-from audiosim.service.wire_organising import ImportOut
+from audiosim.service.wire.organisation_types import ImportOut
 
 WAIT_S = 0.5  # for a file that is short
 FILES: dict[str, Any] = {

@@ -9,12 +9,12 @@ from fastapi import Body, Header, HTTPException, Query, Request, Response
 from audiosim.campaign import Record
 from audiosim.campaign.event import RUSHED, Event
 from audiosim.errors import InputError
-from audiosim.service.access import address_of
-from audiosim.service.callers import ANYONE, ASSESSOR, Caller, CallerDep
-from audiosim.service.exchange import CollectionDep, chapter, kept
-from audiosim.service.served import ServedCollection
-from audiosim.service.shares import Shares
-from audiosim.service.wire_judging import (
+from audiosim.service.callers.caller import ANYONE, ASSESSOR, Caller, CallerDep
+from audiosim.service.campaigns.shares import Shares
+from audiosim.service.entrance.access import address_of
+from audiosim.service.entrance.exchange import CollectionDep, chapter, kept
+from audiosim.service.shelf.served_collection import ServedCollection
+from audiosim.service.wire.judgment_types import (
     AnswersOut,
     JudgmentIn,
     NextIn,

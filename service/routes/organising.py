@@ -13,13 +13,13 @@ from audiosim.campaign import CampaignState
 from audiosim.campaign.event import utc_now
 from audiosim.campaign.self_checks import self_checks
 from audiosim.errors import InputError
-from audiosim.service.exchange import CollectionDep, chapter, kept
-from audiosim.service.outlook import Lookahead, Outlooks
+from audiosim.service.callers.tokens import Token, TokenStore
+from audiosim.service.entrance.exchange import CollectionDep, chapter, kept
 from audiosim.service.routes.judging import BeforeQuery, CountQuery
 from audiosim.service.routes.sessions import AccessDep
-from audiosim.service.tokens import Token, TokenStore
-from audiosim.service.wire_judging import RecordOut
-from audiosim.service.wire_organising import (
+from audiosim.service.shelf.outlook import Lookahead, Outlooks
+from audiosim.service.wire.judgment_types import RecordOut
+from audiosim.service.wire.organisation_types import (
     AssessorsOut,
     HistoryOut,
     InvitationIn,

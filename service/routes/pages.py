@@ -16,8 +16,8 @@ from types import MappingProxyType
 from fastapi import HTTPException, Request, Response
 from fastapi.responses import HTMLResponse
 
-from audiosim.service.callers import PUBLIC
-from audiosim.service.exchange import ServedDep, chapter
+from audiosim.service.callers.caller import PUBLIC
+from audiosim.service.entrance.exchange import ServedDep, chapter
 
 router = chapter("pages", "", dependencies=[PUBLIC], include_in_schema=False)
 

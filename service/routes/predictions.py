@@ -10,14 +10,22 @@ from typing import Annotated
 from fastapi import Body, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from audiosim.relevance.published import Model
-from audiosim.service.callers import CLIENT, CLIENT_OF_ANY
-from audiosim.service.encoding import encode
-from audiosim.service.exchange import JSON, CollectionDep, CutoffQuery, ModelDep, ModelQuery, ModelRoute, chapter
-from audiosim.service.limits import IN_TURN
-from audiosim.service.predicted import UNKNOWN, Predicted, predict_features
-from audiosim.service.priors import encode_prior
-from audiosim.service.wire import FeaturesIn, PredictionsIn, PredictionsOut, PriorIn
+from audiosim.relevance.model_files import Model
+from audiosim.service.callers.caller import CLIENT, CLIENT_OF_ANY
+from audiosim.service.entrance.exchange import (
+    JSON,
+    CollectionDep,
+    CutoffQuery,
+    ModelDep,
+    ModelQuery,
+    ModelRoute,
+    chapter,
+)
+from audiosim.service.entrance.limits import IN_TURN
+from audiosim.service.remote.priors import encode_prior
+from audiosim.service.shelf.prediction import UNKNOWN, Predicted, predict_features
+from audiosim.service.wire.encoding import encode
+from audiosim.service.wire.prediction_types import FeaturesIn, PredictionsIn, PredictionsOut, PriorIn
 
 FEW_ROWS = 500
 NPZ = "application/octet-stream"

@@ -8,12 +8,12 @@ from fastapi.concurrency import run_in_threadpool
 
 from audiosim.campaign.event import utc_now
 from audiosim.errors import InputError
-from audiosim.service.callers import RESULTS_READER
-from audiosim.service.exchange import CollectionDep, chapter
+from audiosim.service.callers.caller import RESULTS_READER
+from audiosim.service.callers.tokens import TokenStore
+from audiosim.service.entrance.exchange import CollectionDep, chapter
 from audiosim.service.routes.campaign_state import verdict_fields
 from audiosim.service.routes.sessions import AccessDep
-from audiosim.service.tokens import TokenStore
-from audiosim.service.wire_results import LinkedOut, LinkIn, LinkOut, LinksOut, ResultsOut, RevocationIn
+from audiosim.service.wire.result_types import LinkedOut, LinkIn, LinkOut, LinksOut, ResultsOut, RevocationIn
 
 router = chapter("results")
 

@@ -4,11 +4,11 @@ from typing import Annotated
 
 from fastapi import Body, Request, Response
 
-from audiosim.service.access import COOKIE, Access, address_of, presented
-from audiosim.service.callers import NOBODY, OPEN, PUBLIC, Caller, DeniedError
-from audiosim.service.exchange import chapter, kept
-from audiosim.service.tokens import READER
-from audiosim.service.wire_judging import SessionIn, SessionOut
+from audiosim.service.callers.caller import NOBODY, OPEN, PUBLIC, Caller, DeniedError
+from audiosim.service.callers.tokens import READER
+from audiosim.service.entrance.access import COOKIE, Access, address_of, presented
+from audiosim.service.entrance.exchange import chapter, kept
+from audiosim.service.wire.judgment_types import SessionIn, SessionOut
 
 router = chapter("session", dependencies=[PUBLIC])
 

@@ -9,12 +9,12 @@ from fastapi import HTTPException, Query, Request, Response
 from fastapi.responses import FileResponse
 
 from audiosim.errors import InputError, SoundError
-from audiosim.service.callers import ASSESSOR_OF_ANY, Caller, CallerDep
-from audiosim.service.exchange import ServedDep, chapter
-from audiosim.service.served import NotServedError
-from audiosim.service.shelf import Served
-from audiosim.service.sound_files import peaks
-from audiosim.service.wire_judging import PeaksOut
+from audiosim.service.callers.caller import ASSESSOR_OF_ANY, Caller, CallerDep
+from audiosim.service.entrance.exchange import ServedDep, chapter
+from audiosim.service.shelf.served_collection import NotServedError
+from audiosim.service.shelf.shelf import Served
+from audiosim.service.shelf.sound_files import peaks
+from audiosim.service.wire.judgment_types import PeaksOut
 
 router = chapter("sound", dependencies=[ASSESSOR_OF_ANY])
 

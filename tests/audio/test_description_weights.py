@@ -7,10 +7,10 @@ from audiosim.audio.description_weights import FEWEST, learned_weights
 from audiosim.audio.descriptions import ByVectors
 from audiosim.audio.index import AudioIndex
 from audiosim.audio.parameters import PLAIN
-from audiosim.audio.searched import Searched
+from audiosim.audio.recordings import Searched
 from audiosim.corpus.model import Pair
 from audiosim.errors import InputError
-from audiosim.stats.gaussian import Gaussian
+from audiosim.stats.gaussians.gaussian import Gaussian
 
 N = 60
 

@@ -7,13 +7,13 @@ import soundfile
 from audiosim.audio.descriptions import descriptions_of, neighbours_by
 from audiosim.audio.index import AudioIndex, extract
 from audiosim.audio.parameters import PLAIN, Parameters
-from audiosim.audio.searched import Searched
+from audiosim.audio.recordings import Searched
 from audiosim.corpus.evidence_files import Evidence, read_vectors
 from audiosim.corpus.sound_vectors import keep_vectors
 from audiosim.errors import InputError
 from audiosim.sound_functions import neighbours
-from audiosim.stats.gaussian import Gaussian
-from audiosim.stats.jensen_shannon import jensen_shannon_divergence
+from audiosim.stats.gaussians.gaussian import Gaussian
+from audiosim.stats.gaussians.jensen_shannon import jensen_shannon_divergence
 
 N, WITHOUT = 40, 7  # recordings, and those of them that have no vector
 

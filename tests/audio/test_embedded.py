@@ -15,11 +15,11 @@ import soundfile
 
 from audiosim.audio.decode import read
 from audiosim.audio.descriptions import descriptions_of, neighbours_by
-from audiosim.audio.embedded import embed_index
 from audiosim.audio.embedding import Embedding
 from audiosim.audio.index import extract
+from audiosim.audio.index_vectors import embed_index
 from audiosim.audio.music_folder import collect
-from audiosim.audio.searched import Searched
+from audiosim.audio.recordings import Searched
 from audiosim.audio.shards import split
 from audiosim.corpus.evidence_files import read_vectors
 from audiosim.errors import InputError

@@ -20,7 +20,7 @@ from audiosim.audio.index_store import Appender, Recording
 from audiosim.audio.parameters import Parameters
 from audiosim.corpus.model import Run
 from audiosim.errors import FormatError, InputError
-from audiosim.stats.gaussian import Gaussian
+from audiosim.stats.gaussians.gaussian import Gaussian
 
 LINE = Parameters(coefficients=1)
 PLAIN = {"divergence": "kl", "proximity": False}

@@ -5,8 +5,8 @@ import pytest
 import soundfile
 
 import audiosim
-from audiosim.drawing import page_axes
 from audiosim.errors import SoundError
+from audiosim.plots import page_axes
 
 RATE = 22_050
 

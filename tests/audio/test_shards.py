@@ -12,7 +12,7 @@ from audiosim.audio.index import AudioIndex
 from audiosim.audio.parameters import Parameters
 from audiosim.audio.shards import gather, search_shards, split
 from audiosim.errors import InputError
-from audiosim.stats.gaussian import Gaussian
+from audiosim.stats.gaussians.gaussian import Gaussian
 
 
 @pytest.fixture(scope="module")

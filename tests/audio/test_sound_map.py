@@ -15,13 +15,13 @@ import audiosim
 from audiosim.audio import sound_map
 from audiosim.audio.index import AudioIndex
 from audiosim.audio.parameters import PLAIN
-from audiosim.audio.searched import Searched
+from audiosim.audio.recordings import Searched
 from audiosim.audio.sound_map import OTHERS, map_coordinates, map_of
 from audiosim.corpus.collection import Collection
-from audiosim.drawing import page_axes
 from audiosim.errors import InputError
+from audiosim.plots import page_axes
 from audiosim.report.map_page import sound_address
-from audiosim.stats.gaussian import Gaussian
+from audiosim.stats.gaussians.gaussian import Gaussian
 
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
 EACH = 12

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from audiosim import Collection
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, Event, MemoryStore
 from audiosim.campaign.archive import back_up, restore, verify
-from audiosim.campaign.reading import comparisons_in
+from audiosim.campaign.log_reader import comparisons_in
 from audiosim.campaign.seconds_taken import COMPARISON, GRADE, SecondsTaken
 from audiosim.corpus.comparisons import comparison_lines, read_comparisons
 from audiosim.corpus.model import PairedComparison, Run, Scale

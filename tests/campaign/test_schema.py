@@ -21,13 +21,13 @@ from audiosim import Collection
 from audiosim.campaign import Campaign, DatabaseStore, Event, judgments_in
 from audiosim.campaign.archive import back_up, verify
 from audiosim.campaign.chain import link
-from audiosim.campaign.reading import log_in
+from audiosim.campaign.log_reader import log_in
 from audiosim.campaign.schema import LATEST, MIGRATIONS, layout_of_database, migrate
 from audiosim.campaign.tables import CAMPAIGNS, EVENTS, LAYOUTS, TABLES, TOKENS, row_of
 from audiosim.errors import InputError, StoreError
-from service.deliveries import Delivery
-from service.import_store import ImportStore
-from service.tokens import TokenStore
+from service.callers.tokens import TokenStore
+from service.files.deliveries import Delivery
+from service.files.import_store import ImportStore
 
 OLDER = Path(__file__).with_name("older")
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, Event, judgments_in
-from audiosim.campaign.reading import turn_aside
+from audiosim.campaign.log_reader import turn_aside
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.errors import ClosedError, InputError
 from audiosim.expected.estimation import estimate

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import audiosim
-from audiosim import Collection, shipped
+from audiosim import Collection, package_files
 from audiosim.errors import InputError
 
 
@@ -65,7 +65,7 @@ def test_two_systems_are_compared_by_judgments_in_memory(runs, qrels):
 
 
 def test_a_folder_takes_judgments_of_a_file_and_of_memory(qrels):
-    folder = shipped.folder("fixtures") / "demo"
+    folder = package_files.folder("fixtures") / "demo"
     truth = folder / "truth.qrels"
     expected = audiosim.evaluate(Collection.load(folder, truth)).to_dict()
     read = Collection.load(folder, truth).judgments

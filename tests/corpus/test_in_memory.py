@@ -7,8 +7,8 @@ import ir_measures
 import pandas as pd
 import pytest
 
+from audiosim.corpus.arguments import as_collection
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.given import as_collection
 from audiosim.corpus.judgments import read_judgments
 from audiosim.corpus.model import Document, Judgment, Run, as_scale
 from audiosim.errors import InputError

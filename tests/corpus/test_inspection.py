@@ -8,9 +8,9 @@ import pytest
 
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.inspection import inspect
-from audiosim.corpus.joining_runs import joining_runs
 from audiosim.corpus.model import BROAD, FINE, Document, Judgment, Run
 from audiosim.corpus.name_problems import misread
+from audiosim.corpus.new_runs import joining_runs
 from audiosim.corpus.run_facts import plain_identifier
 from audiosim.corpus.runs import write_run
 from audiosim.errors import InputError

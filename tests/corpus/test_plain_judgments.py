@@ -12,7 +12,7 @@ from audiosim.corpus.inspection import inspect
 from audiosim.corpus.judgments import read_judgments
 from audiosim.corpus.model import Judgment, Run, as_scale
 from audiosim.errors import FormatError
-from audiosim.measures.judged import scores
+from audiosim.measures.system_scores import scores
 
 BLANK = "\n"  # a blank line leaves a file to the reader of lines
 

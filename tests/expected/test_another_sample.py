@@ -8,7 +8,7 @@ from audiosim.errors import InputError
 from audiosim.expected.another_sample import on_another_sample
 from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import parse_measure
-from audiosim.stats.multivariate import Moments
+from audiosim.stats.normal.multivariate import Moments
 
 
 def judged_in_full(scores, missing=None):

@@ -15,7 +15,7 @@ from audiosim.measures.measure import parse_measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.belief_parts import Marginals
 from audiosim.simulation import Design, synthetic_collection
-from audiosim.stats.block_normal import BlockNormal
+from audiosim.stats.normal.block_normal import BlockNormal
 
 COLLECTION = synthetic_collection(np.random.default_rng(0), Design(5, 3, 6, 4, 9))
 POOL = build_pool(COLLECTION)

@@ -10,7 +10,7 @@ from audiosim.errors import InputError
 from audiosim.expected.estimation import expected_scores
 from audiosim.expected.linear import LinearScores
 from audiosim.measures.measure import GAIN, MEASURES, Definition, parse_measure
-from audiosim.stats.block_normal import BlockNormal
+from audiosim.stats.normal.block_normal import BlockNormal
 
 LINEAR = [
     "CG@2",

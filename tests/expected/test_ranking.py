@@ -8,7 +8,7 @@ from scipy import stats
 
 from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import parse_measure
-from audiosim.stats.multivariate import Moments
+from audiosim.stats.normal.multivariate import Moments
 
 CG = parse_measure("CG@5")
 MEAN = np.array([0.3, 0.6, 0.55, 0.1])

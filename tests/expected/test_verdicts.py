@@ -16,7 +16,7 @@ from audiosim.expected.ranking import Ranking
 from audiosim.expected.two_systems import Condition, TwoSystems
 from audiosim.expected.verdicts import Verdicts
 from audiosim.measures.measure import parse_measure
-from audiosim.stats.multivariate import Moments
+from audiosim.stats.normal.multivariate import Moments
 
 
 def ranking(mean, covariance, queries=1000, distribution="t"):

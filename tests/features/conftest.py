@@ -8,7 +8,7 @@ from audiosim.audio.parameters import Parameters
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Document, Run
 from audiosim.corpus.pool import build_pool
-from audiosim.stats.gaussian import Gaussian
+from audiosim.stats.gaussians.gaussian import Gaussian
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from audiosim.corpus.model import BINARY, FINE, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.features import audio, neighbourhood
 from audiosim.features.table import columns
-from audiosim.stats.gaussian import Gaussian
+from audiosim.stats.gaussians.gaussian import Gaussian
 
 UNKNOWN = np.nan
 LINE = Parameters(coefficients=1)

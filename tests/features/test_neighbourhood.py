@@ -17,9 +17,9 @@ from audiosim.features.audio import closeness, keep_closeness, likeness, query_p
 from audiosim.kernels import elimination
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.evidence_effects import prepare_closeness
-from audiosim.stats import jensen_shannon
-from audiosim.stats.gaussian import Gaussian
-from audiosim.stats.proximity import nearest_correlation
+from audiosim.stats.gaussians import jensen_shannon
+from audiosim.stats.gaussians.gaussian import Gaussian
+from audiosim.stats.gaussians.proximity import nearest_correlation
 
 NAMES = tuple(f"d{number:02}" for number in range(30))
 ALL = np.arange(20)

@@ -10,7 +10,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import BROAD, Judgment, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.measures.bounds import score_bounds
-from audiosim.measures.judged import scores
+from audiosim.measures.system_scores import scores
 
 RUNS = (
     Run("A", {"q": ("a", "b", "c", "d"), "r": ("a", "b")}),

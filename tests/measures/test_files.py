@@ -17,7 +17,7 @@ from audiosim.corpus.trec_columns import Columns, coded_words, names_of
 from audiosim.corpus.trec_runs import read_plain
 from audiosim.errors import FormatError, InputError
 from audiosim.measures.files import judged_files
-from audiosim.measures.judged import judged_runs
+from audiosim.measures.system_scores import judged_runs
 
 DOCUMENTS = [f"{'long-name-of-a-' * (i % 3)}document{i}" for i in range(40)]
 

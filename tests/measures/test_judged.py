@@ -5,9 +5,9 @@ import pytest
 
 from audiosim.corpus.model import Judgment, Run
 from audiosim.errors import InputError
-from audiosim.measures.judged import Scores, judged_runs, scores
 from audiosim.measures.measure import MEASURES, parse_measure
 from audiosim.measures.scores import score
+from audiosim.measures.system_scores import Scores, judged_runs, scores
 from audiosim.users.grading import artificial_binary, regrade
 
 

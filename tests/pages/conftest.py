@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from audiosim import shipped
-from service.tokens import TokenStore
+from audiosim import package_files
+from service.callers.tokens import TokenStore
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -84,7 +84,7 @@ def port() -> Iterator[int]:
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo collection, with its sounds."""
     folder = tmp_path_factory.mktemp("collections") / "demo"
-    shutil.copytree(shipped.folder("fixtures") / "demo", folder)
+    shutil.copytree(package_files.folder("fixtures") / "demo", folder)
     return folder
 
 

@@ -19,7 +19,7 @@ import pytest
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Document, Run
 from audiosim.corpus.pool import build_pool
-from service.tokens import TokenStore
+from service.callers.tokens import TokenStore
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 

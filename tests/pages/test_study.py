@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import pytest
 import uvicorn
 
-from audiosim import shipped
+from audiosim import package_files
 from audiosim.corpus.collection import Collection
 from audiosim.service.app import listen, near
-from audiosim.service.sound_files import Sounds
+from audiosim.service.shelf.sound_files import Sounds
 from audiosim.service.study_app import StudyDesk, create_study_app
 from audiosim.users.answers import ListPair
 from audiosim.users.list_study import ListStudy, StudyRules
@@ -24,7 +24,7 @@ EXAMPLE = ListPair("q14", *LISTS, "q14")
 @pytest.fixture
 def asked(tmp_path):
     """A server of a study with one trap and one example."""
-    folder = shipped.folder("fixtures") / "demo"
+    folder = package_files.folder("fixtures") / "demo"
     collection = Collection.load(folder)
     log, progress = StudyLog.open(tmp_path / "log", ListStudy("query", (EXAMPLE,), (TRAP,), StudyRules(trap_share=0)))
     app = create_study_app(StudyDesk(progress, log, collection, Sounds(collection, folder), "DONE-7"))

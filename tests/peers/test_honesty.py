@@ -10,7 +10,7 @@ from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
 from audiosim.peers import honesty
 from audiosim.peers.honesty import across, compare_methods, statement_of, usual_budgets
-from audiosim.peers.modelled import gaussian_process
+from audiosim.peers.model_peers import gaussian_process
 from audiosim.peers.sampling import means_by_t, shrunken
 from audiosim.peers.statement import order_alone
 from audiosim.relevance.estimators import uniform

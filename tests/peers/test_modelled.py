@@ -10,7 +10,7 @@ from scipy.optimize import approx_fprime
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
 from audiosim.measures.measure import parse_measure
-from audiosim.peers.modelled import (
+from audiosim.peers.model_peers import (
     JITTER,
     among,
     components,

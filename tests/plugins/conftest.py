@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from audiosim import shipped
+from audiosim import package_files
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
 
@@ -36,7 +36,7 @@ def install(tmp_path, monkeypatch):
 @pytest.fixture(scope="session")
 def demo_pool():
     """The pool of the collection that comes with audiosim, with its judgments unread."""
-    return build_pool(Collection.load(shipped.folder("fixtures") / "demo"))
+    return build_pool(Collection.load(package_files.folder("fixtures") / "demo"))
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from audiosim.campaign import Campaign, DatabaseStore
 from audiosim.campaign.archive import back_up
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment
-from audiosim.relevance.published import save_model
+from audiosim.relevance.model_files import save_model
 
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
 

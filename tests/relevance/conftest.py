@@ -10,9 +10,9 @@ from scipy.stats import norm
 from audiosim.corpus.pool import build_pool
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.belief_parts import Marginals
-from audiosim.relevance.published import Model, Trend
+from audiosim.relevance.model_files import Model, Trend
 from audiosim.simulation import Design, synthetic_collection
-from audiosim.stats.block_normal import BlockNormal
+from audiosim.stats.normal.block_normal import BlockNormal
 
 
 class InCommon:

@@ -15,7 +15,7 @@ from audiosim.relevance.belief_parts import Marginals, moments_of
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.level_chances import FREEDOM
 from audiosim.relevance.prediction_rows import prediction_rows
-from audiosim.stats.block_normal import BlockNormal
+from audiosim.stats.normal.block_normal import BlockNormal
 
 ODD = np.array([1.0, 2.0, 5.0])
 

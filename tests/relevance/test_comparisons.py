@@ -14,8 +14,8 @@ from audiosim.relevance.comparison_model import NOISE, OPINION, TIE, Compared, C
 from audiosim.relevance.estimators import built_in
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.judges import TASTE, Listeners
-from audiosim.stats.block_normal import BlockNormal
-from audiosim.stats.thurstone import SAME, A, B, answer_likelihood
+from audiosim.stats.normal.block_normal import BlockNormal
+from audiosim.stats.responses.thurstone import SAME, A, B, answer_likelihood
 
 SYSTEMS, QUERIES = 5, 40
 

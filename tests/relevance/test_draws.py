@@ -17,7 +17,7 @@ from audiosim.relevance.level_chances import (
     t_density,
 )
 from audiosim.relevance.level_use import Levels
-from audiosim.simulation.remaining import drawn_grades
+from audiosim.simulation.remaining_judgments import drawn_grades
 
 DRAWS = 20_000
 

@@ -18,9 +18,9 @@ from audiosim.plugins import check_estimator, estimator_factory, make_estimator
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import built_in, estimator_of, uniform
 from audiosim.relevance.joint import JointEstimator
+from audiosim.relevance.model_files import Model, load_model
 from audiosim.relevance.ordinal_estimator import OrdinalEstimator
 from audiosim.relevance.prediction_rows import prediction_rows
-from audiosim.relevance.published import Model, load_model
 from audiosim.training.examples import levels_of
 
 
@@ -133,7 +133,7 @@ def test_an_estimator_that_could_leave_pairs_over_is_refused(pool):
 
 
 def test_a_model_file_of_one_s_own_is_an_estimator(pool, tmp_path):
-    from audiosim.relevance.published import save_model
+    from audiosim.relevance.model_files import save_model
 
     save_model(load_model("loutput-fine"), tmp_path / "mine.json")
     mine = make_estimator(pool, str(tmp_path / "mine.json")).predict(nothing_judged(pool))

@@ -13,7 +13,7 @@ from audiosim.relevance.estimators import built_in
 from audiosim.relevance.own_evidence import OWN_SLOPE
 from audiosim.relevance.random_effects import layout_of
 from audiosim.relevance.sound_evidence import SLOPE, SOUND_KIND
-from audiosim.stats.gaussian import Gaussian
+from audiosim.stats.gaussians.gaussian import Gaussian
 
 
 @pytest.fixture(scope="module")

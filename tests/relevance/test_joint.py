@@ -25,10 +25,10 @@ from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.level_chances import FREEDOM, WORTHS
 from audiosim.relevance.level_use import WEIGHT
+from audiosim.relevance.model_files import Trend, fallbacks
 from audiosim.relevance.ordinal_estimator import OrdinalEstimator
-from audiosim.relevance.published import Trend, fallbacks
 from audiosim.relevance.random_effects import SOUND
-from audiosim.stats.gaussian import Gaussian
+from audiosim.stats.gaussians.gaussian import Gaussian
 
 LEVELS = np.arange(5.0, 100, 10)
 

@@ -32,8 +32,8 @@ from audiosim.relevance.judges import (
 )
 from audiosim.relevance.random_effects import layout_of
 from audiosim.simulation import Design, synthetic_collection
-from audiosim.stats.components import estimate_components
-from audiosim.stats.layout import REST
+from audiosim.stats.normal.components import estimate_components
+from audiosim.stats.normal.layout import REST
 
 DEVIATIONS = {"query": 0.5, "retrievers": 0.3, "consensus": 0.2, "team": 0.2, "system": 0.3, PAIR: 0.4}
 PEOPLE = {SEVERITY: 0.08, TASTE: 0.05, JUDGE_QUERY: 0.3, REST: 0.6}
@@ -212,7 +212,7 @@ def test_sizes_are_found_again_in_judgments_drawn_with_them():
 
 def test_noise_and_what_is_true_of_a_pair_are_those_of_a_balanced_analysis_of_variance():
     # One-way random effects: E[MSB] = noise^2 + k pair^2, E[MSW] = noise^2; restricted likelihood agrees with it.
-    from audiosim.stats.layout import Layout
+    from audiosim.stats.normal.layout import Layout
 
     rng = np.random.default_rng(3)
     n, k = 60, 3

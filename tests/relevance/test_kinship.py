@@ -12,8 +12,8 @@ from audiosim.relevance.content import KEPT, Sketch, documents_of, places_of
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.joint import carried_to
 from audiosim.relevance.kinship import kinship_of
+from audiosim.relevance.model_files import load_model
 from audiosim.relevance.provenance import source_of
-from audiosim.relevance.published import load_model
 from audiosim.simulation import Design, draw_parts, synthetic_collection
 
 SIZES = Design(8, 4, 24, 5, 30)

@@ -18,8 +18,8 @@ from audiosim.relevance.estimators import built_in, estimator_of, uniform
 from audiosim.relevance.judges import Panel
 from audiosim.relevance.level_use import Levels
 from audiosim.relevance.model_check import ALARM, LEAST, NOT_CHECKED, ModelCheck, check_model
+from audiosim.relevance.model_files import load_model
 from audiosim.relevance.prequential import Prequential, groupings, leaning
-from audiosim.relevance.published import load_model
 from audiosim.relevance.sums_check import DRIFT, FARTHEST, FURTHER, further_off, of_pairs, of_spread, of_sums
 from audiosim.simulation import Design, Effects, draw_parts, synthetic_collection
 from audiosim.training.plan import Plan, parse_terms

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audiosim import shipped
+from audiosim import package_files
 from audiosim.corpus.model import BINARY, BROAD, FINE
 from audiosim.errors import FormatError, InputError
 from audiosim.relevance.between import Between
-from audiosim.relevance.published import (
+from audiosim.relevance.model_files import (
     Model,
     Trend,
     checksum,
@@ -20,7 +20,7 @@ from audiosim.relevance.published import (
     model_names,
     save_model,
 )
-from audiosim.stats.ordinal import expectation, variance
+from audiosim.stats.responses.ordinal import expectation, variance
 
 EXAMPLE = {"OV": 0.8053, "fART": 0.0217, "sGEN": 1.0, "fGEN": 0.8478}
 
@@ -233,7 +233,7 @@ def test_the_version_tells_models_of_other_components_or_another_trend_apart():
 
 
 def test_every_shipped_model_is_of_the_format_that_has_components():
-    for path in sorted(shipped.folder("models").glob("*.json")):
+    for path in sorted(package_files.folder("models").glob("*.json")):
         fields = json.loads(path.read_text())
         assert fields["format"] == 4
         assert {"components", "trend", "between"} <= set(fields)

@@ -13,9 +13,9 @@ from audiosim.corpus.pool import build_pool
 from audiosim.features.audio import closeness
 from audiosim.relevance import random_effects
 from audiosim.relevance.random_effects import ALWAYS, METADATA, SOUND, layout_of, sound_kernels
-from audiosim.stats.gaussian import Gaussian
-from audiosim.stats.layout import REST
-from audiosim.stats.proximity import nearest_correlation
+from audiosim.stats.gaussians.gaussian import Gaussian
+from audiosim.stats.gaussians.proximity import nearest_correlation
+from audiosim.stats.normal.layout import REST
 
 NAMES = ("query", "retrievers", "query_genre", "query_artist", "genres", "artist", "consensus", "team", "system", REST)
 STANDARD_DEVIATIONS = dict(zip(NAMES, [0.5, 0.35, 0.45, 0.3, 0.4, 0.25, 0.2, 0.15, 0.1, 0.65], strict=True))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audiosim import shipped
+from audiosim import package_files
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import build_pool
@@ -17,7 +17,7 @@ from audiosim.selection import Selection
 from audiosim.simulation import Design, Effects, synthetic_collection
 from audiosim.training.joint_fit import fit_joint
 
-DEMO = shipped.folder("fixtures") / "demo"
+DEMO = package_files.folder("fixtures") / "demo"
 
 
 @pytest.fixture(scope="module")

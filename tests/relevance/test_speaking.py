@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from audiosim.features.feature import Feature
-from audiosim.relevance.speaking import evidence_of, kinds_of
+from audiosim.relevance.pair_evidence import evidence_of, kinds_of
 
 
 def named(name, **about):

@@ -14,7 +14,7 @@ from audiosim.measures.measure import parse_measure
 from audiosim.relevance.belief import Belief
 from audiosim.selection import SELECTION_RULES, make_selection_rule
 from audiosim.selection.rules import squared_differences
-from audiosim.stats.multivariate import Moments
+from audiosim.stats.normal.multivariate import Moments
 
 K = 4
 

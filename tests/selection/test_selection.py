@@ -22,7 +22,7 @@ from audiosim.relevance.estimators import uniform
 from audiosim.selection import SELECTION_RULES, Selection, confidences
 from audiosim.selection.stopping import ORDER, Assurance, Judgments
 from audiosim.simulation import Design, synthetic_collection
-from audiosim.stats.block_normal import BlockNormal
+from audiosim.stats.normal.block_normal import BlockNormal
 
 CG = parse_measure("CG@2")
 

@@ -28,7 +28,7 @@ from audiosim.selection.stopping import (
     satisfied_users,
 )
 from audiosim.selection.success import SUCCESSES, success_chances
-from audiosim.stats.multivariate import Moments
+from audiosim.stats.normal.multivariate import Moments
 
 # Urbano (2013), Table 4.3: the fitted parameters for Fine judgments, lowest power first.
 PUBLISHED = {"CG@5": (0.2007, -0.4632, 3.6754, -2.6338), "DCG@5": (0.1873, -0.3, 3.3552, -2.4675)}

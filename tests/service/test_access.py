@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from service.tokens import TokenStore
+from service.callers.tokens import TokenStore
 
 SMALL = "/v1/collections/small"
 JUDGMENT = {"query": "q0", "document": "d00", "fine": 1}

@@ -16,12 +16,12 @@ from fastapi import APIRouter
 from audiosim.campaign import DatabaseStore, Event
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.relevance.published import load_model, save_model
+from audiosim.relevance.model_files import load_model, save_model
 from audiosim.selection import parse_stopping_rule
 from service import app as app_module
 from service.app import address, create_app, listen
-from service.campaigns import Judging
-from service.connections import Connection
+from service.campaigns.campaigns import Judging
+from service.entrance.connections import Connection
 
 
 @pytest.mark.slow

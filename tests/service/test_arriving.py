@@ -13,16 +13,16 @@ from audiosim.audio.later_index import load_all
 from audiosim.audio.parameters import PLAIN
 from audiosim.corpus.arrivals import ARRIVALS
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.joining_runs import join
 from audiosim.corpus.model import FINE, Document, Judgment, Pair, Run
+from audiosim.corpus.new_runs import join
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.relevance.estimators import estimator_of
-from service.arriving import Receiver
-from service.campaigns import Judging
+from service.campaigns.campaigns import Judging
 from service.client import Client
-from service.predicted import STATUSES
-from service.shelf import Served
+from service.files.additions import Receiver
+from service.shelf.prediction import STATUSES
+from service.shelf.shelf import Served
 
 NAMES = [f"d{number}" for number in range(9)]
 QUERIES = ("d0", "d1")

@@ -5,8 +5,8 @@ import pytest
 
 from audiosim.corpus.model import FINE
 from audiosim.corpus.pool import build_pool
-from audiosim.relevance.published import load_model, model_names
-from service import wire
+from audiosim.relevance.model_files import load_model, model_names
+from service.wire import prediction_types as wire
 
 
 def test_the_service_says_that_it_lives_and_is_ready(http):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError, ServiceError
 from audiosim.plugins import make_estimator
-from audiosim.relevance.published import load_model, model_names
+from audiosim.relevance.model_files import load_model, model_names
 from service.client import Client
 
 PROBLEM = b'{"type":"about:blank","title":"t","status":%d,"detail":"no more coal","request_id":"r"}'

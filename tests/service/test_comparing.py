@@ -6,7 +6,7 @@ from audiosim.campaign import CampaignSettings
 from audiosim.corpus.comparisons import read_comparisons
 from audiosim.corpus.pool import build_pool
 from audiosim.service.app import create_app
-from audiosim.service.campaigns import WAIT_S, Judging
+from audiosim.service.campaigns.campaigns import WAIT_S, Judging
 
 COARSE = "/v1/collections/coarse"
 

@@ -11,14 +11,14 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.judgments import read_judgments
 from audiosim.corpus.model import FINE, Run
 from audiosim.errors import InputError
-from service import drafts
-from service.access import Access
 from service.app import create_app
-from service.campaign_file import CampaignFile
-from service.campaigns import Judging
-from service.drafts import Home
-from service.routes.creating import TURNS
-from service.tokens import TokenStore
+from service.callers.tokens import TokenStore
+from service.campaigns.campaign_file import CampaignFile
+from service.campaigns.campaigns import Judging
+from service.drafts import draft as drafts
+from service.drafts.draft import Home
+from service.entrance.access import Access
+from service.routes.new_collections import TURNS
 
 
 async def after(end, sent):

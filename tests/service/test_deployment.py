@@ -13,7 +13,7 @@ import typer
 import yaml
 
 from audiosim import Collection
-from audiosim.cli import serving
+from audiosim.cli import service_commands as serving
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))

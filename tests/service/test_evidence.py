@@ -8,9 +8,9 @@ import pytest
 from audiosim.audio.index import AudioIndex
 from audiosim.audio.mfcc import Parameters
 from audiosim.corpus.pool import build_pool
-from audiosim.stats.gaussian import Gaussian
-from service.encoding import encode
-from service.shelf import Served
+from audiosim.stats.gaussians.gaussian import Gaussian
+from service.shelf.shelf import Served
+from service.wire.encoding import encode
 
 
 def answer(collection):

@@ -20,11 +20,11 @@ from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.judgments import qrels_lines, read_judgments
 from audiosim.corpus.model import BROAD, FINE, Document, Judgment, Run
 from audiosim.errors import AudiosimError
-from service.campaigns import Judging
-from service.exported import csv_lines, json_lines, judgment_rows, spreadsheet_lines
-from service.import_store import WAITING, Import
-from service.importing import events_of
-from service.served import ServedCollection
+from service.campaigns.campaigns import Judging
+from service.files.export_rows import csv_lines, json_lines, judgment_rows, spreadsheet_lines
+from service.files.import_process import events_of
+from service.files.import_store import WAITING, Import
+from service.shelf.served_collection import ServedCollection
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 FORMS = {"csv": csv_lines, "jsonl": json_lines, "spreadsheet": lambda rows: spreadsheet_lines(rows)[1]}

@@ -22,7 +22,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.simulation import Design, synthetic_collection
-from service.tokens import TokenStore
+from service.callers.tokens import TokenStore
 
 pytestmark = pytest.mark.slow
 

@@ -8,9 +8,9 @@ from contextlib import ExitStack
 import pytest
 
 from audiosim.corpus.pool import build_pool
-from service.exchange import MOST_VALUES
-from service.limits import Limits
-from service.wire import MOST_ROWS
+from service.entrance.exchange import MOST_VALUES
+from service.entrance.limits import Limits
+from service.wire.prediction_types import MOST_ROWS
 
 PAIRS = "/v1/collections/small/predictions"
 ROWS = "/v1/models/mjud-fine/predictions"

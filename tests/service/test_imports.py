@@ -18,8 +18,8 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import BusyError, InputError
-from service.deliveries import Delivery
-from service.import_store import SILENT_S, ImportStore
+from service.files.deliveries import Delivery
+from service.files.import_store import SILENT_S, ImportStore
 
 pytestmark = pytest.mark.slow
 

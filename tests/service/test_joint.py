@@ -18,11 +18,11 @@ from audiosim.relevance.joint import JointEstimator
 from audiosim.selection import Selection
 from audiosim.selection.stopping_rules import parse_stopping_rule
 from audiosim.simulation.collections import Design, synthetic_collection
-from service.campaigns import Judging
-from service.history import History
-from service.learning import Remembering
-from service.outlook import FIRST_LOOK, Outlook
-from service.served import ServedCollection
+from service.campaigns.campaigns import Judging
+from service.campaigns.learned_estimators import Remembering
+from service.shelf.confidence_history import History
+from service.shelf.outlook import FIRST_LOOK, Outlook
+from service.shelf.served_collection import ServedCollection
 
 COARSE = "/v1/collections/coarse"
 EIGHT = [2, 0, 1, 2, 2, 0, 1, 1]

@@ -13,12 +13,12 @@ import pytest
 import uvicorn
 from fastapi import FastAPI, Request, Response
 
-from service.access import Access
-from service.connections import MOST_HEAD_BYTES, Connection
-from service.exchange import WireRoute
-from service.limits import IN_TURN, Entrance, Gate, Limits, Shared
-from service.observed import Observed
-from service.problems import answer_problems
+from service.entrance.access import Access
+from service.entrance.connections import MOST_HEAD_BYTES, Connection
+from service.entrance.exchange import WireRoute
+from service.entrance.limits import IN_TURN, Entrance, Gate, Limits, Shared
+from service.interface.problems import answer_problems
+from service.operation.observation import Observed
 
 LIMITS = Limits(
     body_bytes=1000,

@@ -9,8 +9,8 @@ from threading import Thread
 
 import pytest
 
-from service.logs import request_log, start_logging
-from service.observed import Seen
+from service.operation.logs import request_log, start_logging
+from service.operation.observation import Seen
 
 SEEN = Seen("1", "GET", "/", 200, 0.001, 1, 0, "127.0.0.1", None)
 

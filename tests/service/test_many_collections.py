@@ -11,16 +11,16 @@ from audiosim.campaign.event import Event
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment, Run
 from audiosim.errors import InputError, StoreError
-from service.arriving import Receiver
-from service.campaigns import Judging
-from service.cards import Cards
-from service.deliveries import Delivery
-from service.import_store import ImportStore
-from service.keeper import Keeper
-from service.opened import CollectionSource, UnopenedError
-from service.outlook import Outlooks
-from service.shelf import Served
-from service.supervised import Loop
+from service.campaigns.campaigns import Judging
+from service.files.additions import Receiver
+from service.files.deliveries import Delivery
+from service.files.import_store import ImportStore
+from service.interface.cards import Cards
+from service.operation.keeper import Keeper
+from service.process.supervision import Loop
+from service.shelf.open_collections import CollectionSource, UnopenedError
+from service.shelf.outlook import Outlooks
+from service.shelf.shelf import Served
 
 NAMES = ["one", "two", "three", "four", "five"]
 

@@ -9,13 +9,13 @@ import pytest
 
 from audiosim import estimate
 from audiosim.expected.verdicts import Verdicts
-from service.memory import kept_beside
+from service.process.memory import kept_beside
 from service.routes.campaign_state import verdict_fields
 
 # Pages are counted by the operating system. An array of 8 MiB has 2,048 of them.
 SCRIPT = """
 import resource, sys
-from service.memory import keep_freed_memory
+from service.process.memory import keep_freed_memory
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -37,7 +37,7 @@ def test_a_large_array_is_not_fetched_page_by_page_each_time():
 
 TRIM = """
 import re
-from service.memory import give_back_freed_memory, keep_freed_memory
+from service.process.memory import give_back_freed_memory, keep_freed_memory
 
 def resident():
     return int(re.search(r"VmRSS:\\s+(\\d+) kB", open("/proc/self/status").read())[1])

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from audiosim.relevance.published import load_model, model_names, save_model
+from audiosim.relevance.model_files import load_model, model_names, save_model
 from service.app import create_app
 
 with warnings.catch_warnings():

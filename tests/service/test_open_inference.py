@@ -7,8 +7,8 @@ import httpx
 import numpy as np
 import pytest
 
-from audiosim.relevance.published import load_model
-from service.wire import MOST_ROWS
+from audiosim.relevance.model_files import load_model
+from service.wire.prediction_types import MOST_ROWS
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -5,12 +5,12 @@ import shutil
 
 import pytest
 
-from audiosim import shipped
+from audiosim import package_files
 from audiosim.corpus.collection import Collection
-from service.access import Access
 from service.app import create_app
+from service.entrance.access import Access
 
-DEMO = shipped.folder("fixtures") / "demo"
+DEMO = package_files.folder("fixtures") / "demo"
 # What each needs to have happened before it; the rest are asked in the document's order.
 BEFORE = {"undo_answer": ["add_judgment"], "show_import": ["import_judgments"]}
 AFTER = {"close": ["resume"], "unload_repository_model": ["load_repository_model"]}

@@ -9,7 +9,7 @@ import pytest
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import build_pool
 from audiosim.plugins import make_estimator
-from audiosim.relevance.published import load_model
+from audiosim.relevance.model_files import load_model
 from audiosim.relevance.relearning import after_grades
 
 PREDICTIONS = "/v1/collections/small/predictions"

@@ -12,7 +12,7 @@ from audiosim.expected.linear import LinearScores
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import built_in
 from audiosim.selection import Selection
-from service.priors import encode_prior
+from service.remote.priors import encode_prior
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "prior.md"
 

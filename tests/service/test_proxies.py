@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.tokens import TokenStore
+from service.callers.tokens import TokenStore
 
 SMALL = "/v1/collections/small"
 

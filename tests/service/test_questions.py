@@ -6,7 +6,7 @@ import pytest
 
 from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
 from audiosim.errors import InputError
-from service.questions import REASONS, Questions, read_questions
+from service.campaigns.questions import REASONS, Questions, read_questions
 
 MOOD = (
     '[[question]]\nname = "mood"\nkind = "choice"\ntext = "Which mood?"\nlevels = ["calm", "wild"]\nrequired = true\n'

@@ -8,10 +8,10 @@ import zipfile
 import httpx
 import pytest
 
-from audiosim import shipped
+from audiosim import package_files
 from audiosim.record import record_of
-from service.callers import scopes_of
-from service.routes import publishing
+from service.callers.caller import scopes_of
+from service.routes import publication as publishing
 
 PLACE = "/v1/collections/small/report"
 
@@ -44,7 +44,7 @@ def test_the_bundle_says_what_the_library_says_and_has_log_and_checksums(server,
     assert sums["index.html"] == hashlib.sha256(files["index.html"]).hexdigest()
     folder = next(path for path in folders if path.name == "small")
     own = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-    own |= {"model joint-fine.json": shipped.folder("models") / "joint-fine.json"}
+    own |= {"model joint-fine.json": package_files.folder("models") / "joint-fine.json"}
     assert value["sources"] == {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in own.items()}
 
 

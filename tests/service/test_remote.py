@@ -22,12 +22,12 @@ from audiosim.measures.measure import parse_measure
 from audiosim.plugins import check_estimator, estimator_factory, make_estimator
 from audiosim.selection import Selection, parse_stopping_rule
 from audiosim.simulation import replay
-from audiosim.simulation.remaining import drawn_grades
-from audiosim.stats.gaussian import Gaussian
+from audiosim.simulation.remaining_judgments import drawn_grades
+from audiosim.stats.gaussians.gaussian import Gaussian
 from service.client import Client
-from service.priors import decode_prior, encode_prior
+from service.remote.priors import decode_prior, encode_prior
 from service.remote_model import RemoteEstimator, remote
-from service.wire import CollectionOut, ModelName, PredictionsOut, ScaleOut
+from service.wire.prediction_types import CollectionOut, ModelName, PredictionsOut, ScaleOut
 
 
 def check_same_prediction(there, here):
@@ -287,7 +287,7 @@ def test_a_prior_that_cannot_be_one_is_not_believed(joint_belief, make, message)
 
 
 def test_a_prior_that_unpacks_without_end_is_not_kept(joint_belief, monkeypatch):
-    monkeypatch.setattr("service.priors.MOST_BYTES", 1000)
+    monkeypatch.setattr("service.remote.priors.MOST_BYTES", 1000)
     nothing = np.full(len(joint_belief.grades), np.nan)
     with pytest.raises(ServiceError, match="it unpacks to [0-9,]+ bytes, more than 1,000$"):
         decode_prior(encode_prior(joint_belief, ()), nothing, joint_belief.maximum, "there")
@@ -587,7 +587,7 @@ def trickling():
 
 
 def test_an_answer_that_trickles_is_given_up_long_before_its_limit(trickling, monkeypatch):
-    monkeypatch.setattr("service.received.PATIENCE_S", 0.2)
+    monkeypatch.setattr("service.remote.answer_checks.PATIENCE_S", 0.2)
     url = trickling(b" " for _ in range(10_000))
     with (
         Client(url) as client,
@@ -597,7 +597,7 @@ def test_an_answer_that_trickles_is_given_up_long_before_its_limit(trickling, mo
 
 
 def test_a_head_that_trickles_has_a_limit_of_its_own(monkeypatch):
-    monkeypatch.setattr("service.received.BEGINNING_S", 0.2)
+    monkeypatch.setattr("service.remote.answer_checks.BEGINNING_S", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def trickle():

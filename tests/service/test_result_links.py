@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from audiosim.errors import InputError
-from service.access import Access
-from service.tokens import TokenStore
+from service.callers.tokens import TokenStore
+from service.entrance.access import Access
 
 COARSE = "/v1/collections/coarse"
 

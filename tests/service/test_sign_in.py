@@ -15,9 +15,9 @@ import pytest
 from starlette.datastructures import Headers
 
 from audiosim.errors import InputError
-from service.callers import Caller, DeniedError
-from service.issuer import FRESH_S, LONGEST_S, Issuer
-from service.sign_in import Grant, Person, SignIn
+from service.callers.caller import Caller, DeniedError
+from service.sign_in.institution import Grant, Person, SignIn
+from service.sign_in.issuer import FRESH_S, LONGEST_S, Issuer
 
 jwt = pytest.importorskip("jwt", reason="PyJWT is not installed: audiosim[oidc]")
 
@@ -465,7 +465,7 @@ def test_tokens_of_an_issuer_are_held_against_its_keys_and_claims(commanded, fol
 
 @pytest.mark.slow
 def test_keys_that_an_issuer_changes_are_fetched_again_and_not_for_every_token(commanded, folders, tmp_path):
-    from service import issuer as ours
+    from service.sign_in import issuer as ours
 
     issuer = LocalIssuer(tmp_path / "issuer")
     issuer.offer("one")
@@ -498,7 +498,10 @@ def test_an_issuer_that_is_away_stops_neither_the_start_nor_tokens_of_our_own(co
 
 
 def test_without_its_extra_an_issuer_is_refused_in_one_line(tmp_path):
-    code = "import sys; sys.modules['jwt'] = None; from service.issuer import Issuer; Issuer('https://a.example', 'us')"
+    code = (
+        "import sys; sys.modules['jwt'] = None; "
+        "from service.sign_in.issuer import Issuer; Issuer('https://a.example', 'us')"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.stderr.strip().endswith("audiosim[oidc] installs it")
 

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 import soundfile
 
-from audiosim import shipped
+from audiosim import package_files
 from audiosim.audio.music_folder import collect
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Document, Run
 from audiosim.corpus.pool import build_pool
-from service.sound_files import Sounds, extremes, loudness_db
+from service.shelf.sound_files import Sounds, extremes, loudness_db
 
 RATE_HZ = 22_050
 SOUND = "/v1/documents/a/sound"
@@ -251,7 +251,7 @@ def test_what_init_makes_of_a_folder_elsewhere_is_heard(tmp_path):
     music = tmp_path / "music"
     music.mkdir()
     for number in range(1, 5):
-        shutil.copy(shipped.folder("fixtures") / "demo" / "sounds" / f"d00{number}.ogg", music)
+        shutil.copy(package_files.folder("fixtures") / "demo" / "sounds" / f"d00{number}.ogg", music)
     made = collect(music, tmp_path / "campaigns" / "mine", queries=2)
     collection, pairs = Collection.load(made.collection), build_pool(Collection.load(made.collection)).pairs
     assert Sounds(collection, made.collection).coverage(pairs) == ""

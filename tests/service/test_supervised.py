@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from audiosim.errors import StoreError
-from service.supervised import Loop
+from service.process.supervision import Loop
 
 
 class Rounds:

@@ -19,7 +19,7 @@ from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import ServiceError
 from audiosim.plugins import make_estimator
-from service.teaching import WORTHWHILE, Errand, Errands, _environment, receive, wrap
+from service.campaigns.learning_process import WORTHWHILE, Errand, Errands, _environment, receive, wrap
 
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
 
@@ -80,7 +80,7 @@ def test_a_process_whose_service_was_killed_ends_without_a_word(lesson, share, t
     with sent.open("wb") as target:
         wrap((lesson.learned, ())).write(target)
     text = sent.read_bytes()
-    command = [sys.executable, "-m", "audiosim.service.teaching"]
+    command = [sys.executable, "-m", "audiosim.service.campaigns.learning_process"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment(os.environ)
     ) as process:

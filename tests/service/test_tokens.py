@@ -13,7 +13,10 @@ from starlette.routing import Match
 from audiosim.campaign.tables import TABLES
 from audiosim.cli.service_options import parse_proxies
 from audiosim.errors import InputError, StoreError
-from service.access import (
+from service.app import create_app
+from service.callers.caller import scopes_of
+from service.callers.tokens import Token, TokenStore
+from service.entrance.access import (
     Access,
     Caller,
     DeniedError,
@@ -23,9 +26,6 @@ from service.access import (
     host_of,
     is_loopback,
 )
-from service.app import create_app
-from service.callers import scopes_of
-from service.tokens import Token, TokenStore
 
 NOON = datetime(2013, 5, 1, 12, tzinfo=UTC)
 

@@ -15,7 +15,7 @@ from audiosim.measures.measure import parse_measure
 from audiosim.simulation import Design, synthetic_collection
 from audiosim.simulation.alternatives import scores_of
 from audiosim.simulation.effort import SECONDS, plan, queries_needed, seconds_per_judgment
-from audiosim.simulation.remaining import interval_of
+from audiosim.simulation.remaining_judgments import interval_of
 
 
 def test_a_goal_of_so_many_judgments_takes_those_that_are_left(tiny, tiny_truth):

@@ -15,7 +15,7 @@ from audiosim.relevance.estimators import JOINT, estimator_of
 from audiosim.selection import Selection
 from audiosim.simulation import Design, synthetic_collection
 from audiosim.simulation.further_judging import ANOTHER, expected_confidence, further_judging
-from audiosim.stats.multivariate import Moments
+from audiosim.stats.normal.multivariate import Moments
 
 CG = parse_measure("CG@4")
 

@@ -20,7 +20,7 @@ from audiosim.relevance.estimators import uniform
 from audiosim.selection import Selection
 from audiosim.selection.stopping import ORDER, Assurance, Judgments
 from audiosim.simulation import Design, replay, synthetic_collection
-from audiosim.simulation.remaining import Remaining, drawn_grades, played, remaining
+from audiosim.simulation.remaining_judgments import Remaining, drawn_grades, played, remaining
 
 CG = parse_measure("CG@5")
 

@@ -18,8 +18,8 @@ from audiosim.selection import Selection
 from audiosim.selection.stopping import ORDER, AnyOf, Assurance, Error, Judgments
 from audiosim.simulation import Design, agreement_with_truth, moment, replay, synthetic_collection, true_scores
 from audiosim.simulation.replay import right
-from audiosim.stats.multivariate import Moments
-from audiosim.stats.rank_agreement import spearman
+from audiosim.stats.inference.rank_agreement import spearman
+from audiosim.stats.normal.multivariate import Moments
 
 CG = parse_measure("CG@2")
 

@@ -10,8 +10,8 @@ from scipy import sparse
 from scipy.stats import multivariate_normal
 
 from audiosim.errors import InputError
-from audiosim.stats.block_normal import BlockNormal
-from audiosim.stats.loadings import Loadings, MixedRows
+from audiosim.stats.normal.block_normal import BlockNormal
+from audiosim.stats.normal.loadings import Loadings, MixedRows
 
 SIZES = st.lists(st.integers(1, 5), min_size=1, max_size=5)
 

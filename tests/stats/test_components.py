@@ -10,10 +10,10 @@ from scipy.linalg import null_space
 from scipy.stats import multivariate_normal, norm
 
 from audiosim.errors import InputError
-from audiosim.stats.components import estimate_components
-from audiosim.stats.layout import REST, Layout
-from audiosim.stats.restricted_likelihood import RestrictedLikelihood
-from audiosim.stats.size_search import SMALLEST
+from audiosim.stats.normal.components import estimate_components
+from audiosim.stats.normal.layout import REST, Layout
+from audiosim.stats.normal.restricted_likelihood import RestrictedLikelihood
+from audiosim.stats.normal.size_search import SMALLEST
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from scipy import sparse
 from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import parse_measure
 from audiosim.selection.rules import DoubtAboutDifferences
-from audiosim.stats.block_normal import BlockNormal
+from audiosim.stats.normal.block_normal import BlockNormal
 
 PAGE = Path(__file__).parents[2] / "docs" / "joint.md"
 FOUND = np.array([[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 0, 1]]) / 2  # by A, B and C

@@ -3,7 +3,12 @@ import pytest
 from scipy import stats
 
 from audiosim.errors import InputError
-from audiosim.stats.friedman import friedman_test, studentised_range_quantile, studentised_range_tail, tukey_test
+from audiosim.stats.inference.friedman import (
+    friedman_test,
+    studentised_range_quantile,
+    studentised_range_tail,
+    tukey_test,
+)
 
 DATA = ["untied", "ties", "fifty", "many_ties", "many"]
 DRAWN = np.random.default_rng(9).normal(size=(6, 40)) + np.linspace(0, 0.8, 6)[:, None]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audiosim.errors import InputError
-from audiosim.stats.gtheory import Crossed, Nested, crossed, nested
+from audiosim.stats.generalizability.gtheory import Crossed, Nested, crossed, nested
 
 # From R's aov and lme4, and from gt4ireval; gtheory.R beside it wrote both files.
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from audiosim.errors import InputError
-from audiosim.stats.intervals import mean_interval, prediction_interval
+from audiosim.stats.inference.intervals import mean_interval, prediction_interval
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference" / "distributions.csv"
 

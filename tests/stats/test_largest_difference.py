@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from audiosim.stats.largest_difference import FEW, largest_difference_quantile
+from audiosim.stats.inference.largest_difference import FEW, largest_difference_quantile
 
 
 def by_all_pairs(drawn, weights, level):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from audiosim.stats.middle_ranks import middle_ranks
+from audiosim.stats.inference.middle_ranks import middle_ranks
 
 
 @pytest.mark.parametrize("axis", [0, 1])

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from audiosim.errors import InputError
-from audiosim.stats.block_normal import BlockNormal
-from audiosim.stats.multivariate import IndependentNormal, Moments
+from audiosim.stats.normal.block_normal import BlockNormal
+from audiosim.stats.normal.multivariate import IndependentNormal, Moments
 
 RNG = np.random.default_rng(7)
 

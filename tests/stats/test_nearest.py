@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from audiosim.stats import nearest as module
-from audiosim.stats.gaussian import from_rows, to_rows
-from audiosim.stats.kullback_leibler import pack, packed_sides
-from audiosim.stats.nearest import SearchField, nearest
+from audiosim.stats.gaussians import nearest as module
+from audiosim.stats.gaussians.gaussian import from_rows, to_rows
+from audiosim.stats.gaussians.kullback_leibler import pack, packed_sides
+from audiosim.stats.gaussians.nearest import SearchField, nearest
 
 
 def field_of(packed, groups=None, closed=(), order=None):

@@ -11,9 +11,9 @@ from scipy.optimize import approx_fprime, minimize
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.features.table import columns, design
-from audiosim.stats.ordinal import Rows, derivatives, level_probabilities, row_scores
-from audiosim.stats.ordinal_fit import fit_ordinal
-from audiosim.stats.standardisation import UnidentifiedError
+from audiosim.stats.responses.ordinal import Rows, derivatives, level_probabilities, row_scores
+from audiosim.stats.responses.ordinal_fit import fit_ordinal
+from audiosim.stats.responses.standardisation import UnidentifiedError
 
 # From R's ordinal::clm, sandwich::vcovCL and VGAM::vglm; ordinal.R beside it wrote both files.
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"

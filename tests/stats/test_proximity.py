@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from audiosim.stats.proximity import mutual_proximity
+from audiosim.stats.gaussians.proximity import mutual_proximity
 
 
 def test_it_is_the_share_of_references_farther_from_both():

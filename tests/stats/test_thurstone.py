@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from audiosim.stats.thurstone import SAME, A, B, answer_likelihood, answer_moments
+from audiosim.stats.responses.thurstone import SAME, A, B, answer_likelihood, answer_moments
 
 NOISE, TIE = 0.2, 0.1
 PRIOR = np.eye(4) * 0.09 + 0.01

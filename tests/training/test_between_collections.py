@@ -12,7 +12,7 @@ from audiosim.relevance.between import EFFECT_NAMES, TREND, Between
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.joint_prior import FLOOR
 from audiosim.relevance.level_chances import FREEDOM
-from audiosim.relevance.published import load_model
+from audiosim.relevance.model_files import load_model
 from audiosim.simulation import Design, Effects, synthetic_collection
 from audiosim.training.between_collections import CONSENSUS, WEAK, Estimates, estimates_of, learn_between
 

@@ -14,11 +14,11 @@ from audiosim.errors import InputError
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.level_chances import FREEDOM
-from audiosim.relevance.published import load_model, save_model
+from audiosim.relevance.model_files import load_model, save_model
 from audiosim.relevance.random_effects import ALWAYS, METADATA, SOUND
 from audiosim.simulation import Design, Effects, synthetic_collection
-from audiosim.stats.gaussian import Gaussian
-from audiosim.stats.layout import REST
+from audiosim.stats.gaussians.gaussian import Gaussian
+from audiosim.stats.normal.layout import REST
 from audiosim.training.joint_fit import START, UNTOLD, fit_joint
 from audiosim.training.plan import Plan
 from audiosim.training.train import train

@@ -10,13 +10,13 @@ import pytest
 
 from audiosim.errors import InputError
 from audiosim.relevance.joint import JointEstimator
-from audiosim.relevance.published import fallbacks
+from audiosim.relevance.model_files import fallbacks
 from audiosim.relevance.random_effects import ALWAYS, METADATA, SOUND
 from audiosim.report.screen import console
 from audiosim.report.training_page import training_page
 from audiosim.report.training_views import MEANINGS, component_table, spell, training_view
 from audiosim.simulation import Design, synthetic_collection
-from audiosim.stats.layout import REST
+from audiosim.stats.normal.layout import REST
 from audiosim.training.cross_validation import View
 from audiosim.training.examples import judged_pools, make_examples
 from audiosim.training.folds import Judged, draw, ways_to_hold_out

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from audiosim.relevance.estimators import estimator_of
-from audiosim.relevance.published import fallbacks, load_model
+from audiosim.relevance.model_files import fallbacks, load_model
 from audiosim.training.examples import judged_pools
 from audiosim.training.plan import Plan, parse_terms
 from audiosim.training.train import train

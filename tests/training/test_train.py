@@ -14,8 +14,8 @@ from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.features.table import columns, design
 from audiosim.plugins import check_estimator, estimator_factory, make_estimator
-from audiosim.relevance.published import load_model, save_model
-from audiosim.stats.gaussian import Gaussian
+from audiosim.relevance.model_files import load_model, save_model
+from audiosim.stats.gaussians.gaussian import Gaussian
 from audiosim.training.examples import judged_pools, levels_of, make_examples, place_levels
 from audiosim.training.folds import Judged, deal, draw, ways_to_hold_out
 from audiosim.training.likelihood import contains, nagelkerke

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import quad
 
-from audiosim import shipped
+from audiosim import package_files
 from audiosim.corpus.model import BROAD, FINE
 from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.published import checksum, model_names
-from audiosim.stats.distributions import Empirical, Normal
+from audiosim.relevance.model_files import checksum, model_names
+from audiosim.stats.inference.distributions import Empirical, Normal
 from audiosim.users.satisfaction import (
     SatisfactionMapping,
     number_satisfied,
@@ -25,7 +25,7 @@ from audiosim.users.satisfaction import (
     user_scores,
 )
 
-SHIPPED = shipped.folder("models") / "satisfaction" / "published.json"
+SHIPPED = package_files.folder("models") / "satisfaction" / "published.json"
 SCRIPT = Path(__file__).resolve().parents[2] / "models" / "make_satisfaction.py"
 GRID = np.linspace(0, 1, 1001)
 FALLING_THEN_RISING = SatisfactionMapping((0.9, -3.2, 3.2, 0.0), "made up: .9 at 0 and 1, .1 in the middle")

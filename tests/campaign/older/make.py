@@ -14,9 +14,9 @@ from datetime import UTC, datetime, timedelta
 from audiosim.campaign import Campaign, DatabaseStore, Event
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment
-from service.deliveries import Delivery
-from service.import_store import ImportStore
-from service.tokens import TokenStore
+from service.callers.tokens import TokenStore
+from service.files.deliveries import Delivery
+from service.files.import_store import ImportStore
 
 NOW = [datetime(2026, 11, 21, 9, tzinfo=UTC)]
 

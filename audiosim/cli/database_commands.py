@@ -1,0 +1,142 @@
+"""Commands that keep the judgments of a service: back up, verify, restore, migrate their tables, take more in."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from audiosim.cli.options import As, Format, print_result
+from audiosim.errors import InputError
+from audiosim.report.views import rows_view
+
+if TYPE_CHECKING:
+    from audiosim.campaign.archive import Archived
+
+Database = Annotated[
+    str,
+    typer.Option(
+        "--db",
+        metavar="URL",
+        envvar="AUDIOSIM_DB",
+        help="Database of the campaigns, such as sqlite:///campaign.db; a service may use it meanwhile.",
+        show_default=False,
+    ),
+]
+
+
+def backup(
+    database: Database,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="File to write; must not exist.", show_default=False)
+    ],
+    form: As = Format.table,
+) -> None:
+    """Back up the logs of all campaigns of a database, even while it serves; tokens are left out.
+
+    Example: `audiosim backup --db sqlite:///my-demo/campaign.db -o monday.jsonl`
+    """
+    from audiosim.campaign.archive import back_up
+
+    _print(form, back_up(database, output))
+
+
+def verify_logs(
+    source: Annotated[str, typer.Argument(metavar="FILE|URL", help="A backup, or a database.", show_default=False)],
+    form: As = Format.table,
+) -> None:
+    """Check every line of a backup or a database against its hash chain.
+
+    Example: `audiosim verify monday.jsonl`, `audiosim verify sqlite:///my-demo/campaign.db`
+    """
+    from audiosim.campaign.archive import verify
+
+    _print(form, verify(source))
+
+
+def restore(
+    backup: Annotated[Path, typer.Argument(metavar="FILE", help="A backup.", exists=True, dir_okay=False)],
+    database: Database,
+    form: As = Format.table,
+) -> None:
+    """Restore the logs of a backup into a database that lacks these campaigns, and verify them.
+
+    Example: `audiosim restore monday.jsonl --db sqlite:///restored.db`
+    """
+    from audiosim.campaign.archive import restore as restore_logs
+
+    _print(form, restore_logs(backup, database))
+
+
+def migrate(
+    database: Database,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; exit with code 1 if an upgrade is due.")
+    ] = False,
+    form: As = Format.table,
+) -> None:
+    """Upgrade the tables of a database, as `serve` does when it starts.
+
+    The upgrade is one transaction. An SQLite file is first copied, beside it; back up PostgreSQL yourself. Stop the
+    services that use the database: judgments from older versions are refused after the upgrade.
+
+    Example: `audiosim migrate --db sqlite:///my-demo/campaign.db`
+    """
+    from audiosim.campaign.schema import LATEST, layout_of_database
+    from audiosim.campaign.schema import migrate as migrate_tables
+
+    if check:
+        layout = layout_of_database(database)
+        print_result(form, row := {"layout": layout, "latest": LATEST}, [row], lambda: rows_view([row]))
+        if layout != LATEST:
+            raise typer.Exit(1)
+        return
+    row = migrate_tables(database).to_dict()
+    print_result(form, row, [row], lambda: rows_view([row]))
+
+
+def import_judgments(
+    service: Annotated[
+        str,
+        typer.Argument(
+            metavar="URL",
+            help="Collection of a service, such as http://127.0.0.1:8000/v1/collections/demo.",
+            show_default=False,
+        ),
+    ],
+    judgments: Annotated[
+        Path,
+        typer.Argument(
+            metavar="JUDGMENTS",
+            help="Qrels, CSV or JSON Lines, as a collection's folder has them.",
+            exists=True,
+            dir_okay=False,
+            show_default=False,
+        ),
+    ],
+    form: As = Format.table,
+) -> None:
+    """Import a file of judgments into a running service; all of it is recorded, or nothing.
+
+    Assessors need not wait for it, and it resumes if the service restarts. An organiser's token is taken from
+    AUDIOSIM_TOKEN; AUDIOSIM_TOKEN_HOST names the host that may have it.
+
+    Example: `audiosim import http://127.0.0.1:8000/v1/collections/my-demo my-demo/judgments.csv`
+    """
+    from audiosim.report.screen import progress
+    from audiosim.service.client import Client
+    from audiosim.service.remote.address import parse_address
+
+    root, collection, _ = parse_address(service)
+    if collection is None:
+        raise InputError(f"{service}: expected the address of a collection, such as {root}/v1/collections/NAME")
+    with Client(root) as client, progress("judgments") as show:
+        done = client.import_judgments(
+            collection, judgments.read_bytes(), progress=lambda now: show(now.written, now.lines or 0)
+        )
+    found = {"collection": collection, "judgments": done.lines or 0, "state": done.state}
+    print_result(form, found, [found], lambda: f"in the log of {collection}: {found['judgments']:,}")
+
+
+def _print(form: Format, found: "list[Archived]") -> None:
+    rows = [one.to_dict() for one in found]
+    print_result(form, {"campaigns": rows}, rows, lambda: rows_view(rows) if rows else "there are no campaigns")

@@ -1,0 +1,329 @@
+"""Commands on full judgments: evaluate, report, reliability, reproduce."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from audiosim.cli import options
+from audiosim.cluster.turns import Workers
+from audiosim.corpus.collection import Collection
+from audiosim.errors import InputError
+from audiosim.evaluation import SYSTEM_TESTS, Evaluation, agreement_rows
+from audiosim.evaluation import evaluate as evaluate_systems
+from audiosim.expected.about import OF_THIS_KIND
+from audiosim.measures.measure import Measure
+from audiosim.measures.system_scores import Unjudged, judged_runs
+from audiosim.plugins import find_measure
+from audiosim.reliability_study import assessor_reliability, split_half_study
+from audiosim.reliability_study import reliability as study_reliability
+from audiosim.report.evaluation_views import (
+    assessors_view,
+    evaluation_view,
+    fits_view,
+    growth_view,
+    reliability_view,
+    reproduction_view,
+    split_half_view,
+)
+from audiosim.stats.inference.fit_trials import fit_trials
+from audiosim.stats.inference.paired_tests import SAMPLES, TESTS
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+OfUnjudged = Annotated[
+    Unjudged,
+    typer.Option(
+        help="How to treat a retrieved document without a judgment: error, zero (gain 0) or skip (ignore it)."
+    ),
+]
+
+
+def evaluate(
+    folder: options.CollectionFolder,
+    measures: options.Measures = ["CG@5"],  # noqa: B006, typer copies it
+    judgments: options.JudgmentsFile = None,
+    unjudged: OfUnjudged = "error",
+    complete: options.Complete = False,
+    test: Annotated[
+        str,
+        typer.Option(
+            help=f"Between systems: {', '.join(SYSTEM_TESTS)}. friedman is MIREX's own, followed by Tukey's HSD; "
+            "listeners takes those who judged as a sample, as queries are."
+        ),
+    ] = "t",
+    resamples: options.Resamples = SAMPLES,
+    scale: options.ScaleName = None,
+    users: Annotated[
+        int | None,
+        typer.Option(help="Report how many of this number of users are satisfied, each with a random query.", min=1),
+    ] = None,
+    fits: Annotated[
+        bool,
+        typer.Option(
+            "--fits",
+            help="Instead of scores: how well a normal, truncated normal, Beta and empirical distribution, fitted to "
+            "half of the queries, describe the scores on the other half (omega, Cramér-von Mises).",
+        ),
+    ] = False,
+    seed: options.Seed = 0,
+    same_artist: options.FromOwnArtist = None,
+    system_from: options.NamedBy = None,
+    partial: options.Partial = False,
+    jobs: options.Jobs = None,
+    scheduler: options.Scheduler = None,
+    form: options.As = options.Format.table,
+) -> None:
+    """Score systems whose documents are all judged: mean scores, satisfied users, tests of all pairs.
+
+    --unjudged zero also gives the lowest and the highest score that each system could have if everything were judged.
+    --complete leaves out systems and queries whose rankings have holes, and says which. Several measures are compared
+    by how they rank the systems: tau, rho and the RMSE of the differences. Intervals have 95 %. P-values are adjusted
+    for all pairs by Holm and by Benjamini and Hochberg; Tukey's need no adjustment.
+
+    Examples: `audiosim evaluate my-demo --judgments my-demo/truth.qrels --measure nDCG@5 --test friedman`
+
+    `audiosim evaluate my-demo --judgments my-demo/truth.qrels --measure AP@5 --scale binary-40 --users 15`
+
+    `audiosim evaluate my-demo --judgments my-demo/truth.qrels --fits`
+    """
+    options.check_scheduler(scheduler, jobs)
+    collection = _judged(
+        options.load_collection(folder, judgments, system_from, same_artist, scale, partial), measures, complete
+    )
+    if fits:
+        _print_fits(collection, measures, unjudged, seed, form)
+        return
+    work = _Evaluations(collection, tuple(map(find_measure, measures)), unjudged, test, seed, resamples, users)
+    found = dict(zip(measures, Workers(jobs or 1, scheduler).each(work, len(measures)), strict=True))
+    rows = [{"measure": measure} | _flat(row) for measure, one in found.items() for row in one.system_rows()]
+    value = {measure: one.to_dict() for measure, one in found.items()}
+    for row in agreement_rows(found):
+        value[row["a"]].setdefault("agreement", []).append({"with": row["b"]} | _agreement(row))
+        value[row["b"]].setdefault("agreement", []).append({"with": row["a"]} | _agreement(row))
+    options.print_result(form, value, rows, lambda: evaluation_view(found))
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluations:
+    """Evaluates by the measure of a number."""
+
+    collection: Collection
+    measures: tuple[Measure, ...]
+    unjudged: Unjudged
+    test: str
+    seed: int
+    resamples: int
+    users: int | None
+
+    def __call__(self, number: int) -> Evaluation:
+        return evaluate_systems(
+            self.collection,
+            self.measures[number],
+            unjudged=self.unjudged,
+            test=self.test,
+            seed=self.seed,
+            resamples=self.resamples,
+            users=self.users,
+        )
+
+
+def _agreement(row: Mapping[str, Any]) -> dict[str, float]:
+    return {key: row[key] for key in ("accuracy", "tau", "rho", "rmse_differences")}
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row without the list in it, for a table of one line each."""
+    return {key: value for key, value in row.items() if not isinstance(value, list)}
+
+
+def _print_fits(
+    collection: Collection, measures: Sequence[str], unjudged: Unjudged, seed: int, form: options.Format
+) -> None:
+    found = {}
+    for text in measures:
+        measure = find_measure(text)
+        scores = judged_runs(collection, measure.cutoff, unjudged).scores(measure)
+        found[text] = fit_trials(scores.values, seed)
+    rows = [
+        {"measure": measure, "queries": one.size, "trials": one.trials, **one.means()} for measure, one in found.items()
+    ]
+    options.print_result(form, rows, rows, lambda: fits_view(found))
+
+
+def report(
+    folder: options.CollectionFolder,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE|FOLDER",
+            help="File to write: a page if it ends in .html; else a bundle to publish, as a .zip file or folder.",
+        ),
+    ] = Path("report.html"),
+    measures: options.Measures = ["CG@5"],  # noqa: B006, typer copies it
+    model: options.ModelName = None,
+    distribution: options.DistributionName = "t",
+    about: options.AboutWords = None,
+    judgments: options.JudgmentsFile = None,
+    scale: options.ScaleName = None,
+    same_artist: options.FromOwnArtist = None,
+    system_from: options.NamedBy = None,
+    success: Annotated[
+        float,
+        typer.Option(
+            help="For a bundle: share of satisfied users above which a result list is a success.", min=0, max=1
+        ),
+    ] = 0.5,
+    evidence: Annotated[
+        bool,
+        typer.Option("--evidence", help="Also report what each piece of evidence is worth, as `audiosim worth` does."),
+    ] = False,
+    hover: Annotated[
+        bool,
+        typer.Option("--hover", help="Show the numbers of each mark where the pointer is; the page grows by 1 MB."),
+    ] = False,
+    partial: options.Partial = False,
+) -> None:
+    """Write a report, as one self-contained page or as a bundle to publish.
+
+    The page shows the ranking with intervals, all pairs of systems, satisfied users and stability. Where judgments are
+    missing, it shows expected scores instead, by the first measure. A bundle holds the page, tables, judgments,
+    calibration, agreement, method, checksums and CITATION.cff; it too is by the first measure.
+
+    Examples: `audiosim report my-demo --measure CG@5 -o my-demo.html`
+
+    `audiosim report my-demo --judgments my-demo/truth.qrels --evidence -o my-demo.html` (takes some minutes)
+
+    `audiosim report my-demo --judgments sqlite:///my-demo/campaign.db -o my-demo.zip`
+    """
+    from audiosim.file_functions import write_report
+
+    subject = options.about_of(about, OF_THIS_KIND)
+    collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial)
+    log = judgments if judgments and "://" in judgments else None
+    write_report(
+        collection, output, measures, model, distribution=distribution, about=subject, success=success,
+        evidence=evidence, hover=hover, folder=folder, log=log,
+    )  # fmt: skip
+
+
+def reliability(
+    folder: options.CollectionFolder,
+    measures: options.Measures = ["CG@5"],  # noqa: B006, typer copies it
+    judgments: options.JudgmentsFile = None,
+    unjudged: OfUnjudged = "error",
+    complete: options.Complete = False,
+    assessors: Annotated[
+        bool,
+        typer.Option(
+            "--assessors", help="Estimate what more assessors would add, from queries judged in full by at least two."
+        ),
+    ] = False,
+    split_half: Annotated[
+        bool,
+        typer.Option(
+            "--split-half",
+            help="How often a significant difference on half of the queries holds on the other half.",
+        ),
+    ] = False,
+    while_judging: Annotated[
+        bool,
+        typer.Option(
+            "--while-judging",
+            help="Repeat the study after each query that was judged in full, in the order of judging.",
+        ),
+    ] = False,
+    test: Annotated[str, typer.Option(help=f"With --split-half: {', '.join(TESTS)}.")] = "t",
+    trials: Annotated[
+        int, typer.Option(help="Number of splits for --split-half.", min=1, max=options.MOST_DRAWS)
+    ] = 300,
+    resamples: options.Resamples = SAMPLES,
+    scale: options.ScaleName = None,
+    seed: options.Seed = 0,
+    same_artist: options.FromOwnArtist = None,
+    system_from: options.NamedBy = None,
+    partial: options.Partial = False,
+    form: options.As = options.Format.table,
+) -> None:
+    """Estimate how stable the scores are, and how many queries are needed: a generalizability study.
+
+    Examples: `audiosim reliability my-demo --judgments my-demo/truth.qrels --measure CG@5 --measure GAP@5`
+
+    `audiosim reliability mine --assessors` (a collection that several people have judged)
+
+    `audiosim reliability my-demo --judgments my-demo/truth.qrels --while-judging`
+
+    `audiosim reliability my-demo --judgments my-demo/truth.qrels --split-half --test wilcoxon`
+    """
+    kinds = {"--assessors": assessors, "--split-half": split_half, "--while-judging": while_judging}
+    given = [name for name, wanted in kinds.items() if wanted]
+    if len(given) > 1:
+        raise InputError(f"{given[0]} and {given[1]} cannot be combined: each is a study of its own")
+    collection = _judged(
+        options.load_collection(folder, judgments, system_from, same_artist, scale, partial), measures, complete
+    )
+    if assessors:
+        found = {text: assessor_reliability(collection, find_measure(text), seed=seed).to_dict() for text in measures}
+        _print_studies(form, found, assessors_view(found))
+    elif split_half:
+        halves = {
+            text: split_half_study(
+                collection, find_measure(text), test=test, trials=trials, resamples=resamples, unjudged=unjudged,
+                seed=seed,
+            )
+            for text in measures
+        }  # fmt: skip
+        rows = [{"measure": text} | row for text, one in halves.items() for row in one.rows()]
+        value = {text: one.to_dict() for text, one in halves.items()}
+        options.print_result(form, value, rows, lambda: split_half_view(halves))
+    elif while_judging:
+        growth = {
+            text: study_reliability(collection, find_measure(text), while_judging=True).growth for text in measures
+        }
+        rows = [{"measure": text} | row for text, of in growth.items() for row in of]
+        options.print_result(form, growth, rows, lambda: growth_view(growth))
+    else:
+        found = {
+            text: study_reliability(collection, find_measure(text), unjudged=unjudged).to_dict() for text in measures
+        }
+        _print_studies(form, found, reliability_view(found))
+
+
+def _print_studies(form: options.Format, found: Mapping[str, dict[str, Any]], view: "RenderableType") -> None:
+    options.print_result(form, found, [{"measure": measure} | study for measure, study in found.items()], lambda: view)
+
+
+def _judged(collection: Collection, measures: Sequence[str], complete: bool) -> Collection:
+    """The collection, or where asked for its part that is judged down to the deepest cutoff."""
+    cutoffs = [find_measure(measure).cutoff for measure in measures]
+    options.say_deep(collection, cutoffs)
+    return options.only_complete(collection, max(cutoffs)) if complete else collection
+
+
+def reproduce(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR", help="Folder with mirex2011, a collection, and preferences/answers.tsv.", show_default=False
+        ),
+    ],
+    form: options.As = options.Format.table,
+) -> None:
+    """Compute every published number that public data allows, and print it beside the published one.
+
+    Example: `audiosim reproduce data --format csv`
+    """
+    from audiosim.reproduce import reproduced_numbers
+
+    found = reproduced_numbers(folder)
+    rows = found.to_dict()
+    options.print_result(form, rows, rows, lambda: reproduction_view(rows))
+    if found.missing:
+        sys.stderr.write(f"note: the data for {found.missing} of {len(rows)} numbers is not in {folder}\n")

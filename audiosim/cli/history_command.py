@@ -1,0 +1,75 @@
+"""The command that shows what a ranking was at several times."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from audiosim.cli import options
+from audiosim.errors import InputError
+from audiosim.extras import need
+from audiosim.ranking_history import LOOKS, RankingHistory
+from audiosim.ranking_history import history as look_back
+from audiosim.report.history_view import history_view
+
+DOTS = 150  # per inch
+
+
+def history(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="SOURCE...",
+            help="Collections, or saved results: JSON of `estimate --format json`, or bundles of `report`.",
+            show_default=False,
+        ),
+    ],
+    model: options.ModelName = None,
+    measure: Annotated[
+        str | None,
+        typer.Option("--measure", help="Measure for collections. Default: that of the saved results, else CG@5."),
+    ] = None,
+    looks: Annotated[int, typer.Option(help="Number of looks at each collection, evenly spaced.", min=1)] = LOOKS,
+    distribution: options.DistributionName = "t",
+    about: options.AboutWords = None,
+    judgments: options.JudgmentsFile = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also draw the scores at each look: .png, .svg or .pdf.", show_default=False),
+    ] = None,
+    form: options.As = options.Format.table,
+) -> None:
+    """Show how the ranking and its confidence changed: during a campaign, or from release to release.
+
+    For a collection, the ranking after the first judgments, after more of them, and so on, in the order in which they
+    were made; with `--judgments sqlite:///campaign.db`, the campaign in that database, with dates. Saved results stand
+    side by side, in the order given. Swapped is the number of pairs of systems that changed places since the last look.
+
+    Examples: `audiosim history my-demo --judgments sqlite:///my-demo/campaign.db --looks 5`
+
+    Releases: `audiosim history release-1.json release-2.json --plot releases.png`
+    """
+    if plot is not None:
+        need("plots", "--plot")
+    found = look_back(
+        *sources,
+        model=model,
+        measure=measure,
+        looks=looks,
+        distribution=distribution,
+        about=options.about_of(about),
+        judgments=judgments,
+    )
+    if plot is not None:
+        _save_plot(found, plot)
+    options.print_result(form, found.to_dict(), found.system_rows(), lambda: history_view(found.to_dict()))
+
+
+def _save_plot(found: RankingHistory, path: Path) -> None:
+    from audiosim.plots import HEIGHT, page_axes
+
+    axes = found.plot(page_axes(height=HEIGHT, width=2 + 0.8 * max(len(found.looks), 4)))
+    try:
+        axes.figure.savefig(path, dpi=DOTS)  # type: ignore[union-attr]
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None

@@ -1,0 +1,235 @@
+"""Additions of `simulate --repeat`: its options, the models it trains, and what it prints."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from audiosim.cli.options import Format, print_result
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.lines import write_text
+from audiosim.corpus.pool import build_pool
+from audiosim.errors import InputError
+from audiosim.extras import need
+from audiosim.peers.honesty import compare_methods
+from audiosim.peers.task import Peer
+from audiosim.relevance.model_files import Model
+from audiosim.relevance.provenance import source_of
+from audiosim.report.peers import peers_view
+from audiosim.report.screen import progress
+from audiosim.report.simulation import flat, followed_view, repeats_view
+from audiosim.selection import StoppingRule
+from audiosim.simulation import HeldOutKind, Part, Trial, follow, repeat
+from audiosim.training.plan import Plan, is_joint, parse_terms
+from audiosim.training.train import train
+
+LEARNED = "learned"
+PARTS = 8  # with --peers
+
+Repeated = Annotated[
+    int | None,
+    typer.Option(
+        "--repeat",
+        help="Simulate this many campaigns, each on a random part of the collection. Equal --seed and sizes give "
+        "equal parts.",
+        min=1,
+    ),
+]
+Learn = Annotated[
+    str | None,
+    typer.Option(
+        "--learn",
+        metavar="LIST",
+        help="With --repeat: play each part with a model trained on the rest of the collection, of the features that "
+        "`train --features` takes.",
+    ),
+]
+Held = Annotated[
+    HeldOutKind | None,
+    typer.Option(
+        "--held-out",
+        help="With --repeat, what a learned model has not seen. queries: a part is of some queries, the rest is the "
+        "others. teams: a part is of some queries and teams, the rest is the other queries of the other teams. Not "
+        "given: queries with --learn or --at, else teams.",
+    ),
+]
+Queries = Annotated[int | None, typer.Option(help="Queries in each part. Default: half.", min=1)]
+Teams = Annotated[
+    int | None,
+    typer.Option(help="Teams in each part; if not given three quarters, or all where queries are held out.", min=1),
+]
+At = Annotated[
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="LIST",
+        help="With --repeat: hold what is stated against the truth at these numbers of judgments, such as 0,100,200. "
+        "Stopping rules are noted when they are met, and judging goes on to the last of these.",
+    ),
+]
+Near = Annotated[float, typer.Option(help="With --at: call a difference clear if it truly exceeds this.", min=0)]
+Report = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        metavar="REPORT.html",
+        help="With --repeat and --at: also write the results as a page with plots.",
+    ),
+]
+Peers = Annotated[
+    str | None,
+    typer.Option(
+        "--peers",
+        metavar="NAMES|all",
+        help="Hold other methods against the truth beside audiosim, on equal parts and budgets: gp, mtc, active, "
+        "statap, means, shrunken, teams, ppi, cje, choix, glide, or what packages install; `all`: those whose packages "
+        "are there. Without --repeat 8 parts, without --at 50, 100, 200 and 400 judgments.",
+        show_default=False,
+    ),
+]
+Keep = Annotated[
+    Path | None,
+    typer.Option(
+        "--keep",
+        metavar="FOLDER",
+        help="With --peers: where each part is kept once it was played; a run that was stopped goes on from there.",
+    ),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option("-j", "--jobs", help="Worker processes. Default: one per core.", min=1),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="With --repeat or --peers: play on a Dask cluster, such as tcp://10.0.0.1:8786, in place of processes "
+        "here. Needs audiosim\\[scale].",
+    ),
+]
+
+
+def check_repeated(repeats: int | None, options: Mapping[str, str | None], model: str | None) -> None:
+    """Options that only parts of a collection give a meaning are not ignored."""
+    given = [name for name, value in options.items() if value is not None]
+    if given and repeats is None:
+        raise InputError(f"{given[0]} needs --repeat: it is about parts of the collection")
+    if options["--learn"] is not None and model is not None:
+        raise InputError("--learn and --model cannot be combined: each part is played with the model learned for it")
+
+
+def check_peers(peers: str | None, keep: Path | None, others: Mapping[str, object]) -> None:
+    """Options that --peers gives a meaning, or takes it from, are not ignored."""
+    if peers is None and keep is not None:
+        raise InputError("--keep needs --peers: it keeps their results")
+    given = [name for name, value in others.items() if value]
+    if peers is not None and given:
+        raise InputError(f"--peers and {given[0]} cannot be combined: every method has the same budgets, see --at")
+
+
+def check_report(report: Path | None, repeats: int | None, at: str | None) -> None:
+    """A page that could not be written is refused before hours of play."""
+    if report is None:
+        return
+    need("plots", "--report")
+    if repeats is None or at is None:
+        raise InputError("--report needs --repeat and --at: it compares stated with true confidence at these moments")
+    # A file is written beside where it goes; a pipe or a terminal is not.
+    place = report.resolve().parent if report.is_file() or not report.exists() else report
+    if report.is_dir() or not os.access(place, os.W_OK):
+        raise InputError(f"{report}: cannot be written: expected a file in a folder that exists and is open to you")
+
+
+def parse_moments(text: str) -> tuple[int, ...]:
+    """The numbers of a list such as 0,100,200."""
+    try:
+        return tuple(int(word) for word in text.split(","))
+    except ValueError:
+        raise InputError(f"expected numbers of judgments such as 0,100,200, got {text!r}") from None
+
+
+@dataclass(frozen=True)
+class Learner:
+    """Trains on the rest of a collection, as `train` does without validation."""
+
+    plan: Plan
+
+    def __call__(self, rest: Collection) -> Model:
+        return train([rest], self.plan).model
+
+
+def learner(features: str) -> Learner:
+    """The learner of a list of features such as judgment."""
+    return Learner(Plan(parse_terms(features), LEARNED, folds=0, joint=is_joint(features)))
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Parts to play, in so many processes, what is the same for all of them, and the seed of what is drawn."""
+
+    trial: Trial
+    parts: Sequence[Part]
+    jobs: int | None
+    said: Mapping[str, Any]
+    seed: int = 0
+    scheduler: str | None = None
+
+    def to_stop(self, stopping_rule: StoppingRule, form: Format) -> None:
+        """Play each part until a goal is met, and print how right it was."""
+        with progress("repeating") as show:
+            found = repeat(self.trial, self.parts, stopping_rule, self._jobs, show, self.scheduler)
+        result = {**self.said, "goal": str(stopping_rule), **found.to_dict()}
+        bins = [{"moment": moment} | row for moment in ("start", "end") for row in result[moment]["bins"]]
+        print_result(form, result, bins, lambda: repeats_view(result))
+
+    def at(
+        self,
+        moments: Sequence[int],
+        stopping_rules: Sequence[StoppingRule],
+        near: float,
+        form: Format,
+        report: Path | None = None,
+    ) -> None:
+        """Play each part to the last of some moments, and print how right it was at each and at each stop.
+
+        report  where to write it as a page as well
+        """
+        with progress("repeating") as show:
+            found = follow(self.trial, self.parts, moments, stopping_rules, near, self._jobs, show, self.scheduler)
+        result = {**self.said, **found.to_dict()}
+        if report is not None:
+            self._write(report, result)
+        print_result(form, result, [flat(row) for row in result["curve"]], lambda: followed_view(result))
+
+    def beside(
+        self, peers: tuple[Mapping[str, Peer], Sequence[str]], budgets: Sequence[int], form: Format, keep: Path | None
+    ) -> None:
+        """Play each part with every method, and print what each stated and how right it was.
+
+        peers  by name, and why others are left out
+        """
+        with progress("comparing") as show:
+            found = compare_methods(
+                self.trial, self.parts, peers[0], budgets, self.seed, jobs=self._jobs, keep=keep, progress=show,
+                scheduler=self.scheduler,
+            )  # fmt: skip
+        result = {**self.said, "queries": len(self.parts[0].queries), **found.to_dict(), "left_out": list(peers[1])}
+        print_result(form, result, result["rows"], lambda: peers_view(result))
+
+    def _write(self, report: Path, result: Mapping[str, Any]) -> None:
+        from audiosim.report.rendering import origin_of
+        from audiosim.report.simulation_page import followed_page
+
+        collection = self.trial.collection
+        pool = build_pool(collection)
+        origin = origin_of(date.today(), source_of(pool, pool.spread(collection.grades())))
+        write_text(report, followed_page(collection.name, result, origin).splitlines())
+
+    @property
+    def _jobs(self) -> int:
+        return self.jobs or os.cpu_count() or 1

@@ -1,0 +1,197 @@
+"""The command that replays campaigns whose judgments are known: once, once for each rule, or on many random parts."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from audiosim.cli import options, repetition
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.pool import build_pool
+from audiosim.errors import InputError
+from audiosim.expected.about import About
+from audiosim.expected.ranking import DifferenceDistribution
+from audiosim.expected.ratio import Ideal
+from audiosim.functions import start_loop
+from audiosim.measures.measure import Measure
+from audiosim.peers.honesty import usual_budgets
+from audiosim.plugins import find_measure, find_peers, find_stopping_rule, make_estimator
+from audiosim.relevance.estimators import JOINT, estimator_of
+from audiosim.relevance.model_files import Model
+from audiosim.report.screen import progress
+from audiosim.report.simulation import comparison_view
+from audiosim.report.views import replay_view
+from audiosim.selection import SELECTION_RULES, Selection, StoppingRule, default_selection_rule
+from audiosim.selection.rules import AffectedDifferences, DrawnByDoubt
+from audiosim.selection.stopping_rules import as_stopping_rule, first_of
+from audiosim.simulation import Replay, Trial, draw_parts, replay
+from audiosim.simulation.trials import NEAR
+
+StoppingRuleTexts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--stopping-rule",
+        metavar="RULE",
+        help="When to stop, in place of --target: every=0.95, difference(size=0.02)=0.95, users(share=0.05)=0.95, "
+        "success(share=0.5)=0.95, error=0.05, error(corrected=no)=0.05 or judgments=200; give it again for whichever "
+        "comes first, or with --at for each by itself.",
+        show_default=False,
+    ),
+]
+
+
+def simulate(
+    folder: options.CollectionFolder,
+    model: options.ModelName = None,
+    measure: options.MeasureName = "CG@5",
+    target: Annotated[float, typer.Option(help="Mean confidence at which judging stops.", min=0.5, max=1)] = 0.95,
+    stop: StoppingRuleTexts = None,
+    rule: options.SelectionRuleName = None,
+    batch: Annotated[int, typer.Option(help="Number of judgments between two updates of the predictions.", min=1)] = 20,
+    by_query: options.ByQuery = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Replay with every selection rule and compare their costs.")
+    ] = False,
+    repeats: repetition.Repeated = None,
+    learn: repetition.Learn = None,
+    held_out: repetition.Held = None,
+    queries: repetition.Queries = None,
+    teams: repetition.Teams = None,
+    at: repetition.At = None,
+    near: repetition.Near = NEAR,
+    report: repetition.Report = None,
+    peers: repetition.Peers = None,
+    keep: repetition.Keep = None,
+    jobs: repetition.Jobs = None,
+    scheduler: repetition.Scheduler = None,
+    ideal: options.IdealName = "ordered",
+    distribution: options.DistributionName = "t",
+    about: options.AboutWords = None,
+    seed: options.Seed = 0,
+    complete: options.Complete = False,
+    judgments: options.JudgmentsFile = None,
+    system_from: options.NamedBy = None,
+    same_artist: options.FromOwnArtist = None,
+    scale: options.ScaleName = None,
+    partial: options.Partial = False,
+    form: options.As = options.Format.table,
+) -> None:
+    """Replay a campaign against known judgments: when it would have stopped, and how right it would have been.
+
+    Every pair of the pool must be judged; --complete leaves out systems and queries that are not. --repeat compares the
+    stated confidence with the true accuracy on many random parts of the collection: before judging and at the stop, or
+    at the moments of --at. The parts depend only on --seed, on their number and sizes, and on --held-out, so two models
+    or two rules are compared on the same parts.
+
+    Examples: `audiosim simulate my-demo --judgments my-demo/truth.qrels --model mjud --target 0.95 --batch 1`
+
+    `audiosim simulate my-demo --judgments my-demo/truth.qrels --repeat 20 --selection-rule doubts`
+
+    `audiosim simulate my-demo --judgments my-demo/truth.qrels --repeat 20 --learn judgment --at 0,50,100`
+
+    `audiosim simulate my-demo --judgments my-demo/truth.qrels --compare --stopping-rule judgments=100`
+
+    `audiosim simulate my-demo --judgments my-demo/truth.qrels --peers means,mtc,gp --at 25,50`
+    """
+    if compare and repeats is not None:
+        raise InputError("--compare and --repeat cannot be combined; repeat one rule after the other")
+    repetition.check_peers(peers, keep, {"--compare": compare, "--stopping-rule": stop, "--report": report})
+    repeats = repetition.PARTS if peers is not None and repeats is None else repeats
+    repetition.check_repeated(
+        repeats, {"--learn": learn, "--held-out": held_out, "--at": at, "--scheduler": scheduler}, model
+    )
+    options.check_scheduler(scheduler, jobs)
+    repetition.check_report(report, repeats, at)
+    others = None if peers is None else find_peers(peers)
+    stopping_rules, learner = _stopping_rules(target, stop), None if learn is None else repetition.learner(learn)
+    moments = None if at is None else repetition.parse_moments(at)
+    collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial)
+    if complete:
+        collection = options.only_complete(collection, find_measure(measure).cutoff)
+    name = repetition.LEARNED if learner else model or JOINT
+    rule = rule or _default_rule(collection, name, learner)
+    game = _Game(name, find_measure(measure), rule, batch, ideal, seed, distribution, options.about_of(about))
+    if repeats is not None:
+        protocol = held_out or ("queries" if learner or moments or others else "teams")
+        parts = draw_parts(collection, repeats, np.random.default_rng(seed), queries, teams, protocol)
+        said = {"measure": str(game.measure), "model": name, "learn": learn, "rule": rule}
+        many = repetition.Batch(Trial(collection, game.start, learner, by_query), parts, jobs, said, seed, scheduler)
+        if others:
+            many.beside(others, moments or usual_budgets(collection, parts, game.measure.cutoff), form, keep)
+        elif moments is None:
+            many.to_stop(first_of(stopping_rules), form)
+        else:
+            many.at(moments, stopping_rules, near, form, report)
+    elif compare:
+        _compare(game, collection, stopping_rules, form)
+    else:
+        with progress("judging") as show:
+            once = game.play(collection, stopping_rules, by_query, show).to_dict()
+        options.print_result(form, once, once["curve"], lambda: replay_view(once))
+
+
+def _default_rule(collection: Collection, model: str, learner: repetition.Learner | None) -> str:
+    if learner is None:
+        pool = build_pool(collection)
+        return default_selection_rule(make_estimator(pool, model).predict(np.full(len(pool.pairs), np.nan)))
+    return DrawnByDoubt.name if learner.plan.joint else AffectedDifferences.name
+
+
+@dataclass(frozen=True, slots=True)
+class _Game:
+    """Part of a simulated campaign that is the same however often it is played."""
+
+    model: str
+    measure: Measure
+    rule: str
+    batch: int
+    ideal: Ideal
+    seed: int
+    distribution: DifferenceDistribution
+    about: About
+
+    def start(self, part: Collection, learned: Model | None = None) -> Selection:
+        """Start of a campaign on a part, with the model that was learned for it or the one that is named."""
+        pool = build_pool(part, self.measure.cutoff)
+        estimator = make_estimator(pool, self.model) if learned is None else estimator_of(pool, learned)
+        return start_loop(
+            pool, estimator, self.measure, ideal=self.ideal, batch=self.batch, rule=self.rule, seed=self.seed,
+            distribution=self.distribution, about=self.about,
+        )  # fmt: skip
+
+    def play(
+        self,
+        collection: Collection,
+        stopping_rules: Sequence[StoppingRule],
+        by_query: bool,
+        show: Callable[[int, int], None],
+    ) -> Replay:
+        start = self.start(collection)
+        truth = start.pool.spread(collection.grades())
+        return replay(start, truth, first_of(stopping_rules), lambda moment: show(moment.judged, len(truth)), by_query)
+
+
+def _compare(game: _Game, collection: Collection, stopping_rules: Sequence[StoppingRule], form: options.Format) -> None:
+    with progress("judging") as show:
+        rows = [
+            _summary(replace(game, rule=rule).play(collection, stopping_rules, by_query, show), rule, by_query)
+            for rule, by_query in _every_rule(game.rule)
+        ]
+    options.print_result(form, rows, rows, lambda: comparison_view(rows, str(first_of(stopping_rules))))
+
+
+def _stopping_rules(target: float, stop: list[str] | None) -> list[StoppingRule]:
+    return [find_stopping_rule(text) for text in stop or []] or [as_stopping_rule(target)]
+
+
+def _every_rule(rule: str) -> list[tuple[str, bool]]:
+    """Each rule, and the one chosen with its batches by query as well."""
+    return [*((name, False) for name in dict.fromkeys([*SELECTION_RULES, rule])), (rule, True)]
+
+
+def _summary(played: Replay, rule: str, by_query: bool) -> dict[str, object]:
+    result = played.to_dict()
+    keys = ("judged", "pool", "confidence", "accuracy", "tau", "rho", "rmse_differences", "error", "turns")
+    return {"rule": rule, "by_query": by_query} | {key: result[key] for key in keys}

@@ -1,0 +1,272 @@
+"""Scores of every system for every query, with all judgments made."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from audiosim.arrays import Array, Integers
+from audiosim.corpus.coded_judgments import CodedJudgments
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Pair, Scale
+from audiosim.corpus.rankings import CodedRankings, coded, on_one_table
+from audiosim.display import frame_of
+from audiosim.errors import InputError
+from audiosim.measures.measure import Measure, as_measure
+from audiosim.measures.scores import score
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Unjudged = Literal["error", "zero", "skip"]
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Score of each system for each query.
+
+    measure  measure of the scores
+    systems  s names
+    queries  q names
+    values   (s, q) scores
+    """
+
+    measure: Measure
+    systems: tuple[str, ...]
+    queries: tuple[str, ...]
+    values: Array
+
+    def __post_init__(self) -> None:
+        expected = (len(self.systems), len(self.queries))
+        if self.values.shape != expected:
+            raise InputError(f"scores must be {expected} to match systems and queries, got {self.values.shape}")
+
+    @property
+    def means(self) -> Array:
+        """(s,) the mean score of each system over the queries."""
+        return np.asarray(self.values.mean(axis=1))
+
+    @property
+    def order(self) -> Integers:
+        """(s,) the systems by mean score, best first; equal ones in the order of the runs."""
+        return np.argsort(-self.means, kind="stable")
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The scores as a pandas table: one row per system, one column per query."""
+        table = frame_of(
+            [[system, *row] for system, row in zip(self.systems, self.values, strict=True)],
+            ["system", *self.queries],
+            "system",
+        )
+        return table.rename_axis("query", axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRuns:
+    """Rankings with the grades of their documents, from which all measures are computed.
+
+    scale    of the grades
+    systems  s names
+    queries  q names
+    grades   (s, q, n) grade at each rank, best rank first; NaN where nothing was retrieved
+    judged   (q, m) grades of all judged documents of each query, best first, 0 after the last
+    """
+
+    scale: Scale
+    systems: tuple[str, ...]
+    queries: tuple[str, ...]
+    grades: Array
+    judged: Array
+
+    def scores(self, measure: str | Measure) -> Scores:
+        """Score of each system for each query, down to at most the depth of the rankings."""
+        measure = as_measure(measure)
+        values = score(measure, self.scale, self.grades, self.judged)
+        return Scores(measure, self.systems, self.queries, values)
+
+
+def judged_runs(collection: Collection, cutoff: int, unjudged: Unjudged = "error") -> JudgedRuns:
+    """The rankings of a collection down to a cutoff, with the grades of their documents.
+
+    unjudged  documents without judgment: `error`; `zero`, it gains 0; `skip`, those below it move up, as in
+              the condensed lists of Sakai (2007)
+
+    Queries are those that any run names, in the order in which the runs first name them; a system that retrieves
+    nothing for one of them gains nothing there.
+    """
+    judgments = collection.judgments
+    given = judgments if isinstance(judgments, CodedJudgments) else collection.grades()
+    return graded_runs(collection, given, cutoff, unjudged)
+
+
+def graded_runs(
+    collection: Collection, given: Mapping[Pair, float] | CodedJudgments, cutoff: int, unjudged: Unjudged = "error"
+) -> JudgedRuns:
+    """The rankings of a collection with other grades than its judgments', such as drawn ones; as `judged_runs`.
+
+    given  grades by pair, from 0 to the highest of the scale
+    """
+    rankings = [run.rankings for run in collection.runs]
+    queries, grades, judged = grades_of(collection.identifier, rankings, given, cutoff, unjudged)
+    return JudgedRuns(collection.scale, tuple(run.system for run in collection.runs), queries, grades, judged)
+
+
+def scores(collection: Collection, measure: str | Measure = "CG@5", unjudged: Unjudged = "error") -> Scores:
+    """Score of each system of a collection for each query, from the judgments it has.
+
+    measure   such as "nDCG@5"
+    unjudged  treatment of a document without judgment: `error`, `zero` or `skip`
+    """
+    measure = as_measure(measure)
+    return judged_runs(collection, measure.cutoff, unjudged).scores(measure)
+
+
+def grades_of(
+    name: str,
+    rankings: Sequence[Mapping[str, tuple[str, ...]]],
+    given: Mapping[Pair, float] | CodedJudgments,
+    cutoff: int,
+    unjudged: str,
+) -> tuple[tuple[str, ...], Array, Array]:
+    """Queries; (s, q, n) grades of the documents of each system, NaN after the last; (q, m) as in `JudgedRuns`.
+
+    name      of the collection, for complaints
+    rankings  for each system its documents for each query, best first
+    """
+    check_unjudged(unjudged)
+    runs = on_one_table([coded(one) for one in rankings])
+    queries = {query: code for code, query in enumerate(dict.fromkeys(query for run in runs for query in run.queries))}
+    known = _Known.of(given, queries, runs[0].names if runs else ())
+    depth = None if unjudged == "skip" else cutoff
+    longest = max((int(run.lengths.max(initial=0)) for run in runs), default=0)
+    table = np.full((len(runs), len(queries), min(longest, cutoff)), np.nan)
+    missing: list[_Graded] = []
+    deepest = 0
+    for system, run in enumerate(
+        runs
+    ):  # one after the other: all results as codes of 8 bytes would take four times more
+        of = _graded(run, queries, known, depth)
+        if unjudged == "error" and np.isnan(of.grade).any():
+            missing.append(of.lines(np.flatnonzero(np.isnan(of.grade))))
+        of = _settled(of, unjudged, cutoff)
+        table[system, of.query, of.rank - 1] = of.grade
+        deepest = max(deepest, int(of.rank.max(initial=0)))
+    if missing:
+        raise _incomplete(name, tuple(queries), runs, missing)
+    return tuple(queries), table[:, :, :deepest], known.best_first(len(queries))
+
+
+class _Graded(NamedTuple):
+    """The results of a system, ranking after ranking.
+
+    query     (r,) codes, those of a ranking together
+    document  (r,) codes
+    rank      (r,) from 1
+    grade     (r,) NaN where unjudged
+    """
+
+    query: Integers
+    document: Integers
+    rank: Integers
+    grade: Array
+
+    def lines(self, which: Integers) -> "_Graded":
+        return _Graded(self.query[which], self.document[which], self.rank[which], self.grade[which])
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """Grades of pairs by codes.
+
+    names   number of documents that have one
+    keys    (g,) query x names + document, rising
+    grades  (g,) of these
+    query   (j,) of all grades of the queries, also of documents that have no code
+    every   (j,) those grades
+    """
+
+    names: int
+    keys: Integers
+    grades: Array
+    query: Integers
+    every: Array
+
+    @classmethod
+    def of(
+        cls, given: Mapping[Pair, float] | CodedJudgments, queries: Mapping[str, int], names: Sequence[str]
+    ) -> "_Known":
+        codes = {document: code for code, document in enumerate(names)}
+        if isinstance(given, CodedJudgments):
+            (query, document), grades = given.on(queries, codes), given.grades
+        else:
+            query = np.array([queries.get(query, -1) for query, _ in given], dtype=np.int64)
+            document = np.array([codes.get(document, -1) for _, document in given], dtype=np.int64)
+            grades = np.array(list(given.values()), dtype=np.float64)
+        ours, keys = query >= 0, query * len(names) + document
+        order = np.flatnonzero(ours & (document >= 0))
+        order = order[np.argsort(keys[order])]
+        return cls(len(names), keys[order], grades[order], query[ours], grades[ours])
+
+    def find(self, keys: Integers) -> Array:
+        """(r,) grades of some keys, NaN where there is none."""
+        if not len(self.keys):
+            return np.full(len(keys), np.nan)
+        place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[place] == keys, self.grades[place], np.nan)
+
+    def best_first(self, queries: int) -> Array:
+        """(q, m) the grades of each query's documents, best first, 0 after the last."""
+        order = np.lexsort((-self.every, self.query))
+        query = self.query[order]
+        sizes = np.bincount(query, minlength=queries)
+        table = np.zeros((queries, int(sizes.max(initial=0))))
+        table[query, _places(sizes)] = self.every[order]
+        return table
+
+
+def _graded(run: CodedRankings, queries: Mapping[str, int], known: _Known, depth: int | None) -> _Graded:
+    """The results of a system down to a depth."""
+    rank = _places(run.lengths) + 1
+    kept = np.arange(len(rank)) if depth is None else np.flatnonzero(rank <= depth)
+    own = np.array([queries[query] for query in run.queries], dtype=np.int64)
+    query, document = np.repeat(own, run.lengths)[kept], run.documents[kept].astype(np.int64)
+    return _Graded(query, document, rank[kept], known.find(query * known.names + document))
+
+
+def _settled(of: _Graded, unjudged: str, cutoff: int) -> _Graded:
+    """Results without unknown grades: these become 0, or their documents are left out and those below move up."""
+    if unjudged != "skip":
+        return of._replace(grade=np.nan_to_num(of.grade))
+    judged = np.flatnonzero(~np.isnan(of.grade))
+    query = of.query[judged]
+    starts = np.flatnonzero(np.diff(query, prepend=-1))
+    rank = _places(np.diff(np.append(starts, len(query)))) + 1
+    kept = rank <= cutoff
+    return _Graded(query[kept], of.document[judged][kept], rank[kept], of.grade[judged][kept])
+
+
+def _places(sizes: Integers) -> Integers:
+    """Places in each of some stretches, from 0, one stretch after the other."""
+    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+
+
+def check_unjudged(unjudged: str) -> None:
+    if unjudged not in get_args(Unjudged):
+        raise InputError(
+            f"unknown choice {unjudged!r} for unjudged documents, expected {', '.join(get_args(Unjudged))}"
+        )
+
+
+def _incomplete(
+    name: str, queries: Sequence[str], runs: Sequence[CodedRankings], missing: Sequence[_Graded]
+) -> InputError:
+    """Complaint about results without judgment: how many pairs, and the first one.
+
+    missing  of the systems that have some
+    """
+    of = missing[0]
+    line = np.lexsort((of.rank, of.query))[0]
+    count = len(np.unique(np.concatenate([np.stack([one.query, one.document]) for one in missing], 1), axis=1).T)
+    said = f"the first is document {runs[0].names[of.document[line]]} for query {queries[of.query[line]]}"
+    return InputError(f"{name}: {count} retrieved pairs are not judged, {said}; choose unjudged=zero or skip")

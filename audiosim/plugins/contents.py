@@ -1,0 +1,202 @@
+"""Contents of each extension point, ours and those of installed packages, found by name."""
+
+import os
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from typing import TypeVar
+
+from audiosim.audio.decoder import Decoder
+from audiosim.corpus.pool import Pool
+from audiosim.errors import InputError, did_you_mean, one_line
+from audiosim.expected.estimation import ExpectedScores
+from audiosim.features.feature import Feature
+from audiosim.features.registry import BUILT_IN, register_feature
+from audiosim.measures.measure import MEASURES, WRITTEN, Definition, Measure, parse_measure
+from audiosim.peers.known_peers import PEERS, check_installed, peers_there
+from audiosim.peers.task import Peer
+from audiosim.plugins.points import OWN, ExtensionPoint, package_of
+from audiosim.relevance.estimators import EstimatorFactory, NameOrFile, RelevanceEstimator, estimator_of
+from audiosim.relevance.evidence_kind import EvidenceKind
+from audiosim.relevance.evidence_registry import OWN_KINDS, register_evidence_kind
+from audiosim.relevance.model_files import model_names
+from audiosim.selection import stopping_definition
+from audiosim.selection.rules import SELECTION_RULES, SelectionRule, SelectionRuleFactory
+from audiosim.selection.stopping_definition import StoppingDefinition, StoppingRule
+from audiosim.selection.stopping_rules import STOPPING_RULES, parse_stopping_rule
+
+Kind = TypeVar("Kind")
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+def an_instance(kind: type[Kind], words: str) -> Callable[[object, str], Kind]:
+    """Accepts a value of a class.
+
+    words  for it, in a complaint
+    """
+
+    def accept(loaded: object, _: str) -> Kind:
+        if not isinstance(loaded, kind):
+            raise InputError(words)
+        return loaded
+
+    return accept
+
+
+def _estimator_factory(loaded: object, _: str) -> EstimatorFactory:
+    if not callable(loaded):
+        raise InputError("a function of a pool and a text")
+    factory: EstimatorFactory = loaded
+    return factory
+
+
+def _rule_factory(loaded: object, _: str) -> SelectionRuleFactory:
+    if not callable(loaded):
+        raise InputError("a function of expected scores and a seed")
+    factory: SelectionRuleFactory = loaded
+    return factory
+
+
+def _peer(loaded: object, _: str) -> Peer:
+    if not callable(loaded):
+        raise InputError("a function of a task, a grader and a random generator")
+    peer: Peer = loaded
+    return peer
+
+
+def _decoders() -> Mapping[str, Decoder]:
+    from audiosim.audio.decode import DECODERS  # costs start-up time that only those who hear need pay
+
+    return DECODERS
+
+
+def _published() -> Mapping[str, EstimatorFactory]:
+    """The published models, with and without their scale."""
+    names = {name for model in model_names() for name in (model, model.rpartition("-")[0])}
+    return {name: partial(_shipped_model, name) for name in sorted(names)}
+
+
+def _shipped_model(name: str, pool: Pool, _: str) -> RelevanceEstimator:
+    return estimator_of(pool, name)
+
+
+ESTIMATOR_POINT = ExtensionPoint("audiosim.estimators", "estimator", _published, _estimator_factory)
+MEASURE_POINT = ExtensionPoint(
+    "audiosim.measures", "measure", lambda: MEASURES, an_instance(Definition, "a Definition of a measure")
+)
+FEATURE_POINT = ExtensionPoint("audiosim.features", "feature", lambda: BUILT_IN, an_instance(Feature, "a Feature"))
+EVIDENCE_POINT = ExtensionPoint(
+    "audiosim.evidence", "kind of evidence", lambda: OWN_KINDS, an_instance(EvidenceKind, "an EvidenceKind")
+)
+DECODER_POINT = ExtensionPoint("audiosim.decoders", "decoder", _decoders, an_instance(Decoder, "a Decoder"))
+SELECTION_RULE_POINT = ExtensionPoint(
+    "audiosim.selection_rules", "selection rule", lambda: SELECTION_RULES, _rule_factory
+)
+STOPPING_RULE_POINT = ExtensionPoint(
+    "audiosim.stopping_rules",
+    "stopping rule",
+    lambda: STOPPING_RULES,
+    an_instance(StoppingDefinition, "a StoppingDefinition"),
+)
+
+
+PEER_POINT: ExtensionPoint[Peer] = ExtensionPoint("audiosim.peers", "peer", lambda: PEERS, _peer)
+
+
+def estimator_factory(name: str) -> tuple[EstimatorFactory, str]:
+    """The factory that a `--model` names, and the text that it takes with the pool.
+
+    name  a name in models/ with or without its scale, a file that ends in .json, or an installed
+          estimator: its name, or NAME:TEXT
+    """
+    load_evidence_kinds()
+    if name.endswith(".json"):
+        load_features()
+        return estimator_of, name
+    own = _published()
+    if name in own:
+        return own[name], ""
+    head, _, text = name.partition(":")
+    point = ESTIMATOR_POINT.choose(head)
+    if point is None:
+        known = {model.rpartition("-")[0] for model in model_names()}
+        known |= {installed.name for installed in ESTIMATOR_POINT.installed()}
+        expected = f"a .json file or one of {', '.join(sorted(known))}{did_you_mean(name, known)}"
+        raise InputError(f"unknown model {name!r}, expected {expected}")
+    return ESTIMATOR_POINT.load(point), text
+
+
+def make_estimator(pool: Pool, name: NameOrFile) -> RelevanceEstimator:
+    """The estimator that a `--model` names, for one pool."""
+    factory, text = estimator_factory(os.fspath(name))
+    return factory(pool, text)
+
+
+def find_measure(text: str) -> Measure:
+    """The measure that a `--measure` names, with its parameters: one of audiosim's, or an installed one."""
+    written = WRITTEN.fullmatch(text)
+    if written is None:
+        return parse_measure(text)
+    return parse_measure(text, {written["name"]: MEASURE_POINT.find(written["name"])})
+
+
+def find_selection_rule(name: str, expected: ExpectedScores, seed: int = 0) -> SelectionRule:
+    """The rule that a `--selection-rule` names: one of audiosim's, or an installed one.
+
+    seed  of what it may draw
+    """
+    return made_rule(SELECTION_RULE_POINT.find(name), expected, seed)
+
+
+def made_rule(factory: SelectionRuleFactory, expected: ExpectedScores, seed: int) -> SelectionRule:
+    """The selection rule that a factory makes; an error in it becomes one line."""
+    try:
+        rule = factory(expected, seed)
+    except Exception as error:  # it is another's code, so it may raise anything
+        raise InputError(f"a selection rule cannot be made: {one_line(error)}") from error
+    if not isinstance(getattr(rule, "name", None), str) or not rule.name:
+        raise InputError("a selection rule must have a name")
+    return rule
+
+
+def find_stopping_rule(text: str) -> StoppingRule:
+    """The stopping rule that a `--stopping-rule` says: one of audiosim's, or an installed one."""
+    parts = stopping_definition.RULE_WRITTEN.fullmatch(text.replace(" ", ""))
+    if parts is None or parts["name"] in STOPPING_RULES or STOPPING_RULE_POINT.choose(parts["name"]) is None:
+        return parse_stopping_rule(text)
+    return parse_stopping_rule(text, {parts["name"]: STOPPING_RULE_POINT.find(parts["name"])})
+
+
+def find_peers(text: str) -> tuple[dict[str, Peer], list[str]]:
+    """The peers that a `--peers` names, and a message for each that is left out because its package is missing.
+
+    text  names, joined by commas: each must be there; or `all`: those that are
+    """
+    if text == "all":
+        return peers_there({name: PEER_POINT.find(name) for name in PEER_POINT.names()})
+    found = {name.strip(): PEER_POINT.find(name.strip()) for name in text.split(",")}
+    for name in found:
+        check_installed(name)
+    return found, []
+
+
+def load_features() -> None:
+    """Make the features of installed packages known in this process."""
+    for feature in _of_others(FEATURE_POINT):
+        register_feature(feature)
+
+
+@cache  # a process finds what is installed once: to look is dear
+def load_evidence_kinds() -> None:
+    """Make the kinds of evidence of installed packages known in this process."""
+    for kind in _of_others(EVIDENCE_POINT):
+        register_evidence_kind(kind)
+
+
+def other_decoders() -> tuple[Decoder, ...]:
+    """The decoders that packages have installed, for kinds of file that audiosim does not open itself."""
+    return _of_others(DECODER_POINT)
+
+
+def _of_others(point: ExtensionPoint[Kind]) -> tuple[Kind, ...]:
+    entries = [entry for entry in point.installed() if package_of(entry) != OWN and entry.name not in point.own()]
+    return tuple(point.find(name) for name in dict.fromkeys(entry.name for entry in entries))

@@ -1,0 +1,1 @@
+"""Gaussians, their divergences, and the search for the nearest."""

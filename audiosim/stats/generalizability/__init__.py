@@ -1,0 +1,1 @@
+"""Reliability of an evaluation: generalizability theory, split halves, agreement of raters."""

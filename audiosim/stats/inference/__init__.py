@@ -1,0 +1,1 @@
+"""Classical inference: tests, intervals and resampling of scores, and their distributions."""

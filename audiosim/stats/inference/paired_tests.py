@@ -1,0 +1,260 @@
+"""Paired tests of all pairs of systems: estimates, intervals and p-values of their differences.
+
+Every test takes the scores (s, q) of the systems on the same queries and answers for all s (s - 1) / 2 pairs.
+Numbers closer than 1e-12 of the largest score count as equal, so that the order of summation does not matter.
+Where all differences of a pair are 0 every p-value is 1.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import bdtr, stdtr, stdtrit
+
+from audiosim.arrays import Array, Booleans, Integers
+from audiosim.display import frame_of
+from audiosim.errors import InputError
+from audiosim.stats.inference.multiple import benjamini_hochberg, holm
+from audiosim.stats.inference.resampling import (
+    Alternative,
+    bootstrap_intervals,
+    bootstrap_p_values,
+    bootstraps,
+    permutation_intervals,
+    permutation_p_values,
+    permutations,
+)
+from audiosim.stats.inference.score_matrix import (
+    Differences,
+    check_scores,
+    pair_names,
+    paired_differences,
+    ratio_or_infinity,
+)
+from audiosim.stats.inference.signed_rank import signed_rank_p_values, signed_ranks, walsh_intervals
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SAMPLES = 10_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Results of a paired test on all pairs of systems.
+
+    test          t, wilcoxon, sign, bootstrap or permutation
+    alternative   "two-sided"; "greater" where the first system is held to be better, "less" the second
+    confidence    of the intervals
+    queries       how many queries there are
+    first         (p,) a system's place in the scores
+    second        (p,) another's
+    difference    (p,) mean score of the first less that of the second
+    standardised  (p,) the same in standard deviations of the differences
+    estimate      (p,) estimate that the interval belongs to: the mean difference; for Wilcoxon's test the
+                  pseudo-median, for the sign test the median
+    lower         (p,) the interval's ends; infinite where the alternative, or too few queries, leave it open
+    upper         (p,)
+    statistic     (p,) t; W+; S; of bootstrap and permutation the mean difference
+    p_value       (p,)
+    exact         (p,) whether the p-value is exact under the test's assumptions, neither sampled nor approximate
+    """
+
+    test: str
+    alternative: Alternative
+    confidence: float
+    queries: int
+    first: Integers
+    second: Integers
+    difference: Array
+    standardised: Array
+    estimate: Array
+    lower: Array
+    upper: Array
+    statistic: Array
+    p_value: Array
+    exact: Booleans
+
+    def to_frame(self, systems: Sequence[str] | None = None) -> "pd.DataFrame":
+        """One row per pair, with the p-values adjusted for all pairs by Holm and by Benjamini and Hochberg.
+
+        systems  (s,) their names; their places in the scores where None
+        """
+        columns = ("difference", "standardised", "estimate", "lower", "upper", "statistic", "p_value")
+        return frame_of(
+            pair_names(self.first, self.second, systems)
+            | {column: getattr(self, column) for column in columns}
+            | {"holm": holm(self.p_value), "benjamini_hochberg": benjamini_hochberg(self.p_value)}
+            | {"exact": self.exact}
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """Input of a test: scores (s, q), their differences, and options."""
+
+    scores: Array
+    differences: Differences
+    rng: np.random.Generator
+    samples: int
+    alternative: Alternative
+    confidence: float
+
+
+Estimate = tuple[Array, Array, Array]  # and the ends of its interval
+Tested = tuple[Array, Array, Booleans]  # statistic, p-value, and whether that is exact
+
+
+def paired_test(
+    scores: ArrayLike,
+    test: str,
+    rng: np.random.Generator | None = None,
+    *,
+    samples: int = SAMPLES,
+    alternative: Alternative = "two-sided",
+    confidence: float = 0.95,
+) -> Comparison:
+    """A paired test of all pairs of systems.
+
+    scores       (s, q) finite
+    test         t, wilcoxon, sign, bootstrap or permutation
+    rng          for the last two: draws the samples of queries, or the signs, the same for all pairs; seeded with 0
+                 where None
+    samples      how many of them; where the 2^q permutations are no more, all are taken and the test is exact
+    alternative  "two-sided", "greater" or "less"
+    confidence   of the interval, between 0 and 1: of the mean difference; of Wilcoxon's test of the pseudo-median, of
+                 the sign test of the median
+    """
+    _check_options(test, alternative, confidence)
+    differences, rng = paired_differences(scores), np.random.default_rng(0) if rng is None else rng
+    asked = _Asked(check_scores(scores), differences, rng, samples, alternative, confidence)
+    estimate, tested = _TESTS[test](asked)
+    pairs = differences.first, differences.second, differences.means(), differences.standardised()
+    return Comparison(test, alternative, confidence, differences.queries, *pairs, *estimate, *tested)
+
+
+def _t_test(asked: _Asked) -> tuple[Estimate, Tested]:
+    """The paired t-test.
+
+        t = mean / (deviation / sqrt q), on q - 1 degrees of freedom        (5.1)
+
+    Where all differences are equal, t is infinite, p 0 or 1 and the interval a point; all 0, t is 0 and p 1.
+    """
+    differences, alternative = asked.differences, asked.alternative
+    means, error = differences.means(), differences.deviations() / np.sqrt(differences.queries)
+    sides = 2 if alternative == "two-sided" else 1
+    reach = -stdtrit(differences.queries - 1, (1 - asked.confidence) / sides) * error
+    lower = means - (reach if alternative != "less" else np.inf)
+    upper = means + (reach if alternative != "greater" else np.inf)
+    return (means, lower, upper), (*_t_p_values(differences, alternative), np.full(len(means), True))
+
+
+def _wilcoxon_test(asked: _Asked) -> tuple[Estimate, Tested]:
+    """Wilcoxon's signed-rank test.
+
+        W+ = sum of the ranks of the positive differences among the sizes of those that are not 0
+
+    The W of (5.2) is the smaller of W+ and n (n + 1) / 2 - W+, n differences not being 0. Differences of 0 are
+    dropped, ties share the middle rank; see `signed_rank` on where p-values are exact and on the interval.
+    """
+    ranks = signed_ranks(asked.differences)
+    interval = walsh_intervals(asked.differences, asked.alternative, asked.confidence)
+    return interval, (ranks.sums, signed_rank_p_values(ranks, asked.alternative), ranks.exact)
+
+
+def _sign_test(asked: _Asked) -> tuple[Estimate, Tested]:
+    """The sign test, always exact.
+
+        S = number of positive differences, binomial among those that are not 0        (5.3)
+
+    Differences of 0 are dropped from the test, not from the interval, whose ends are order statistics of
+    all q differences. The two-sided p-value is twice the smaller tail.
+    """
+    alternative, queries = asked.alternative, asked.differences.queries
+    ordered = np.sort(asked.differences.values, axis=1)
+    alpha = (1 - asked.confidence) / (2 if alternative == "two-sided" else 1)
+    cut = int(np.sum(bdtr(np.arange(queries + 1), queries, 0.5) <= alpha))
+    unbounded = np.full(len(ordered), np.inf)
+    lower = ordered[:, cut - 1] if cut > 0 and alternative != "less" else -unbounded
+    upper = ordered[:, queries - cut] if cut > 0 and alternative != "greater" else unbounded
+    tested = *_sign_p_values(asked.differences, alternative), np.full(len(ordered), True)
+    return (np.median(ordered, axis=1), lower, upper), tested
+
+
+def _bootstrap_test(asked: _Asked) -> tuple[Estimate, Tested]:
+    """The bootstrap test by the shift method; see `resampling.bootstrap_p_values`."""
+    drawn, means = bootstraps(asked.scores, asked.rng, asked.samples), asked.differences.means()
+    tested = means, bootstrap_p_values(drawn, asked.alternative), np.full(len(means), False)
+    return (means, *bootstrap_intervals(drawn, asked.alternative, asked.confidence)), tested
+
+
+def _permutation_test(asked: _Asked) -> tuple[Estimate, Tested]:
+    """The permutation test; see `resampling.permutation_p_values`."""
+    drawn, means = permutations(asked.scores, asked.rng, asked.samples), asked.differences.means()
+    tested = means, permutation_p_values(drawn, asked.alternative), np.full(len(means), drawn.exact)
+    return (means, *permutation_intervals(drawn, asked.alternative, asked.confidence)), tested
+
+
+_TESTS: dict[str, Callable[[_Asked], tuple[Estimate, Tested]]] = {
+    "t": _t_test,
+    "wilcoxon": _wilcoxon_test,
+    "sign": _sign_test,
+    "bootstrap": _bootstrap_test,
+    "permutation": _permutation_test,
+}
+
+
+def p_values(scores: ArrayLike, test: str, rng: np.random.Generator, samples: int = SAMPLES) -> Array:
+    """(p,) the two-sided p-values of all pairs of systems by the test of a name, without intervals.
+
+    scores   (s, q) finite
+    test     t, wilcoxon, sign, bootstrap or permutation
+    rng      for the last two
+    samples  for the last two
+    """
+    if test not in TESTS:
+        raise InputError(f"test must be one of {', '.join(TESTS)}, got {test!r}")
+    return TESTS[test](check_scores(scores), rng, samples)
+
+
+TESTS: dict[str, Callable[[Array, np.random.Generator, int], Array]] = {
+    "t": lambda scores, rng, samples: _t_p_values(paired_differences(scores), "two-sided")[1],
+    "wilcoxon": lambda scores, rng, samples: signed_rank_p_values(
+        signed_ranks(paired_differences(scores)), "two-sided"
+    ),
+    "sign": lambda scores, rng, samples: _sign_p_values(paired_differences(scores), "two-sided")[1],
+    "bootstrap": lambda scores, rng, samples: bootstrap_p_values(bootstraps(scores, rng, samples), "two-sided"),
+    "permutation": lambda scores, rng, samples: permutation_p_values(permutations(scores, rng, samples), "two-sided"),
+}
+
+
+def _t_p_values(differences: Differences, alternative: Alternative) -> tuple[Array, Array]:
+    statistic = ratio_or_infinity(differences.means(), differences.deviations() / np.sqrt(differences.queries))
+    freedom = differences.queries - 1
+    if alternative == "two-sided":
+        p_values: Array = 2 * stdtr(freedom, -np.abs(statistic))
+    else:
+        p_values = stdtr(freedom, -statistic if alternative == "greater" else statistic)
+    constant = differences.deviations() == 0
+    return statistic, np.where(constant & (statistic == 0), 1.0, p_values)
+
+
+def _sign_p_values(differences: Differences, alternative: Alternative) -> tuple[Array, Array]:
+    positive, negative = ((sign * differences.values > 0).sum(axis=1) for sign in (1, -1))
+    counted = positive + negative
+    if alternative == "two-sided":
+        p_values = np.minimum(1.0, 2 * bdtr(np.minimum(positive, negative), counted, 0.5))
+    else:
+        p_values = bdtr(negative if alternative == "greater" else positive, counted, 0.5)
+    return positive.astype(float), np.where(counted == 0, 1.0, p_values)
+
+
+def _check_options(test: str, alternative: str, confidence: float) -> None:
+    if test not in TESTS:
+        raise InputError(f"test must be one of {', '.join(TESTS)}, got {test!r}")
+    if alternative not in get_args(Alternative):
+        raise InputError(f"alternative must be one of {', '.join(get_args(Alternative))}, got {alternative!r}")
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence must be between 0 and 1, got {confidence:g}")

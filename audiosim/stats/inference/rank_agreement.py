@@ -1,0 +1,56 @@
+"""Agreement of two scorings of the same systems: of their order, of their ranks, of their differences."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.stats.inference.middle_ranks import middle_ranks
+
+
+@dataclass(frozen=True, slots=True)
+class RankAgreement:
+    """Agreement of two scorings of the same systems.
+
+    accuracy          share of pairs of systems in the same order; a tie in one alone counts half
+    tau               Kendall's correlation a: pairs in the same order less pairs in the other, over all pairs
+    rho               Spearman's correlation; see `spearman`
+    rmse_differences  root mean squared difference of the differences between systems
+
+    Urbano (2013), Table 8.1. Of a single system: 1, 1, 1 and 0.
+    """
+
+    accuracy: float
+    tau: float
+    rho: float
+    rmse_differences: float
+
+
+def rank_agreement(one: Array, other: Array) -> RankAgreement:
+    """Agreement of the scores (s,) of systems by one and by another measure, or expected and true."""
+    a, b = np.triu_indices(len(one), 1)
+    if len(a) == 0:
+        return RankAgreement(1.0, 1.0, 1.0, 0.0)
+    first, second = one[a] - one[b], other[a] - other[b]
+    signs = np.sign(first) * np.sign(second)
+    tied = (first == 0) & (second == 0)
+    return RankAgreement(
+        accuracy=float(np.where(tied, 1.0, (1 + signs) / 2).mean()),
+        tau=float(signs.mean()),
+        rho=spearman(one, other),
+        rmse_differences=float(np.sqrt(((first - second) ** 2).mean())),
+    )
+
+
+def spearman(expected: Array, true: Array) -> float:
+    """Spearman's correlation of two rankings of the systems, ties sharing the middle rank.
+
+    expected, true  (s,) scores
+
+    1 where there is one system; 0 where either has all systems tied.
+    """
+    if len(true) < 2:
+        return 1.0
+    ranks = middle_ranks(np.stack([expected, true]), axis=1) - (len(true) + 1) / 2
+    spread = float(np.sqrt((ranks[0] @ ranks[0]) * (ranks[1] @ ranks[1])))
+    return float(ranks[0] @ ranks[1]) / spread if spread > 0 else 0.0

@@ -1,0 +1,230 @@
+"""Bootstrap and permutation of queries: all pairs of systems share the resamples, so two matrix products suffice."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from audiosim.arrays import Array, Integers
+from audiosim.errors import InputError
+from audiosim.stats.inference.score_matrix import nearness, over_pairs
+
+Alternative = Literal["two-sided", "greater", "less"]
+
+ROWS = 1000  # resamples drawn at a time
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Permutations:
+    """Sums of scores over the queries whose difference changes sign.
+
+    flipped  (s, t) the sum, of each system, over the queries that each permutation flips
+    sizes    (t,) how many queries that is
+    totals   (s,) the sum over all queries
+    queries  how many queries there are
+    exact    whether these are all 2^q permutations, each once
+    near     rounding that a mean may carry
+    """
+
+    flipped: Array
+    sizes: Array
+    totals: Array
+    queries: int
+    exact: bool
+    near: float
+
+    @property
+    def count(self) -> int:
+        """Number of equally likely arrangements that a p-value counts among, the observed one included."""
+        return len(self.sizes) + (not self.exact)
+
+
+def permutations(scores: Array, rng: np.random.Generator, samples: int) -> Permutations:
+    """All permutations where 2^q are no more than the samples asked for, else that many drawn at random.
+
+    scores   (s, q) checked
+    samples  at least 1
+    """
+    queries = scores.shape[1]
+    exact = queries < 63 and 2**queries <= _checked(samples)
+    blocks = _all_flips(queries) if exact else _drawn_flips(queries, rng, samples)
+    parts = [(scores @ flips.T, flips.sum(axis=1)) for flips in blocks]
+    flipped, sizes = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
+    return Permutations(flipped, sizes, scores.sum(axis=1), queries, exact, nearness(scores))
+
+
+def permutation_p_values(drawn: Permutations, alternative: Alternative) -> Array:
+    """(p,) the share of permutations whose mean difference is at least as extreme as the observed one.
+
+        sum over i of  1(|P_i| >= |observed|) / T        (5.5)
+
+    Two-sided; with "greater" P_i >= observed, with "less" P_i <= observed. The observed arrangement counts
+    as one more permutation where they are drawn, (b + 1) / (T + 1), so that no p-value is 0.
+    Phipson & Smyth (2010), doi:10.2202/1544-6115.1585.
+    """
+    slack = drawn.near * drawn.queries
+    totals = _pair_totals(drawn)
+    counts = np.empty(len(totals))
+    for place, flipped in over_pairs(drawn.flipped):
+        if alternative == "two-sided":
+            total = totals[place, None]
+            extreme = np.abs(total - 2 * flipped) >= np.abs(total) - slack
+        else:
+            extreme = flipped <= slack if alternative == "greater" else flipped >= -slack
+        counts[place] = extreme.sum(axis=1)
+    return (counts + (not drawn.exact)) / drawn.count
+
+
+def permutation_intervals(drawn: Permutations, alternative: Alternative, confidence: float) -> tuple[Array, Array]:
+    """(p,) and (p,) the ends of the differences that the same permutations do not reject.
+
+    Subtract delta from every difference: a permutation is then as extreme as the observation if the mean over its
+    flipped queries, or over the others, lies beyond delta. The ends are therefore order statistics of these means,
+    and exclude 0 exactly where p <= 1 - confidence. Hartigan (1969), Journal of the
+    American Statistical Association 64, 1303-1317.
+    """
+    totals = _pair_totals(drawn)
+    lower, upper = np.full(len(totals), -np.inf), np.full(len(totals), np.inf)
+    kept = allowed(1 - confidence, drawn.count) - (not drawn.exact)
+    if kept < 0:
+        return lower, upper
+    none, every = drawn.sizes == 0, drawn.sizes == drawn.queries
+    sizes = np.where(none, 1.0, drawn.sizes)
+    others = np.where(every, 1.0, drawn.queries - drawn.sizes)
+    for place, flipped in over_pairs(drawn.flipped):
+        inside = flipped / sizes
+        outside = (totals[place, None] - flipped) / others
+        if alternative != "less":
+            ends = inside if alternative == "greater" else np.minimum(inside, outside)
+            unbounded = none if alternative == "greater" else none | every
+            lower[place] = _smallest(np.where(unbounded, -np.inf, ends), kept)
+        if alternative != "greater":
+            ends = inside if alternative == "less" else np.maximum(inside, outside)
+            unbounded = none if alternative == "less" else none | every
+            upper[place] = -_smallest(np.where(unbounded, -np.inf, -ends), kept)
+    return lower, upper
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bootstraps:
+    """Mean scores of queries drawn with replacement, shifted to have mean 0.
+
+    shifted  (s, t) the mean of each system in each sample, less the mean of those means
+    means    (s,) the observed means
+    near     rounding that a mean may carry
+    """
+
+    shifted: Array
+    means: Array
+    near: float
+
+    @property
+    def count(self) -> int:
+        """Number of arrangements that a p-value counts among, the observed one included."""
+        return int(self.shifted.shape[1]) + 1
+
+
+def bootstraps(scores: Array, rng: np.random.Generator, samples: int) -> Bootstraps:
+    """Samples of q queries drawn with replacement.
+
+    scores   (s, q) checked
+    samples  at least 1
+    """
+    queries = scores.shape[1]
+    parts = [scores @ counts.T for counts in _drawn_counts(queries, rng, _checked(samples))]
+    means = np.concatenate(parts, axis=1) / queries
+    return Bootstraps(means - means.mean(axis=1, keepdims=True), scores.mean(axis=1), nearness(scores))
+
+
+def bootstrap_p_values(drawn: Bootstraps, alternative: Alternative) -> Array:
+    """(p,) the share of shifted sample means at least as extreme as the observed mean difference.
+
+        sum over i of  1(|B_i - B| >= |observed|) / T,  B the mean of the B_i        (5.4)
+
+    Two-sided; with "greater" B_i - B >= observed, with "less" B_i - B <= observed. The observed sample
+    counts as one more, (b + 1) / (T + 1), so that no p-value is 0.
+    """
+    observed = _pair_means(drawn)
+    counts = np.empty(len(observed))
+    for place, shifted in over_pairs(drawn.shifted):
+        mean = observed[place, None]
+        if alternative == "two-sided":
+            extreme = np.abs(shifted) >= np.abs(mean) - drawn.near
+        else:
+            extreme = shifted >= mean - drawn.near if alternative == "greater" else shifted <= mean + drawn.near
+        counts[place] = extreme.sum(axis=1)
+    return (counts + 1) / drawn.count
+
+
+def bootstrap_intervals(drawn: Bootstraps, alternative: Alternative, confidence: float) -> tuple[Array, Array]:
+    """(p,) and (p,) the ends of the mean differences that the same samples do not reject by the shift method.
+
+    Two-sided: the observed mean minus and plus an order statistic of |B_i - B|. It excludes 0 exactly where
+    p <= 1 - confidence.
+    """
+    observed = _pair_means(drawn)
+    lower, upper = np.full(len(observed), -np.inf), np.full(len(observed), np.inf)
+    kept = allowed(1 - confidence, drawn.count) - 1
+    if kept < 0:
+        return lower, upper
+    for place, shifted in over_pairs(drawn.shifted):
+        if alternative == "less":
+            upper[place] = observed[place] - _smallest(shifted, kept)
+            continue
+        reach = -_smallest(-(np.abs(shifted) if alternative == "two-sided" else shifted), kept)
+        lower[place] = observed[place] - reach
+        if alternative == "two-sided":
+            upper[place] = observed[place] + reach
+    return lower, upper
+
+
+def allowed(alpha: float, count: int) -> int:
+    """The most arrangements out of `count` that make a share of at most alpha."""
+    return int(np.floor(alpha * count + 1e-9))  # 0.05 * 100 may come out below 5
+
+
+def _checked(samples: int) -> int:
+    if samples < 1:
+        raise InputError(f"samples must be at least 1, got {samples}")
+    return samples
+
+
+def _pair_totals(drawn: Permutations) -> Array:
+    first, second = np.triu_indices(len(drawn.totals), 1)
+    totals: Array = drawn.totals[first] - drawn.totals[second]
+    return totals
+
+
+def _pair_means(drawn: Bootstraps) -> Array:
+    first, second = np.triu_indices(len(drawn.means), 1)
+    means: Array = drawn.means[first] - drawn.means[second]
+    return np.where(np.abs(means) <= drawn.near, 0.0, means)
+
+
+def _smallest(rows: Array, place: int) -> Array:
+    """(p,) the value of each row (p, t) that has `place` values before it."""
+    found: Array = np.partition(rows, place, axis=1)[:, place]
+    return found
+
+
+def _all_flips(queries: int) -> Iterator[Array]:
+    bits = np.arange(queries)
+    for start in range(0, 2**queries, ROWS):
+        patterns: Integers = np.arange(start, min(start + ROWS, 2**queries))
+        yield (patterns[:, None] >> bits & 1).astype(float)
+
+
+def _drawn_flips(queries: int, rng: np.random.Generator, samples: int) -> Iterator[Array]:
+    width = -(-queries // 8)
+    for start in range(0, samples, ROWS):
+        rows = min(ROWS, samples - start)
+        coins = np.frombuffer(rng.bytes(rows * width), dtype=np.uint8).reshape(rows, width)
+        yield np.unpackbits(coins, axis=1, count=queries).astype(float)
+
+
+def _drawn_counts(queries: int, rng: np.random.Generator, samples: int) -> Iterator[Array]:
+    for start in range(0, samples, ROWS):
+        rows = min(ROWS, samples - start)
+        chosen = rng.integers(queries, size=(rows, queries)) + queries * np.arange(rows)[:, None]
+        yield np.bincount(chosen.ravel(), minlength=rows * queries).reshape(rows, queries).astype(float)

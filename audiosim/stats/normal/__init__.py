@@ -1,0 +1,1 @@
+"""Multivariate normal distributions of many unknowns, and the variance components behind them."""

@@ -1,0 +1,397 @@
+"""Multivariate normal of many unknowns, correlated within blocks and, through a few shared effects, across blocks."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import block_diag, solve_triangular
+
+from audiosim.arrays import Array, Integers
+from audiosim.errors import InputError
+from audiosim.properties import cached_property
+from audiosim.stats.normal.conditioning import ConditionedBlock, summed_precision, with_known
+from audiosim.stats.normal.covariance_roots import closer_root, effects_given, factor_of, root_of
+from audiosim.stats.normal.loadings import Changed, Loadings
+from audiosim.stats.normal.multivariate import Moments, Sparse
+from audiosim.stats.normal.projection import FEW_WEIGHTS, WEIGHTS_KEPT, EffectsGiven, Kept, by_block, kept_product
+from audiosim.stats.normal.weighted_sums import may_be_kept, precision_of, reduced, reduced_by
+from audiosim.stats.normal.within_blocks import Within, check_blocks, diagonals, with_parts
+
+HANDED_ON = 64  # most unknowns conditioned on at once for which cached values are updated rather than dropped
+ROUNDING = 1e-9  # share of its variance below which a conditioned unknown counts as certain
+_Block = tuple[Array, Changed]  # K_b (m, m) and the rows of Z (m, p)
+
+
+@dataclass(frozen=True, eq=False)
+class BlockNormal:
+    """Distribution of n unknowns, jointly normal; see `MultivariateNormal`.
+
+        covariance = blocks K_b on the diagonal  +  Z V Z'
+
+    mean      (n,)
+    blocks    for each block the places of its unknowns (m,); every place is in one block
+    within    for each block K_b (m, m), positive definite except for certain unknowns, whose rows and columns are 0
+    loadings  for each block its rows of Z (m, p), 0 for certain unknowns; see `Loadings`
+    shared    V (p, p) covariance of the shared effects
+
+    Memory is linear in n as long as blocks and shared effects stay small. Conditioning on one unknown changes its own
+    block, V and the mean; the other blocks are shared with the new distribution.
+    """
+
+    mean: Array
+    blocks: tuple[Integers, ...]
+    within: Sequence[Array]
+    loadings: Loadings | tuple[Array, ...]
+    shared: Array
+
+    correlated = True
+
+    def __post_init__(self) -> None:
+        check_blocks(self.blocks, len(self.mean))
+        p = len(self.shared)
+        if not (np.isfinite(self.mean).all() and np.isfinite(self.shared).all()):
+            raise InputError("means and covariances of shared effects must be finite")
+        if self.shared.shape != (p, p):
+            raise InputError(f"covariance of the shared effects must be square, got {self.shared.shape}")
+        if not len(self.blocks) == len(self.within) == len(self.loadings):
+            got = f"{len(self.within)} and {len(self.loadings)}"
+            raise InputError(f"covariances and loadings must be {len(self.blocks)} each to match the blocks, got {got}")
+        if isinstance(self.within, Within):  # positive definite by construction; checking would compute every block
+            return
+        for block, (size, within) in enumerate(zip(map(len, self.blocks), self.within, strict=True)):
+            sparse = isinstance(self.loadings, Loadings)
+            shape = (size, self.sparse_loadings.effects) if sparse else self.loadings[block].shape
+            if within.shape != (size, size) or shape != (size, p):
+                expected = f"({size}, {size}) and ({size}, {p})"
+                raise InputError(f"a block must be {expected}, got {within.shape} and {shape}")
+            certain = np.diagonal(within) <= 0
+            if certain.any() and (within[certain].any() or self.loadings[block][certain].any()):
+                raise InputError("an unknown without a variance of its own must have no covariance and no loadings")
+
+    @cached_property
+    def sparse_loadings(self) -> Loadings:
+        """Loadings of all blocks together."""
+        if isinstance(self.loadings, Loadings):
+            return self.loadings
+        return Loadings.dense(self.loadings, self.blocks, len(self.shared))
+
+    @cached_property
+    def _place(self) -> tuple[Integers, Integers]:
+        """(n,) block of each unknown, and (n,) its place within that block."""
+        block, place = np.empty(len(self.mean), dtype=np.int64), np.empty(len(self.mean), dtype=np.int64)
+        for code, rows in enumerate(self.blocks):
+            block[rows], place[rows] = code, np.arange(len(rows))
+        return block, place
+
+    @property
+    def block(self) -> Integers:
+        return self._place[0]
+
+    @cached_property
+    def variance(self) -> Array:
+        own = diagonals(self.within, self.blocks, len(self.mean))
+        # Repeated conditioning can leave a variance at minus a rounding error; its square root would be NaN.
+        return np.maximum(0, self.sparse_loadings.variances(self.shared) + own)
+
+    @cached_property
+    def _columns(self) -> dict[int, Array]:
+        """Columns computed so far: an unknown's column is needed several times before it is conditioned on."""
+        return {}
+
+    def column(self, index: int) -> Array:
+        if index not in self._columns:
+            self._columns[index] = self._column(index)
+        return self._columns[index]
+
+    def _column(self, index: int) -> Array:
+        block, place = (of[index] for of in self._place)
+        column = self.sparse_loadings.times(self.shared @ self.loadings[block][place])
+        column[self.blocks[block]] += self.within[block][:, place]
+        return column
+
+    def among(self, places: Integers) -> Array:
+        block, place = (of[places] for of in self._place)
+        loadings, covariance = np.empty((len(places), len(self.shared))), np.zeros((len(places),) * 2)
+        for code in np.unique(block):
+            own = np.flatnonzero(block == code)
+            loadings[own] = self.loadings[code][place[own]]
+            covariance[np.ix_(own, own)] = self.within[code][np.ix_(place[own], place[own])]
+        return np.asarray(covariance + loadings @ self.shared @ loadings.T)
+
+    def project(self, weights: Sparse) -> Moments:
+        count, kept = weights.shape[0], self._parts(weights)
+        covariance, loadings = np.zeros((count, count)), self._weighted(weights)
+        split = by_block(weights, self.blocks) if kept is None else kept.split
+        for block, (sums, some) in ((number, part) for number, part in enumerate(split) if len(part[0])):
+            product = kept_product(None if kept is None else kept.products, block, self.within[block], some)
+            # In many blocks every sum has a share; adding without an index is then several times faster.
+            if len(sums) == count:
+                covariance += product
+            else:
+                covariance[np.ix_(sums, sums)] += product
+        covariance += loadings @ self.shared @ loadings.T
+        # Products of matrices are symmetric only up to rounding, and `Moments` wants no variance below 0.
+        covariance = (covariance + covariance.T) / 2
+        np.fill_diagonal(covariance, np.maximum(0, np.diagonal(covariance)))
+        return Moments(weights @ self.mean, covariance)
+
+    @cached_property
+    def _kept(self) -> dict[int, Kept]:
+        """Computed parts, by the identity of the weights; conditioning passes them on: a judgment costs its block."""
+        return {}
+
+    def _parts(self, weights: Sparse) -> Kept | None:
+        """Cached parts of these sums; None if they would take too much memory."""
+        if weights.shape[0] * weights.shape[1] > FEW_WEIGHTS:
+            return None
+        found = self._kept.get(id(weights))
+        if found is None or found.weights is not weights:  # in another process identities are others
+            if len(self._kept) >= WEIGHTS_KEPT:
+                self._kept.clear()
+            found = self._kept[id(weights)] = Kept(weights, list(by_block(weights, self.blocks)), {}, {})
+        return found
+
+    def _weighted(self, weights: Sparse) -> Array:
+        """(s, p) loadings of weighted sums."""
+        changed, kept = self.sparse_loadings.changed, self._parts(weights)
+        if kept is not None:
+            return self.sparse_loadings.weighted(weights, [kept.split[block] for block in changed], kept.loadings)
+        return self.sparse_loadings.weighted(weights, by_block(weights, [self.blocks[block] for block in changed]))
+
+    def condition(self, index: int, value: float) -> "BlockNormal":
+        """Distribution given the value of one unknown.
+
+        With k the unknown's column of K_b, z its row of Z, c its covariance with every unknown, and k_i and
+        c_i = k_i + z' V z the entries of k and c for the unknown itself,
+
+            mean + c (value - mean_i) / c_i,   K_b - k k' / k_i,   Z_b - k z' / k_i,   V - V z z' V / c_i
+
+        An unknown that is already certain only takes the new value.
+        """
+        # The block is conditioned as if the effects were known (division by k_i), the effects on the value itself
+        # (by c_i). One update of the full covariance, by c c' / c_i, would couple all blocks and fill n x n numbers.
+        block, place = (int(of[index]) for of in self._place)
+        within, loadings = self.within[block], self.loadings[block]
+        mean = self.mean.copy()
+        if within[place, place] <= 0:
+            mean[index] = value
+            after = self._after(mean, self.variance, self.shared, {})
+            vars(after)["_acrosses"] = self._acrosses
+            return after
+        column, effects = self.column(index), self.shared @ loadings[place]
+        mean += column * ((value - mean[index]) / column[index])
+        mean[index] = value  # exactly, not up to rounding: 0 variance and this mean are how certainty is recognised
+        variance = np.maximum(0, self.variance - column**2 / column[index])
+        variance[index] = 0
+        gain = within[:, place] / within[place, place]
+        certain = np.array([place])
+        left = _without(within - np.outer(gain, within[place]), certain)
+        rows = self.sparse_loadings.mixed(block, gain[:, None], loadings[place][None], certain)
+        shared = self.shared - np.outer(effects, effects / column[index])
+        after = self._after(mean, variance, shared, {block: (left, rows)})
+        vars(after)["_acrosses"] = {
+            key: (weights, reduced(across, column, index)) for key, (weights, across) in self._acrosses.items()
+        }
+        return after
+
+    def condition_all(self, places: Integers, values: Array) -> "BlockNormal":
+        """Distribution given the values of several unknowns.
+
+        The values of all blocks add up to a precision P of the shared effects and to t, P times their mean. V becomes
+        V' = V (I + P V)^-1, and the effects' mean moves by V' t.
+        """
+        # Blocks are independent given the effects, so each is conditioned on its own values only and passes on what it
+        # says of the effects: k^3 per block instead of one Cholesky factor of all values together.
+        if len(np.unique(places)) != len(places) or len(values) != len(places):
+            raise InputError(f"places must differ and have a value each, got {len(places)} and {len(values)} values")
+        known, off = np.zeros(len(self.mean), dtype=np.bool_), np.zeros(len(self.mean))
+        known[places], off[places] = True, values - self.mean[places]
+        mean = self.mean.copy()
+        left, whitened = {}, list[Array]()
+        for block in np.unique(self.block[places]).tolist():
+            rows, within = self.blocks[block], self.within[block]
+            # An unknown that was certain before carries no information on the others, and would make K_b singular.
+            new = np.flatnonzero(known[rows] & (np.diagonal(within) > 0))
+            if len(new):
+                loadings = self.sparse_loadings.some(block, new)
+                seen = with_known(within, new, loadings, off[rows[new]])
+                mixed = self.sparse_loadings.mixed(block, seen.gain, loadings, new)
+                left[block] = _without(seen.within, new), mixed
+                mean[rows] += seen.shift
+                whitened.append(seen.whitened)
+        precision = summed_precision(whitened, len(self.shared))
+        shared = effects_given(self.shared, precision[:, :-1])
+        after = self._after(mean, None, shared, left)
+        mean += after.sparse_loadings.times(shared @ precision[:, -1])
+        mean[places] = values
+        if self._acrosses and len(places) <= HANDED_ON:
+            self._hand_on(after, places)
+        return after
+
+    def _hand_on(self, after: "BlockNormal", places: Integers) -> None:
+        """Update the cached variances v and covariances `across` A for the conditioned distribution.
+
+            v - diag(C S^-1 C'),  A - A_i S^-1 C'
+
+        C (n, k) is the covariance of every unknown with the newly known ones, S theirs among each other. For a few
+        unknowns this is less work than computing v and A again, for instance in simulations that judge in batches.
+        """
+        new = places[self.variance[places] > 0]
+        block, place = (of[new] for of in self._place)
+        own = (self.sparse_loadings.some(b, np.array([p])) for b, p in zip(block.tolist(), place, strict=True))
+        effects = np.concatenate([np.empty((0, len(self.shared))), *own])
+        columns = self.sparse_loadings.times(self.shared @ effects.T)
+        for number, (b, p) in enumerate(zip(block.tolist(), place.tolist(), strict=True)):
+            columns[self.blocks[b], number] += self.within[b][:, p]
+        # By S's factor L: diag(C S^-1 C') is then a sum of squares, so rounding cannot make a variance grow.
+        root = np.asarray(np.linalg.cholesky(columns[new]), np.float64)
+        halves = solve_triangular(root, columns.T, lower=True)
+        variance = np.maximum(0, self.variance - np.einsum("kn,kn->n", halves, halves))
+        variance[places] = 0
+        vars(after)["variance"] = variance
+        vars(after)["_acrosses"] = {
+            key: (weights, reduced_by(across, halves, root, new, places))
+            for key, (weights, across) in self._acrosses.items()
+        }
+
+    def given(self, seen: Mapping[int, ConditionedBlock]) -> "BlockNormal":
+        """Distribution given observations that are not among the unknowns, such as noisy judgments of them.
+
+        seen  conditioned blocks, by number; see `condition_block`
+
+        An unknown left with less than ROUNDING of its variance counts as certain.
+        """
+        left: dict[int, _Block] = {}
+        for block, one in seen.items():
+            certain = np.diagonal(one.within) <= ROUNDING * np.diagonal(self.within[block])
+            left[block] = one.within, one.loadings
+            if certain.any():
+                own = np.where(certain[:, None], 0, one.loadings)
+                left[block] = _without(one.within.copy(), np.flatnonzero(certain)), own
+        known = self._effects_given(seen)
+        moved = known.shared @ known.precision[:, -1]
+        mean = self.mean + self.sparse_loadings.times(moved)
+        for block, one in seen.items():
+            # With the loadings before `_without` sets some to 0: unknowns that become certain move with the effects.
+            rows = self.blocks[block]
+            mean[rows] = self.mean[rows] + one.shift + one.loadings @ moved
+        return self._after(mean, None, known.shared, left)
+
+    @cached_property
+    def _last_given(self) -> list[EffectsGiven]:
+        return []
+
+    def _effects_given(self, seen: Mapping[int, ConditionedBlock]) -> EffectsGiven:
+        """Shared effects given the observations; a rank-one update if there is one more than at the last call."""
+        found = self._last_given[0].updated(seen) if self._last_given else None
+        if found is None:
+            precision = np.zeros((len(self.shared), len(self.shared) + 1))
+            for one in seen.values():
+                precision += one.precision
+            found = EffectsGiven(seen, precision, effects_given(self.shared, precision[:, :-1]))
+        self._last_given[:] = [found]
+        return found
+
+    def held_out(self, places: Integers, values: Array) -> tuple[Array, Array]:
+        """(k,) mean and (k,) variance of several unknowns, each given the values of all the others among them.
+
+            mean_i = value_i - (C^-1 (value - mean))_i / (C^-1)_ii,  variance_i = 1 / (C^-1)_ii
+
+        C is their covariance; Rasmussen & Williams (2006), equation 5.12. One inverse serves all k cases; conditioning
+        k times would cost k times as much.
+        """
+        off, order = np.full(len(self.mean), np.nan), np.empty(len(self.mean), dtype=np.int64)
+        off[places], order[places] = values - self.mean[places], np.arange(len(places))
+        own, residuals, sides = np.empty(len(places)), np.empty(len(places)), np.zeros((len(places), len(self.shared)))
+        precision = np.zeros((len(self.shared), len(self.shared) + 1))
+        for block, rows in enumerate(self.blocks):
+            known = np.flatnonzero(~np.isnan(off[rows]))
+            if len(known):
+                inverse, loadings = np.linalg.inv(self.within[block][np.ix_(known, known)]), self.loadings[block][known]
+                at, solved = order[rows[known]], inverse @ np.column_stack([loadings, off[rows[known]]])
+                own[at], residuals[at], sides[at] = np.diagonal(inverse), solved[:, -1], solved[:, :-1]
+                precision += loadings.T @ solved
+        # C^-1 by Woodbury's identity, of which only the diagonal and one product are needed.
+        shared = effects_given(self.shared, precision[:, :-1])
+        inverse = own - np.vecdot(sides @ shared, sides)
+        return values - (residuals - sides @ (shared @ precision[:, -1])) / inverse, 1 / inverse
+
+    def with_effects(self, loadings: Array, covariance: Array) -> "BlockNormal":
+        """Distribution with q more shared effects of mean 0, independent of the present ones.
+
+        loadings    (n, q) of each unknown on each new effect; no unknown may be certain
+        covariance  (q, q) of the new effects
+        """
+        both = block_diag(self.shared, covariance)
+        return BlockNormal(self.mean, self.blocks, self.within, self.sparse_loadings.beside(loadings), both)
+
+    def scaled(self, mean: Array, factors: Array) -> "BlockNormal":
+        within = tuple(
+            covariance * np.outer(factors[rows], factors[rows])
+            for rows, covariance in zip(self.blocks, self.within, strict=True)
+        )
+        return BlockNormal(mean, self.blocks, within, self.sparse_loadings.scaled(factors), self.shared)
+
+    @cached_property
+    def _acrosses(self) -> dict[int, tuple[Sparse, Array]]:
+        """Results of `across` with their weights, by the identity of the weights; `condition` passes them on."""
+        return {}
+
+    def across(self, weights: Sparse) -> Array:
+        """(s, n) covariance of weighted sums with each unknown; cached per weights, also through `condition`."""
+        found = self._acrosses.get(id(weights))
+        if found is None or found[0] is not weights:
+            across = self._across(weights)
+            if not may_be_kept(across):
+                return across
+            found = self._acrosses[id(weights)] = weights, across
+        return found[1]
+
+    def _across(self, weights: Sparse) -> Array:
+        # Stored with a row per unknown: a block then reads and writes whole rows, several times as fast as columns.
+        count = weights.shape[0]
+        found = np.empty((len(self.mean), count), dtype=precision_of(count * len(self.mean)))
+        self.sparse_loadings.rows_times((self._weighted(weights) @ self.shared).T, found)
+        kept = self._parts(weights)
+        split = by_block(weights, self.blocks) if kept is None else kept.split
+        for (sums, some), rows, within in zip(split, self.blocks, self.within, strict=True):
+            if len(sums) == count:
+                found[rows] += within @ some.T
+            else:
+                found[np.ix_(rows, sums)] += within @ some.T
+        return found.T
+
+    def draw(self, rng: np.random.Generator, count: int, closer: float = 1.0) -> Iterator[tuple[Integers, Array]]:
+        """Values drawn at random, block by block.
+
+        closer  factor on the covariances at unchanged variances; lowered in blocks where it would give no covariance
+        """
+        effects = rng.standard_normal((count, len(self.shared))) @ root_of(self.shared).T
+        for rows, within, loadings in zip(self.blocks, self.within, self.loadings, strict=True):
+            factor, times = closer_root(within, self.variance[rows], closer) if closer > 1 else (factor_of(within), 1.0)
+            own = rng.standard_normal((count, len(rows))) @ factor.T
+            yield rows, self.mean[rows] + own + np.sqrt(times) * (effects @ loadings.T)
+
+    def _after(self, mean: Array, variance: Array | None, shared: Array, left: Mapping[int, _Block]) -> "BlockNormal":
+        """Distribution with a new mean, shared covariance and some new blocks.
+
+        variance  (n,) if already computed, None otherwise
+        """
+        # A copy skips __post_init__: the result of conditioning is valid, and the check would compute every block.
+        after = copy(self)
+        within = with_parts(self.within, {block: own for block, (own, _) in left.items()})
+        loadings = self.sparse_loadings.with_changed({block: rows for block, (_, rows) in left.items()})
+        vars(after).update(mean=mean, within=within, loadings=loadings, shared=shared, variance=variance)
+        if variance is None:
+            del vars(after)["variance"]
+        for remembered in ("_columns", "_acrosses", "_last_given", "sparse_loadings"):
+            vars(after).pop(remembered, None)
+        vars(after)["_kept"] = self._kept  # parts are found by the identity of what they are made from
+        return after
+
+
+def _without(within: Array, places: Integers) -> Array:
+    """K_b with the rows and columns of certain unknowns set to 0, in place."""
+    within[places] = within[:, places] = 0
+    return within

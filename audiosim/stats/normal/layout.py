@@ -1,0 +1,200 @@
+"""Structure of the covariance of many values: its components, without their standard deviations."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy import sparse
+
+from audiosim.arrays import Array, Booleans, Integers
+from audiosim.errors import InputError
+from audiosim.properties import cached_property
+from audiosim.stats.normal.block_kernels import Cosines, SameCode
+from audiosim.stats.normal.block_normal import BlockNormal
+from audiosim.stats.normal.loadings import Loadings
+from audiosim.stats.normal.sparse_rows import short
+from audiosim.stats.normal.within_blocks import Within, check_blocks
+
+REST = "rest"
+Kernels = SameCode | Cosines | tuple[Array, ...] | tuple[Booleans, ...] | tuple[Array | Booleans, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Structure of the covariance of n values, except for the standard deviations.
+
+        Cov = s s' x (sum over kernels of size^2 K + size_rest^2 diag t^2)  +  sum over shared effects of size^2 S S'
+
+    x being the product entry by entry, and S having its rows scaled by s.
+
+    blocks   the places of the values of each block; every place is in one block
+    kernels  by name: for each block its correlation matrix K (m, m), 0 between values that have nothing in common
+    shared   by name: S (n, p), how much each of p effects of one kind counts for each value, sparse where most are 0;
+             a component may have both a kernel and effects, if only some values share an effect with other blocks
+    scale    (n,) s, above 0: factor on all deviations of a value
+    trend    (n, f) design matrix X of f fixed coefficients; the scale as its only column if None
+    times    (n,) t, factor on each value's own deviation `rest`; ones if None
+    """
+
+    blocks: tuple[Integers, ...]
+    kernels: Mapping[str, Kernels]
+    shared: Mapping[str, Array | sparse.csr_array]
+    scale: Array
+    trend: Array | None = None
+    times: Array | None = None
+
+    def __post_init__(self) -> None:
+        n = len(self.scale)
+        if not np.all(self.scale > 0):
+            raise InputError("scales must be above 0")
+        if REST in self.names[:-1]:
+            raise InputError(f"components must not be called {REST!r}, got {', '.join(self.names[:-1])}")
+        check_blocks(self.blocks, n)
+        shapes = [(len(rows),) * 2 for rows in self.blocks]
+        for name, kernels in self.kernels.items():
+            if _shapes(kernels) != shapes:
+                raise InputError(f"kernels of {name} must have the shapes of the {len(shapes)} blocks")
+        for name, columns in self.shared.items():
+            if columns.shape[:1] != (n,) or columns.ndim != 2:
+                raise InputError(f"effects of {name} must be ({n}, p) to match the scale, got {columns.shape}")
+        if self.trend is not None and (self.trend.shape[:1] != (n,) or self.trend.ndim != 2):
+            raise InputError(f"the trend must be ({n}, f) to match the scale, got {self.trend.shape}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the components, in the order of their standard deviations; `rest`, the values' own part, is last."""
+        return (*dict.fromkeys([*self.kernels, *self.shared]), REST)
+
+    @property
+    def fixed(self) -> Array:
+        """(n, f) the trend, or the scale in its place."""
+        return self.scale[:, None] if self.trend is None else self.trend
+
+    @cached_property
+    def independent(self) -> Array:
+        """(n, r) columns of the trend that are no linear combination of earlier ones."""
+        kept: list[int] = []
+        for column in range(self.fixed.shape[1] if len(self.fixed) else 0):
+            if np.linalg.matrix_rank(self.fixed[:, [*kept, column]]) > len(kept):
+                kept.append(column)
+        return self.fixed[:, kept]
+
+    @cached_property
+    def loadings(self) -> sparse.csr_array:
+        """(n, p) the rows of all shared effects side by side, scaled."""
+        none = sparse.csr_array((len(self.scale), 0))
+        columns = [none, *(sparse.csr_array(of) for of in self.shared.values())]
+        found = short(sparse.csr_array(sparse.hstack(columns)))
+        found.data *= np.repeat(self.scale, np.diff(found.indptr))
+        found.sort_indices()
+        return found
+
+    @cached_property
+    def owner(self) -> Integers:
+        """(p,) the number, among the shared ones, of the component that each effect belongs to."""
+        counts = np.array([columns.shape[1] for columns in self.shared.values()], dtype=np.int64)
+        return np.repeat(np.arange(len(counts)), counts)
+
+    def within(self, standard_deviations: Mapping[str, float], block: int) -> Array:
+        """(m, m) the covariance of a block, without the shared effects."""
+        scale = self.scale[self.blocks[block]]
+        covariance = np.zeros((len(scale), len(scale)))
+        for name, kernels in self.kernels.items():
+            covariance += standard_deviations[name] ** 2 * kernels[block]
+        times = 1.0 if self.times is None else self.times[self.blocks[block]] ** 2
+        covariance[np.diag_indices_from(covariance)] += standard_deviations[REST] ** 2 * times
+        return covariance * np.outer(scale, scale)
+
+    def _variances(self, standard_deviations: Mapping[str, float]) -> Array:
+        """(n,) the diagonals of `within`."""
+        found = np.zeros(len(self.scale))
+        for name, kernels in self.kernels.items():
+            found += standard_deviations[name] ** 2 * _diagonal(kernels, self.blocks, len(found))
+        times = 1.0 if self.times is None else self.times**2
+        return np.asarray((found + standard_deviations[REST] ** 2 * times) * (self.scale * self.scale))
+
+    def effects(self, standard_deviations: Mapping[str, float]) -> Array:
+        """(p,) the variance of each shared effect."""
+        return np.array([standard_deviations[name] ** 2 for name in self.shared])[self.owner]
+
+    def normal(self, standard_deviations: Mapping[str, float], mean: Array) -> BlockNormal:
+        """Multivariate normal of these standard deviations.
+
+        standard_deviations  by name, above 0
+        mean   (n,)
+        """
+        own = self._variances(standard_deviations)
+        within = Within.of(self.blocks, partial(self.within, dict(standard_deviations)), own)
+        loadings = Loadings(self.loadings, self.blocks, {})
+        return BlockNormal(mean, self.blocks, within, loadings, np.diag(self.effects(standard_deviations)))
+
+    def repeated(self, places: Integers) -> "Layout":
+        """Layout of several observations per value, in the order of `places`, which may repeat a place.
+
+        `rest` then belongs to each observation; observations of one value share all other components.
+        """
+        block = np.empty(len(self.scale), dtype=np.int64)
+        at = np.empty(len(self.scale), dtype=np.int64)
+        for code, rows in enumerate(self.blocks):
+            block[rows], at[rows] = code, np.arange(len(rows))
+        some = np.unique(block[places]).tolist()
+        inside = [np.flatnonzero(block[places] == code) for code in some]
+        return Layout(
+            tuple(inside),
+            {
+                name: tuple(
+                    kernels[code][np.ix_(at[places[own]], at[places[own]])]
+                    for code, own in zip(some, inside, strict=True)
+                )
+                for name, kernels in self.kernels.items()
+            },
+            {name: _used(columns, places) for name, columns in self.shared.items()},
+            self.scale[places],
+            None if self.trend is None else self.trend[places],
+            None if self.times is None else self.times[places],
+        )
+
+    def part(self, places: Integers) -> "Layout":
+        """Layout of some of the values, in the order of `places`, without effects on which none of them loads."""
+        order = np.full(len(self.scale), -1)
+        order[places] = np.arange(len(places))
+        kept = [np.flatnonzero(order[rows] >= 0) for rows in self.blocks]
+        some = [block for block, inside in enumerate(kept) if len(inside)]
+        return Layout(
+            tuple(order[self.blocks[block][kept[block]]] for block in some),
+            {
+                name: tuple(kernels[block][np.ix_(kept[block], kept[block])] for block in some)
+                for name, kernels in self.kernels.items()
+            },
+            {name: _used(columns, places) for name, columns in self.shared.items()},
+            self.scale[places],
+            None if self.trend is None else self.trend[places],
+            None if self.times is None else self.times[places],
+        )
+
+
+def _shapes(kernels: Kernels) -> list[tuple[int, ...]]:
+    """The shape of the kernel of each block, without making it."""
+    if isinstance(kernels, SameCode | Cosines):
+        return [(len(rows),) * 2 for rows in kernels.blocks]
+    return [kernel.shape for kernel in kernels]
+
+
+def _diagonal(kernels: Kernels, blocks: Sequence[Integers], count: int) -> Array:
+    """(n,) diagonals of the kernels."""
+    found = np.ones(count)
+    if isinstance(kernels, SameCode):
+        return found if kernels.among is None else kernels.among.astype(np.float64)
+    if not isinstance(kernels, Cosines):
+        for rows, kernel in zip(blocks, kernels, strict=True):
+            found[rows] = np.diagonal(kernel)
+    return found
+
+
+def _used(columns: Array | sparse.csr_array, places: Integers) -> Array | sparse.csr_array:
+    """Rows of some values, without columns that are 0 for all of them."""
+    if isinstance(columns, np.ndarray):
+        return columns[places][:, columns[places].any(axis=0)]
+    rows = columns[places]
+    return sparse.csr_array(rows[:, np.flatnonzero(np.diff(rows.tocsc().indptr))])

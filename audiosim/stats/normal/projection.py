@@ -1,0 +1,94 @@
+"""Cached parts of weighted sums over a multivariate normal in blocks: changing one block costs one block."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from audiosim.arrays import Array, Integers
+from audiosim.stats.normal.conditioning import ConditionedBlock
+from audiosim.stats.normal.loadings import Changed
+from audiosim.stats.normal.multivariate import Sparse
+
+FEW_WEIGHTS = 2_000_000  # most weights whose parts are cached: 16 MB
+WEIGHTS_KEPT = 4
+ROUNDING = 1e-9  # share of the largest entry by which a change may differ from rank one
+UPDATES = 50  # rank-one updates before a full computation, so that rounding does not add up
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """Cached parts of weighted sums.
+
+    weights   the sums; referenced here so that no other object can get their identity
+    split     for each block the sums with a share in it, and their weights there; see `by_block`
+    products  by block, K_b and its part of the covariance of the sums
+    loadings  by block, its rows of Z and their part of the loadings of the sums
+    """
+
+    weights: Sparse
+    split: list[tuple[Integers, Array]]
+    products: dict[int, tuple[Array, Array]]
+    loadings: dict[int, tuple[Changed, Array]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EffectsGiven:
+    """Posterior of the shared effects given observations in some blocks.
+
+    seen       conditioned blocks, by number
+    precision  (p, p + 1) sum of their precisions
+    shared     (p, p) posterior covariance
+    updates    number of rank-one updates so far
+    """
+
+    seen: Mapping[int, ConditionedBlock]
+    precision: Array
+    shared: Array
+    updates: int = 0
+
+    def updated(self, seen: Mapping[int, ConditionedBlock]) -> "EffectsGiven | None":
+        """Posterior after one more value: V - V z z' V / (1 + z' V z); None if more than that has changed."""
+        changed = [block for block, one in seen.items() if self.seen.get(block) is not one]
+        if not changed and len(seen) == len(self.seen):
+            return self
+        if len(changed) != 1 or self.updates >= UPDATES or not self.seen.keys() <= seen.keys():
+            return None
+        more = seen[changed[0]].precision
+        more = more - self.seen[changed[0]].precision if changed[0] in self.seen else more
+        place = int(np.argmax(np.diagonal(more)))
+        if not more[place, place] > 0:
+            return None
+        z = more[:, place] / np.sqrt(more[place, place])
+        if np.abs(more[:, :-1] - np.outer(z, z)).max() > ROUNDING * more[place, place]:
+            return None
+        moved = self.shared @ z
+        shared = self.shared - np.outer(moved, moved / (1 + float(z @ moved)))
+        return EffectsGiven(dict(seen), self.precision + more, shared, self.updates + 1)
+
+
+def kept_product(kept: dict[int, tuple[Array, Array]] | None, block: int, within: Array, some: Array) -> Array:
+    """(t, t) W K W' of a block, from the cache if K is the same object.
+
+    some  (t, m) W
+    """
+    if kept is None:
+        return np.asarray(some @ within @ some.T)
+    known = kept.get(block)
+    if known is None or known[0] is not within:
+        known = kept[block] = within, some @ within @ some.T
+    return known[1]
+
+
+def by_block(weights: Sparse, blocks: Sequence[Integers]) -> Iterator[tuple[Integers, Array]]:
+    """For each block the sums that have a share in it (t,), and their weights there (t, m)."""
+    columns = weights.tocsc()[:, np.concatenate([np.empty(0, dtype=np.int64), *blocks])]
+    columns.sum_duplicates()
+    stop = 0
+    for rows in blocks:
+        start, stop = stop, stop + len(rows)
+        ends = columns.indptr[start : stop + 1]
+        sums, place = np.unique(columns.indices[ends[0] : ends[-1]], return_inverse=True)
+        some = np.zeros((len(sums), len(rows)))
+        some[place, np.repeat(np.arange(len(rows)), np.diff(ends))] = columns.data[ends[0] : ends[-1]]
+        yield sums.astype(np.int64), some

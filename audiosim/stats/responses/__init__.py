@@ -1,0 +1,1 @@
+"""Models of people's answers: levels of a scale, and comparisons of two values."""

@@ -1,0 +1,240 @@
+"""Proportional odds: the fit of maximum likelihood, by Newton's method, and how sure it is."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from audiosim.arrays import Array, Integers
+from audiosim.errors import InputError
+from audiosim.stats.responses.ordinal import Derivatives, Rows, derivatives, row_scores, thresholds_of
+from audiosim.stats.responses.standardisation import UnidentifiedError, check_finite, check_independent, standardise
+
+SAMPLE = 20_000  # rows of the first fit of a large one, whose result is near the final one
+ITERATIONS = 100
+STILL = 1e-7  # a Newton step that moves no parameter by more, in standardised units, is the last
+FLAT = 1e-8  # log-likelihood that a step of some length cannot gain unless there is no maximum
+
+
+@dataclass(frozen=True, eq=False)
+class OrdinalFit:
+    """A proportional odds model of maximum likelihood.
+
+    thresholds      (t,) one for each level but the lowest, falling
+    coefficients    (k,) in the units of the features
+    log_likelihood  at the maximum, without the ridge's penalty
+    covariance      (t + k, t + k) of thresholds, then coefficients: the inverse of the information matrix
+    robust          the same where rows of one group may be correlated; None without groups
+    iterations      Newton steps over all rows
+    """
+
+    thresholds: Array
+    coefficients: Array
+    log_likelihood: float
+    covariance: Array
+    robust: Array | None
+    iterations: int
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Rows to fit, checked.
+
+    features  (n, k) finite
+    level     (n,)
+    weights   (n,) above 0
+    groups    (n,) codes from 0, or None
+    """
+
+    features: Array
+    level: Integers
+    weights: Array
+    groups: Integers | None
+
+
+def fit_ordinal(
+    features: ArrayLike,
+    level: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    ridge: float = 0.0,
+    groups: ArrayLike | None = None,
+    names: Sequence[str] | None = None,
+    labels: Sequence[object] | None = None,
+) -> OrdinalFit:
+    """Fit a proportional odds model by maximum likelihood.
+
+    features  (n, k), finite, no column constant; k may be 0
+    level     (n,) 0 for the lowest
+    weights   (n,) how many times each row counts, 0 or more; a warning where they are not whole numbers
+    ridge     penalty: ridge / 2 times the sum of the squared coefficients of standardised features
+    groups    (n,) rows of one group may be correlated: gives the robust covariance
+    names     of the columns, for messages
+    labels    of the levels, each of which must have a row; the levels up to the highest that occurs where None
+
+    Newton's method on standardised features, with analytic gradient and Hessian; on many rows it
+    starts from the fit of some. Without a ridge, an UnidentifiedError names the columns where no single
+    maximum exists: they separate the levels, depend on each other, or are more than the rows can tell.
+    """
+    problem = _checked(features, level, weights, groups, names)
+    names = _names(problem.features, names)
+    labels = range(int(problem.level.max()) + 1) if labels is None else labels
+    _check_levels(problem, labels)
+    standard, mean, deviation = standardise(problem.features, problem.weights, names)
+    if ridge == 0:
+        _check_count(problem, len(labels))
+        check_independent(standard, problem.weights, names)
+    order = np.argsort(problem.level, kind="stable")
+    starts = np.searchsorted(problem.level[order], np.arange(len(labels) + 1))
+    rows = Rows(standard[order], problem.weights[order], starts)
+    del standard
+    parameters, last, iterations = _maximise(rows, ridge, names)
+    covariance: Array = np.asarray(np.linalg.inv(-last.hessian), dtype=np.float64)
+    back = _from_standard(mean, deviation, len(labels) - 1)
+    robust = None
+    if problem.groups is not None:
+        robust = _sandwich(covariance, row_scores(rows, parameters), problem.groups[order])
+        robust = back @ robust @ back.T
+    raw, t = back @ parameters, len(labels) - 1
+    value = last.value + ridge / 2 * float(parameters[t:] @ parameters[t:])
+    return OrdinalFit(raw[:t], raw[t:], value, back @ covariance @ back.T, robust, iterations)
+
+
+def _names(features: Array, names: Sequence[str] | None) -> Sequence[str]:
+    return [f"column {column}" for column in range(features.shape[1])] if names is None else names
+
+
+def _checked(
+    features: ArrayLike,
+    level: ArrayLike,
+    weights: ArrayLike | None,
+    groups: ArrayLike | None,
+    names: Sequence[str] | None,
+) -> Problem:
+    x, y = np.asarray(features, dtype=np.float64), np.asarray(level)
+    if x.ndim != 2 or y.shape != (len(x),):
+        raise InputError(f"expected features (n, k) and a level for each row, got {x.shape} and {y.shape}")
+    if y.dtype.kind not in "iu" or (len(y) and y.min() < 0):
+        raise InputError("levels must be whole numbers from 0")
+    check_finite(x, _names(x, names))
+    w = np.ones(len(x)) if weights is None else _checked_weights(weights, len(x))
+    g = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+    if g is not None and len(g) != len(x):
+        raise InputError(f"expected a group for each of {len(x)} rows, got {len(g)}")
+    if not np.all(counts := w > 0):
+        x, y, w, g = x[counts], y[counts], w[counts], None if g is None else g[counts]
+    if not len(x):
+        raise InputError("there are no rows to fit to")
+    return Problem(x, y.astype(np.int64), w, g)
+
+
+def _checked_weights(weights: ArrayLike, count: int) -> Array:
+    w = np.asarray(weights, dtype=np.float64)
+    if w.shape != (count,):
+        raise InputError(f"expected a weight for each of {count} rows, got {w.shape}")
+    if not np.all(np.isfinite(w)) or np.any(w < 0):
+        row = int(np.flatnonzero(~np.isfinite(w) | (w < 0))[0])
+        raise InputError(f"weights must be finite and 0 or more, got {w[row]:g} in row {row}")
+    if np.any(w != np.round(w)):
+        warnings.warn("weights are not whole numbers: standard errors take them for counts of rows", stacklevel=4)
+    return w
+
+
+def _check_levels(problem: Problem, labels: Sequence[object]) -> None:
+    if len(labels) < 2:
+        raise InputError(f"expected at least two levels, got the single level (class) {labels[0]}")
+    counts = np.bincount(problem.level, minlength=len(labels))
+    if len(counts) > len(labels):
+        raise InputError(f"level {len(counts) - 1} is beyond the {len(labels)} levels")
+    if not np.all(counts):
+        raise InputError(
+            f"level {labels[int(np.argmin(counts))]} has no rows: leave it out or join it with its neighbour"
+        )
+
+
+def _check_count(problem: Problem, levels: int) -> None:
+    rows, needed = problem.weights.sum(), problem.features.shape[1] + levels - 1
+    if rows < needed:
+        raise UnidentifiedError(f"{rows:g} rows are too few for {needed} parameters, the thresholds among them")
+
+
+def _maximise(rows: Rows, ridge: float, names: Sequence[str]) -> tuple[Array, Derivatives, int]:
+    """The parameters at the maximum, the derivatives there, and the number of steps."""
+    step = len(rows.weights) // SAMPLE
+    if step >= 4:
+        parameters = _maximise(rows.every(step), ridge, names)[0]
+    else:
+        shares = np.add.reduceat(rows.weights, rows.starts[:-1])
+        parameters = np.concatenate([thresholds_of(shares / shares.sum()), np.zeros(rows.features.shape[1])])
+    at = _penalised(rows, parameters, ridge)
+    for iteration in range(1, ITERATIONS + 1):
+        move = _newton_step(at, names)
+        if np.abs(move).max(initial=0) < STILL:
+            return parameters + move, at, iteration
+        if at.gradient @ move < FLAT and np.abs(move).max() > 0.01:
+            raise _separation(at, move, names)
+        parameters, at = _climb(rows, ridge, parameters, at, move)
+    raise _separation(at, move, names)
+
+
+def _penalised(rows: Rows, parameters: Array, ridge: float) -> Derivatives:
+    at = derivatives(rows, parameters)
+    t = len(rows.starts) - 2
+    slopes = parameters[t:]
+    at.gradient[t:] -= ridge * slopes
+    at.hessian[np.arange(t, len(parameters)), np.arange(t, len(parameters))] -= ridge
+    return at._replace(value=at.value - ridge / 2 * float(slopes @ slopes))
+
+
+def _newton_step(at: Derivatives, names: Sequence[str]) -> Array:
+    try:
+        return np.asarray(np.linalg.solve(-at.hessian, at.gradient))
+    except np.linalg.LinAlgError:
+        raise _separation(at, at.gradient, names) from None
+
+
+def _climb(rows: Rows, ridge: float, parameters: Array, at: Derivatives, move: Array) -> tuple[Array, Derivatives]:
+    """Go along a Newton step, halved until it does not lead down: on a concave function some step is good."""
+    t = len(rows.starts) - 2
+    for _ in range(60):
+        further = parameters + move
+        if np.all(np.diff(further[:t]) < 0):
+            there = _penalised(rows, further, ridge)
+            if there.value >= at.value - 1e-12 * abs(at.value):
+                return further, there
+        move = move / 2
+    return parameters, at
+
+
+def _separation(at: Derivatives, move: Array, names: Sequence[str]) -> UnidentifiedError:
+    slopes = np.abs(move[len(move) - len(names) :])
+    guilty = [name for name, slope in zip(names, slopes, strict=True) if slope > 0.001 * slopes.max(initial=0)]
+    how = "perfectly" if at.value > -1e-3 else "in part (quasi-separation)"
+    named = ", ".join(guilty) or "nothing but their thresholds"
+    return UnidentifiedError(
+        f"the levels are separated {how} by {named}: no finite coefficient is the most likely; "
+        "leave the column out, or give a ridge"
+    )
+
+
+def _from_standard(mean: Array, deviation: Array, t: int) -> Array:
+    """The matrix that turns parameters for standardised features into those for the features themselves."""
+    back = np.eye(t + len(mean))
+    back[t:, t:] = np.diag(1 / deviation)
+    back[:t, t:] = -mean / deviation
+    return back
+
+
+def _sandwich(covariance: Array, scores: Array, groups: Integers) -> Array:
+    """The covariance that allows for groups: C (sum over g groups of s s') C g / (g - 1), s a group's summed score.
+
+    Liang & Zeger (1986), doi:10.1093/biomet/73.1.13.
+    """
+    count = int(groups.max()) + 1
+    if count < 2:
+        raise InputError("robust standard errors need at least two groups")
+    sums = np.zeros((count, scores.shape[1]))
+    np.add.at(sums, groups, scores)
+    return covariance @ (sums.T @ sums) @ covariance * count / (count - 1)

@@ -1,0 +1,1 @@
+"""Callers: their roles, and the tokens that they show."""

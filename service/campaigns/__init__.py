@@ -1,0 +1,1 @@
+"""Campaigns: their settings, their questions, and the learning of their models."""

@@ -1,0 +1,1 @@
+"""Collections that are being made in the browser."""

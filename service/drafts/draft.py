@@ -1,0 +1,375 @@
+"""Collections that are being made in the browser: drafts in a folder, each checked as a whole before it is served.
+
+    HOME/NAME/            a collection
+    HOME/.drafts/NAME/    the files of one that is being made, as sent
+
+Nothing is served, and nothing appears under its name, before every command could read all of it: a draft is assembled
+beside, loaded there, and then moved into place at once.
+"""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import RLock
+
+import msgspec
+from msgspec import Struct
+
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.collection_files import find_file, find_runs
+from audiosim.corpus.collection_toml import Settings, read_settings, settings_lines
+from audiosim.corpus.lines import write_texts
+from audiosim.corpus.metadata_tables import read_queries
+from audiosim.corpus.model import parse_scale, retrieved_by
+from audiosim.corpus.runs import read_runs
+from audiosim.errors import FormatError, InputError
+from audiosim.service.campaigns.campaign_file import FILE as CAMPAIGN
+from audiosim.service.campaigns.campaign_file import CampaignFile
+from audiosim.service.drafts.draft_files import TABLES, DraftFile, Kind, check_file, place_of
+from audiosim.service.drafts.generated_folders import RecordingFolders, write_generated, write_paths
+from audiosim.service.shelf.served_collection import NotServedError
+
+DRAFTS = ".drafts"
+SETTINGS = ".settings.json"
+PARTS = ".parts"
+MOST_DRAFTS = 50
+MOST_FILES = 20_000
+MOST_BYTES = 4 * 10**9  # of one draft
+LONGEST_FILE = 500 * 10**6
+LONGEST_NAME = 64
+LONGEST_TEXT = 2000
+
+
+class DraftSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Settings of a collection that is being made; empty or None: not chosen.
+
+    title    name shown to people
+    task     question that grades answer
+    scale    `fine`, `broad`, `binary` or levels such as `0-3`
+    cutoff   last rank that counts
+    prompts  folder with the prompts' recordings
+    campaign settings of the campaign
+    """
+
+    title: str = ""
+    task: str = ""
+    scale: str = ""
+    cutoff: int | None = None
+    prompts: str = ""
+    campaign: CampaignFile = CampaignFile()
+
+    def __post_init__(self) -> None:
+        for what in ("title", "task"):
+            text = getattr(self, what)
+            if len(text) > LONGEST_TEXT or not text.isprintable():
+                raise InputError(f"{what} must have up to {LONGEST_TEXT} printable characters, got {text!r:.80}")
+        if self.scale:
+            parse_scale(self.scale)
+        if self.cutoff is not None and not 1 <= self.cutoff <= 1000:
+            raise InputError(f"cutoff must be from 1 to 1000, got {self.cutoff}")
+
+    def collection_settings(self) -> Settings:
+        """The settings as collection.toml has them."""
+        scale = parse_scale(self.scale) if self.scale else None
+        return Settings(name=self.title or None, task=self.task or None, scale=scale, cutoff=self.cutoff)
+
+
+class Draft:
+    """A collection that is being made.
+
+    folder  with its files
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def name(self) -> str:
+        """Identifier that the collection will have."""
+        return self.folder.name
+
+    def paths(self) -> list[Path]:
+        """Its files."""
+        found = (path for path in self.folder.rglob("*") if path.is_file())
+        return sorted(path for path in found if not path.relative_to(self.folder).parts[0].startswith("."))
+
+    def files(self) -> list[DraftFile]:
+        """Its files, unread."""
+        return [self._listed(path) for path in self.paths()]
+
+    def _listed(self, path: Path) -> DraftFile:
+        name = path.relative_to(self.folder).as_posix()
+        first = name.partition("/")[0]
+        kinds: dict[str, Kind] = {"sounds": "recording", "runs": "runs", "judges": "judge"}
+        kinds |= {file: kind for kind, file in TABLES.items()}
+        return DraftFile(name, kinds.get(first.removesuffix(".gz"), "judgments"), path.stat().st_size)
+
+    def put(self, name: str, content: bytes, kind: Kind | None = None) -> DraftFile:
+        """Add a file, or replace it, after every command's reader has read it; where it is wrong, nothing changes.
+
+        name  as the sender has it, with folders
+        kind  None: by its name and first line
+        """
+        found, place = place_of(name, kind, content[:4096])
+        target = self.folder / place
+        there = self.paths()
+        before = target.stat().st_size if target.is_file() else 0
+        if len(there) >= MOST_FILES and not before:
+            raise InputError(f"a collection may have {MOST_FILES:,} files at most")
+        self._check_room(len(content) - before)
+        with _kept_as(name), _beside(self.folder) as aside:
+            copy = aside / place
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(content)
+            with _named_from(aside, place, name):
+                said = check_file(copy, found)
+            self._clear(found, place)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            copy.replace(target)
+        return DraftFile(place, found, len(content), said)
+
+    def _check_room(self, more: int) -> None:
+        parts = self.folder / PARTS
+        there = [*self.paths(), *(parts.iterdir() if parts.is_dir() else ())]
+        if sum(path.stat().st_size for path in there) + more > MOST_BYTES:
+            raise InputError(f"the files of a collection may have {MOST_BYTES:,} bytes at most")
+
+    def _clear(self, kind: Kind, place: str) -> None:
+        """Remove what the file takes the place of: a collection has one file of judgments, and one of each table."""
+        if kind in ("recording", "runs", "judge"):
+            return
+        for one in self.files():
+            if one.kind == kind and one.name != place:
+                (self.folder / one.name).unlink()
+
+    def put_part(self, name: str, content: bytes, offset: int, size: int, kind: Kind | None = None) -> DraftFile | None:
+        """Add a part of a file that is larger than one request; the file itself once it is whole, else None.
+
+        offset  of this part; a part at 0 begins anew
+        size    of the whole file
+        """
+        if not 0 < size <= LONGEST_FILE:
+            raise InputError(f"a file may have {LONGEST_FILE:,} bytes at most, got {size:,}")
+        if offset == 0 and len(content) == size:
+            return self.put(name, content, kind)
+        place_of(name, kind or "recording", b"")  # refuses a wrong name before anything is kept
+        parts = self.folder / PARTS
+        path = parts / hashlib.sha256(name.encode()).hexdigest()
+        there = path.stat().st_size if path.exists() else 0
+        if offset not in (0, there):
+            raise InputError(f"{name}: expected the part at {there:,} bytes, got the one at {offset:,}; send it anew")
+        self._check_room(len(content) - (there if offset == 0 else 0))
+        with _kept_as(name):
+            parts.mkdir(exist_ok=True)
+            with path.open("wb" if offset == 0 else "ab") as stream:
+                stream.write(content)
+            if offset + len(content) < size:
+                return None
+            whole = path.read_bytes()
+            path.unlink()
+        return self.put(name, whole, kind)
+
+    def find(self, name: str) -> Path:
+        """The path of one of its files."""
+        path = next((path for path in self.paths() if path.relative_to(self.folder).as_posix() == name), None)
+        if path is None:
+            raise NotServedError(f"{self.name} has no file {name!r:.200}")
+        return path
+
+    def remove(self, name: str) -> None:
+        """Remove one of its files."""
+        self.find(name).unlink()
+
+    @property
+    def settings(self) -> DraftSettings:
+        """Its settings."""
+        path = self.folder / SETTINGS
+        return msgspec.json.decode(path.read_bytes(), type=DraftSettings) if path.exists() else DraftSettings()
+
+    def set(self, settings: DraftSettings) -> None:
+        """Replace its settings."""
+        write_texts({self.folder / SETTINGS: msgspec.json.encode(settings)})
+
+    @contextmanager
+    def assembled(self, load: Callable[[Path], Collection]) -> Iterator[tuple[Collection, Path]]:
+        """The collection as it would be, and its folder, until the end of the `with`."""
+        with _beside(self.folder) as aside:
+            folder = aside / self.name
+            folder.mkdir()
+            for path in self.paths():
+                _link(path, folder / path.relative_to(self.folder))
+            with _named_from(aside, self.name, ""):
+                self._complete(folder)
+                found = load(folder)
+            yield found, folder
+
+    def _complete(self, folder: Path) -> None:
+        """Write the files that follow from the others and from the settings."""
+        settings, recordings = self.settings, RecordingFolders.of(folder)
+        if (folder / "runs").is_dir() or not recordings.folders:
+            runs = find_runs(folder)
+            if recordings.folders:
+                write_paths(folder, recordings, _named_documents(folder, runs))
+        else:
+            write_generated(folder, recordings, settings.prompts or None)
+        chosen = settings.collection_settings()
+        if lines := settings_lines(chosen):
+            write_texts({folder / "collection.toml": lines})
+            read_settings(folder / "collection.toml")
+        if lines := settings.campaign.lines():
+            write_texts({folder / CAMPAIGN: lines})
+
+
+def _named_documents(folder: Path, paths: list[Path]) -> list[str]:
+    table = find_file(folder, "queries.tsv")
+    retrieved = retrieved_by(read_runs(paths))
+    asked = read_queries(table) if table else {}
+    own = (asked.get(query, query) for query in retrieved)
+    return list(dict.fromkeys([*own, *(name for found in retrieved.values() for name in sorted(found))]))
+
+
+@contextmanager
+def _kept_as(name: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:  # the draft is gone
+        raise
+    except OSError as error:  # such as a full disk, or a folder of that name
+        raise InputError(f"{name}: cannot be kept: {error.strerror}") from None
+
+
+@contextmanager
+def _beside(folder: Path) -> Iterator[Path]:
+    """A new folder on the same disk, removed at the end."""
+    with tempfile.TemporaryDirectory(prefix=".", dir=folder.parent) as made:
+        yield Path(made)
+
+
+@contextmanager
+def _named_from(aside: Path, place: str, name: str) -> Iterator[None]:
+    """Name files in errors as their sender has them: where they lie on this machine is nobody's business."""
+    try:
+        yield
+    except FormatError as error:
+        own = name or error.path.relative_to(aside / place).as_posix()
+        raise InputError(f"{own}:{error.line}: {_without(error.problem, aside, place)}") from None
+    except InputError as error:
+        said = str(error).replace(str(aside / place), name) if name else str(error)
+        raise InputError(_without(said, aside, place)) from None
+
+
+def _without(text: str, aside: Path, place: str) -> str:
+    return text.replace(f"{aside / place}/", "").replace(f"{aside}/", "")
+
+
+def _link(path: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(path, target)
+    except OSError:  # a file system without links
+        shutil.copyfile(path, target)
+
+
+class Home:
+    """Folder of collections, in which organisers make new ones.
+
+    folder  made where it is not there
+    load    reads a collection
+    """
+
+    def __init__(self, folder: str | Path, load: Callable[[Path], Collection] = Collection.load) -> None:
+        self.folder, self.load = Path(folder), load
+        self._turn = RLock()
+        try:
+            (self.folder / DRAFTS).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
+
+    @classmethod
+    def is_one(cls, folder: Path) -> bool:
+        """True if a folder is empty, or holds collections and is none itself."""
+        if not folder.is_dir():
+            return False
+        there = [path for path in folder.iterdir() if not path.name.startswith(".")]
+        none = not any(_has_runs(path) for path in [folder])
+        return none and (not there or (folder / DRAFTS).is_dir() or any(_has_runs(path) for path in there))
+
+    def collections(self) -> list[Path]:
+        """Folders of the collections in it, by name."""
+        return sorted(path for path in self.folder.iterdir() if not path.name.startswith(".") and _has_runs(path))
+
+    def drafts(self) -> list[Draft]:
+        """The collections that are being made, by name."""
+        found = (path for path in (self.folder / DRAFTS).iterdir() if path.is_dir() and not path.name.startswith("."))
+        return [Draft(path) for path in sorted(found)]
+
+    def draft(self, name: str) -> Draft:
+        """The one with a name."""
+        found = next((one for one in self.drafts() if one.name == name), None)
+        if found is None:
+            raise NotServedError(f"no collection called {name!r:.80} is being made")
+        return found
+
+    def begin(self, name: str) -> Draft:
+        """Start to make a collection."""
+        with self._turn:
+            check_collection_name(name)
+            if name in {path.name for path in self.folder.iterdir()} | {one.name for one in self.drafts()}:
+                raise InputError(f"there is a {name} already, choose another name")
+            if len(self.drafts()) >= MOST_DRAFTS:
+                raise InputError(f"{MOST_DRAFTS} collections are being made: finish or discard one first")
+            folder = self.folder / DRAFTS / name
+            folder.mkdir()
+            return Draft(folder)
+
+    def discard(self, draft: Draft) -> None:
+        """Remove a collection that is being made, with its files."""
+        with self._turn:
+            shutil.rmtree(draft.folder)
+
+    def finish(
+        self,
+        draft: Draft,
+        prove: Callable[[Collection, Path], object] = lambda found, folder: None,
+        serve: Callable[[Path], object] = lambda folder: None,
+    ) -> Path:
+        """Move a collection into place, once all of it can be read, and return its folder.
+
+        prove  called with it and its folder before; an error leaves everything as it is
+        serve  called with its folder in place; an error takes it back
+        """
+        with self._turn, draft.assembled(self.load) as (found, assembled):
+            prove(found, assembled)
+            target = self.folder / draft.name
+            if target.exists():
+                raise InputError(f"there is a {draft.name} already, choose another name")
+            assembled.rename(target)
+            try:
+                serve(target)
+            except BaseException:
+                target.rename(assembled)
+                raise
+            with suppress(OSError):
+                shutil.rmtree(draft.folder)
+            return target
+
+
+def check_collection_name(name: str) -> None:
+    """Raise an error if a name cannot be that of a collection made here: a folder's, and part of an address."""
+    plain = name.isascii() and name.replace("-", "").replace("_", "").isalnum() and name[0].isalnum()
+    if not plain or len(name) > LONGEST_NAME:
+        raise InputError(
+            f"expected a name of 1 to {LONGEST_NAME} letters, digits, - and _ that starts with a letter or a digit, "
+            f"got {name!r:.80}"
+        )
+
+
+def _has_runs(folder: Path) -> bool:
+    try:
+        return folder.is_dir() and bool(find_runs(folder))
+    except InputError:
+        return False

@@ -1,0 +1,140 @@
+"""A collection out of folders of recordings: one folder per system, one recording per prompt.
+
+    prompts/bach.wav      system-a/bach.wav      system-b/bach.wav
+
+Identifiers are drawn so that they tell an assessor's browser neither the system nor the prompt.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from audiosim.corpus.collection_files import is_file
+from audiosim.corpus.lines import write_texts
+from audiosim.corpus.metadata_tables import document_lines, query_lines, read_documents
+from audiosim.corpus.model import Document, Run
+from audiosim.corpus.runs import run_lines
+from audiosim.errors import InputError
+from audiosim.service.drafts.draft_files import SOUNDS
+
+PROMPTS = ("prompts", "prompt", "queries", "query", "references", "reference")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingFolders:
+    """Recordings of a collection's folder: path by folder and by name without suffix."""
+
+    folders: Mapping[str, Mapping[str, str]]
+
+    @classmethod
+    def of(cls, folder: Path) -> "RecordingFolders":
+        """The recordings below `sounds/`; two of one name in one folder are an error."""
+        found: dict[str, dict[str, str]] = {}
+        root = folder / SOUNDS
+        for path in sorted(path for path in root.rglob("*") if path.is_file()) if root.is_dir() else ():
+            name = path.relative_to(folder).as_posix()
+            stems = found.setdefault(path.parent.name if path.parent != root else "", {})
+            if path.stem in stems:
+                raise InputError(f"{name}: {stems[path.stem]} has the same folder and name, expected one of them")
+            stems[path.stem] = name
+        return cls(found)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The folders with recordings, by name."""
+        return sorted(self.folders)
+
+    @property
+    def prompts(self) -> str | None:
+        """The folder that its name makes the prompts', or None."""
+        return next((name for known in PROMPTS for name in self.names if name.lower() == known), None)
+
+    def paths(self) -> dict[str, str]:
+        """The path of each recording by its own path, by folder and name, and by the name alone where one has it."""
+        found: dict[str, str] = {}
+        for folder, stems in self.folders.items():
+            for stem, path in stems.items():
+                found[f"{folder}/{stem}" if folder else stem] = path
+                found[PurePosixPath(path).relative_to(SOUNDS).as_posix()] = path
+        alone: dict[str, list[str]] = {}
+        for stems in self.folders.values():
+            for stem, path in stems.items():
+                alone.setdefault(stem, []).append(path)
+        return found | {stem: paths[0] for stem, paths in alone.items() if len(paths) == 1}
+
+
+def write_generated(folder: Path, recordings: RecordingFolders, prompts: str | None) -> None:
+    """Write runs, queries and documents of a collection of folders of recordings.
+
+    prompts  the folder with the prompts' recordings; None: by its name
+    """
+    chosen = prompts or recordings.prompts
+    systems = [name for name in recordings.names if name not in ("", chosen)]
+    if chosen is None or chosen not in recordings.folders or not systems:
+        raise InputError(
+            "no runs: expected files of runs, or a folder of recordings for each system and one for the prompts, "
+            f"called prompts or chosen; found {', '.join(filter(None, recordings.names)) or 'no folder of recordings'}"
+        )
+    asked = recordings.folders[chosen]
+    for system in systems:
+        strange = next((stem for stem in recordings.folders[system] if stem not in asked), None)
+        if strange is not None:
+            path = recordings.folders[system][strange]
+            raise InputError(f"{path}: no recording {strange} in {SOUNDS}/{chosen}, expected one of {_few(asked)}")
+    paths = [path for name in (chosen, *systems) for path in recordings.folders[name].values()]
+    clips = _drawn("clip", paths)
+    queries = _drawn("prompt", asked)
+    runs = [
+        Run(name, {queries[stem]: (clips[path],) for stem, path in recordings.folders[name].items()})
+        for name in systems
+    ]
+    documents = [Document(clips[path], path=path) for path in sorted(paths, key=clips.__getitem__)]
+    write_texts(
+        {
+            folder / "runs.trec": run_lines(runs),
+            folder / "queries.tsv": query_lines({queries[stem]: clips[path] for stem, path in asked.items()}),
+            folder / "documents.tsv": document_lines(documents),
+        }
+    )
+
+
+def _few(names: Mapping[str, str]) -> str:
+    shown = sorted(names)[:3]
+    return ", ".join(shown) + (", ..." if len(names) > len(shown) else "")
+
+
+def _drawn(word: str, names: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+    """An identifier for each name, numbered in an order that tells nothing of the names."""
+    order = sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())
+    width = len(str(len(order)))
+    return {name: f"{word}-{number:0{width}}" for number, name in enumerate(order, start=1)}
+
+
+def write_paths(folder: Path, recordings: RecordingFolders, wanted: Iterable[str]) -> None:
+    """Add the paths of recordings to the documents that bear their names; others stay as they are.
+
+    wanted  documents that the runs name
+    """
+    table = next((path for path in (folder / "documents.tsv", folder / "documents.tsv.gz") if path.exists()), None)
+    known = {} if table is None else read_documents(table)
+    paths = recordings.paths()
+    documents = {
+        name: Document(name, one.artist, one.genre, _path(folder, one, paths), one.more) for name, one in known.items()
+    }
+    documents |= {name: Document(name, path=paths[name]) for name in wanted if name in paths and name not in known}
+    if not documents:
+        return
+    write_texts({folder / "documents.tsv" if table is None else table: document_lines(documents.values())})
+
+
+def _within(path: str) -> bool:
+    pure = PurePosixPath(path)
+    return not pure.is_absolute() and ".." not in pure.parts
+
+
+def _path(folder: Path, one: Document, paths: Mapping[str, str]) -> str | None:
+    if one.path and _within(one.path) and is_file(folder / one.path):
+        return one.path
+    named = PurePosixPath(one.path).name if one.path else ""
+    return paths.get(one.identifier) or paths.get(PurePosixPath(named).stem) or paths.get(named) or one.path

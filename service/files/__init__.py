@@ -1,0 +1,1 @@
+"""Ways in and out: uploaded judgments, additions to collections, exports."""

@@ -1,0 +1,360 @@
+"""Additions to a collection while it is served: recordings with their metadata, and runs of systems.
+
+They are stored in the collection's folder `arrivals/`, see `audiosim.corpus.arrivals`. The service reads it at the
+start, and other services of the same folder follow it. For a collection without a folder, additions last as long as the
+service.
+"""
+
+import logging
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from audiosim.audio import decode
+from audiosim.audio.describe import Described, Failure, describer
+from audiosim.audio.index_store import Recording
+from audiosim.audio.later_index import append_later, load_all
+from audiosim.audio.parameters import Parameters
+from audiosim.cluster.workers import Standby
+from audiosim.corpus.arrivals import (
+    Arrivals,
+    Stamp,
+    arrivals_stamp,
+    check_agrees,
+    check_distinct,
+    completed,
+    keep_document,
+)
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.inspection import inspect
+from audiosim.corpus.judge_files import MachineJudge, read_judge
+from audiosim.corpus.matching import check_met
+from audiosim.corpus.model import Document, Run, retrieved_by
+from audiosim.corpus.new_runs import joining_runs
+from audiosim.errors import AudiosimError, FormatError, InputError
+from audiosim.plugins.frame_descriptors import installed_frames
+from audiosim.service.files.addition_files import judge_kept, runs_kept, sound_kept
+from audiosim.service.process.supervision import Loop
+from audiosim.service.shelf.served_collection import ServedCollection
+from audiosim.service.shelf.shelf import Served
+from audiosim.service.shelf.sound_files import LIMITS
+
+LOG = logging.getLogger("service")
+MOST_DOCUMENTS = 10_000  # added to one collection
+LONGEST_IDENTIFIER = 1000  # characters of an identifier or a name
+LIMIT_S = 20.0  # limit for describing a recording
+POLL_S = 0.5
+READ = decode.Reader(limits=LIMITS)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivedDocument:
+    """A document after an addition.
+
+    document  with its metadata
+    recording its entry in the index, or None
+    fresh     True if any of this is new
+    """
+
+    document: Document
+    recording: Recording | None
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivedRuns:
+    """Added runs.
+
+    runs   in their order
+    teams  of their systems, where given
+    new    pairs of the pool that are new
+    gone   pairs that no system retrieves any more; their judgments stay in the log
+    fresh  True if any of this is new
+    """
+
+    runs: tuple[Run, ...]
+    teams: Mapping[str, str]
+    new: int
+    gone: int
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivedJudge:
+    """Added grades of a machine.
+
+    judge   the machine
+    graded  pairs of the pool that it grades
+    fresh   True if any of this is new
+    """
+
+    judge: MachineJudge
+    graded: int
+    fresh: bool
+
+
+class Receiver:
+    """Adds data to the served collections, one item at a time."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+        self._turn = threading.Lock()
+        self._describers: dict[Path, Standby[Recording, Described | Failure]] = {}
+        self._following = Loop("following the folders", self._follow)
+        self._warm = False
+
+    def start(self) -> None:
+        """Get ready to describe recordings, and start watching the folders for changes by others."""
+        self._following.start()
+
+    def stop(self) -> None:
+        """Stop, with the describing processes."""
+        self._following.stop()
+        for one in self._describers.values():
+            one.end()
+
+    def take_document(
+        self, name: str, document: Document, sound: bytes | None = None, suffix: str = ""
+    ) -> ArrivedDocument:
+        """Add a document's metadata, and its recording if given.
+
+        name    of the collection
+        sound   content of a sound file, within SoundLimits
+        suffix  of its file name, such as .mp3
+
+        An InputError if it contradicts known metadata, or cannot be described.
+        """
+        _check_document(document)
+        with self._turn, self._served.collections.held(name) as one:
+            check_distinct("document", [document.identifier], _known_documents(one.collection))
+            known = one.collection.documents.get(document.identifier)
+            check_agrees(known, document)
+            recording = None if one.collection.sounds is None else _recording(one, document.identifier)
+            if sound is not None and recording is not None and recording.size_bytes not in (0, len(sound)):
+                raise InputError(f"document {document.identifier}: has another recording already")
+            described = sound is not None and recording is None
+            if not described and known is not None and completed(known, document) == known:
+                return ArrivedDocument(known, recording, False)
+            self._check_room(one, document)
+            if sound is not None and described:
+                recording, document = self._described(one, document, sound, suffix)
+            one = self._knowing(name, one, document)
+            return ArrivedDocument(one.collection.documents[document.identifier], recording, True)
+
+    def take_runs(
+        self,
+        name: str,
+        text: bytes,
+        system: str | None = None,
+        team: str | None = None,
+        replace: bool = False,
+        partial: bool = False,
+    ) -> ArrivedRuns:
+        """Add the runs in a file, each of a new system or replacing an earlier one.
+
+        text     in any form of a run
+        system   name of the system, for a file with one run that has no name or another
+        team     of the systems
+        replace  allows a run to replace one that answers many more queries
+        partial  allows runs that answer less than 90 % of the queries
+        """
+        with self._turn, self._served.collections.held(name) as one:
+            runs = _read_text(text, one.collection, system, replace, partial)
+            teams = {run.system: team for run in runs} if team else {}
+            for word in (team or "-", *(run.system for run in runs)):
+                _check_name(word, "name")
+            came = one.collection.with_arrivals(Arrivals(runs, {}, teams))
+            before = one.campaign.selection.pool.positions.keys()
+            if all(run in one.collection.runs for run in runs) and came.teams == one.collection.teams:
+                return ArrivedRuns(runs, teams, 0, 0, False)
+            with runs_kept(one, runs, teams):
+                fresh = one.joined_by(came)
+            self._swap(name, fresh)
+            now = fresh.campaign.selection.pool.positions.keys()
+            return ArrivedRuns(runs, teams, len(now - before), len(before - now), True)
+
+    def take_judge(self, name: str, judge: str, text: bytes) -> ArrivedJudge:
+        """Add the grades of a machine, new or replacing earlier ones of its name.
+
+        text  of a table with a header: query, document, and grade or score
+        """
+        with self._turn, self._served.collections.held(name) as one:
+            came = _read_grades(text, judge)
+            joined = one.collection.with_arrivals(Arrivals(judges=(came,)))
+            check_met(joined.runs, joined.documents, (), (), (replace(came, maker=""),))
+            known = next((other for other in one.collection.judges if other.name == judge), None)
+            pool = one.campaign.selection.pool
+            graded = sum(pair in pool.positions for pair in came.pairs)
+            if known is not None and known.pairs == came.pairs and np.array_equal(known.grades, came.grades):
+                return ArrivedJudge(came, graded, False)
+            with judge_kept(one, came):
+                fresh = one.joined_by(joined)
+            self._swap(name, fresh)
+            return ArrivedJudge(came, graded, True)
+
+    def _check_room(self, one: ServedCollection, document: Document) -> None:
+        came = Arrivals.of(one.folder).documents if one.folder is not None else {}
+        if document.identifier not in came and len(came) >= MOST_DOCUMENTS:
+            raise InputError(f"{MOST_DOCUMENTS} documents have been added to this collection, the most that it takes")
+
+    def _described(
+        self, one: ServedCollection, document: Document, sound: bytes, suffix: str
+    ) -> tuple[Recording, Document]:
+        """Describe a recording and add it to the collection's index of later recordings; its file is kept."""
+        if one.collection.sounds is None:
+            raise InputError(
+                "the collection has no index of sounds: audiosim extract makes one; send the metadata alone"
+            )
+        with sound_kept(one, sound, suffix) as path:
+            status = path.stat()
+            task = Recording(document.identifier, str(path), status.st_size, status.st_mtime_ns)
+            outcome = self._describer(one.collection.sounds).do(task)
+            if isinstance(outcome, Failure):
+                raise InputError(f"document {document.identifier}: the sound {outcome.error}")
+            if one.folder is not None:
+                kept = path.relative_to(Path(one.folder)).as_posix()
+                outcome = Described(replace(outcome.recording, path=kept), outcome.row)
+                document = document if document.path else replace(document, path=kept)
+            append_later(one.collection.sounds, outcome)
+        return outcome.recording, document
+
+    def _describer(self, index: Path) -> Standby[Recording, Described | Failure]:
+        if index not in self._describers:
+            self._describers[index] = describer(_portable(installed_frames(index)), READ, LIMIT_S)
+        return self._describers[index]
+
+    def _knowing(self, name: str, one: ServedCollection, document: Document) -> ServedCollection:
+        """The served collection with a document's new metadata, stored on disk first."""
+        came = one.collection.with_arrivals(Arrivals((), {document.identifier: document}))
+        if one.folder is not None:
+            keep_document(one.folder, document)
+        if not one.retrieves(document.identifier):
+            one.take_in(came)
+            one.stamp = _stamp(one)
+            return one
+        fresh = one.joined_by(came)
+        self._swap(name, fresh)
+        return fresh
+
+    def _swap(self, name: str, fresh: ServedCollection) -> None:
+        fresh.stamp = _stamp(fresh)
+        self._served.collections.put(name, fresh)
+
+    def reasons(self) -> Iterator[str]:
+        """Reasons why additions are not accepted."""
+        return self._following.reasons()
+
+    def _follow(self) -> float:
+        if not self._warm:
+            self._warm = True
+            for one in self._served.collections.open.values():
+                if one.collection.sounds is not None:
+                    with self._turn, suppress(AudiosimError):  # the sender of a recording gets the error
+                        self._describer(one.collection.sounds).start()
+        there = self._served.collections.open
+        self._following.forget_all_but(there)
+        for name, one in there.items():
+            if _stamp(one) != one.stamp:
+                with self._following.attempt(name):
+                    self._look(name)
+        return POLL_S
+
+    def _look(self, name: str) -> None:
+        """Apply changes that others made in a collection's folder, additions and deletions.
+
+        An error in the files is reported once; a failure of this service is retried.
+        """
+        with self._turn, self._served.collections.held(name) as one:
+            stamp = _stamp(one)
+            if one.folder is None or stamp == one.stamp:
+                return
+            known = inspect(one.collection).problems
+            try:
+                came = Arrivals.of(one.folder)
+                fresh = one.joined_by(one.collection.with_arrivals(came, anew=True))
+                self._swap(name, fresh)
+            except InputError as error:
+                one.stamp = stamp
+                LOG.warning("%s: what came to its folder cannot be taken in: %s", name, error)
+                return
+            for problem in inspect(fresh.collection).problems:
+                if problem not in known:
+                    LOG.warning("%s: %s", name, problem)
+            fresh.stamp = stamp
+            LOG.info(
+                "%s: took in what came to its folder, or was taken back: %d runs and %d documents are there now",
+                name,
+                len(came.runs),
+                len(came.documents),
+            )
+
+
+def _stamp(one: ServedCollection) -> Stamp:
+    return () if one.folder is None else arrivals_stamp(one.folder)
+
+
+def _recording(one: ServedCollection, document: str) -> Recording | None:
+    """The entry of a document in its collection's index."""
+    assert one.collection.sounds is not None
+    index, _ = load_all(one.collection.sounds)
+    found = index.ids.index(document) if document in index.ids else None
+    return None if found is None else index.recordings[found]
+
+
+def _portable(parameters: Parameters) -> Parameters:
+    import joblib
+
+    return parameters.portable(joblib.wrap_non_picklable_objects)
+
+
+def _check_document(document: Document) -> None:
+    _check_name(document.identifier, "identifier")
+    for name, value in {"artist": document.artist, "genre": document.genre, **document.more}.items():
+        if value is not None:
+            _check_name(value, name)
+
+
+def _known_documents(collection: Collection) -> set[str]:
+    retrieved = retrieved_by(collection.runs).values()
+    return {*collection.documents, *(name for found in retrieved for name in found)}
+
+
+def _check_name(value: str, what: str) -> None:
+    article = "an" if what[0] in "aeiou" else "a"
+    if not value.strip() or not value.isprintable() or len(value) > LONGEST_IDENTIFIER:
+        raise InputError(
+            f"expected {article} {what} of 1 to {LONGEST_IDENTIFIER} printable characters, got {value!r:.80}"
+        )
+    if value != value.strip():
+        raise InputError(f"expected {article} {what} without spaces at its ends, got {value!r:.80}")
+
+
+def _read_text(
+    text: bytes, collection: Collection, system: str | None, replace: bool, partial: bool
+) -> tuple[Run, ...]:
+    with tempfile.TemporaryDirectory(prefix="audiosim-") as folder:
+        path = Path(folder) / "run"
+        path.write_bytes(text)
+        try:
+            return joining_runs(path, collection, system, replace, partial)
+        except FormatError as error:
+            raise InputError(f"line {error.line}: {error.problem}") from None
+        except InputError as error:
+            raise InputError(str(error).removeprefix(f"{path}: ")) from None
+
+
+def _read_grades(text: bytes, judge: str) -> MachineJudge:
+    with tempfile.TemporaryDirectory(prefix="audiosim-") as folder:
+        path = Path(folder) / "judge.tsv"
+        path.write_bytes(text)
+        try:
+            return replace(read_judge(path, judge), source=None)
+        except FormatError as error:
+            raise InputError(f"line {error.line}: {error.problem}") from None
+        except InputError as error:
+            raise InputError(str(error).removeprefix(f"{path}: ")) from None

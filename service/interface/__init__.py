@@ -1,0 +1,1 @@
+"""The interface as programs see it: its document, its examples, its problems."""

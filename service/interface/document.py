@@ -1,0 +1,106 @@
+"""The OpenAPI document beyond the routes: chapters, wire types, and the tokens that each operation accepts."""
+
+import re
+from collections.abc import Set
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+
+from audiosim.service.callers.caller import GENERAL, NOBODY, scopes_of
+from audiosim.service.entrance.access import COOKIE
+from audiosim.service.entrance.exchange import COMPONENTS, Wire
+from audiosim.service.interface.operation_examples import RequestExample, examples_of, simplest_first
+from audiosim.service.shelf.shelf import Served
+
+TAGS = [
+    {"name": "predictions", "description": "Relevance of pairs that nobody judged, or of rows of features."},
+    {"name": "health", "description": "Whether the service lives and may be asked; figures for Prometheus."},
+    {"name": "catalogue", "description": "Collections and models that are served; a model file is read again."},
+    {"name": "Open Inference Protocol", "description": "The models, as clients of that protocol ask for them."},
+    {"name": "judging", "description": "Pairs to judge, and what assessors say of them."},
+    {"name": "campaign", "description": "How far judging is, what the systems' ranking is; pause, resume, close."},
+    {"name": "organising", "description": "Assessors, invitations, the log, and files of judgments."},
+    {"name": "results", "description": "Results to look at, read-only, and the links that show them."},
+    {"name": "arrivals", "description": "Recordings and runs that come while judging goes on."},
+    {"name": "sound", "description": "What can be heard, and its waveform."},
+    {"name": "session", "description": "A token in a cookie, for pages."},
+]
+SUMMARY_END = re.compile(r"[;:.](?:\s|$)|, (?=which |whether |where |and what )")
+SERVERS = [{"url": "/", "description": "The service that this document comes from"}]
+SCHEMES = {
+    "token": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A token of `audiosim token create`, or of the institution's issuer where there is one.",
+    },
+    "session": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": COOKIE,
+        "description": "The same in a cookie: POST /v1/session.",
+    },
+}
+
+
+def describe(app: FastAPI) -> None:
+    """Add the parts that FastAPI cannot know: wire types, names of the served collections, and access rules."""
+    plain = app.openapi
+
+    def whole() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            document = plain()
+            components = document.setdefault("components", {})
+            schemas = msgspec.json.schema_components(_kinds(Wire), ref_template=COMPONENTS)[1]
+            components.setdefault("schemas", {}).update(schemas)
+            components["securitySchemes"] = SCHEMES
+            roles = {one.unique_id: scopes_of(one) - {GENERAL} for one in app.routes if isinstance(one, APIRoute)}
+            examples = examples_of(app.state.served)
+            for operation in (one for methods in document["paths"].values() for one in methods.values()):
+                _name_what_is_served(operation, app.state.served)
+                _summarise(operation)
+                _show(operation, examples.get(operation["operationId"]))
+                if app.state.access.locked:
+                    _add_access(operation, roles[operation["operationId"]])
+        return plain()
+
+    # The way that FastAPI's documentation gives for extending the document.
+    app.openapi = whole  # type: ignore[method-assign]
+
+
+def _kinds(kind: type[Wire]) -> list[type[Wire]]:
+    below = [one for other in kind.__subclasses__() for one in _kinds(other)]
+    return [*below, kind] if kind.__struct_fields__ else below
+
+
+def _name_what_is_served(operation: dict[str, Any], served: Served) -> None:
+    known = {"collection": served.collections.names, "model": [one.name for one in simplest_first(served)]}
+    for parameter in operation.get("parameters", []):
+        if parameter["in"] == "path" and known.get(parameter["name"]):
+            parameter["schema"]["enum"] = known[parameter["name"]]
+
+
+def _summarise(operation: dict[str, Any]) -> None:
+    """Set the operation's summary to the first words of its description."""
+    first = operation.get("description", operation["summary"]).split("\n\n")[0].replace("\n", " ")
+    operation["summary"] = SUMMARY_END.split(first)[0].rstrip(".")
+
+
+def _show(operation: dict[str, Any], example: RequestExample | None) -> None:
+    """Put an example of a request where a reader, and the interactive page, look for it."""
+    if example is None:
+        return
+    for parameter in operation.get("parameters", []):
+        if parameter["name"] in example.parameters:
+            parameter["example"] = example.parameters[parameter["name"]]
+    for media_type, body in example.body.items():
+        operation["requestBody"]["content"][media_type]["example"] = body
+
+
+def _add_access(operation: dict[str, Any], roles: Set[str]) -> None:
+    public = NOBODY.role in roles
+    operation["security"] = [] if public else [{name: []} for name in SCHEMES]
+    if not public:
+        said = operation.get("description", "")
+        operation["description"] = f"{said}\n\nFor the roles {', '.join(sorted(roles))}.".strip()

@@ -1,0 +1,133 @@
+"""A working example of every operation, from the served data, to fill in the interactive page."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from audiosim.corpus.collection import Collection
+from audiosim.relevance.model_files import Model
+from audiosim.service.shelf.shelf import Served
+
+ASSESSOR, SYSTEM, RECORDING, JUDGE = "ann", "my-system", "my-recording", "my-machine"
+FEATURES = 1000  # more than any model has, so that models without features sort last
+JSON, CSV, TEXT = "application/json", "text/csv", "text/plain"
+
+
+class RequestExample(NamedTuple):
+    """An example of a request.
+
+    parameters  by name, of path and query
+    body        by media type
+    """
+
+    parameters: Mapping[str, Any]
+    body: Mapping[str, Any]
+
+
+class _Named(NamedTuple):
+    """Names used in the examples."""
+
+    collection: Collection
+    model: Model
+    query: str
+    document: str
+    grade: float
+    other: str
+
+
+def examples_of(served: Served) -> dict[str, RequestExample]:
+    """An example for each operation with arguments, by its name; none if nothing is served."""
+    named = _names(served)
+    if named is None:
+        return {}
+    made = {name: RequestExample({}, {JSON: body(named)}) for name, body in BODIES.items()}
+    made["import_judgments"] = RequestExample({}, {CSV: _judgments(named)})
+    made["take_runs"] = RequestExample({"partial": True}, {TEXT: f"{named.query} Q0 {named.document} 1 1.0 {SYSTEM}\n"})
+    grades = f"query\tdocument\tgrade\n{named.query}\t{named.document}\t{named.grade:g}\n"
+    made["take_judge"] = RequestExample({"judge": JUDGE}, {TEXT: grades})
+    made["show_import"] = RequestExample({"number": 1}, {})
+    made["show_judge_effect"] = RequestExample({"judge": ASSESSOR}, {})
+    made["show_answers"] = RequestExample({"assessor": ASSESSOR}, {})
+    for name in ("model_version_metadata", "model_version_ready", "infer_version"):
+        made[name] = RequestExample({"version": named.model.version}, made[name].body if name in made else {})
+    for name in ("send_sound", "show_peaks"):
+        made[name] = RequestExample({"document": named.document, "collection": named.collection.identifier}, {})
+    return made
+
+
+def _names(served: Served) -> _Named | None:
+    """A collection, a model, a pair, if possible with a playable document, and a grade."""
+    if not served.models or not served.collections.names:
+        return None
+    first = served.collection(served.collections.names[0])
+    collection = first.collection
+    pairs = [(query, name) for run in collection.runs[:1] for query, found in run.rankings.items() for name in found]
+    heard = next((pair for pair in pairs if pair[1] in first.sounds), None)
+    query, document = heard or next(iter(pairs), ("query", "document"))
+    model = simplest_first(served)[0]
+    levels = collection.scale.levels
+    other = next((name for of, name in pairs if of == query and name != document), f"not {document}")
+    return _Named(collection, model, query, document, levels[len(levels) * 7 // 10], other)
+
+
+def simplest_first(served: Served) -> list[Model]:
+    """The models, those with few features first, those without at the end."""
+    return sorted(served.models.values(), key=lambda one: (len(one.features) or FEATURES, one.name))
+
+
+def _judgments(named: _Named) -> str:
+    return f"query,document,grade,assessor\n{named.query},{named.document},{named.grade:g},{ASSESSOR}\n"
+
+
+def _infer(named: _Named) -> dict[str, Any]:
+    tensor = {"shape": [2], "datatype": "FP64", "data": [0.25, 0.75]}
+    return {"inputs": [{"name": feature, **tensor} for feature in named.model.features]}
+
+
+def _reason(_: _Named) -> dict[str, Any]:
+    return {"reason": "lunch"}
+
+
+BODIES: dict[str, Callable[[_Named], dict[str, Any]]] = {
+    "predict_rows_of_features": lambda named: {
+        "features": {feature: [0.25, 0.75] for feature in named.model.features},
+        "include": ["probabilities"],
+    },
+    "predict_pairs_of_collection": lambda named: {
+        "query": [named.query],
+        "document": [named.document],
+        "include": ["probabilities"],
+    },
+    "send_prior": lambda _: {},
+    "infer": _infer,
+    "infer_version": _infer,
+    "index_models": lambda _: {"ready": True},
+    "load_repository_model": lambda _: {},
+    "unload_repository_model": lambda _: {},
+    "lease_pairs": lambda _: {"assessor": ASSESSOR, "count": 2},
+    "add_judgment": lambda named: {
+        "query": named.query,
+        "document": named.document,
+        "assessor": ASSESSOR,
+        "grade": named.grade,
+    },
+    "lease_comparisons": lambda _: {"assessor": ASSESSOR, "count": 2},
+    "add_comparison": lambda named: {
+        "query": named.query,
+        "document_a": named.document,
+        "document_b": named.other,
+        "answer": "a",
+        "assessor": ASSESSOR,
+    },
+    "undo_answer": lambda _: {"assessor": ASSESSOR},
+    "pause": _reason,
+    "resume": lambda _: {},
+    "close": _reason,
+    "set_aside": lambda _: {"judge": ASSESSOR, "reason": "did not listen"},
+    "take_back": lambda _: {"judge": ASSESSOR},
+    "invite": lambda _: {"name": ASSESSOR, "days": 30},
+    "withdraw": lambda _: {"name": ASSESSOR},
+    "share_results": lambda _: {"name": "steering group", "days": 30},
+    "revoke_link": lambda _: {"name": "steering group"},
+    "take_document": lambda _: {"document": RECORDING, "artist": "Somebody", "genre": "jazz"},
+    "open_session": lambda _: {"token": "audiosim_..."},
+}

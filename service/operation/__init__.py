@@ -1,0 +1,1 @@
+"""Operation of a service: background tasks, observation of requests, log, metrics, startup."""

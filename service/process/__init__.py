@@ -1,0 +1,1 @@
+"""The process of a service: its memory and its background loops."""

@@ -1,0 +1,1 @@
+"""Requests to a service, and checks of its answers."""

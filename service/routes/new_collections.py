@@ -1,0 +1,250 @@
+"""Collections that organisers make in the browser: files, settings, what follows from them, and the finished one."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import Body, HTTPException, Query, Request, Response
+from fastapi.responses import FileResponse
+
+from audiosim.campaign import DatabaseStore
+from audiosim.collection_check import check
+from audiosim.corpus.pool import build_pool
+from audiosim.errors import InputError
+from audiosim.measures.measure import Measure
+from audiosim.plugins import find_measure
+from audiosim.service.callers.caller import CallerDep
+from audiosim.service.campaigns.campaigns import WAIT_S
+from audiosim.service.drafts.draft import Draft, Home
+from audiosim.service.entrance.exchange import BodyDep, ServedDep, chapter, kept
+from audiosim.service.routes.sounds import media_type
+from audiosim.service.shelf.open_collections import CollectionSource
+from audiosim.service.shelf.served_collection import NotServedError
+from audiosim.service.shelf.shelf import Served
+from audiosim.service.wire.draft_types import (
+    ConsequencesOut,
+    CreatedOut,
+    DraftCheckOut,
+    DraftFileOut,
+    DraftOut,
+    DraftSettingsIn,
+    DraftsOut,
+    KindOf,
+    NewDraftIn,
+    StoppingRuleIn,
+)
+from audiosim.simulation.effort import plan
+
+Found = TypeVar("Found")
+router = chapter("creating", include_in_schema=False)
+
+# One change, check or plan at a time; the others wait, and hold no thread.
+TURNS = CapacityLimiter(1)
+PLAN_S, CAMPAIGNS = 20.0, 6
+NO_HOME = "this service has no folder for new collections: start it with --home DIR"
+NOT_OPENED = "not opened yet"
+ASKED_ANEW = {"Cache-Control": "private, no-cache"}  # another file may take the name
+
+HomeDep = Annotated[Home | None, kept("home")]
+FileQuery = Annotated[str, Query(min_length=1, max_length=1000)]
+KindQuery = Annotated[KindOf | None, Query(description="what the file is; by its name and first line if not given")]
+WholeQuery = Annotated[int | None, Query(ge=1, description="bytes of the whole file, where this is a part")]
+OffsetQuery = Annotated[int, Query(ge=0, description="bytes of it before this part")]
+
+
+def _home(home: Home | None) -> Home:
+    if home is None:
+        raise HTTPException(409, NO_HOME)
+    return home
+
+
+@contextmanager
+def _there(draft: str) -> Iterator[None]:
+    """Turn errors of the disk into lines that name the draft and no path."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise NotServedError(f"no collection called {draft!r:.80} is being made, or a file of it is gone") from None
+    except OSError as error:
+        raise InputError(f"{draft}: its files cannot be read or changed: {error.strerror}") from None
+
+
+async def _work(home: Home | None, draft: str, work: Callable[[Home, Draft], Found]) -> Found:
+    """Do something with a draft, looked up when its turn has come: the one before may have ended it."""
+    kept_in = _home(home)
+
+    def now() -> Found:
+        with _there(draft):
+            return work(kept_in, kept_in.draft(draft))
+
+    async with TURNS:
+        return await to_thread.run_sync(now)
+
+
+@router.get("/drafts")
+def list_drafts(home: HomeDep) -> DraftsOut:
+    """List the collections that are being made."""
+    return DraftsOut.from_domain(home)
+
+
+@router.post("/drafts", status_code=201)
+def begin_draft(served: ServedDep, home: HomeDep, asked: Annotated[NewDraftIn, Body()]) -> DraftOut:
+    """Start to make a collection."""
+    kept_in = _home(home)
+    _check_free(served, asked.name)
+    return DraftOut.from_domain(kept_in.begin(asked.name))
+
+
+@router.get("/drafts/{draft}")
+def show_draft(home: HomeDep, draft: str) -> DraftOut:
+    """Show a collection that is being made: its files and settings."""
+    with _there(draft):
+        return DraftOut.from_domain(_home(home).draft(draft))
+
+
+@router.delete("/drafts/{draft}", status_code=204)
+async def discard_draft(home: HomeDep, draft: str) -> Response:
+    """Discard a collection that is being made, with its files."""
+    await _work(home, draft, lambda kept_in, one: kept_in.discard(one))
+    return Response(status_code=204)
+
+
+@router.post("/drafts/{draft}/settings")
+async def set_draft(home: HomeDep, draft: str, said: Annotated[DraftSettingsIn, Body()]) -> DraftOut:
+    """Replace the settings."""
+    settings = said.to_domain()
+
+    def replaced(_: Home, one: Draft) -> DraftOut:
+        one.set(settings)
+        return DraftOut.from_domain(one)
+
+    return await _work(home, draft, replaced)
+
+
+@router.post("/drafts/{draft}/files", status_code=201)
+async def take_file(
+    home: HomeDep,
+    draft: str,
+    body: BodyDep,
+    name: FileQuery,
+    kind: KindQuery = None,
+    size: WholeQuery = None,
+    offset: OffsetQuery = 0,
+) -> DraftFileOut:
+    """Add a file, or a part of one; it is read as every command reads it, and refused with its words."""
+    whole = len(body) if size is None else size
+    found = await _work(home, draft, lambda _, one: one.put_part(name, body, offset, whole, kind))
+    if found is None:
+        return DraftFileOut(name, kind or "", offset + len(body), partial=True)
+    return DraftFileOut.from_domain(found)
+
+
+@router.get("/drafts/{draft}/files")
+def send_file_of_draft(home: HomeDep, draft: str, name: FileQuery) -> FileResponse:
+    """Send a file back, such as a recording to hear."""
+    with _there(draft):
+        path = _home(home).draft(draft).find(name)
+    return FileResponse(path, headers=ASKED_ANEW, media_type=media_type(path))
+
+
+@router.delete("/drafts/{draft}/files", status_code=204)
+async def remove_file(home: HomeDep, draft: str, name: FileQuery) -> Response:
+    """Remove a file."""
+    await _work(home, draft, lambda _, one: one.remove(name))
+    return Response(status_code=204)
+
+
+@router.get("/drafts/{draft}/check")
+async def check_draft(home: HomeDep, draft: str) -> DraftCheckOut:
+    """Check the whole collection, as `audiosim check` does."""
+    return await _work(home, draft, _checked)
+
+
+def _checked(home: Home, draft: Draft) -> DraftCheckOut:
+    try:
+        with draft.assembled(home.load) as (found, folder):
+            said = check(found, folder=folder).to_dict()
+            readings = [one.line.replace(f"{folder}/", "") for one in found.readings]
+            return DraftCheckOut.from_domain(found, said, readings)
+    except InputError as error:
+        return DraftCheckOut.failed(error)
+
+
+@router.post("/drafts/{draft}/plan")
+async def plan_draft(
+    served: ServedDep, home: HomeDep, draft: str, asked: Annotated[StoppingRuleIn, Body()]
+) -> ConsequencesOut:
+    """Show what a goal takes, as `audiosim plan` does, of a few simulated campaigns."""
+    return await _work(home, draft, lambda kept_in, one: _planned(kept_in, one, asked, served.default_model))
+
+
+def _planned(home: Home, draft: Draft, asked: StoppingRuleIn, model: str | None) -> ConsequencesOut:
+    end = time.monotonic() + PLAN_S
+    with draft.assembled(home.load) as (found, _):
+        own = draft.settings.campaign
+        measure: Measure = find_measure(own.measure or f"CG@{found.cutoff}")
+        effort = plan(
+            found,
+            own.model or model,
+            measure,
+            stopping_rule=asked.stopping_rule,
+            campaigns=CAMPAIGNS,
+            listeners=asked.listeners,
+            proceed=lambda: time.monotonic() < end,
+        )
+        low, high = effort.interval
+        return ConsequencesOut(
+            effort.stopping_rule,
+            effort.judgments,
+            low,
+            high,
+            effort.hours,
+            effort.listeners,
+            len(build_pool(found).pairs),
+            effort.unmet,
+            len(effort.counts),
+            len(effort.unsettled),
+        )
+
+
+@router.post("/drafts/{draft}/create", status_code=201)
+async def create_collection(
+    request: Request, caller: CallerDep, served: ServedDep, home: HomeDep, draft: str
+) -> CreatedOut:
+    """Make the collection, and serve it; its campaign is paused until it is opened.
+
+    All of it is read first, and moved into place at once: where anything is wrong, nothing appears.
+    """
+    name = await _work(home, draft, lambda kept_in, one: _created(served, kept_in, one, caller.name))
+    request.app.openapi_schema = None  # it names the collections
+    return CreatedOut(name)
+
+
+def _created(served: Served, home: Home, draft: Draft, by: str) -> str:
+    def serve(folder: Path) -> None:
+        source = CollectionSource.of_folder(folder, partial(home.load, folder))
+        served.add(source, lambda one: one.campaign.pause(by, NOT_OPENED))
+
+    _check_free(served, draft.name)
+    home.finish(draft, served.prove, serve)
+    return draft.name
+
+
+def _check_free(served: Served, name: str) -> None:
+    if name in served.collections.names or name in _logged(served):
+        raise InputError(f"there is a campaign called {name:.80} already, choose another name")
+
+
+def _logged(served: Served) -> set[str]:
+    """Names of the campaigns in the database, of collections that may be gone, too."""
+    if served.judging.database is None:
+        return set()
+    store = DatabaseStore(served.judging.database, "", WAIT_S)
+    try:
+        return set(store.lines())
+    finally:
+        store.close()

@@ -1,0 +1,135 @@
+"""Those who judge: how they do, what the ranking owes them, and setting one of them aside."""
+
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import Body, Query, Response
+from fastapi.concurrency import run_in_threadpool
+
+from audiosim.corpus.model import Judgment
+from audiosim.expected.about import About
+from audiosim.expected.judge_effects import judge_effect
+from audiosim.expected.who_judges import Judges, reports_on_people
+from audiosim.relevance.joint import JointEstimator
+from audiosim.relevance.relearning import after_comparisons
+from audiosim.selection import Selection
+from audiosim.service.callers.caller import CallerDep
+from audiosim.service.entrance.exchange import CollectionDep, answer, chapter, kept
+from audiosim.service.entrance.limits import Shared
+from audiosim.service.process.memory import kept_beside
+from audiosim.service.routes.campaign_state import AboutQuery
+from audiosim.service.routes.judging import MOST_SHOWN, WRITES, CountQuery, KeyHeader, written
+from audiosim.service.shelf.served_collection import ServedCollection
+from audiosim.service.wire.judge_types import DisagreementsOut, JudgeEffectOut, JudgesOut, NamedJudgeIn
+from audiosim.service.wire.judgment_types import RecordOut
+
+router = chapter("campaign")
+
+SHOWN = 20
+
+JudgeQuery = Annotated[str, Query(min_length=1, max_length=1000, description="name of somebody who judged")]
+EffectsDep = Annotated[Shared, kept("rankings")]
+
+
+@router.get("/collections/{collection}/judges", response_model=JudgesOut)
+async def show_judges(one: CollectionDep, effects: EffectsDep, machines: bool = True) -> Response:
+    """Show how people and machines judge: what `audiosim judges` says; and who is set aside.
+
+    Without `machines` people alone, which is faster; the list is then empty as long as nobody has judged.
+    """
+    number, selection, _ = one.campaign.current_state
+    work = partial(_all_judges, one) if machines else partial(_people, selection)
+    rows = await effects.do((one, "judges", number, machines), work)
+    aside = {name: RecordOut.from_domain(record) for name, record in one.campaign.aside().items()}
+    return answer(JudgesOut(one.collection.identifier, number, rows, aside))
+
+
+def _all_judges(one: ServedCollection) -> list[dict[str, Any]]:
+    return Judges.of(one.campaign.selection.pool, one.campaign.judgments()).to_dict()
+
+
+@kept_beside
+def _people(selection: Selection) -> list[dict[str, Any]]:
+    """Reports on people in a state, as plain values; with a thousand judgments they take a second."""
+    return [one.to_dict() for one in reports_on_people(selection.pool, selection.panel)]
+
+
+@router.get("/collections/{collection}/disagreements", response_model=DisagreementsOut)
+async def show_disagreements(one: CollectionDep, effects: EffectsDep, count: CountQuery = SHOWN) -> Response:
+    """Show the pairs on which people differ most, beyond how each of them judges elsewhere: what to talk over.
+
+    What `audiosim judges --disagreements` says.
+    """
+    number, selection, _ = one.campaign.current_state
+    found = await effects.do((one, "disputed", number), lambda: _disputed(selection))
+    return answer({"collection": one.collection.identifier, "state": number, "pairs": found[:count]})
+
+
+@kept_beside
+def _disputed(selection: Selection) -> list[dict[str, Any]]:
+    """Disagreements in a state, as plain values; they take a second, and a page asks again and again."""
+    pool, panel = selection.pool, selection.panel
+    estimator = selection.estimator
+    if not panel.several or not isinstance(estimator, JointEstimator):
+        return []
+    return [one.to_dict(pool.scale.maximum) for one in estimator.disagreements(panel, MOST_SHOWN)]
+
+
+@router.get("/collections/{collection}/judge-effect", response_model=JudgeEffectOut)
+async def show_judge_effect(
+    one: CollectionDep, effects: EffectsDep, judge: JudgeQuery, about: AboutQuery = None
+) -> Response:
+    """Show how the ranking stands with somebody's judgments and without: look at it before you set them aside.
+
+    Of somebody who is set aside it is what taking them back would do. Comparisons that count now count on both sides.
+    It takes a second or two.
+    """
+    subject = None if about is None else About.parse(about)
+    name = await run_in_threadpool(_named, one, judge)
+    number, judgments = one.campaign.snapshot(back=(name,))
+    aside = name in one.campaign.aside()
+    found = await effects.do((one, "effect", name, subject), lambda: _effect(one, judgments, name, subject))
+    return answer({"collection": one.collection.identifier, "state": number, "aside": aside} | found)
+
+
+def _named(one: ServedCollection, said: str) -> str:
+    """The name that an organiser means; another server may have taken in their judgments."""
+    one.campaign.refresh()
+    return one.campaign.known_as(said)
+
+
+def _effect(one: ServedCollection, judgments: tuple[Judgment, ...], name: str, about: About | None) -> dict[str, Any]:
+    selection = one.campaign.selection
+    estimator = after_comparisons(one.predictor().estimator.unlearned(), one.campaign.comparisons.in_force()[1])
+    return judge_effect(
+        selection.expected, estimator, judgments, name, selection.distribution, about or selection.about
+    ).to_dict()
+
+
+@router.post("/collections/{collection}/set-aside", **WRITES)
+def set_aside(
+    caller: CallerDep,
+    response: Response,
+    one: CollectionDep,
+    said: Annotated[NamedJudgeIn, Body()],
+    key: KeyHeader = "",
+) -> RecordOut:
+    """Set somebody who judges aside: nothing rests on what they said or say; it is kept, and they can be taken back.
+
+    They are offered no more pairs; what they still send is kept, too. See `judge-effect` for what it changes.
+    """
+    name = _named(one, said.judge)
+    return written(one.campaign.set_aside(name, caller.name, said.reason, key), response)
+
+
+@router.post("/collections/{collection}/take-back", **WRITES)
+def take_back(
+    caller: CallerDep,
+    response: Response,
+    one: CollectionDep,
+    said: Annotated[NamedJudgeIn, Body()],
+    key: KeyHeader = "",
+) -> RecordOut:
+    """Take somebody back who was set aside: what they said counts again."""
+    name = _named(one, said.judge)
+    return written(one.campaign.take_back(name, caller.name, said.reason, key), response)

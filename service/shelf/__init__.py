@@ -1,0 +1,1 @@
+"""Everything that a service serves, and what is computed from it."""

@@ -1,0 +1,162 @@
+"""Predictions: for the pairs of a pool in one state of the judgments, or for rows of features."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+
+import numpy as np
+
+from audiosim.arrays import Array, Booleans, Integers
+from audiosim.corpus.model import Pair
+from audiosim.corpus.pool import Pool
+from audiosim.errors import InputError
+from audiosim.features.registry import FEATURES
+from audiosim.features.table import check_terms
+from audiosim.properties import cached_property
+from audiosim.relevance.belief import Belief
+from audiosim.relevance.model_files import Model
+from audiosim.relevance.pair_evidence import evidence_of
+from audiosim.selection import Selection
+from audiosim.stats.responses.ordinal import expectation, variance
+
+STATUSES = ("predicted", "judged", "unknown")
+PREDICTED, JUDGED, UNKNOWN = range(3)
+ABSENT = -1
+BLOCK = 5_000
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """Requested rows with their predictions.
+
+    name, version  of the estimator; None where it has no version
+    judgments      number used for the predictions
+    levels         (l,) grades, rising
+    expectation    (m,) the grade of a judged row; NaN where unknown
+    variance       (m,) 0 for a judged row; NaN where unknown
+    status         (m,) number in STATUSES
+    models         names of the models used
+    model          (m,) index of the model used for the row; -1 where unknown
+    probabilities  (m, l) as predicted, for a judged row too; NaN where unknown
+    evidence       combinations of kinds of evidence used, such as output and genre; none if the estimator does not say
+    spoke          (m,) index of the combination used for the row; -1 where unknown
+    state          number of the state of the campaign's judgments used; None for other judgments
+    gain           (m,) value of the row in the ranking, as a share of the highest grade; NaN where unknown. None
+                   without a ranking
+    """
+
+    name: str
+    version: str | None
+    judgments: int
+    levels: Array
+    expectation: Array
+    variance: Array
+    status: Integers
+    models: tuple[str, ...]
+    model: Integers
+    probabilities: Array
+    evidence: tuple[tuple[str, ...], ...]
+    spoke: Integers
+    state: int | None = None
+    gain: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """One state of the judgments, and the predictions from it.
+
+    pool       n pairs
+    name       of the estimator
+    version    of the estimator's model, or None
+    judgments  number of judgments
+    belief     about the n pairs, from these judgments; if a campaign predicts only after several judgments, from its
+               last prediction
+    number     of the last event in the campaign's log; None if the judgments are not a campaign's
+    selection  the campaign's, with the ranking for these predictions, or None
+    """
+
+    pool: Pool
+    name: str
+    version: str | None
+    judgments: int
+    belief: Belief
+    number: int | None = None
+    selection: Selection | None = None
+
+    @cached_property
+    def expectation(self) -> Array:
+        """(n,) the grade where judged, else the expected one."""
+        return np.where(self.belief.judged, self.belief.grades, self.belief.expectation)
+
+    @cached_property
+    def variance(self) -> Array:
+        """(n,) 0 where judged."""
+        return np.where(self.belief.judged, 0, self.belief.variance)
+
+    @property
+    def gain(self) -> Array:
+        """(n,) expected gain of each pair as used in the ranking: by the replacement if the model failed its check."""
+        stated = self.belief if self.selection is None else self.selection.stated_belief
+        return stated.gains.mean
+
+    def _places(self, pairs: Sequence[Pair]) -> Integers:
+        """(m,) place of each pair in the pool; looked up in portions, so that other threads run in between."""
+        look = self.pool.positions.get
+        starts = range(0, len(pairs), BLOCK)
+        blocks = [np.fromiter(map(look, pairs[start : start + BLOCK], repeat(ABSENT)), np.int64) for start in starts]
+        return np.concatenate([np.empty(0, np.int64), *blocks])
+
+    def of(self, pairs: Sequence[Pair]) -> Predicted:
+        """The rows of these pairs, in their order; those outside the pool are unknown."""
+        place = self._places(pairs)
+        unknown, spoke = place == ABSENT, self.belief.spoke
+        return Predicted(
+            name=self.name,
+            version=self.version,
+            judgments=self.judgments,
+            levels=self.belief.levels,
+            expectation=np.where(unknown, np.nan, self.expectation[place]),
+            variance=np.where(unknown, np.nan, self.variance[place]),
+            status=np.where(unknown, UNKNOWN, np.where(self.belief.judged[place], JUDGED, PREDICTED)),
+            models=self.belief.models,
+            model=np.where(unknown, ABSENT, self.belief.model[place]),
+            probabilities=np.where(unknown[:, None], np.nan, self.belief.probabilities[place]),
+            evidence=self.belief.evidence,
+            spoke=np.full(len(place), ABSENT) if spoke is None else np.where(unknown, ABSENT, spoke[place]),
+            state=self.number,
+            gain=np.where(unknown, np.nan, self.gain[place]),
+        )
+
+
+def predict_features(model: Model, table: Mapping[str, Array]) -> Predicted:
+    """Predictions of a model from rows of features; a row with an unknown feature is unknown, without fallback.
+
+    table  features of any model, each (m,), NaN where unknown; including those of this one
+    """
+    check_terms(list(table))
+    count = len(next(iter(table.values()), ()))
+    with np.errstate(over="ignore", invalid="ignore"):
+        probabilities = model.probabilities(table, count)
+    unknown = np.isnan(probabilities[:, 0])
+    if unknown.any():
+        _check_overflow(unknown & ~np.isnan([table[name] for name in model.features]).any(axis=0))
+    levels = np.array(model.levels)
+    return Predicted(
+        name=model.name,
+        version=model.version,
+        judgments=0,
+        levels=levels,
+        expectation=expectation(probabilities, levels),
+        variance=variance(probabilities, levels),
+        status=np.where(unknown, UNKNOWN, PREDICTED),
+        models=(model.name,),
+        model=np.where(unknown, ABSENT, 0),
+        probabilities=probabilities,
+        evidence=(evidence_of(FEATURES[name] for name in model.features),),
+        spoke=np.where(unknown, ABSENT, 0),
+    )
+
+
+def _check_overflow(overflown: Booleans) -> None:
+    if np.any(overflown):
+        raise InputError(f"the features of row {int(np.argmax(overflown))} are too large to multiply")

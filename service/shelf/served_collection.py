@@ -1,0 +1,309 @@
+"""Contents of a service: collections with their campaigns, and models; results are computed once and cached."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.campaign import Campaign, Record, Store
+from audiosim.corpus.arrivals import Stamp, arrivals_stamp
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.grades import mean_grades
+from audiosim.corpus.model import Judgment, Pair, PairedComparison
+from audiosim.corpus.pool import Pool, build_pool
+from audiosim.errors import InputError
+from audiosim.expected.about import About
+from audiosim.expected.estimation import ExpectedScores, expected_scores
+from audiosim.expected.separation import verdicts_of_pool, with_next
+from audiosim.expected.verdicts import Verdicts
+from audiosim.measures.measure import Measure
+from audiosim.plugins import find_measure, make_estimator
+from audiosim.relevance.any_pair import Known
+from audiosim.relevance.belief import Belief
+from audiosim.relevance.estimators import JOINT, RelevanceEstimator
+from audiosim.relevance.judges import Panel
+from audiosim.relevance.model_files import model_names
+from audiosim.relevance.relearning import after_grades, comparing, following, hearing
+from audiosim.selection import Selection
+from audiosim.service.campaigns.campaigns import Judging
+from audiosim.service.campaigns.learned_estimators import Remembering
+from audiosim.service.campaigns.questions import Questions
+from audiosim.service.shelf.prediction import State
+from audiosim.service.shelf.sound_files import Sounds
+
+KEPT = 8
+DEEPEST_CUTOFF = 1000
+REMOTE = "remote:"  # prefix of the model of another service
+MOST_BEYOND = 500  # unretrieved pairs per request
+
+
+class NotServedError(InputError):
+    """Address of a collection or a model that is not served here."""
+
+
+class Predictor:
+    """An estimator for one pool, and its predictions from the judgments of a campaign.
+
+    Any number of threads may share one: apart from caches it never changes.
+
+    pool        of the estimator
+    estimator   before it learns from any judgment
+    campaign    source of the judgments
+    leads       True if pool and estimator are the campaign's, whose predictions are then reused
+    within      a predictor of the same model for a part of the pool, whose lessons are reused here
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        estimator: RelevanceEstimator,
+        campaign: Campaign,
+        leads: bool = False,
+        within: "Predictor | None" = None,
+    ) -> None:
+        self.pool, self.estimator, self._within = pool, Remembering(estimator), within
+        self._campaign, self._leads = campaign, leads
+        self._version: str | None = getattr(estimator, "version", None)
+        # The batches of one large pool arrive in sequence with the same judgments.
+        self._recent = lru_cache(maxsize=2)(self._predict)
+        self._last: State | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the estimator."""
+        return self.estimator.name
+
+    def now(self) -> State:
+        """Predictions from all judgments, including those that other processes wrote to the campaign's log."""
+        self._campaign.refresh()
+        return self.own
+
+    def state(self, grades: Mapping[Pair, float] | None) -> State:
+        """The state with exactly these judgments; None for the campaign's."""
+        return self.now() if grades is None else self.given(grades)
+
+    @property
+    def own(self) -> State:
+        """Predictions from the campaign's judgments, as far as this process has read them."""
+        last = self._last  # read once and replaced in one step: other threads see a whole state
+        if last is None or last.number != (
+            self._campaign.current_state.number if self._leads else self._campaign.number
+        ):
+            last = self._last = self._led() if self._leads else self._followed()
+        return last
+
+    def _led(self) -> State:
+        number, selection, judgments = self._campaign.current_state
+        return State(self.pool, self.name, self._version, judgments, selection.belief, number, selection)
+
+    def _followed(self) -> State:
+        number, judgments = self._campaign.snapshot()
+        grades = mean_grades(judgments)
+        state = self._state(self.learned(grades), self.pool.spread(grades), len(judgments), number)
+        return state if self._last is None else replace(state, belief=state.belief.resumed(self._last.belief))
+
+    def given(self, grades: Mapping[Pair, float]) -> State:
+        """The state with exactly these judgments; those of pairs outside the pool are left out.
+
+        The estimator does not learn from the campaign here, so that the same judgments always give the same
+        predictions.
+        """
+        return self._state(self.estimator, self.pool.spread(grades), len(grades), None)
+
+    def prior(self, learned: Mapping[Pair, float]) -> Belief:
+        """The belief before any judgment of a pair, after learning from these judgments."""
+        nothing = np.full(len(self.pool.pairs), np.nan)
+        estimator = self.estimator.relearned(self.pool.spread(learned)) if learned else self.estimator
+        return estimator.predict(nothing)
+
+    def learned(self, grades: Mapping[Pair, float]) -> Remembering:
+        """The estimator after a campaign in which the pairs were first judged in this order."""
+        if self._within is not None:
+            found = following(self.estimator.plain, self._within.taught(grades))
+            if found is not None:
+                return Remembering(comparing(found, self._campaign.comparisons.in_force()[1]))
+        comparisons = self._campaign.comparisons.in_force()[1]
+        learned = after_grades(self.pool, self.estimator.knowing(comparisons), grades)
+        assert isinstance(learned, Remembering)
+        return learned
+
+    def taught(self, grades: Mapping[Pair, float]) -> RelevanceEstimator:
+        """The estimator after a campaign's lessons."""
+        return self._campaign.current_state.selection.estimator if self._leads else self.learned(grades).plain
+
+    def _state(self, estimator: Remembering, grades: Array, judgments: int, number: int | None) -> State:
+        return State(self.pool, self.name, self._version, judgments, self._recent(estimator, grades.tobytes()), number)
+
+    def _predict(self, estimator: Remembering, grades: bytes) -> Belief:
+        return estimator.predict(np.frombuffer(grades).copy())
+
+
+class ServedCollection:
+    """A collection, its campaign, and a predictor for each requested model and cutoff.
+
+    The default cutoff is that of the campaign's measure.
+
+    collection  as loaded
+    model       as in `--model`; None for joint
+    judging     settings of its campaign
+    folder      folder of its sound files, or None
+    store       log of its campaign; None: as `judging` says
+    known       first lines of the log, as for `Campaign`
+    """
+
+    def __init__(
+        self,
+        collection: Collection,
+        model: str | None,
+        judging: Judging,
+        folder: str | Path | None = None,
+        store: Store | None = None,
+        known: Iterable[Record] = (),
+    ) -> None:
+        self.collection, self.judging, self._known = collection, judging, Known(collection)
+        self.stamp: Stamp = () if folder is None else arrivals_stamp(folder)  # of the folder when last checked
+        self.sounds = Sounds(collection, folder, judging.sounds)
+        self.folder = folder
+        self.questions = Questions(collection.scale, judging.questions)
+        self.store = judging.store(collection) if store is None else store
+        self.model = JOINT if model is None else model
+        cutoff = judging.measure_of(collection).cutoff
+        pool = build_pool(collection, cutoff)
+        self.mute, self.coverage = self.sounds.mute(pool.pairs), self.sounds.coverage(pool.pairs)
+        estimator = make_estimator(pool, self.model)
+        self.campaign = judging.open(collection, estimator, self.store, self.mute, known)
+        self.listen_s = judging.listen(self.store, bool(self.sounds))
+        self._making, self._ranking = Lock(), Lock()
+        self._pool = lru_cache(maxsize=KEPT)(self._build_pool)
+        self._predictors = lru_cache(maxsize=KEPT)(self._make_predictor)
+        self._beyond = lru_cache(maxsize=KEPT)(self._make_beyond)
+        self._expected = lru_cache(maxsize=KEPT)(self._expect)
+        self._rankings = lru_cache(maxsize=KEPT)(self._rank)
+        self._own_verdicts = lru_cache(maxsize=2)(self._verdicts_now)
+        self._cutoff = cutoff
+        self._first = Predictor(self.campaign.selection.pool, estimator, self.campaign, leads=True)
+
+    def reloaded(self) -> "ServedCollection":
+        """The same collection and log, with the current contents of its model file."""
+        fresh = ServedCollection(self.collection, self.model, self.judging, self.folder, self.store)
+        fresh.stamp = self.stamp
+        return fresh
+
+    def joined_by(self, collection: Collection) -> "ServedCollection":
+        """The same campaign on the collection with changed runs; its judgments stay in the log."""
+        judging = replace(self.judging, settings=replace(self.judging.settings, adopt=True))
+        fresh = ServedCollection(collection, self.model, judging, self.folder, self.store, self.campaign.log())
+        fresh.judging = self.judging
+        return fresh
+
+    def retrieves(self, document: str) -> bool:
+        """True if a system retrieved a document at any depth, or a query is that document."""
+        runs, asked = self.collection.runs, self.collection.query_document
+        return any(
+            document in ranking or asked(query) == document for run in runs for query, ranking in run.rankings.items()
+        )
+
+    def take_in(self, collection: Collection) -> None:
+        """Use new metadata of unretrieved documents, which changes nothing for other pairs."""
+        with self._making:
+            self.collection, self.sounds = collection, Sounds(collection, self.folder, self.judging.sounds)
+            self._beyond.cache_clear()
+            self._known = Known(collection)
+
+    def predictor(self, model: str | None = None, cutoff: int | None = None) -> Predictor:
+        """The predictor for a model and a cutoff; by default those of the campaign.
+
+        model  a published model, with or without its scale, `uniform`, or the collection's own
+        """
+        name = self._name(model)
+        cutoff = self._cutoff if cutoff is None else cutoff
+        if (name, cutoff) == (self.model, self._cutoff):
+            return self._first
+        with self._making:
+            return self._predictors(name, cutoff)
+
+    def _name(self, model: str | None) -> str:
+        return self.model if model in {None, self.model, self._first.name} else _published(str(model))
+
+    def beyond(self, predictor: Predictor, pairs: Sequence[Pair], model: str | None) -> Predictor | None:
+        """A predictor that also covers the unretrieved ones among some pairs, as far as they are known.
+
+        predictor  of the model
+
+        None if none is known, or if the model is another service's, which predicts only pairs of a pool. It costs as
+        much as opening a collection, so their number is limited.
+        """
+        if self._name(model).startswith(REMOTE):
+            return None
+        more = self._known.among(pair for pair in pairs if pair not in predictor.pool.positions)
+        if len(more) > MOST_BEYOND:
+            raise InputError(
+                f"a request may have at most {MOST_BEYOND} pairs that no system retrieved, got {len(more)}"
+            )
+        if not more:
+            return None
+        with self._making:
+            return self._beyond(self._name(model), predictor, more)
+
+    def _make_beyond(self, model: str, predictor: Predictor, more: tuple[Pair, ...]) -> Predictor:
+        pool = build_pool(self.collection, predictor.pool.cutoff, more)
+        return Predictor(pool, make_estimator(pool, model), self.campaign, within=predictor)
+
+    def verdicts(self, text: str | None = None, about: About | None = None) -> tuple[int, Verdicts]:
+        """The number of the state of the judgments, and the results of `audiosim estimate` for it.
+
+        text   a measure, such as nDCG@5; None for the campaign's, with the campaign's settings
+        about  queries of the statement; None for those of the campaign's ranking
+        """
+        measure = self.measure(text)
+        self.campaign.refresh()
+        number, selection, _ = self.campaign.current_state
+        about = about or selection.about
+        if measure == selection.measure:
+            return number, self._own_verdicts(selection, about)
+        with self._ranking:  # one at a time: this may take seconds, and the next request may want the same
+            number, judgments = self.campaign.snapshot()
+            return number, self._rankings(measure, judgments, about, self.campaign.comparisons.in_force()[1])
+
+    def measure(self, text: str | None = None) -> Measure:
+        """The measure with a name, if its cutoff can be ranked here; None for the campaign's."""
+        measure = self.campaign.selection.measure if text is None else find_measure(text)
+        if measure.cutoff > DEEPEST_CUTOFF:
+            raise InputError(f"the cutoff of a measure may be {DEEPEST_CUTOFF} here, got {measure.cutoff}")
+        return measure
+
+    @staticmethod
+    def _verdicts_now(selection: Selection, about: About) -> Verdicts:
+        return with_next(Verdicts(selection.stated(about)), selection.expected, selection.belief)
+
+    def _rank(
+        self, measure: Measure, judgments: tuple[Judgment, ...], about: About, _: tuple[PairedComparison, ...]
+    ) -> Verdicts:
+        """Verdicts after judgments and comparisons; the predictor has the latter from the campaign."""
+        predictor, grades = self.predictor(None, measure.cutoff), mean_grades(judgments)
+        pool, distribution = predictor.pool, self.campaign.selection.distribution
+        expected, order = self._expected(measure), pool.locate_judged(grades)
+        learned = hearing(predictor.learned(grades).plain, Panel.of(pool, judgments))
+        return verdicts_of_pool(expected, learned, pool.spread(grades), distribution, order, about=about)
+
+    def _expect(self, measure: Measure) -> ExpectedScores:
+        return expected_scores(measure, self.predictor(None, measure.cutoff).pool)
+
+    def _build_pool(self, cutoff: int) -> Pool:
+        return build_pool(self.collection, cutoff)
+
+    def _make_predictor(self, model: str, cutoff: int) -> Predictor:
+        pool = self._pool(cutoff)
+        return Predictor(pool, make_estimator(pool, model), self.campaign)
+
+
+def _published(name: str) -> str:
+    """The name, checked to be open to callers: never a file, never an address."""
+    known = sorted({"uniform", *(model.rpartition("-")[0] for model in model_names())})
+    if name not in known and name not in model_names():
+        raise NotServedError(f"unknown model {name!r}, expected one of {', '.join(known)}")
+    return name

@@ -1,0 +1,141 @@
+"""Everything that a service serves: collections, some of them open, and models."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from audiosim.campaign import Store
+from audiosim.corpus.collection import Collection
+from audiosim.errors import InputError, repeated
+from audiosim.relevance.model_files import Model, load_model, model_names
+from audiosim.service.campaigns.campaign_file import CampaignFile
+from audiosim.service.campaigns.campaigns import Judging
+from audiosim.service.shelf.open_collections import KEEP_OPEN, CollectionSource, OpenCollections
+from audiosim.service.shelf.served_collection import NotServedError, ServedCollection
+
+
+class Served:
+    """Everything that a service serves.
+
+    collections  by name, a limited number of them open
+    judging      settings of their campaigns
+    known        models by name: the published ones, and those of the collections' model files
+    unloaded     names of models withdrawn from service
+    """
+
+    def __init__(
+        self,
+        collections: Sequence[Collection | CollectionSource],
+        models: Mapping[str, str],
+        judging: Judging | None = None,
+        folders: Mapping[str, str | Path] | None = None,
+        keep_open: int = KEEP_OPEN,
+        may_be_none: bool = False,
+        default_model: str | None = None,
+    ) -> None:
+        """Open everything; with more collections than may be open at a time, only the first.
+
+        models   as in `--model`, by identifier; the default for the others; campaign.toml goes before both
+        judging  settings of the campaigns; None: in memory
+        folders  folders of the sound files, by identifier
+        keep_open  number of collections open at a time
+        may_be_none  True if there may be no collection yet
+        default_model  as in `--model`, of all that have no other; None: joint
+        """
+        names = [collection.identifier for collection in collections]
+        _check_names(names, models, may_be_none)
+        judging, folders = judging or Judging(), folders or {}
+
+        def made(source: CollectionSource, collection: Collection, store: Store | None) -> ServedCollection:
+            own = CampaignFile.of(source.folder)
+            model = own.model or models.get(source.identifier, self.default_model)
+            return ServedCollection(collection, model, own.of_judging(judging), source.folder, store)
+
+        sources = [
+            CollectionSource.of(one, folders.get(one.identifier)) if isinstance(one, Collection) else one
+            for one in collections
+        ]
+        self.judging, self.default_model = judging, default_model
+        self.collections = OpenCollections(sources, made, keep_open)
+        load = lru_cache(maxsize=None)(load_model)  # many collections may have one model
+        every = dict.fromkeys(names, default_model) | dict(models)
+        self._files = {name: file for name, file in every.items() if file is not None and file.endswith(".json")}
+        self._shipped = {name: load(name) for name in model_names()}
+        self._own = {name: load(file) for name, file in self._files.items()}
+        self.known = self._models_by_name()
+        self.unloaded: frozenset[str] = frozenset()
+        self.collections.open_now()
+
+    def _models_by_name(self) -> dict[str, Model]:
+        return self._shipped | {model.name: model for model in self._own.values()}
+
+    @property
+    def models(self) -> dict[str, Model]:
+        """The models in service, by name."""
+        return {name: model for name, model in self.known.items() if name not in self.unloaded}
+
+    def prove(self, collection: Collection, folder: Path) -> None:
+        """Raise an error if a collection in a folder could not be served, as when its model does not know its scale."""
+        own = CampaignFile.of(folder)
+        judging = replace(own.of_judging(self.judging), database=None)
+        ServedCollection(collection, own.model or self.default_model, judging, folder)
+
+    def add(self, source: CollectionSource, prepare: Callable[[ServedCollection], object]) -> None:
+        """Serve a further collection, by the default model or its own, once `prepare` was called with it."""
+        if self.default_model is not None and self.default_model.endswith(".json"):
+            self._own[source.identifier] = load_model(self.default_model)
+            self._files[source.identifier] = self.default_model
+            self.known = self._models_by_name()
+        self.collections.add(source, prepare)
+
+    def reload(self, name: str) -> ServedCollection:
+        """Serve a collection by the current contents of its model file; if these are invalid, nothing changes."""
+        with self.collections.held(name):
+            self._serve_anew([name])
+            return self.collection(name)
+
+    def _serve_anew(self, names: Sequence[str]) -> None:
+        own = {name: load_model(self._files[name]) for name in names if name in self._files}
+        fresh = {name: one.reloaded() for name, one in self.collections.open.items() if name in names}
+        self._own |= own
+        self.known = self._models_by_name()
+        for name, one in fresh.items():
+            self.collections.put(name, one)
+
+    def load(self, model: str) -> None:
+        """Read a model's file again, for all collections that use it; if it is invalid, nothing changes."""
+        self._check_known(model)
+        self._serve_anew([name for name, own in self._own.items() if own.name == model])
+        self._check_known(model)  # its file may now contain another model
+        self.unloaded -= {model}
+
+    def unload(self, model: str) -> None:
+        """Withdraw a model from service; collections that use it continue."""
+        self._check_known(model)
+        self.unloaded |= {model}
+
+    def _check_known(self, model: str) -> None:
+        if model not in self.known:
+            raise NotServedError(f"unknown model {model!r}, expected one of {', '.join(self.known)}")
+
+    def collection(self, name: str) -> ServedCollection:
+        """The collection with a name, opened if need be."""
+        return self.collections.get(name)
+
+    def model(self, name: str) -> Model:
+        """The model with a name, including its scale."""
+        self._check_known(name)
+        if name in self.unloaded:
+            raise NotServedError(f"model {name} is not loaded")
+        return self.known[name]
+
+
+def _check_names(names: Sequence[str], models: Mapping[str, str], may_be_none: bool) -> None:
+    if not names and not may_be_none:
+        raise InputError("there is no collection to serve")
+    if (twice := repeated(names)) is not None:
+        raise InputError(f"two collections are called {twice}; a collection is served under its folder's name")
+    for name in models:
+        if name not in names:
+            raise InputError(f"a model is given for collection {name!r}, which is not among {', '.join(names)}")

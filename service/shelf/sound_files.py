@@ -1,0 +1,131 @@
+"""The sound files of a collection, by document, and the data for their waveforms."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from audiosim.audio.channel import Samples
+from audiosim.audio.decode import read
+from audiosim.audio.sound_limits import SoundLimits
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.collection_files import is_file
+from audiosim.corpus.model import Pair
+
+PEAKS = 800
+LOUDEST = 127
+RATE_HZ = 22_050
+LIMITS = SoundLimits(seconds=1200.0, samples=60_000_000)  # of a clip to be judged: 10 minutes of a compact disc
+KEPT = 1024
+ALLOW = "allow its folder with --sounds, or `sounds` in collection.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Peaks:
+    """Waveform peaks of a recording, and its loudness.
+
+    low, high   of each of up to 800 stretches of equal length, the lowest and the highest sample; full scale is 127
+    duration_s  in seconds
+    loudness_db root mean square in decibels of full scale, of the mean of the channels; None if silent
+    """
+
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    duration_s: float
+    loudness_db: float | None
+
+
+class Sounds:
+    """Sound files of a collection's documents.
+
+    Files are looked up once, at construction. Only those inside the collection's folder count, or inside a folder named
+    by its collection.toml or the organiser, after following links.
+    """
+
+    def __init__(self, collection: Collection, folder: str | Path | None, roots: Sequence[str | Path] = ()) -> None:
+        self._paths: dict[str, Path] = {}
+        self._collection = collection
+        named = {one.identifier: one.path for one in collection.documents.values() if one.path}
+        self._lost: dict[str, str] = {}  # reasons why documents that name a file have no sound
+        if folder is not None:
+            own = () if collection.sound_folder is None else (collection.sound_folder,)
+            allowed = [Path(root).resolve() for root in (folder, *own, *roots)]
+            for document, name in named.items():
+                path = _resolved(Path(folder).resolve() / name)
+                if path is None or not is_file(path):
+                    self._lost[document] = f"{name} is no file"
+                elif not any(path.is_relative_to(root) for root in allowed):
+                    self._lost[document] = f"{name} is outside {allowed[0]}: {ALLOW}"
+                else:
+                    self._paths[document] = path
+
+    def mute(self, pairs: Iterable[Pair]) -> frozenset[Pair]:
+        """The pairs with an unplayable side; none if no document names a file: the campaign is silent."""
+        if not self._paths and not self._lost:
+            return frozenset()
+        return frozenset(pair for pair in pairs if not all(document in self for document in self._sides(pair)))
+
+    def coverage(self, pairs: Iterable[Pair]) -> str:
+        """Count of some pairs' playable documents, with reasons for the rest; empty if all or none are playable."""
+        if not self._paths and not self._lost:
+            return ""
+        documents = list(dict.fromkeys(document for pair in pairs for document in self._sides(pair)))
+        missing = [document for document in documents if document not in self]
+        if not missing:
+            return ""
+        reason = self._lost.get(missing[0], "documents.tsv names no file of it")
+        heard = len(documents) - len(missing)
+        return f"sound of {heard} of {len(documents)} documents: {missing[0]}: {reason}; its pairs are not handed out"
+
+    def _sides(self, pair: Pair) -> tuple[str, str]:
+        return self._collection.query_document(pair.query), pair.document
+
+    def path(self, document: str) -> Path | None:
+        """The sound file of a document; None if there is none, or no longer."""
+        path = self._paths.get(document)
+        # A regular file at the start may have become a link by now.
+        return path if path is not None and path.is_file() and path.resolve() == path else None
+
+    def __bool__(self) -> bool:
+        return bool(self._paths)
+
+    def __contains__(self, document: str) -> bool:
+        return document in self._paths
+
+
+def _resolved(path: Path) -> Path | None:
+    try:
+        return path.resolve()
+    except (OSError, ValueError, RuntimeError):  # a loop of links, a NUL in the name
+        return None
+
+
+def peaks(path: Path) -> Peaks:
+    """Waveform peaks of a sound file; cached until the file changes."""
+    status = path.stat()
+    return _peaks(path, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=KEPT)
+def _peaks(path: Path, _changed: int, _size: int) -> Peaks:
+    signal = read(path, RATE_HZ, LIMITS)
+    low, high = extremes(signal.samples, PEAKS)
+    return Peaks(_whole(low), _whole(high), signal.duration_s, loudness_db(signal.samples))
+
+
+def extremes(samples: Samples, count: int) -> tuple[Samples, Samples]:
+    """The lowest and the highest sample of each of `count` stretches; of as many as there are samples, if fewer."""
+    starts = np.unique(np.linspace(0, len(samples), count, endpoint=False).astype(np.int64))
+    return np.minimum.reduceat(samples, starts), np.maximum.reduceat(samples, starts)
+
+
+def loudness_db(samples: Samples) -> float | None:
+    """10 log10 of the mean square; None where it is 0."""
+    power = float(np.mean(np.square(samples, dtype=np.float64)))
+    return 10 * float(np.log10(power)) if power > 0 else None
+
+
+def _whole(values: Samples) -> tuple[int, ...]:
+    return tuple(np.clip(np.rint(values * LOUDEST), -LOUDEST, LOUDEST).astype(int).tolist())

@@ -1,0 +1,1 @@
+"""Sign-in by an institution, for services that use OpenID Connect or a trusted proxy."""

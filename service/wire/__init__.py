@@ -1,0 +1,1 @@
+"""The wire types: the JSON of requests and answers."""

@@ -1,0 +1,230 @@
+"""The wire types of collections that are being made in the browser."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, field
+
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import SCALES, retrieved_by
+from audiosim.errors import InputError
+from audiosim.selection import SELECTION_RULES
+from audiosim.service.campaigns.campaign_file import CampaignFile, published_models
+from audiosim.service.campaigns.questions import Question, Questions
+from audiosim.service.drafts.draft import LONGEST_TEXT, Draft, DraftSettings, Home
+from audiosim.service.drafts.draft_files import KINDS, DraftFile
+from audiosim.service.entrance.exchange import Strict, Wire
+
+KindOf = Literal["recording", "runs", "documents", "queries", "systems", "judgments", "comparisons", "judge"]
+DraftText = Annotated[str, Meta(max_length=LONGEST_TEXT)]
+STOPPING_RULES = {
+    "confidence=0.9": "on average 90 % sure of the order of two systems",
+    "confidence=0.95": "on average 95 % sure of the order of two systems",
+    "every=0.95": "95 % sure of the order of every two systems",
+    "error=0.05": "every score known to 0.05",
+    "judgments=200": "200 judgments, whatever they tell",
+}
+MEASURES = ("CG", "DCG", "nDCG", "AP", "RBP", "Q", "ERR", "P")
+
+
+class NewDraftIn(Strict, forbid_unknown_fields=True):
+    """Identifier of a collection that is to be made: its folder's name, and part of its addresses."""
+
+    name: Annotated[str, Meta(max_length=200)]
+
+
+class DraftFileOut(Wire):
+    """A file of a collection that is being made, taken for a `kind`; `said` is a line on its contents.
+
+    A `partial` one has come in part: send the rest.
+    """
+
+    name: str
+    kind: str
+    size: int
+    said: str = ""
+    partial: bool = False
+
+    @classmethod
+    def from_domain(cls, one: DraftFile) -> "DraftFileOut":
+        return cls(one.name, one.kind, one.size, one.said)
+
+
+class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+    """Settings of a collection that is being made; empty ones are guessed, or as the service has them."""
+
+    title: DraftText = ""
+    task: DraftText = ""
+    scale: DraftText = ""
+    cutoff: int | None = None
+    prompts: DraftText = ""
+    measure: DraftText = ""
+    stopping_rule: DraftText = ""
+    selection_rule: DraftText = ""
+    model: DraftText = ""
+
+    def to_domain(self) -> DraftSettings:
+        """The settings, checked."""
+        campaign = CampaignFile(
+            self.measure or None, self.stopping_rule or None, self.selection_rule or None, self.model or None
+        )
+        return DraftSettings(
+            self.title.strip(), self.task.strip(), self.scale.strip(), self.cutoff, self.prompts, campaign
+        )
+
+    @classmethod
+    def from_domain(cls, said: DraftSettings) -> "DraftSettingsIn":
+        campaign = said.campaign
+        return cls(
+            said.title,
+            said.task,
+            said.scale,
+            said.cutoff,
+            said.prompts,
+            campaign.measure or "",
+            campaign.stopping_rule or "",
+            campaign.selection_rule or "",
+            campaign.model or "",
+        )
+
+
+class DraftOut(Wire):
+    """A collection that is being made: its files and its settings."""
+
+    name: str
+    files: list[DraftFileOut]
+    settings: DraftSettingsIn
+
+    @classmethod
+    def from_domain(cls, draft: Draft) -> "DraftOut":
+        files = list(map(DraftFileOut.from_domain, draft.files()))
+        return cls(draft.name, files, DraftSettingsIn.from_domain(draft.settings))
+
+
+class ChoicesOut(Wire):
+    """Names that settings may have; `stopping_rules` with what each says."""
+
+    kinds: list[str]
+    scales: list[str]
+    measures: list[str]
+    stopping_rules: dict[str, str]
+    selection_rules: list[str]
+    models: list[str]
+
+    @classmethod
+    def known(cls) -> "ChoicesOut":
+        """All of them."""
+        return cls(
+            list(KINDS), list(SCALES), list(MEASURES), STOPPING_RULES, sorted(SELECTION_RULES), list(published_models())
+        )
+
+
+class DraftsOut(Wire):
+    """Collections that are being made; none can be where there is no `home` folder for them."""
+
+    home: bool
+    drafts: list[str]
+    choices: ChoicesOut
+
+    @classmethod
+    def from_domain(cls, home: Home | None) -> "DraftsOut":
+        drafts = [] if home is None else [one.name for one in home.drafts()]
+        return cls(home is not None, drafts, ChoicesOut.known())
+
+
+class DraftPairOut(Wire):
+    """A pair as assessors would be asked about it, with files to hear; null where there is none."""
+
+    query: str
+    document: str
+    query_file: str | None
+    document_file: str | None
+
+
+class DraftCheckOut(Wire):
+    """A collection that is being made as every command would read it, or the `error` that prevents this.
+
+    `problems` look like mistakes, `notes` are guesses; `readings` has a line for each file. `questions` are asked of
+    each pair, such as of `example`.
+    """
+
+    error: str = ""
+    systems: list[str] = field(default_factory=list)
+    queries: int = 0
+    pool: int = 0
+    judged: int = 0
+    scale: str = ""
+    cutoff: int = 0
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    readings: list[str] = field(default_factory=list)
+    task: str = ""
+    questions: list[Question] = field(default_factory=list)
+    example: DraftPairOut | None = None
+
+    @classmethod
+    def failed(cls, error: InputError) -> "DraftCheckOut":
+        """The check of one that cannot be read."""
+        return cls(error=str(error))
+
+    @classmethod
+    def from_domain(cls, found: Collection, said: Mapping[str, Any], readings: Sequence[str]) -> "DraftCheckOut":
+        return cls(
+            systems=[run.system for run in found.runs],
+            queries=said["queries"],
+            pool=said["pool"],
+            judged=said["judged"],
+            scale=str(found.scale),
+            cutoff=found.cutoff,
+            problems=said["problems"],
+            notes=said["notes"],
+            readings=list(readings),
+            task=found.task,
+            questions=list(Questions(found.scale).asked()),
+            example=_example(found),
+        )
+
+
+def _example(found: Collection) -> DraftPairOut | None:
+    """A pair, one with sound on both sides if there is any."""
+
+    def path(document: str) -> str | None:
+        return found.documents[document].path if document in found.documents else None
+
+    pairs = [(query, name) for query, names in retrieved_by(found.runs, found.cutoff).items() for name in sorted(names)]
+    if not pairs:
+        return None
+    heard = (pair for pair in pairs if path(pair[1]) and path(found.query_document(pair[0])))
+    query, document = next(heard, pairs[0])
+    return DraftPairOut(query, document, path(found.query_document(query)), path(document))
+
+
+class StoppingRuleIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+    """A goal to be planned for, with so many listeners at the same time."""
+
+    stopping_rule: DraftText
+    listeners: Annotated[int, Meta(ge=1, le=10_000)] = 1
+
+
+class ConsequencesOut(Wire):
+    """Judgments and hours that a goal takes, and how many pairs of systems stay open then, as `audiosim plan` says it.
+
+    `low` and `high` are an interval of 80 %; null where no campaign could be played to its end in the time.
+    """
+
+    stopping_rule: str
+    judgments: int | None
+    low: int | None
+    high: int | None
+    hours: float | None
+    listeners: int
+    pool: int
+    unmet: int
+    campaigns: int
+    open: int
+
+
+class CreatedOut(Wire):
+    """Identifier of a collection that is served now; its campaign is paused until the organiser opens it."""
+
+    collection: str

@@ -1,0 +1,89 @@
+"""The wire types of judges: reports on them, and setting one aside."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from audiosim.service.entrance.exchange import Strict, Wire
+from audiosim.service.wire.judgment_types import Name, RecordOut, Text
+from audiosim.service.wire.state_types import AboutOut
+
+
+class JudgesOut(Wire):
+    """Reports on all judges, people and machines: the rows that `audiosim judges --format json` prints.
+
+    `aside`: people who are set aside, by name, with the line of the log that says so; the rows leave them out.
+    """
+
+    collection: str
+    state: int
+    judges: list[dict[str, Any]]
+    aside: dict[str, RecordOut]
+
+
+class DisagreementOut(Wire):
+    """Pair on which people differ: `grades` by name, and the excess of each `beyond` its prediction from their others.
+
+    `spread` is 1 where they differ as people do here; `chance` is the probability that these differ as much.
+    """
+
+    query: str
+    document: str
+    grades: dict[str, float]
+    beyond: dict[str, float]
+    spread: float
+    chance: float
+
+
+class DisagreementsOut(Wire):
+    """Pairs that several people judged, greatest disagreement first."""
+
+    collection: str
+    state: int
+    pairs: list[DisagreementOut]
+
+
+class NamedJudgeIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+    """Name of a judge, and the reason to set them aside or take them back."""
+
+    judge: Annotated[Name, Meta(min_length=1)]
+    reason: Text = ""
+
+
+class MovedOut(Wire):
+    """Rank and score of a system, with its 95 % interval, with and without a person's judgments."""
+
+    system: str
+    rank: int
+    score: float
+    low: float
+    high: float
+    rank_without: int
+    score_without: float
+    low_without: float
+    high_without: float
+
+
+class JudgeEffectOut(Wire):
+    """Effect of somebody's judgments on the ranking; `without` them, the model learns anew from the others' judgments.
+
+    `aside`: whether they are set aside now. `pairs_turned` change places, `turned` of them; the score of `moved_most`
+    is higher by `moved_by` without them.
+    """
+
+    collection: str
+    state: int
+    judge: str
+    aside: bool
+    judgments: int
+    about: AboutOut
+    measure: str
+    confidence: float | None
+    turned: int
+    best_without: str
+    moved_most: str
+    moved_by: float
+    confidence_without: float | None
+    pairs_turned: list[list[str]]
+    sentence: str
+    systems: list[MovedOut]

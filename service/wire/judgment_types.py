@@ -1,0 +1,293 @@
+"""The wire types of judging: what assessors and organisers send, and what they get."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, TypedDict
+from urllib.parse import quote, urlencode
+
+from msgspec import Meta, field
+
+from audiosim.campaign import Campaign, Event, Lease, Record
+from audiosim.campaign.event import DETAILS_LIMIT, STATES, Clock, parse_time, write_time
+from audiosim.corpus.judgments import GRADES
+from audiosim.corpus.model import Pair
+from audiosim.errors import InputError
+from audiosim.service.campaigns.questions import REASONS, Question, Questions
+from audiosim.service.entrance.exchange import Strict, Wire
+from audiosim.service.shelf.served_collection import ServedCollection
+from audiosim.service.shelf.sound_files import Peaks
+
+MOST_ASKED = 100
+LATE_DAYS = 60  # after which nobody sends an answer any more
+AHEAD_S = 60.0  # that a client's clock may be ahead of this one's
+MEASURED = ("seconds", "played_s", "query_played_s", "document_played_s")
+
+Name = Annotated[str, Meta(max_length=1000)]
+Text = Annotated[str, Meta(max_length=4000)]
+Seconds = Annotated[float, Meta(ge=0, le=1e6)]
+Number = Annotated[int, Meta(ge=1, le=2**53)]
+
+
+class NextIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+    """Number of pairs to judge; of as few queries as will do, where `by_query`. Assessors are named by their tokens."""
+
+    assessor: Name | None = None
+    count: Annotated[int, Meta(ge=1, le=MOST_ASKED)] = 1
+    by_query: bool = False
+
+
+class JudgmentIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+    """Judgment of a pair by an assessor: a grade by `fine`, `broad` or `grade`, or why it `cannot` be judged.
+
+    `grade` stands for any scale. `answers` are those to any question that `questions` lists, by its name; a grade or a
+    note may stand there or in its own field. `time` is when, ISO 8601 in UTC; now if not given. The rest is kept with
+    it: seconds taken, seconds listened in all, and to either clip.
+    """
+
+    query: Name
+    document: Name
+    assessor: Name | None = None
+    fine: float | None = None
+    broad: float | None = None
+    grade: float | None = None
+    cannot: Text | None = None
+    time: Name | None = None
+    seconds: Seconds | None = None
+    played_s: Seconds | None = None
+    query_played_s: Seconds | None = None
+    document_played_s: Seconds | None = None
+    note: Text | None = None
+    answers: Annotated[dict[Name, float | Text], Meta(max_length=DETAILS_LIMIT)] = field(default_factory=dict)
+
+    def to_domain(self, assessor: str, key: str, clock: Clock, questions: Questions) -> Event:
+        """The event that this is.
+
+        key        of the request
+        questions  that the collection's assessors are asked
+        """
+        said = self._said()
+        grades = {name: said.pop(name) for name in GRADES if name in said}
+        if (self.cannot is None) == (not grades):
+            raise InputError("expected a grade in fine, broad or grade, or a reason in cannot, and not both")
+        details = {name: value for name in MEASURED if (value := getattr(self, name)) is not None}
+        reason = {} if self.cannot is None else {"reason": self.cannot}
+        answers = questions.check(said, bool(grades))
+        kind, time = "judgment" if grades else "cannot", time_of_answer(self.time, clock)
+        return Event(kind, time, assessor, self.query, self.document, grades, details | answers | reason, key)
+
+    def _said(self) -> dict[str, Any]:
+        """The answers by question, from wherever they stand."""
+        fields = {name: value for name in (*GRADES, "note") if (value := getattr(self, name)) is not None}
+        twice = next((name for name in fields if name in self.answers), None)
+        if twice is not None:
+            raise InputError(f"{twice} stands twice: in a field of its own, and in answers")
+        return fields | self.answers
+
+
+def time_of_answer(said: str | None, clock: Clock) -> str:
+    """Time of an answer in the form of the log; an error if that cannot be."""
+    now = clock()
+    if said is None:
+        return write_time(now)
+    when = parse_time(said)
+    if (when - now).total_seconds() > AHEAD_S:
+        raise InputError(f"time {said} is in the future; it is now {write_time(now)}")
+    if (now - when).days >= LATE_DAYS:
+        raise InputError(f"time {said} is more than {LATE_DAYS} days ago; it is now {write_time(now)}")
+    return write_time(when)
+
+
+class UndoIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+    """Answer that an assessor takes back: that of a number, or their last."""
+
+    assessor: Name | None = None
+    number: Number | None = None
+
+
+class TurnIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+    """Reason why a campaign is paused, resumed or closed."""
+
+    reason: Text = ""
+
+
+class SessionIn(Strict, forbid_unknown_fields=True):
+    """A token, to be kept in a cookie."""
+
+    token: Name
+
+
+class SessionOut(Wire):
+    """Owner of the token, name and role null where there was none; `open` where none is needed."""
+
+    name: str | None
+    role: str | None
+    collection: str
+    open: bool
+
+
+class RecordOut(Wire, omit_defaults=True):
+    """A line of a campaign's log; `replayed` where it was there before it was sent this time.
+
+    Where answers are looked back on, each has the addresses of what can be heard of its pair.
+    """
+
+    number: int
+    kind: str
+    time: str
+    assessor: str
+    query: str | None = None
+    document: str | None = None
+    fine: float | None = None
+    broad: float | None = None
+    grade: float | None = None
+    refers: int | None = None
+    details: dict[str, str | int | float | bool | None] = field(default_factory=dict)
+    key: str | None = None
+    replayed: bool = False
+    query_sound: str | None = None
+    query_peaks: str | None = None
+    document_sound: str | None = None
+    document_peaks: str | None = None
+
+    @classmethod
+    def from_domain(cls, record: Record) -> "RecordOut":
+        row = record.event.row()
+        row.pop("until")
+        return cls(number=record.number, replayed=record.replayed, **row)
+
+
+class StatusOut(Wire):
+    """State of a campaign: open, paused or closed, `by` whom, `since` when, for what `reason`; null where unknown."""
+
+    collection: str
+    status: str
+    by: str | None
+    since: str | None
+    reason: str | None
+
+    @classmethod
+    def from_domain(cls, collection: str, campaign: Campaign) -> "StatusOut":
+        turns = (record.event for record in reversed(campaign.log()) if record.event.kind in STATES)
+        last = next(turns, None)
+        if last is None:
+            return cls(collection, campaign.state, None, None, None)
+        reason = last.details.get("reason")
+        return cls(
+            collection, STATES[last.kind], last.assessor or None, last.time, None if reason is None else str(reason)
+        )
+
+
+class QuestionsOut(Wire):
+    """Questions about each pair to assessors of a collection, in this order, and `reasons` why one cannot be judged.
+
+    `task` is what grades say, empty where nothing is said of it.
+    `listen_s` is how long each clip is to be heard before; an answer after less is marked. `comparisons` says whether
+    some, only or none of the questions are comparisons.
+    """
+
+    collection: str
+    questions: list[Question]
+    reasons: list[str]
+    listen_s: float
+    task: str
+    comparisons: str
+
+    @classmethod
+    def from_domain(cls, served: ServedCollection, asked: Sequence[Question]) -> "QuestionsOut":
+        collection = served.collection
+        return cls(
+            collection.identifier,
+            list(asked),
+            list(REASONS),
+            served.listen_s,
+            collection.task,
+            served.campaign.comparisons.allowed,
+        )
+
+
+class AnswersOut(Wire):
+    """Answers that an assessor gave and has not taken back, oldest first; `more` where there are earlier ones."""
+
+    assessor: str
+    state: int
+    more: bool
+    answers: list[RecordOut]
+
+
+class Addresses(TypedDict):
+    """Addresses of the sounds of a pair, and of what to draw them from; None where there is nothing."""
+
+    query_sound: str | None
+    query_peaks: str | None
+    document_sound: str | None
+    document_peaks: str | None
+
+
+def addresses_of(served: ServedCollection, pair: Pair) -> Addresses:
+    """Addresses of what can be heard of a pair."""
+    query = served.collection.query_document(pair.query)
+    return Addresses(
+        query_sound=_address(served, query, "sound"),
+        query_peaks=_address(served, query, "peaks"),
+        document_sound=_address(served, pair.document, "sound"),
+        document_peaks=_address(served, pair.document, "peaks"),
+    )
+
+
+def _address(served: ServedCollection, document: str, what: str) -> str | None:
+    if document not in served.sounds:
+        return None
+    query = urlencode({"collection": served.collection.identifier})
+    return f"/v1/documents/{quote(document, safe='')}/{what}?{query}"
+
+
+class LeasedOut(Wire):
+    """A pair that is with an assessor until a time; addresses of what can be heard of it, null where there is nothing.
+
+    `second` where somebody else has judged it and this is a second opinion; `again` where the assessor judged it before
+    and is to judge it once more, which replaces nothing. `why` a second opinion is asked for: `tells more` than a pair
+    that nobody judged, or to learn the `noise` of people; empty where it was drawn.
+    """
+
+    query: str
+    document: str
+    until: str
+    second: bool
+    again: bool
+    why: str
+    query_sound: str | None
+    query_peaks: str | None
+    document_sound: str | None
+    document_peaks: str | None
+
+
+class NextOut(Wire):
+    """The pairs to judge, the most informative first."""
+
+    assessor: str
+    state: int
+    pairs: list[LeasedOut]
+
+
+def leased(served: ServedCollection, lease: Lease) -> LeasedOut:
+    """A lease as it is sent."""
+    return LeasedOut(
+        *lease.pair,
+        until=write_time(lease.until),
+        again=lease.again,
+        why=lease.why,
+        second=bool(served.campaign.assessors_of(lease.pair) - {lease.assessor}),
+        **addresses_of(served, lease.pair),
+    )
+
+
+class PeaksOut(Wire):
+    """A waveform: the lowest and highest sample of each stretch, full scale 127; how long, and how loud in dB (RMS)."""
+
+    low: list[int]
+    high: list[int]
+    duration_s: float
+    loudness_db: float | None
+
+    @classmethod
+    def from_domain(cls, peaks: Peaks) -> "PeaksOut":
+        return cls(list(peaks.low), list(peaks.high), peaks.duration_s, peaks.loudness_db)

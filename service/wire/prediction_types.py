@@ -1,0 +1,232 @@
+"""The wire types: the JSON of requests and answers, in columns, and its conversion to values and back."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Literal, cast
+
+import msgspec
+import numpy as np
+from msgspec import Meta, field
+
+from audiosim.arrays import Array
+from audiosim.corpus.model import Pair, Scale
+from audiosim.errors import InputError
+from audiosim.relevance.model_files import Model
+from audiosim.service.entrance.exchange import Wire
+from audiosim.service.shelf.served_collection import Predictor, ServedCollection
+
+MOST_ROWS = 50_000
+MOST_FEATURES = 100
+
+Names = Annotated[list[str], Meta(max_length=MOST_ROWS)]
+Numbers = Annotated[list[float], Meta(max_length=MOST_ROWS)]
+Values = Annotated[list[float | None], Meta(max_length=MOST_ROWS)]
+Status = Literal["predicted", "judged", "unknown"]
+Include = Annotated[list[Literal["probabilities"]], Meta(max_length=8)]
+
+
+class JudgmentsIn(Wire, forbid_unknown_fields=True):
+    """Judgments, one per row: a pair and its grade, which may be a mean over assessors."""
+
+    query: Names
+    document: Names
+    grade: Numbers
+
+    def __post_init__(self) -> None:
+        _check_lengths({"query": len(self.query), "document": len(self.document), "grade": len(self.grade)})
+
+    @classmethod
+    def from_domain(cls, grades: Mapping[Pair, float]) -> "JudgmentsIn":
+        return cls([query for query, _ in grades], [document for _, document in grades], list(grades.values()))
+
+    def to_domain(self, scale: Scale) -> dict[Pair, float]:
+        """The grade of each pair; a pair twice or a grade beyond the scale is an error."""
+        grades: dict[Pair, float] = {}
+        for pair, grade in zip(_pairs(self.query, self.document), self.grade, strict=True):
+            if pair in grades:
+                raise InputError(f"judgments: query {pair[0]}, document {pair[1]} is there twice")
+            if not scale.levels[0] <= grade <= scale.maximum:
+                raise InputError(f"judgments: grade {grade:g} is beyond the {scale.name} scale ({scale})")
+            grades[pair] = grade
+        return grades
+
+
+class PredictionsIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
+    """The pairs to predict, one per row; with `judgments`, as if exactly these had been made."""
+
+    query: Names
+    document: Names
+    include: Include = field(default_factory=list)
+    judgments: JudgmentsIn | None = None
+
+    def __post_init__(self) -> None:
+        _check_lengths({"query": len(self.query), "document": len(self.document)})
+
+    @classmethod
+    def from_domain(
+        cls, pairs: Sequence[tuple[str, str]], grades: Mapping[Pair, float] | None, probabilities: bool
+    ) -> "PredictionsIn":
+        return cls(
+            query=[query for query, _ in pairs],
+            document=[document for _, document in pairs],
+            include=["probabilities"] if probabilities else [],
+            judgments=None if grades is None else JudgmentsIn.from_domain(grades),
+        )
+
+    def to_domain(self) -> list[Pair]:
+        """The pairs, in their order."""
+        return list(_pairs(self.query, self.document))
+
+
+class PriorIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
+    """Judgments from which the model learns first, if any, beyond conditioning on them."""
+
+    learned: JudgmentsIn | None = None
+
+
+class FeaturesIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
+    """Rows of features to predict from, in columns by name; null is unknown."""
+
+    features: Annotated[dict[str, Values], Meta(max_length=MOST_FEATURES)]
+    include: Include = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        _check_lengths({name: len(column) for name, column in self.features.items()})
+
+    @classmethod
+    def from_domain(cls, features: Mapping[str, Sequence[float | None]], probabilities: bool) -> "FeaturesIn":
+        columns = {name: list(column) for name, column in features.items()}
+        return cls(columns, ["probabilities"] if probabilities else [])
+
+    def to_domain(self) -> dict[str, Array]:
+        """The columns as arrays, NaN where unknown."""
+        return {name: np.array(column, dtype=np.float64) for name, column in self.features.items()}
+
+
+class ModelName(Wire):
+    """Name and version of a model: models of one version predict the same; null if the estimator has no version."""
+
+    name: str
+    version: str | None
+
+
+class PredictionsOut(Wire, omit_defaults=True):
+    """Predictions, row by row as asked; null where unknown.
+
+    `judgments` is the number used for the predictions, `state` the number of that state of the campaign; null where the
+    judgments are not the campaign's. A judged row has its grade and the variance 0; `levels` and `probabilities` are
+    there on request, and are the model's for a judged row too; `expectation` and `variance` of a row that is not judged
+    are those of a single grade by these. `gain` is the row's value in the ranking, as a share of the highest
+    grade: weighted sums of gains are the scores that the ranking gives. `evidence` names the evidence used for the row,
+    such as "output, genre".
+    """
+
+    model: ModelName
+    judgments: int
+    expectation: list[float | None]
+    variance: list[float | None]
+    status: list[Status]
+    models: list[str | None]
+    levels: list[float] | None = None
+    probabilities: list[list[float] | None] | None = None
+    evidence: list[str | None] | None = None
+    state: int | None = None
+    gain: list[float | None] | None = None
+
+
+class ScaleOut(Wire, omit_defaults=True):
+    """The grades that an assessor may give, rising; left out in a list of collections, as GET /scales has each once."""
+
+    name: str
+    levels: list[float] | None = None
+
+
+class CollectionOut(Wire):
+    """A collection: its systems by name, and its numbers of queries, pairs in the pool, and judgments.
+
+    `state` is the number of the last event of its campaign, which ranks by `measure`. Where `correlated`, what is
+    judged of one pair says something of others, as their prior has it.
+    """
+
+    identifier: str
+    name: str
+    scale: ScaleOut
+    cutoff: int
+    systems: list[str]
+    queries: int
+    pool: int
+    pool_hash: str
+    judgments: int
+    model: ModelName
+    measure: str
+    state: int
+    correlated: bool = False
+
+    @classmethod
+    def from_domain(cls, served: ServedCollection, predictor: Predictor, levels: bool = True) -> "CollectionOut":
+        collection, pool, own = served.collection, predictor.pool, predictor.now()
+        return cls(
+            identifier=collection.identifier,
+            name=collection.name,
+            scale=ScaleOut(pool.scale.name, list(pool.scale.levels) if levels else None),
+            cutoff=pool.cutoff,
+            systems=list(pool.systems),
+            queries=len(pool.queries),
+            pool=len(pool.pairs),
+            pool_hash=pool.content_hash,
+            judgments=own.judgments,
+            model=ModelName(own.name, own.version),
+            measure=str(served.campaign.selection.measure),
+            state=own.number or 0,
+            correlated=own.belief.prior.correlated,
+        )
+
+
+class ModelOut(Wire):
+    """An ordinal model: P(grade >= level) is logistic in its threshold plus coefficients times terms.
+
+    Of a joint model, what it says of a pair by its features alone.
+    """
+
+    name: str
+    version: str
+    scale: str
+    levels: list[float]
+    features: list[str]
+    terms: list[str]
+    coefficients: list[float]
+    thresholds: list[float]
+    fallback: str | None
+    source: str
+
+    @classmethod
+    def from_domain(cls, model: Model) -> "ModelOut":
+        fields = {name: getattr(model, name) for name in cls.__struct_fields__}
+        return msgspec.convert(fields | {"fallback": model.fallback_name}, cls)
+
+
+class HealthOut(Wire, omit_defaults=True):
+    """Health of the service, with the reason if it is not ready."""
+
+    status: Literal["alive", "ready", "not ready", "starting"]
+    reasons: list[str] = field(default_factory=list)
+
+
+class ProblemOut(Wire, rename={"kind": "type"}):
+    """Problem that occurred, as RFC 9457 has it; `request_id` finds it in the log."""
+
+    kind: str
+    title: str
+    status: int
+    detail: str
+    request_id: str
+
+
+def _check_lengths(lengths: Mapping[str, int]) -> None:
+    if len(set(lengths.values())) > 1:
+        found = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise InputError(f"the columns must be of one length, got {found}")
+
+
+def _pairs(query: list[str], document: list[str]) -> Iterator[Pair]:
+    # A plain tuple equals the Pair of its parts, and is made several times faster.
+    return cast("Iterator[Pair]", zip(query, document, strict=True))

@@ -1,0 +1,103 @@
+"""The wire types of shared results: the page behind a link, and the list of links."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from audiosim.service.callers.tokens import LONGEST_DAYS, NAME_LIMIT, Token
+from audiosim.service.entrance.exchange import Strict, Wire
+from audiosim.service.shelf.served_collection import ServedCollection
+from audiosim.service.wire.state_types import AboutOut, DifferenceOut, SystemOut
+
+
+class ResultsOut(Wire):
+    """Results of a collection as a link shows them: the ranking, and the progress of judging.
+
+    The fields are those of the ranking, and of the campaign; `words` names the subject of the confidence.
+    """
+
+    collection: str
+    name: str
+    state: int
+    status: str
+    measure: str
+    model: str
+    queries: int
+    judged: int
+    pool: int
+    confidence: float | None
+    about: AboutOut
+    words: str
+    stopping_rule: str
+    reached: bool
+    sentence: str
+    fit: str
+    fit_sentence: str
+    top_k: int | None
+    systems: list[SystemOut]
+    pairs: list[DifferenceOut]
+
+    @classmethod
+    def from_domain(cls, served: ServedCollection, number: int, ranking: dict[str, Any]) -> "ResultsOut":
+        """Results in one state of the campaign.
+
+        ranking  as `audiosim estimate --format json` prints it
+        """
+        current, rule = served.campaign.current_state, served.judging.stopping_rule
+        selection = current.selection
+        same = ("measure", "model", "judged", "pool", "confidence", "sentence", "fit", "fit_sentence", "top_k")
+        return cls(
+            collection=served.collection.identifier,
+            name=served.collection.name,
+            state=number,
+            status=served.campaign.progress.state,
+            queries=len(selection.pool.queries),
+            words=selection.ranking.about.words,
+            about=AboutOut(**ranking["about"]),
+            stopping_rule=str(rule),
+            reached=selection.reached(rule),
+            systems=[SystemOut(**row) for row in ranking["systems"]],
+            pairs=[DifferenceOut(**row) for row in ranking["pairs"]],
+            **{name: ranking[name] for name in same},
+        )
+
+
+class LinkIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+    """Name of a new link, such as its recipient, and its validity in days; for ever if not given."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
+    days: Annotated[float, Meta(gt=0, le=LONGEST_DAYS)] | None = None
+
+
+class LinkOut(Wire):
+    """Link to the page of results. Where there are tokens it holds one, which is not shown again."""
+
+    name: str
+    link: str
+    expires: str | None
+
+
+class RevocationIn(Strict, forbid_unknown_fields=True):
+    """Name of the link that ends."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
+
+
+class LinkedOut(Wire):
+    """Link that was made and when, when it ends (null: never), and whether it has."""
+
+    name: str
+    created: str
+    expires: str | None
+    ended: bool
+
+    @classmethod
+    def from_domain(cls, token: Token, ended: bool) -> "LinkedOut":
+        return cls(token.name, token.created, token.expires or None, ended)
+
+
+class LinksOut(Wire):
+    """Links to the results of a collection; where there are no `tokens`, everybody on this machine sees them."""
+
+    tokens: bool
+    links: list[LinkedOut]
