@@ -26,6 +26,8 @@ from audiosim.selection.pair_values import PairValues
 from audiosim.selection.rules import NoisyRule, SelectionRule, default_selection_rule, make_selection_rule
 from audiosim.selection.stopping_definition import StoppingRule
 from audiosim.selection.stopping_rules import as_stopping_rule
+from audiosim.stats.normal.block_normal import BlockNormal
+from audiosim.stats.normal.even_blocks import EvenBlocks
 from audiosim.stats.normal.multivariate import Moments
 
 
@@ -375,6 +377,15 @@ class Selection:
             belief = self.belief.condition_all(places, grades)
         after = replace(self, belief=belief, scores=self.expected.scores(belief), order=order, log=None)
         return replace(after, asked=None, changes=self.changes + len(places))
+
+    @property
+    def for_many(self) -> "Selection":
+        """The same loop, prepared for `judge_all` of many pairs again and again."""
+        return self if self._even is None else replace(self, belief=replace(self.belief, posterior=self._even))
+
+    @cached_property
+    def _even(self) -> EvenBlocks | None:
+        return EvenBlocks.of(self.belief.gains) if isinstance(self.belief.gains, BlockNormal) else None
 
     @property
     def in_thought(self) -> "Selection":

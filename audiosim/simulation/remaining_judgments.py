@@ -17,6 +17,8 @@ from audiosim.selection.stopping_rules import as_stopping_rule
 
 REMAINING_DRAWS = 20
 STEP = 4  # a long campaign judges 1/STEP of its judgments so far in one step
+LARGE = 10_000  # pairs of a pool in which, from LONG judgments on, a step is 1/LONG_STEP: counts change by 1 %
+LONG, LONG_STEP = 1_000, 2
 INSIDE = 0.8  # share of the campaigns inside the reported interval
 OFF = 0.3  # standard deviation of log(judgments needed in replays / predicted): benchmarks/plans.py
 ROUNDING = 1e-9
@@ -120,18 +122,19 @@ def played(
     grades   (n,) that the pairs turn out to have
     proceed  asked before each step whether there is time for it
 
-    A step is one judgment, or a share 1/STEP of those made so far if that is more than FEW and than a batch: long
-    campaigns are predicted as well, and many times faster. Bisection finds the place in such a step at which the goal
-    is met.
+    A step is one judgment, or a share 1/STEP of those made so far if that is more than FEW and than a batch; in LARGE
+    pools 1/LONG_STEP from LONG on. Long campaigns are predicted as well, and many times faster. Bisection finds the
+    place in such a step at which the goal is met.
     """
-    count, stop = 0, as_stopping_rule(stop)
+    count, stop, large = 0, as_stopping_rule(stop), len(selection.pool.pairs) > LARGE
     while not selection.reached(stop):
         several = count // STEP > max(FEW, selection.batch) or selection.batch > FEW
-        step = max(selection.batch, count // STEP)
+        step = max(selection.batch, count // (LONG_STEP if large and count >= LONG else STEP))
         places = np.array([selection.pool.positions[pair] for pair in selection.ask(step)])
         if several:
             if not proceed():
                 return selection, count, False
+            selection = selection.for_many
             after = selection.judge_all(places, grades[places])
             if after.reached(stop):
                 after, places = _first_reached(selection, after, places, grades, stop)

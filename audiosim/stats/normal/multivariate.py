@@ -45,7 +45,7 @@ class Moments:
 class MultivariateNormal(Protocol):
     """Joint normal distribution of n unknowns; immutable: conditioning returns a new one.
 
-    An unknown of variance 0 is certain. Implemented by `IndependentNormal` and `BlockNormal`.
+    An unknown of variance 0 is certain. Implemented by `IndependentNormal`, `BlockNormal` and `EvenBlocks`.
     """
 
     @property
