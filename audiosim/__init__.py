@@ -13,7 +13,7 @@ def __getattr__(name: str) -> object:
     """The public name, imported when first asked for; an error that names the nearest one where there is none."""
     if name in __all__:
         return _find(name)
-    from audiosim.errors import did_you_mean
+    from audiosim.messages import did_you_mean
 
     # Python's own hint reads `name` and `obj` of the error, but notebooks do not show it.
     raise AttributeError(f"module 'audiosim' has no attribute {name!r}{did_you_mean(name, __all__)}")

@@ -62,7 +62,11 @@ def draw(known: list[str]) -> Figure:
     """One room a floor, zigzag; a line for each pair of rooms, as wide as there are imports."""
     mpl.rcParams["svg.fonttype"] = "none"
     mpl.rcParams["svg.hashsalt"] = "audiosim"
-    shown = [room for room in known if room not in {"audiosim.arrays", "audiosim.errors", "audiosim.package_files"}]
+    shown = [
+        room
+        for room in known
+        if room not in {"audiosim.arrays", "audiosim.errors", "audiosim.messages", "audiosim.package_files"}
+    ]
     figure = Figure(figsize=(9, 11))
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, 9), ylim=(-0.6, len(shown)))

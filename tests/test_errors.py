@@ -2,7 +2,7 @@
 
 import pytest
 
-from audiosim.errors import did_you_mean, nearest_name, quoted
+from audiosim.messages import did_you_mean, nearest_name, quoted
 from audiosim.plugins import find_measure
 from audiosim.plugins.contents import estimator_factory
 

@@ -20,8 +20,9 @@ from audiosim.audio.parameters import Parameters
 from audiosim.audio.remote import is_url, local_copy, remote_status
 from audiosim.audio.sources import LeftOut, SoundSource
 from audiosim.cluster import dask_cluster, workers
-from audiosim.errors import InputError, SoundError, one_line
+from audiosim.errors import InputError, SoundError
 from audiosim.extras import need
+from audiosim.messages import one_line
 from audiosim.stats.gaussians.gaussian import Gaussian, triangles
 
 threadpoolctl = lazy_loader.load("threadpoolctl")

@@ -16,7 +16,8 @@ from audiosim.audio.parameters import MFCC
 from audiosim.audio.recordings import Searched
 from audiosim.audio.search import HUGE, SAMPLE, SHORTLIST, TOGETHER, drawn_references
 from audiosim.corpus.sound_vectors import GAUSSIANS, LEVELLED
-from audiosim.errors import InputError, did_you_mean
+from audiosim.errors import InputError
+from audiosim.messages import did_you_mean
 from audiosim.stats.gaussians.gaussian import Singles
 from audiosim.stats.gaussians.jensen_shannon import jensen_shannon_divergence
 from audiosim.stats.gaussians.proximity import mutual_proximity

@@ -19,8 +19,9 @@ from audiosim.audio.parameters import STANDARD_FRAMES, Descriptor, Parameters
 from audiosim.audio.remote import is_url
 from audiosim.audio.search import Divergence, Queries, Ranked, search
 from audiosim.audio.sources import SoundSource, find_sounds
-from audiosim.errors import InputError, repeated
+from audiosim.errors import InputError
 from audiosim.extras import need
+from audiosim.messages import repeated
 from audiosim.properties import cached_property
 from audiosim.stats.gaussians import kullback_leibler
 from audiosim.stats.gaussians.gaussian import Gaussian, RowTable, Singles, from_rows, from_triangles, to_rows, width

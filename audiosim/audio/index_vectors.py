@@ -22,8 +22,9 @@ from audiosim.audio.remote import is_url
 from audiosim.cluster import dask_cluster, workers
 from audiosim.corpus.evidence_files import Evidence, read_pieces
 from audiosim.corpus.sound_vectors import embedded_files, keep_embedded, vectors_path
-from audiosim.errors import InputError, SoundError, one_line
+from audiosim.errors import InputError, SoundError
 from audiosim.extras import need
+from audiosim.messages import one_line
 
 SAVED, SAVED_SHARE = 200, 0.05  # vectors, and share of those there already, after which a file is written anew
 

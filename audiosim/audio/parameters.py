@@ -8,7 +8,8 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.audio.decode import RATE_HZ
-from audiosim.errors import InputError, one_line
+from audiosim.errors import InputError
+from audiosim.messages import one_line
 
 FrameFeature = Callable[..., Array]  # librosa-style: called with y=samples, sr=rate_hz, gives (d, frames) or (frames,)
 

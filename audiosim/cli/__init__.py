@@ -12,7 +12,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import audiosim
-from audiosim.errors import AudiosimError, did_you_mean
+from audiosim.errors import AudiosimError
+from audiosim.messages import did_you_mean
 
 SETTINGS: dict[str, Any] = {
     "add_completion": False,

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from audiosim.cli.options import As, Format, print_result
-from audiosim.cli.service_options import in_memory
+from audiosim.cli.service_settings import in_memory
 from audiosim.errors import InputError
 from audiosim.report.views import rows_view
 

@@ -12,6 +12,7 @@ import typer
 from audiosim.campaign import CampaignSettings
 from audiosim.cli import service_options as settings
 from audiosim.cli.options import As, Format, about_of, print_result
+from audiosim.cli.service_settings import kept, parse_proxies
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.judgments import read_judgments
@@ -171,9 +172,9 @@ def serve(
     if home is not None and db is None:
         db = f"sqlite:///{home / 'campaigns.db'}"
     db, tokens, proxies = (
-        settings.kept(db, "--db"),
-        settings.kept(tokens, "--tokens"),
-        settings.parse_proxies(trusted_proxy or ()),
+        kept(db, "--db"),
+        kept(tokens, "--tokens"),
+        parse_proxies(trusted_proxy or ()),
     )
     own = read_questions(questions, [*JudgmentIn.__struct_fields__, "reason"]) if questions else ()
     going = CampaignSettings(

@@ -1,9 +1,6 @@
 """The settings of the service: options, variables of the environment, or lines of a file."""
 
-import ipaddress
-import sys
 import tomllib
-from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,8 +10,9 @@ import typer
 from audiosim.campaign.settings import MOST_CHECKED
 from audiosim.corpus.runs import SystemFrom
 from audiosim.corpus.same_artist import SameArtist
-from audiosim.errors import InputError, did_you_mean
+from audiosim.errors import InputError
 from audiosim.expected.ranking import DifferenceDistribution
+from audiosim.messages import did_you_mean
 
 
 class LogForm(StrEnum):
@@ -58,22 +56,6 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
             raise InputError(f"{path}: {name} must be {'one value' if isinstance(value, list) else 'a list'}")
     context.default_map = settings
     return path
-
-
-def kept(url: str | None, option: str) -> str | None:
-    """The database of a URL; None, and a note, where it is in memory and would be gone at the end."""
-    if url is None or not in_memory(url):
-        return url
-    sys.stderr.write(f"note: {option} {url} is memory, not a file: what is in it is lost when the service stops\n")
-    return None
-
-
-def in_memory(url: str) -> bool:
-    """True if a URL is of a SQLite database that is no file."""
-    scheme, _, path = url.partition("://")
-    return scheme.partition("+")[0] == "sqlite" and (
-        path.partition("?")[0] in ("", "/", "/:memory:") or ":memory:" in path or "mode=memory" in path
-    )
 
 
 def _option(variable: str, text: str, **more: Any) -> Any:
@@ -381,19 +363,3 @@ Collector = Annotated[
     ),
 ]
 OpenPage = Annotated[bool, typer.Option("--open", help="Open the start page in a browser.")]
-
-
-def parse_proxies(texts: Iterable[str]) -> list[str]:
-    """Addresses and networks of proxies that are believed, as they are written; none may stand for everybody."""
-    found = []
-    for text in texts:
-        try:
-            network = ipaddress.ip_network(text.strip())
-        except ValueError:
-            raise InputError(
-                f"a trusted proxy must be an address or a network, such as 10.0.0.0/8, got {text!r}"
-            ) from None
-        if network.prefixlen == 0:
-            raise InputError(f"{text} would trust everybody, expected the addresses of proxies")
-        found.append(text.strip())
-    return found

@@ -10,8 +10,9 @@ import typer
 from rich.text import Text
 
 from audiosim.cli.options import As, Format, Seed, print_result
-from audiosim.errors import InputError, printable
+from audiosim.errors import InputError
 from audiosim.extras import need
+from audiosim.messages import printable
 from audiosim.report.screen import progress
 from audiosim.report.views import extraction_view, music_folder_view, rows_view
 

@@ -10,8 +10,7 @@ from audiosim.corpus.coded_judgments import JudgmentSequence, distinct_grades
 from audiosim.corpus.collection_files import COMPARISONS, open_folder, prepare_folder
 from audiosim.corpus.collection_toml import DEEPEST_GUESS, Settings, left_open, read_settings, settings_lines
 from audiosim.corpus.comparisons import comparison_lines, read_comparisons
-from audiosim.corpus.evidence_files import FOLDER as EVIDENCE
-from audiosim.corpus.evidence_files import Evidence, EvidenceOf, Key, packed, read_evidence
+from audiosim.corpus.evidence_files import EVIDENCE, Evidence, EvidenceOf, Key, packed, read_evidence
 from audiosim.corpus.folder_files import FolderFiles
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.in_memory import (
@@ -51,7 +50,8 @@ from audiosim.corpus.runs import Say, SystemFrom, read_runs, run_lines
 from audiosim.corpus.same_artist import SameArtist, without_same_artist
 from audiosim.corpus.scale_guess import guess_scale
 from audiosim.display import frame_of, notebook_html
-from audiosim.errors import InputError, repeated
+from audiosim.errors import InputError
+from audiosim.messages import repeated
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from audiosim.corpus.array_files import check_regular
 from audiosim.corpus.arrivals import ARRIVALS
-from audiosim.corpus.evidence_files import FOLDER as EVIDENCE
+from audiosim.corpus.evidence_files import EVIDENCE
 from audiosim.corpus.foreign_folder import recognise_files
 from audiosim.corpus.judge_files import JUDGES
-from audiosim.errors import InputError, nearest_name
+from audiosim.errors import InputError
+from audiosim.messages import nearest_name
 
 JUDGMENTS = (
     "judgments.qrels", "judgments.tsv", "judgments.csv", "judgments.jsonl", "judgments.json", "judgments.xml",

@@ -14,7 +14,8 @@ from audiosim.corpus.lines import every_line
 from audiosim.corpus.model import SCALES, Scale, parse_scale
 from audiosim.corpus.runs import SystemFrom
 from audiosim.corpus.same_artist import SameArtist
-from audiosim.errors import FormatError, InputError, did_you_mean, shortened
+from audiosim.errors import FormatError, InputError
+from audiosim.messages import did_you_mean, shortened
 
 READING = ("scale", "cutoff", "not_artists", "system_from", "same_artist")
 KEYS = ("name", "task", *READING, "edition_of", "evidence", "judges", "set_aside", "sounds")

@@ -27,10 +27,11 @@ from audiosim.arrays import Array
 from audiosim.corpus.array_files import check_regular, read_npy, read_npz, read_parquet
 from audiosim.corpus.lines import columns_hint, finite, read_lines
 from audiosim.corpus.metadata_tables import check_identifier
-from audiosim.errors import FormatError, InputError, repeated
+from audiosim.errors import FormatError, InputError
+from audiosim.messages import repeated
 
 EvidenceOf = Literal["document", "pair", "system"]
-FOLDER = "evidence"
+EVIDENCE = "evidence"
 VECTORS = "vectors"  # folder inside that of an index
 RESERVED = ("output", "genre", "artist", "sound", "judgments")
 PIECE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -155,7 +156,7 @@ def read_evidence(
     named   a file for each name, relative to the collection's folder
     index   index of its sounds; its vectors are evidence too, unless their names are taken
     """
-    place, files = folder / FOLDER, {name: folder / path for name, path in (named or {}).items()}
+    place, files = folder / EVIDENCE, {name: folder / path for name, path in (named or {}).items()}
     taken = {path.resolve() for path in files.values()}
     others = sorted(place.iterdir()) if place.is_dir() else []
     found: list[tuple[Path, Evidence]] = []

@@ -24,7 +24,8 @@ from typing import Any
 from audiosim.corpus.model import Document, Judgment, Pair, Run, Scale
 from audiosim.corpus.odd_grades import JUNK, UNJUDGED, say_odd
 from audiosim.corpus.runs import Say
-from audiosim.errors import InputError, did_you_mean
+from audiosim.errors import InputError
+from audiosim.messages import did_you_mean
 
 # Names that pandas users, PyTerrier, ranx and ir_measures give to one thing; audiosim's own name comes first.
 SYSTEM = ("system", "run", "tag", "name")

@@ -19,7 +19,8 @@ from audiosim.corpus.evidence_files import PIECE_NAME, RESERVED, spelled
 from audiosim.corpus.lines import finite, read_lines, shortest
 from audiosim.corpus.metadata_tables import check_identifier, read_rows, tsv_line
 from audiosim.corpus.model import Pair
-from audiosim.errors import FormatError, InputError, did_you_mean
+from audiosim.errors import FormatError, InputError
+from audiosim.messages import did_you_mean
 
 JUDGES = "judges"
 GRADE_COLUMNS = ("grade", "score")

@@ -36,7 +36,8 @@ from audiosim.corpus.odd_grades import JUNK, UNJUDGED, say_odd
 from audiosim.corpus.plain_judgments import graded_columns, read_plain_judgments
 from audiosim.corpus.runs import Say, check_word
 from audiosim.corpus.scale_guess import OffScaleError, guess_scale
-from audiosim.errors import FormatError, InputError, did_you_mean, quoted, shortened
+from audiosim.errors import FormatError, InputError
+from audiosim.messages import did_you_mean, quoted, shortened
 
 GRADES = ("grade", "fine", "broad")
 COLUMNS = ("query", "document", *GRADES, "assessor", "time")

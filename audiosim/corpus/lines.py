@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from audiosim.errors import FormatError, InputError, quoted
+from audiosim.errors import FormatError, InputError
+from audiosim.messages import quoted
 
 Lines = Iterator[tuple[int, str]]  # with their numbers, from 1
 BYTE_ORDER_MARK = "\ufeff"

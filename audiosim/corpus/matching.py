@@ -14,7 +14,8 @@ from audiosim.corpus.judge_files import MachineJudge, check_makers
 from audiosim.corpus.mirex import file_identifier
 from audiosim.corpus.model import Judgment, Pair, PairedComparison, Run, retrieved_by
 from audiosim.corpus.rankings import Retrieved, contained
-from audiosim.errors import InputError, nearest_name
+from audiosim.errors import InputError
+from audiosim.messages import nearest_name
 from audiosim.properties import cached_property
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from audiosim.corpus.lines import BYTE_ORDER_MARK, columns_hint, read_lines
 from audiosim.corpus.model import Document
-from audiosim.errors import FormatError, InputError, did_you_mean, nearest_name
+from audiosim.errors import FormatError, InputError
+from audiosim.messages import did_you_mean, nearest_name
 
 TableRow = tuple[int, dict[str, str]]
 DOCUMENT_COLUMNS = ("document", "artist", "genre", "path")

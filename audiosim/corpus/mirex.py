@@ -30,7 +30,8 @@ from pathlib import Path
 
 from audiosim.corpus.lines import Lines, finite
 from audiosim.corpus.model import Run
-from audiosim.errors import FormatError, repeated
+from audiosim.errors import FormatError
+from audiosim.messages import repeated
 
 MirexResult = tuple[int, str, list[str]]
 ADDRESS = re.compile(r"\s*\([^()]*@[^()]*\)\s*$")

@@ -15,7 +15,8 @@ from pathlib import Path
 from xml.parsers import expat
 
 from audiosim.corpus.lines import Lines
-from audiosim.errors import FormatError, InputError, repeated, shortened
+from audiosim.errors import FormatError, InputError
+from audiosim.messages import repeated, shortened
 
 JudgmentRows = Iterator[tuple[int, dict[str, str]]]
 NAMES = {

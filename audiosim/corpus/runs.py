@@ -26,7 +26,8 @@ from audiosim.corpus.mirex import Exclusions, is_numbered, is_sparse, read_matri
 from audiosim.corpus.model import Run
 from audiosim.corpus.nested_judgments import ranx_values
 from audiosim.corpus.trec_runs import read_plain
-from audiosim.errors import FormatError, InputError, quoted
+from audiosim.errors import FormatError, InputError
+from audiosim.messages import quoted
 
 Say = Callable[[str], object]
 SystemFrom = Literal["file", "tag"]

@@ -8,9 +8,10 @@ import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import Pool
-from audiosim.errors import InputError, did_you_mean
+from audiosim.errors import InputError
 from audiosim.features.feature import Feature
 from audiosim.features.registry import FEATURES
+from audiosim.messages import did_you_mean
 
 MANY = 32  # changed judgments; from here on a table is computed anew
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from audiosim.errors import InputError, did_you_mean
+from audiosim.errors import InputError
 from audiosim.measures import binary, cascade, cumulative, levels
 from audiosim.measures.definition import (
     FORM,
@@ -17,6 +17,7 @@ from audiosim.measures.definition import (
     ParameterValue,
     judged_ideal,
 )
+from audiosim.messages import did_you_mean
 
 __all__ = [
     "FORM",

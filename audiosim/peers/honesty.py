@@ -16,8 +16,9 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.lines import write_text
 from audiosim.corpus.pool import build_pool
 from audiosim.display import frame_of, notebook_html
-from audiosim.errors import AudiosimError, InputError, one_line
+from audiosim.errors import AudiosimError, InputError
 from audiosim.expected.ranking import Ranking
+from audiosim.messages import one_line
 from audiosim.peers.statement import LEVEL, Outcome, StatedRanking, pairs_of
 from audiosim.peers.task import Grader, Peer, Task, check_measure_of_peers
 from audiosim.selection import Selection

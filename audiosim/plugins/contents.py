@@ -7,11 +7,12 @@ from typing import TypeVar
 
 from audiosim.audio.decoder import Decoder
 from audiosim.corpus.pool import Pool
-from audiosim.errors import InputError, did_you_mean, one_line
+from audiosim.errors import InputError
 from audiosim.expected.estimation import ExpectedScores
 from audiosim.features.feature import Feature
 from audiosim.features.registry import BUILT_IN, register_feature
 from audiosim.measures.measure import MEASURES, WRITTEN, Definition, Measure, parse_measure
+from audiosim.messages import did_you_mean, one_line
 from audiosim.peers.known_peers import PEERS, check_installed, peers_there
 from audiosim.peers.task import Peer
 from audiosim.plugins.points import OWN, ExtensionPoint, package_of

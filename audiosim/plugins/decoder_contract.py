@@ -14,7 +14,8 @@ import numpy as np
 from audiosim.audio.channel import Decoded
 from audiosim.audio.decoder import Decoder
 from audiosim.audio.sound_limits import STANDARD_LIMITS, SoundLimits
-from audiosim.errors import InputError, SoundError, one_line
+from audiosim.errors import InputError, SoundError
+from audiosim.messages import one_line
 
 NOISE_BYTES = 5000
 

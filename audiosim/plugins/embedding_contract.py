@@ -7,7 +7,8 @@ from audiosim.audio.embedding import Embedding
 from audiosim.audio.tonal import EMBEDDINGS
 from audiosim.corpus.evidence_files import RESERVED
 from audiosim.corpus.sound_vectors import GAUSSIANS, LEVELLED
-from audiosim.errors import InputError, one_line
+from audiosim.errors import InputError
+from audiosim.messages import one_line
 from audiosim.plugins.points import ExtensionPoint
 
 SECONDS = (3, 30)  # of the sounds that one is checked with

@@ -13,7 +13,8 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool
-from audiosim.errors import AudiosimError, InputError, one_line
+from audiosim.errors import AudiosimError, InputError
+from audiosim.messages import one_line
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import EstimatorFactory, RelevanceEstimator
 

@@ -10,7 +10,8 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.corpus.evidence_files import PIECE_NAME, RESERVED
 from audiosim.corpus.pool import Pool
-from audiosim.errors import InputError, one_line, repeated
+from audiosim.errors import InputError
+from audiosim.messages import one_line, repeated
 from audiosim.relevance.evidence_kind import EvidenceKind, Regressors
 from audiosim.relevance.random_effects import layout_of
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.pool import Pool
-from audiosim.errors import InputError, one_line
+from audiosim.errors import InputError
 from audiosim.features.feature import Feature
+from audiosim.messages import one_line
 
 ROUNDING = 1e-9  # relative: sums may be taken in another order
 TRIED = 8  # judgments that are changed, one at a time

@@ -7,7 +7,8 @@ import numpy as np
 
 from audiosim.audio.index_store import HEAD, read_head
 from audiosim.audio.parameters import BANDS, CONTRAST, MFCC, PLAIN, STANDARD_FRAMES, Descriptor, Parameters
-from audiosim.errors import InputError, one_line
+from audiosim.errors import InputError
+from audiosim.messages import one_line
 from audiosim.plugins.points import ExtensionPoint
 
 OWN_FRAMES = {"standard": STANDARD_FRAMES, "mfcc": PLAIN}

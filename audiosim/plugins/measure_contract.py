@@ -23,11 +23,12 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
-from audiosim.errors import InputError, one_line
+from audiosim.errors import InputError
 from audiosim.expected.linear import weights_of_ranks
 from audiosim.measures.gains import discounted, gain_of, share_of
 from audiosim.measures.measure import Definition, Measure, Parameter, ParameterValue
 from audiosim.measures.scores import score
+from audiosim.messages import one_line
 from audiosim.users.satisfaction import user_form
 
 SYSTEMS, QUERIES, JUDGED = 3, 4, 9

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar
 
-from audiosim.errors import InputError, did_you_mean, one_line
+from audiosim.errors import InputError
+from audiosim.messages import did_you_mean, one_line
 
 OWN = "audiosim"
 Thing = TypeVar("Thing")

@@ -8,8 +8,9 @@ batch of judgments, and never between.
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.errors import InputError, one_line
+from audiosim.errors import InputError
 from audiosim.expected.estimation import ExpectedScores, rank
+from audiosim.messages import one_line
 from audiosim.plugins.contents import made_rule
 from audiosim.relevance.estimators import uniform
 from audiosim.selection.rules import SelectionRule, SelectionRuleFactory

@@ -8,8 +8,9 @@ regardless of requests in between.
 import numpy as np
 
 from audiosim.corpus.model import Judgment
-from audiosim.errors import AudiosimError, InputError, one_line
+from audiosim.errors import AudiosimError, InputError
 from audiosim.expected.estimation import ExpectedScores
+from audiosim.messages import one_line
 from audiosim.relevance.estimators import uniform
 from audiosim.selection.selection import Selection
 from audiosim.selection.stopping_definition import StoppingDefinition, StoppingRule

@@ -18,7 +18,8 @@ import numpy as np
 from audiosim.arrays import Integers
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import Pool, build_pool
-from audiosim.errors import AudiosimError, InputError, one_line
+from audiosim.errors import AudiosimError, InputError
+from audiosim.messages import one_line
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.evidence_kind import EvidenceKind, Regressors, beside, no_regressors
 from audiosim.relevance.evidence_registry import EVIDENCE_KINDS, OWN_KINDS

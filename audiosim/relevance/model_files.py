@@ -25,9 +25,10 @@ from audiosim import package_files
 from audiosim.arrays import Array
 from audiosim.corpus.lines import write_text
 from audiosim.corpus.model import Scale
-from audiosim.errors import FormatError, InputError, did_you_mean, shortened
+from audiosim.errors import FormatError, InputError
 from audiosim.features.registry import FEATURES
 from audiosim.features.table import check_terms, design, factors
+from audiosim.messages import did_you_mean, shortened
 from audiosim.properties import cached_property
 from audiosim.relevance.between import TREND, Between
 from audiosim.relevance.provenance import Provenance

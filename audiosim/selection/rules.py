@@ -7,10 +7,11 @@ import numpy as np
 from scipy import sparse
 
 from audiosim.arrays import Array, Booleans
-from audiosim.errors import InputError, did_you_mean
+from audiosim.errors import InputError
 from audiosim.expected.estimation import ExpectedScores
 from audiosim.expected.linear import LinearScores
 from audiosim.expected.ranking import Ranking
+from audiosim.messages import did_you_mean
 from audiosim.relevance.belief import Belief
 from audiosim.selection.pair_values import PairValues
 from audiosim.stats.threads import one_thread

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from datetime import date as calendar_date
 
-from audiosim.errors import InputError, repeated
+from audiosim.errors import InputError
 from audiosim.features.registry import AUDIO, FEATURES
 from audiosim.features.table import check_terms, factors, needs_judgments
+from audiosim.messages import repeated
 from audiosim.training.folds import AT_HOME
 from audiosim.training.own_judgment import AFFECTED
 

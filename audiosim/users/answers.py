@@ -18,7 +18,8 @@ from audiosim.arrays import Array, Booleans
 from audiosim.corpus.lines import finite, read_lines
 from audiosim.corpus.metadata_tables import check_identifier, read_rows
 from audiosim.corpus.model import FINE, SCALES, Scale
-from audiosim.errors import FormatError, InputError, quoted
+from audiosim.errors import FormatError, InputError
+from audiosim.messages import quoted
 from audiosim.users.grading import Grading, find_grading
 
 CHOICES = ("a", "b", "good", "bad")

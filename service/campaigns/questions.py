@@ -19,7 +19,8 @@ from msgspec import Struct
 from audiosim.campaign.event import TEXT_LIMIT
 from audiosim.corpus.judgments import GRADES
 from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
-from audiosim.errors import InputError, repeated
+from audiosim.errors import InputError
+from audiosim.messages import repeated
 
 MOST_BUTTONS = 8
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")

@@ -15,7 +15,7 @@ from fastapi.routing import APIRoute
 from msgspec import Struct
 from pydantic_core import CoreSchema, core_schema
 
-from audiosim.errors import repeated
+from audiosim.messages import repeated
 from audiosim.relevance.model_files import Model
 from audiosim.service.callers.caller import scopes_of
 from audiosim.service.entrance.limits import LARGE_BYTES

@@ -11,7 +11,8 @@ from pathlib import Path
 from audiosim.campaign.event import Event, judgment_event
 from audiosim.corpus.judgments import read_judgments
 from audiosim.corpus.model import Judgment, Scale
-from audiosim.errors import ClosedError, FormatError, InputError, RewoundError, StoreError, one_line, printable
+from audiosim.errors import ClosedError, FormatError, InputError, RewoundError, StoreError
+from audiosim.messages import one_line, printable
 from audiosim.service.files.import_store import DONE, FAILED, Import, ImportStore
 from audiosim.service.shelf.served_collection import ServedCollection
 

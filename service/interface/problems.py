@@ -10,15 +10,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
-from audiosim.errors import (
-    ClosedError,
-    InputError,
-    LeaseError,
-    MissingPackageError,
-    ServiceError,
-    StoreError,
-    printable,
-)
+from audiosim.errors import ClosedError, InputError, LeaseError, MissingPackageError, ServiceError, StoreError
+from audiosim.messages import printable
 from audiosim.service.callers.caller import scopes_of
 from audiosim.service.entrance.limits import Lingering
 from audiosim.service.shelf.served_collection import NotServedError

@@ -15,7 +15,8 @@ import orjson
 from msgspec import field
 
 from audiosim.arrays import Array
-from audiosim.errors import InputError, repeated
+from audiosim.errors import InputError
+from audiosim.messages import repeated
 from audiosim.relevance.model_files import Model
 from audiosim.service.entrance.exchange import Wire
 from audiosim.service.shelf.prediction import Predicted

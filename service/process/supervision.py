@@ -5,7 +5,8 @@ import threading
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 
-from audiosim.errors import AudiosimError, one_line
+from audiosim.errors import AudiosimError
+from audiosim.messages import one_line
 
 LOG = logging.getLogger("service")
 SLOWEST_S = 30.0  # longest pause after a failed round

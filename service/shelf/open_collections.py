@@ -16,7 +16,8 @@ from audiosim.campaign import DatabaseStore, Store
 from audiosim.corpus.arrivals import Stamp, arrivals_stamp
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.collection_files import find_runs, open_folder
-from audiosim.errors import AudiosimError, InputError, StoreError, nearest_name
+from audiosim.errors import AudiosimError, InputError, StoreError
+from audiosim.messages import nearest_name
 from audiosim.service.shelf.served_collection import NotServedError, ServedCollection
 
 LOG = logging.getLogger("service")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from audiosim.campaign import Store
 from audiosim.corpus.collection import Collection
-from audiosim.errors import InputError, repeated
+from audiosim.errors import InputError
+from audiosim.messages import repeated
 from audiosim.relevance.model_files import Model, load_model, model_names
 from audiosim.service.campaigns.campaign_file import CampaignFile
 from audiosim.service.campaigns.campaigns import Judging

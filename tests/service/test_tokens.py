@@ -11,7 +11,7 @@ import sqlalchemy as sql
 from starlette.routing import Match
 
 from audiosim.campaign.tables import TABLES
-from audiosim.cli.service_options import parse_proxies
+from audiosim.cli.service_settings import parse_proxies
 from audiosim.errors import InputError, StoreError
 from service.app import create_app
 from service.callers.caller import scopes_of

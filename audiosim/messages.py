@@ -1,0 +1,65 @@
+"""Parts of messages: quoted and shortened texts, the name that was probably meant, the first repeated name."""
+
+from collections.abc import Hashable, Iterable
+from typing import TypeVar
+
+Name = TypeVar("Name", bound=Hashable)
+ALIKE = 0.78  # of difflib's ratio: gnere is genre, part is not path
+LONGEST_QUOTE = 40
+MOST_COMPARED = 2000  # names: with more, comparing (microseconds each) takes too long
+
+
+def printable(text: str) -> str:
+    """Text with escapes for unprintable characters and those that UTF-8 cannot encode."""
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+
+
+def one_line(error: Exception) -> str:
+    """Kind and message of a foreign exception."""
+    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+
+
+def repeated(names: Iterable[Name]) -> Name | None:
+    """The first name that occurs twice, or None."""
+    seen: set[Name] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """Known name that was probably meant: equal but for case or two swapped letters, or similar."""
+    folded: dict[str, str] = {}
+    for other in known:
+        folded.setdefault(other.strip().casefold(), other)
+    wanted = name.strip().casefold()
+    if wanted in folded or len(folded) > MOST_COMPARED:
+        return folded.get(wanted)
+    # Two swapped letters are four in ten of a short name, such as nDGC, so difflib finds it unlike. Digits are never
+    # swapped: d12 is another name than d21.
+    swapped = (f"{wanted[:at]}{wanted[at + 1]}{wanted[at]}{wanted[at + 2 :]}" for at in range(len(wanted) - 1))
+    for other in swapped:
+        if wanted.isalpha() and other in folded:
+            return folded[other]
+    from difflib import get_close_matches  # importing it takes longer than most commands run
+
+    return next((folded[close] for close in get_close_matches(wanted, folded, 1, ALIKE)), None)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """End of an error message on an unknown name: the nearest known one, or nothing."""
+    near = nearest_name(name, known)
+    return "" if near is None else f"; did you mean {near}?"
+
+
+def quoted(text: str) -> str:
+    """Text found in a file, in quotes, shortened in the middle if long."""
+    return repr(text) if len(text) <= LONGEST_QUOTE else shortened(text)
+
+
+def shortened(text: str) -> str:
+    """Text, shortened in the middle if long."""
+    half = LONGEST_QUOTE // 2
+    return text if len(text) <= LONGEST_QUOTE else f"{text[:half]!r}...{text[-half:]!r} ({len(text)} characters)"
