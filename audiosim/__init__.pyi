@@ -35,8 +35,8 @@ from .simulation.effort import plan as plan
 from .simulation.worth import worth as worth
 from .sound_functions import embed as embed
 from .sound_functions import init as init
-from .sound_functions import neighbours as neighbours
 from .sound_functions import sound_map as sound_map
+from .sound_search import neighbours as neighbours
 from .stats.inference.fit_trials import fit_trials as fit_trials
 from .stats.responses.regression import OrdinalRegression as OrdinalRegression
 from .training.train import train as train

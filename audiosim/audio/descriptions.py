@@ -23,6 +23,14 @@ from audiosim.stats.gaussians.jensen_shannon import jensen_shannon_divergence
 from audiosim.stats.gaussians.proximity import mutual_proximity
 
 
+class Shortlists(Protocol):
+    """Recordings that may be nearest to one by its Gaussian, found without comparing it with all."""
+
+    def near(self, query: int) -> Integers:
+        """Their places."""
+        ...
+
+
 class Description(Protocol):
     """A kind of description of the n recordings that are searched, and after them of those asked about.
 
@@ -133,11 +141,13 @@ def neighbours_by(
     k: int,
     artists: Mapping[str, str | None] | None = None,
     weights: Sequence[float] | None = None,
+    shortlists: Shortlists | None = None,
 ) -> dict[str, tuple[Neighbour, ...]]:
     """The k recordings nearest to each of some by several descriptions; see `AudioIndex.neighbours` for the rest.
 
-    ids      of recordings that are searched, all where None; those of the sounds asked about where there are any
-    weights  of the descriptions, above 0; equal where None
+    ids         of recordings that are searched, all where None; those of the sounds asked about where there are any
+    weights     of the descriptions, above 0; equal where None
+    shortlists  for an approximate search: only these recordings may be nearest by their Gaussians; None: all
 
     `proximity` of a neighbour is the weighted mean of its mutual proximities, `divergence` that of the first
     description that both have. Silent recordings are nobody's neighbours. Among more than 1,000 recordings those are
@@ -148,7 +158,9 @@ def neighbours_by(
     weight = np.ones(len(descriptions)) if weights is None else np.asarray(weights, dtype=np.float64)
     wanted, names = searched.wanted(ids)
     count = len(searched)
-    shares = [_Shares(one, ~searched.silent[:count]) for one in descriptions]
+    shares = [
+        _Shares(one, ~searched.silent[:count], shortlists if one.name == GAUSSIANS else None) for one in descriptions
+    ]
     size = max(SHORTLIST, 4 * k) if count > SAMPLE else count
     found: dict[str, tuple[Neighbour, ...]] = {}
     for start in range(0, len(wanted), TOGETHER):
@@ -177,11 +189,12 @@ def proximities_by(
 class _Shares:
     """Mutual proximities by one description, among references drawn once from the recordings that have it.
 
-    heard  (n,) which recordings that are searched are not silent
+    heard       (n,) which recordings that are searched are not silent
+    shortlists  recordings that alone may be nearest; None: all
     """
 
-    def __init__(self, description: Description, heard: Booleans) -> None:
-        self.description = description
+    def __init__(self, description: Description, heard: Booleans, shortlists: Shortlists | None = None) -> None:
+        self.description, self._shortlists = description, shortlists
         self.open = description.known[: len(heard)] & heard
         chosen = np.flatnonzero(self.open)
         self.references = chosen[drawn_references(len(chosen))]
@@ -197,7 +210,11 @@ class _Shares:
         """The places of so many that are nearest to one."""
         if not self.description.known[query]:
             return np.empty(0, np.int64)
-        others = np.flatnonzero(self.open)
+        if self._shortlists is None:
+            others = np.flatnonzero(self.open)
+        else:
+            near = self._shortlists.near(query)
+            others = near[self.open[near]]
         if len(others) <= size:
             return others
         divergences = self.description.divergence(np.array([query]), others)[0]

@@ -119,10 +119,11 @@ class AudioIndex:
         """(m, width) copy of some rows; on disk, these alone are read and checked."""
         if self.places is None:
             return np.array(self.table[positions])
-        return np.array(self._rows_on_disk[self.places[positions]])
+        return np.array(self.row_table[self.places[positions]])
 
     @cached_property
-    def _rows_on_disk(self) -> RowTable:
+    def row_table(self) -> RowTable:
+        """(m, width) rows by entry, as `table`; on disk those that are asked for are checked."""
         if self.folder is None or self.places is None:
             return self.table
         return RowsOnDisk(self.folder, self.table, self.places, index_store.ROWS)
@@ -223,7 +224,7 @@ class AudioIndex:
     def _packed(self) -> Packed:
         """Of a large index on disk all entries, those that no longer hold too; else the recordings."""
         if self.folder is not None and self._is_large:
-            return packing.packed_on_disk(self.folder, self._rows_on_disk, self.parameters.dimension)
+            return packing.packed_on_disk(self.folder, self.row_table, self.parameters.dimension)
         return pack(self.rows, self.parameters.dimension)
 
     @cached_property

@@ -216,6 +216,14 @@ def neighbours(
             "under the same paths. Needs audiosim\\[scale].",
         ),
     ] = None,
+    approximate: Annotated[
+        bool,
+        typer.Option(
+            "--approximate",
+            help="Compare each query with 200 recordings that FAISS finds rather than with all: for millions of "
+            "recordings. The share that is found is printed. Needs audiosim\\[approximate].",
+        ),
+    ] = False,
     form: As = Format.table,
 ) -> None:
     """Find the recordings that sound most like each query, and write them as a TREC run: a baseline system.
@@ -231,7 +239,7 @@ def neighbours(
 
     In shards: `audiosim neighbours shards/*.index -o nearest.trec`
     """
-    from audiosim.sound_functions import neighbours as find_neighbours
+    from audiosim.sound_search import neighbours as find_neighbours
 
     if like and (queries or not_same_artist):
         raise typer.BadParameter("--queries and --not-same-artist are about recordings of the index, not --like")
@@ -239,8 +247,11 @@ def neighbours(
     found = find_neighbours(
         indexes, count, system, like, queries, not_same_artist, output, by=_weighted(by),
         judged=judged, divergence=kind, mutual_proximity=mutual_proximity, scheduler=scheduler,
+        approximate=approximate,
     )  # fmt: skip
     _name_failed(found.failed)
+    if found.recall is not None:
+        sys.stderr.write(f"audiosim: approximate search: recall {found.recall:.3f} of the ten nearest\n")
     if output is None and form is Format.table and not like:
         sys.stdout.writelines(f"{line}\n" for line in found.lines())
     elif output is None:

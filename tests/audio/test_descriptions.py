@@ -11,7 +11,7 @@ from audiosim.audio.recordings import Searched
 from audiosim.corpus.evidence_files import Evidence, read_vectors
 from audiosim.corpus.sound_vectors import keep_vectors
 from audiosim.errors import InputError
-from audiosim.sound_functions import neighbours
+from audiosim.sound_search import neighbours
 from audiosim.stats.gaussians.gaussian import Gaussian
 from audiosim.stats.gaussians.jensen_shannon import jensen_shannon_divergence
 

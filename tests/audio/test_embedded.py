@@ -24,7 +24,8 @@ from audiosim.audio.shards import split
 from audiosim.corpus.evidence_files import read_vectors
 from audiosim.errors import InputError
 from audiosim.plugins import check_embedding
-from audiosim.sound_functions import embed, neighbours
+from audiosim.sound_functions import embed
+from audiosim.sound_search import neighbours
 
 N = 6
 ROOT = Path(__file__).resolve().parents[2]

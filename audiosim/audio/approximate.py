@@ -1,0 +1,253 @@
+"""Approximate search of a large index: 128 bytes a recording, in lists that FAISS makes once and that may be deleted.
+
+    approximate.faiss  the lists, of all entries of the index that hold a Gaussian
+    approximate.npz    the map from Gaussians to 128 numbers, entries covered, recall, CRC-32 of the lists
+
+The search in them gives 200 candidates, which are then compared exactly. Entries that were added since are added to the
+lists; where the index has grown to twice its size, all is made anew.
+"""
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Self
+from zipfile import BadZipFile
+from zlib import crc32
+
+import numpy as np
+
+from audiosim.arrays import Array, Integers
+from audiosim.audio.index import AudioIndex
+from audiosim.audio.recordings import Searched
+from audiosim.errors import InputError
+from audiosim.extras import need
+from audiosim.stats.gaussians.gaussian import RowTable, Singles
+from audiosim.stats.gaussians.jensen_shannon import jensen_shannon_divergence
+from audiosim.stats.gaussians.kullback_leibler import Whitener
+from audiosim.stats.gaussians.log_euclidean import log_euclidean
+from audiosim.stats.threads import spread_on_threads
+
+LISTS, FACTS = "approximate.faiss", "approximate.npz"
+NUMBERS = 128  # of a Gaussian; half as many find .91 of what these find
+CANDIDATES = 200  # compared exactly
+PROBED = 16  # one list in so many is searched
+LEAST = 64  # entries in a list, on average
+SAMPLE = 20_000  # entries that the map is made from
+TRAINED = 100_000  # entries that lists are made from
+TOGETHER = 2_000
+CHECKED, NEAREST = 50, 10  # recordings by which the recall is measured, and how many of the nearest
+SEED = 2012
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Projection:
+    """Map from Gaussians to a few numbers: their log-Euclidean coordinates on principal axes.
+
+    centre  (w,) mean of the coordinates
+    axes    (w, numbers)
+    """
+
+    whitener: Whitener
+    centre: Array
+    axes: Array
+
+    @classmethod
+    def of(cls, rows: Singles, dimension: int) -> Self:
+        """Projection on the principal axes of a sample."""
+        whitener = Whitener.of(rows, dimension)
+        coordinates = log_euclidean(rows, whitener)
+        centre = coordinates.mean(axis=0)
+        centred = coordinates - centre
+        _, axes = np.linalg.eigh(centred.T @ centred)
+        return cls(whitener, centre, axes[:, ::-1][:, :NUMBERS].copy())
+
+    def __call__(self, rows: Singles) -> Singles:
+        """(n, numbers) in single precision."""
+        projected: Singles = ((log_euclidean(rows, self.whitener) - self.centre) @ self.axes).astype(np.float32)
+        return projected
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CoarseIndex:
+    """Lists of the Gaussians of an index.
+
+    lists    of FAISS, by the numbers of the entries
+    entries  of the index that are covered
+    trained  entries that there were when the lists were made
+    recall   share of the ten nearest by Jensen-Shannon divergence that are among the candidates
+    """
+
+    projection: Projection
+    lists: Any
+    entries: int
+    trained: int
+    recall: float
+
+    def near(self, rows: Singles) -> Integers:
+        """(q, 200) entries that may be nearest to some Gaussians, -1 where there are no more."""
+        _, found = self.lists.search(self.projection(rows), CANDIDATES)
+        return np.asarray(found, np.int64)
+
+
+class ApproximateSearch:
+    """Candidates for neighbours of recordings in indexes on disk; the lists are made where there are none.
+
+    recall  the lowest of the indexes; NaN where all are empty
+    """
+
+    def __init__(self, searched: Searched) -> None:
+        need("approximate", "an approximate search")
+        self._searched = searched
+        self._coarse = [coarse_index(shard) for shard in searched.shards]
+        self._outside = [_outside(shard) for shard in searched.shards]
+        known = [coarse.recall for coarse in self._coarse if coarse is not None]
+        self.recall = min(known, default=float("nan"))
+
+    def near(self, query: int) -> Integers:
+        """Places of recordings that may be nearest to one, itself among them."""
+        row = self._searched.rows(np.array([query]))
+        found, start = [np.empty(0, np.int64)], 0
+        for shard, coarse, outside in zip(self._searched.shards, self._coarse, self._outside, strict=True):
+            if coarse is not None:
+                entries = coarse.near(row)[0]
+                places = outside[entries[entries >= 0]]
+                found.append(start + places[places >= 0])
+            start += len(shard)
+        return np.unique(np.concatenate(found))
+
+
+def _outside(shard: AudioIndex) -> Integers:
+    """Number of the recording that each entry is, -1 where it holds no longer."""
+    outside = np.full(len(shard.row_table), -1)
+    outside[shard.places] = np.arange(len(shard))
+    return outside
+
+
+def coarse_index(index: AudioIndex) -> CoarseIndex | None:
+    """The lists of an index on disk, brought up to date; None where it is empty."""
+    folder = index.folder
+    if folder is None or index.places is None:
+        raise InputError("an approximate search needs an index on disk, got one in memory")
+    if not len(index):
+        return None
+    known = _read(folder)
+    count = len(index.row_table)
+    if known is not None and known.entries == count:
+        return known
+    if known is None or known.entries > count or count >= 2 * known.trained:
+        known = _made(index)
+    else:
+        _add(known.lists, known.projection, index.row_table, known.entries, count)
+        known = CoarseIndex(known.projection, known.lists, count, known.trained, known.recall)
+    known = CoarseIndex(known.projection, known.lists, count, known.trained, _recall(index, known))
+    with suppress(OSError):  # of a folder that may only be read: made again next time
+        _write(folder, known)
+    return known
+
+
+def _made(index: AudioIndex) -> CoarseIndex:
+    dimension, count, places = index.parameters.dimension, len(index.row_table), np.asarray(index.places)
+    sample = _held(index.row_table[_spread(places, SAMPLE)], dimension)
+    projection = Projection.of(sample, dimension)
+    numbers = projection.axes.shape[1]
+    number_of_lists = max(1, min(round(4 * np.sqrt(len(places))), len(places) // LEAST))
+    lists = _faiss().index_factory(numbers, f"IVF{number_of_lists},SQ8")
+    lists.nprobe = max(min(8, number_of_lists), number_of_lists // PROBED)
+    training = _spread(places, TRAINED)
+    chosen = [training[start : start + TOGETHER] for start in range(0, len(training), TOGETHER)]
+    lists.cp.niter, lists.cp.seed, lists.cp.min_points_per_centroid = 8, SEED, 1
+    lists.train(np.concatenate(spread_on_threads(lambda some: projection(index.row_table[some]), chosen)))
+    _add(lists, projection, index.row_table, 0, count)
+    return CoarseIndex(projection, lists, count, count, float("nan"))
+
+
+def _spread(places: Integers, most: int) -> Integers:
+    """Some places, evenly spread."""
+    spread: Integers = np.sort(places)[:: max(1, -(-len(places) // most))]
+    return spread
+
+
+def _held(rows: Singles, dimension: int) -> Singles:
+    """Rows that hold a Gaussian: those that remove a recording are zeros."""
+    return rows[rows[:, dimension] > 0]
+
+
+def _add(lists: Any, projection: Projection, table: RowTable, start: int, stop: int) -> None:
+    """Put the entries from one to another into the lists."""
+    dimension = len(projection.whitener.shift)
+
+    def projected(part: range) -> tuple[Integers, Singles]:
+        rows = table[np.arange(part.start, part.stop)]
+        held = np.flatnonzero(rows[:, dimension] > 0)
+        return part.start + held, projection(rows[held])
+
+    for first in range(start, stop, 16 * TOGETHER):
+        parts = _parts(first, min(stop, first + 16 * TOGETHER))
+        for entries, numbers in spread_on_threads(projected, list(parts)):
+            if len(entries):
+                lists.add_with_ids(numbers, entries)
+
+
+def _parts(start: int, stop: int) -> Iterator[range]:
+    return (range(first, min(stop, first + TOGETHER)) for first in range(start, stop, TOGETHER))
+
+
+def _recall(index: AudioIndex, coarse: CoarseIndex) -> float:
+    """Share of the ten nearest of some recordings, which are compared with all, that are candidates."""
+    table, dimension, held = index.row_table, index.parameters.dimension, np.sort(np.asarray(index.places))
+    asked = _spread(held, CHECKED)
+    rows = table[asked]
+    candidates, wanted = coarse.near(rows), min(NEAREST, len(held) - 1)
+    best = np.full((len(asked), 0), np.inf)
+    names = np.empty((len(asked), 0), np.int64)
+    for start in range(0, len(held), 16 * TOGETHER):
+        some = held[start : start + 16 * TOGETHER]
+        found = jensen_shannon_divergence(rows, table[some], dimension)
+        found[asked[:, None] == some] = np.inf
+        best, names = np.column_stack([best, found]), np.column_stack([names, np.tile(some, (len(asked), 1))])
+        first = np.argpartition(best, min(wanted, best.shape[1] - 1), axis=1)[:, :wanted]
+        best, names = np.take_along_axis(best, first, axis=1), np.take_along_axis(names, first, axis=1)
+    shares = [np.isin(near, some).mean() for near, some in zip(names, candidates, strict=True) if len(near)]
+    return float(np.mean(shares)) if shares else 1.0
+
+
+def _read(folder: Path) -> CoarseIndex | None:
+    """The lists in a folder; None where there are none, or damaged ones."""
+    try:
+        content = np.fromfile(folder / LISTS, np.uint8)
+        with np.load(folder / FACTS) as known:
+            if crc32(content.data) != int(known["crc"]):
+                return None
+            whitener = Whitener(known["shift"], known["stretch"], float(known["scale"]))
+            projection = Projection(whitener, known["centre"], known["axes"])
+            counts = int(known["entries"]), int(known["trained"]), float(known["recall"])
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        return None
+    return CoarseIndex(projection, _faiss().deserialize_index(content), *counts)
+
+
+def _write(folder: Path, coarse: CoarseIndex) -> None:
+    """Lists first: facts that are of others are found by their CRC-32, and all is made again."""
+    content, own = _faiss().serialize_index(coarse.lists), coarse.projection
+    whitener = own.whitener
+    lists, facts = (folder / f"{name}.{os.getpid()}" for name in (LISTS, FACTS))
+    content.tofile(lists)
+    with facts.open("wb") as file:
+        np.savez(
+            file, crc=crc32(content.data), entries=coarse.entries, trained=coarse.trained, recall=coarse.recall,
+            shift=whitener.shift, stretch=whitener.stretch, scale=whitener.scale, centre=own.centre, axes=own.axes,
+        )  # fmt: skip
+    lists.replace(folder / LISTS)
+    facts.replace(folder / FACTS)
+
+
+@cache
+def _faiss() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of types that SWIG makes
+        import faiss
+    return faiss

@@ -1,0 +1,270 @@
+"""Recordings that sound most like others, as a function of Python.
+
+The arguments have the names and places of the command's own.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from audiosim.corpus.arguments import as_collection
+from audiosim.corpus.model import Run
+from audiosim.corpus.runs import run_lines, write_run
+from audiosim.corpus.sound_vectors import GAUSSIANS
+from audiosim.display import frame_of, notebook_html
+from audiosim.errors import InputError
+from audiosim.plugins import find_embedding, installed_frames, known_embeddings, other_decoders
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from audiosim.audio.describe import Failure
+    from audiosim.audio.index import AudioIndex, Neighbour
+    from audiosim.audio.search import Divergence
+
+Paths = str | Path | Sequence[str | Path]
+Near = Mapping[str, tuple["Neighbour", ...]]
+By = str | Sequence[str] | Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class NearestRecordings:
+    """Recordings that sound most like each query, nearest first.
+
+    system  name of the run that they make
+    found   by query
+    failed  sounds to query by that could not be described
+    recall  share of the ten nearest Gaussians that an approximate search finds; None: all were compared
+    """
+
+    system: str
+    found: Mapping[str, tuple["Neighbour", ...]]
+    failed: tuple["Failure", ...] = ()
+    recall: float | None = None
+
+    def __repr__(self) -> str:
+        how = "" if self.recall is None else f", of which an approximate search finds {self.recall:.3f}"
+        return f"{len(self.found):,} queries with the recordings nearest to each{how}, as the run of {self.system}"
+
+    def _repr_html_(self) -> str:
+        """The neighbours as notebooks show them: one line, and a table."""
+        return notebook_html(repr(self), self.to_frame)
+
+    @property
+    def run(self) -> Run:
+        """The neighbours as a baseline system."""
+        return Run(self.system, {query: tuple(one.identifier for one in near) for query, near in self.found.items()})
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per neighbour: query, document, rank, divergence in nats, mutual proximity where it was asked for."""
+        return [
+            {"query": query, "document": other.identifier, "rank": rank, "divergence": other.divergence}
+            | ({} if other.proximity is None else {"proximity": None if isnan(other.proximity) else other.proximity})
+            for query, near in self.found.items()
+            for rank, other in enumerate(near, start=1)
+        ]
+
+    def lines(self) -> list[str]:
+        """The lines of a TREC run."""
+        self._check_names()
+        return list(run_lines([self.run]))
+
+    def save(self, path: str | Path) -> None:
+        """Write a TREC run, in a folder that is made where it is not there."""
+        self._check_names()
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        write_run(path, [self.run])
+
+    def _check_names(self) -> None:
+        names = {*self.found, *(one.identifier for near in self.found.values() for one in near)}
+        spaced = next((name for name in sorted(names) if name.split() != [name]), None)
+        if spaced is not None:
+            remedy = "audiosim init FOLDER names recordings so that they can be; json and csv show them as they are"
+            raise InputError(f"{spaced!r} has white space, which separates the columns of a run: {remedy}")
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The rows as a pandas table."""
+        return frame_of(self.rows())
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """The divergence of each rank, in the mean over the queries; new axes where None."""
+        from audiosim.plots import Line, draw_curves
+
+        depth = max((len(near) for near in self.found.values()), default=0)
+        at = [[near[rank].divergence for near in self.found.values() if rank < len(near)] for rank in range(depth)]
+        line = Line(self.system, list(range(1, depth + 1)), [float(np.mean(values)) for values in at])
+        return draw_curves([line], "rank", "divergence, nats", axes)
+
+
+def neighbours(
+    indexes: Paths,
+    count: int = 5,
+    system: str = "nearest",
+    like: Paths | None = None,
+    queries: str | Path | None = None,
+    not_same_artist: str | Path | None = None,
+    output: str | Path | None = None,
+    *,
+    by: By | None = None,
+    judged: object = None,
+    divergence: "Divergence" = "js",
+    mutual_proximity: bool = True,
+    scheduler: str | None = None,
+    approximate: bool = False,
+) -> NearestRecordings:
+    """Find the recordings that sound most like each query: a baseline system.
+
+    indexes           a folder that `extract` wrote, or several that are shards of one index
+    count             neighbours of each query
+    system            name of the run
+    like              sounds to query by, which need not be in the index: files, folders, URLs
+    queries           a queries.tsv; None: every recording is a query
+    not_same_artist   a documents.tsv: recordings by the query's artist are left out
+    output            file for the TREC run; None: none is written
+    by                descriptions that count: "gaussians" or "levelled", and names of vectors; a mapping of these to
+                      weights, or a list where all weigh the same; None: Gaussians and all vectors
+    judged            a collection, or its folder: the weights are learned from its judgments
+    divergence        "kl", symmetrised Kullback-Leibler, or "js", Jensen-Shannon of Gaussians
+    mutual_proximity  rank by mutual proximity, which tames hubs, or by the divergence itself
+    scheduler         address of a Dask cluster that searches the shards
+    approximate       compare each query with 200 recordings that FAISS finds, not with all; see `recall` of the result
+
+    Silent recordings are left out.
+    """
+    if like and (queries or not_same_artist):
+        raise InputError("queries and not_same_artist are about recordings of the index, not about `like`")
+    shards, how = _several(indexes), {"divergence": divergence, "proximity": mutual_proximity, "scheduler": scheduler}
+    sounds = _described_like(shards[0], _several(like)) if like else None
+    artists, own = _artists_of(not_same_artist), _queries_of(queries)
+    asked = None if own is None else own.values()
+    plain = scheduler is not None or divergence != "js" or not mutual_proximity
+    near, weights, recall = None, _weights(by), None
+    if approximate and plain:
+        raise InputError("an approximate search is by Jensen-Shannon and mutual proximity, in this process")
+    if not plain:
+        near, recall = _near_by(shards, weights, judged, count, asked, artists, sounds, approximate)
+    elif judged is not None or (weights is not None and [*weights] != [GAUSSIANS]):
+        raise InputError("several descriptions are compared in this process, by Jensen-Shannon and mutual proximity")
+    if near is None:
+        near = _near_by_gaussians(shards, count, asked, artists, sounds, how)
+    found = near if own is None else {name: near[of] for name, of in own.items()}
+    result = NearestRecordings(system, found, () if sounds is None else sounds.failed, recall)
+    if output is not None:
+        result.save(output)
+    return result
+
+
+def _near_by_gaussians(
+    shards: Sequence[str | Path],
+    count: int,
+    asked: Iterable[str] | None,
+    artists: Mapping[str, str | None] | None,
+    sounds: "AudioIndex | None",
+    how: Mapping[str, Any],
+) -> Near:
+    from audiosim.audio.shards import neighbours_in, neighbours_like
+
+    if sounds is not None:
+        return neighbours_like(shards, sounds, count, **how)
+    return neighbours_in(shards, asked, count, artists, **how)
+
+
+def _near_by(
+    shards: Sequence[str | Path],
+    by: Mapping[str, float] | None,
+    judged: object,
+    count: int,
+    asked: Iterable[str] | None,
+    artists: Mapping[str, str | None] | None,
+    sounds: "AudioIndex | None",
+    approximate: bool,
+) -> tuple[Near | None, float | None]:
+    """Neighbours by several descriptions, and the recall of an approximate search.
+
+    The first is None where Gaussians alone count, which a faster search finds, unless it is to be approximate.
+    """
+    from audiosim.audio.description_weights import learned_weights
+    from audiosim.audio.descriptions import descriptions_of, neighbours_by
+    from audiosim.audio.recordings import Searched
+
+    searched = Searched.load(shards)
+    if not approximate and not searched.pieces and by is None:
+        return None, None
+    if sounds is not None:
+        names = [name for name in searched.pieces if by is None or name in by]
+        searched = Searched(searched.shards, sounds, _vectors_like(searched.shards, sounds, names))
+    descriptions = descriptions_of(searched, by)
+    if not approximate and [one.name for one in descriptions] == [GAUSSIANS]:
+        return None, None
+    weights: Any = [1.0 if by is None else by[one.name] for one in descriptions]
+    if judged is not None:
+        collection = as_collection(judged)
+        within = Searched(searched.shards)
+        kinds = descriptions_of(within, [one.name for one in descriptions])
+        weights = learned_weights(within, kinds, collection.query_documents, collection.grades())
+    if not approximate:
+        return neighbours_by(searched, descriptions, asked, count, artists, weights), None
+    from audiosim.audio.approximate import ApproximateSearch
+
+    search = ApproximateSearch(searched)
+    return neighbours_by(searched, descriptions, asked, count, artists, weights, search), search.recall
+
+
+def _weights(by: By | None) -> dict[str, float] | None:
+    """Weight of each description; None: those that there are count the same."""
+    if by is None:
+        return None
+    found = dict(by) if isinstance(by, Mapping) else dict.fromkeys([by] if isinstance(by, str) else by, 1.0)
+    wrong = next((name for name, weight in found.items() if not 0 < weight < float("inf")), None)
+    if wrong is not None:
+        raise InputError(f"the weight of {wrong} must be above 0, got {found[wrong]:g}")
+    return found
+
+
+def _vectors_like(
+    shards: "Sequence[AudioIndex]", sounds: "AudioIndex", names: Sequence[str]
+) -> "dict[str, NDArray[np.float64]]":
+    """Vectors of sounds to query by, by those embeddings that are installed and made the vectors of the index."""
+    from audiosim.audio.index_vectors import vectors_of
+    from audiosim.corpus.sound_vectors import embedded_files
+
+    installed = set(known_embeddings())
+    made = [
+        name
+        for name in names
+        if name in installed and any(one.folder and embedded_files(one.folder, name) is not None for one in shards)
+    ]
+    return {name: vectors_of(sounds, find_embedding(name), other_decoders()) for name in made}
+
+
+def _several(paths: Paths) -> list[str | Path]:
+    return [paths] if isinstance(paths, str | Path) else list(paths)
+
+
+def _artists_of(documents: str | Path | None) -> dict[str, str | None] | None:
+    from audiosim.corpus.metadata_tables import read_documents
+
+    return {name: one.artist for name, one in read_documents(Path(documents)).items()} if documents else None
+
+
+def _queries_of(queries: str | Path | None) -> dict[str, str] | None:
+    from audiosim.corpus.metadata_tables import read_queries
+
+    return read_queries(Path(queries)) if queries else None
+
+
+def _described_like(index: str | Path, sounds: Sequence[str | Path]) -> "AudioIndex":
+    """Sounds described as those of an index are; none at all is an error."""
+    from audiosim.audio.index import AudioIndex, extract
+
+    AudioIndex.load(index)  # complains before any sound is read
+    found = extract(list(sounds), parameters=installed_frames(Path(index)), decoders=other_decoders())
+    if not found.ids:
+        raise InputError(f"no sound to query by could be described, expected at least one: {sounds[0]}")
+    return found
