@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from audiosim.campaign.event import ANSWERS, ASIDE, JUDGING, STATES, UNASKED, Event, write_time
+from audiosim.campaign.event import ANSWERS, ASIDE, JUDGING, QUESTIONNAIRE, STATES, UNASKED, Event, write_time
 from audiosim.campaign.ledger import Ledger
 from audiosim.campaign.store import used
 from audiosim.corpus.model import Pair, PairedComparison
@@ -28,7 +28,7 @@ def check_next(event: Event, ledger: Ledger, pool: Pool, now: datetime, vouched:
     if event.kind in ASIDE:
         check_aside(event, ledger)
         return
-    if event.kind == "learn":
+    if event.kind in ("learn", QUESTIONNAIRE):  # whoever has finished may answer after the campaign is closed
         return
     check_open(ledger)
     if event.kind == "undo":

@@ -73,11 +73,12 @@ class Campaign:
         self.lessons = Lessons(store)
         held = sum(len(self._ledger.assessors(pair)) for pair in self._ledger.judged if pair in self._pool.positions)
         estimator = built_in(self._pool, model)
-        own = collection.judgments
+        self.questionnaires = self._ledger.questionnaires  # numbers of lines, by person and moment
         self.comparisons = ComparisonQueue(
             self._log, self._ledger, self._pool, self._queue, settings, clock, estimator, lambda: self.selection
         )
-        self._count = begin_count(self.lessons, self._pool, estimator, measure, settings, own, held, count_long)
+        given = (self._pool, estimator, measure, settings, collection.judgments, held, count_long)
+        self._count = begin_count(self.lessons, *given)
         self._log.sync(known)
         identify(store, collection, self._ledger.judged, settings.adopt)
         self._count.count(settings.patience_s, Reach.ALL)
@@ -354,10 +355,7 @@ class Campaign:
             )
 
     def _admitted(self, events: Iterable[Event], vouched: bool = False) -> list[Event]:
-        """Events that may follow in the log, or were sent before; an error if one may not.
-
-        vouched  as for `tell_all`
-        """
+        """Events that may follow in the log, or were sent before; an error if one may not. `vouched`: as above."""
         now = self._clock()
         return [event if self._log.earlier(event) else self._checked(event, now, vouched) for event in events]
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from audiosim.corpus.judgments import GRADES
 from audiosim.corpus.model import SCALES, Judgment, Pair, PairedComparison, Scale, check_judgment
+from audiosim.corpus.question import TEXT_LIMIT
 from audiosim.errors import InputError
 
 ANSWERS = ("judgment", "cannot")
@@ -17,12 +18,13 @@ ASIDE = ("set_aside", "take_back")
 JUDGING, LEASES = ("judgment", "repeat"), ("lease", "again")
 COMPARING = ("comparison", "compare")  # answer to a comparison, and the lease of one
 HANDED = (*LEASES, "compare")
-KINDS = (*ANSWERS, "repeat", "undo", *LEASES, "learn", *STATES, *ASIDE, *COMPARING)
+QUESTIONNAIRE = "questionnaire"
+MOMENTS = ("before", "after")  # of judging, at which people answer questions about themselves
+KINDS = (*ANSWERS, "repeat", "undo", *LEASES, "learn", *STATES, *ASIDE, *COMPARING, QUESTIONNAIRE)
 
 UNASKED, RUSHED = MARKS = ("unasked", "rushed")  # marks of an answer, among its details
 
 NAME_LIMIT = 1000  # characters of an identifier, a name, a key
-TEXT_LIMIT = 4000  # characters of a text among the details, such as a note
 DETAILS_LIMIT = 32
 WHOLE_LIMIT = 2**53  # whole numbers up to here are exact in every JSON reader
 
@@ -40,7 +42,8 @@ class Event:
               nothing; comparison: which of two documents is more relevant, `document` or `details["document_b"]`, as
               `details["answer"]` says: a, b or =; compare: a lease of such a comparison; learn: from here on counts
               what the model learned from an earlier state; pause, resume, close: of the whole campaign; set_aside: from
-              here on nothing rests on what `details["judge"]` says, until take_back
+              here on nothing rests on what `details["judge"]` says, until take_back; questionnaire: a person's
+              answers to questions about themselves, before or after judging as `details["moment"]` says
     time      time of the event: ISO 8601, UTC
     assessor  author; empty if not named
     query, document  the pair; empty for an event without one
@@ -77,6 +80,8 @@ class Event:
             raise InputError("cannot judge without a reason: expected one in the details")
         if self.kind in COMPARING:
             self._check_comparison()
+        if self.kind == QUESTIONNAIRE and self.details.get("moment") not in MOMENTS:
+            raise InputError(f"questionnaire needs a moment: expected {' or '.join(MOMENTS)} in the details")
         if self.kind in ASIDE and not self.judge.strip():
             raise InputError(f"{self.kind} needs a name: expected judge in the details")
         if not (_whole(self.refers) and self.refers > 0 if self.kind in ("undo", "learn") else self.refers == 0):

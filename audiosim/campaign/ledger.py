@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from audiosim.campaign.changes import Change
 from audiosim.campaign.comparison_ledger import Compares, Comparisons, what_compares
-from audiosim.campaign.event import ANSWERS, ASIDE, LEASES, RUSHED, STATES, Event, Record, parse_time
+from audiosim.campaign.event import ANSWERS, ASIDE, LEASES, QUESTIONNAIRE, RUSHED, STATES, Event, Record, parse_time
 from audiosim.campaign.listening import Listening
 from audiosim.campaign.names import name_key, normal_name
 from audiosim.campaign.seconds_taken import SecondsTaken
@@ -45,6 +45,7 @@ class Ledger:
     times   times of each assessor's answers, in the order of the log, in seconds since 1970
     comparisons  handed out and answered
     seconds  that answers took
+    questionnaires  numbers of the events with people's last answers about themselves, by name and moment
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Ledger:
         self.aside: dict[str, int] = {}
         self.cannot: dict[Pair, dict[str, int]] = {}
         self.times: dict[str, list[float]] = {}
+        self.questionnaires: dict[str, dict[str, int]] = {}
         self._given = {(judgment.pair, judgment.assessor): judgment for judgment in judgments}
         self._holding: dict[Pair, dict[str, int]] = {}  # event by assessor; 0: the collection's own
         for pair, assessor in self._given:
@@ -93,6 +95,8 @@ class Ledger:
             self.comparisons.hand(event)
         elif event.kind == "undo":
             change = self._undo(event)
+        elif event.kind == QUESTIONNAIRE:
+            self.questionnaires.setdefault(event.assessor, {})[str(event.details["moment"])] = number
         elif event.kind == "repeat":
             self._take_repeat(number, event)
         elif event.kind in LEASES:

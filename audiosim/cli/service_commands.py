@@ -166,7 +166,6 @@ def serve(
     from audiosim.service.drafts.draft import Home
     from audiosim.service.entrance.limits import Limits
     from audiosim.service.shelf.open_collections import CollectionSource
-    from audiosim.service.wire.judgment_types import JudgmentIn
 
     folders, home = _split_home(collections or (), home)
     if home is not None and db is None:
@@ -176,7 +175,7 @@ def serve(
         kept(tokens, "--tokens"),
         parse_proxies(trusted_proxy or ()),
     )
-    own = read_questions(questions, [*JudgmentIn.__struct_fields__, "reason"]) if questions else ()
+    own = read_questions(questions) if questions else ()
     going = CampaignSettings(
         batch,
         lease,

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from audiosim.corpus.arrivals import Arrivals
 from audiosim.corpus.coded_judgments import JudgmentSequence, distinct_grades
-from audiosim.corpus.collection_files import COMPARISONS, open_folder, prepare_folder
-from audiosim.corpus.collection_toml import DEEPEST_GUESS, Settings, left_open, read_settings, settings_lines
-from audiosim.corpus.comparisons import comparison_lines, read_comparisons
-from audiosim.corpus.evidence_files import EVIDENCE, Evidence, EvidenceOf, Key, packed, read_evidence
+from audiosim.corpus.collection_files import open_folder
+from audiosim.corpus.collection_toml import DEEPEST_GUESS, Settings, left_open, read_settings
+from audiosim.corpus.comparisons import read_comparisons
+from audiosim.corpus.evidence_files import Evidence, EvidenceOf, Key, read_evidence
 from audiosim.corpus.folder_files import FolderFiles
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.in_memory import (
@@ -23,32 +23,18 @@ from audiosim.corpus.in_memory import (
     names_in_memory,
     runs_in_memory,
 )
-from audiosim.corpus.judge_files import (
-    JUDGES,
-    JudgeSettings,
-    MachineJudge,
-    check_names_of_judges,
-    judge_lines,
-    read_judges,
-)
-from audiosim.corpus.judgments import fits_qrels, judgments_csv_lines, qrels_lines, read_judgments
-from audiosim.corpus.lines import write_texts
+from audiosim.corpus.judge_files import MachineJudge, check_names_of_judges, read_judges
+from audiosim.corpus.judgments import read_judgments
 from audiosim.corpus.matching import Reading, check_met
-from audiosim.corpus.metadata_tables import (
-    document_lines,
-    known_artists,
-    query_lines,
-    read_documents,
-    read_queries,
-    read_systems,
-    system_lines,
-)
+from audiosim.corpus.metadata_tables import known_artists, read_documents, read_queries, read_systems
 from audiosim.corpus.mirex import Exclusions
 from audiosim.corpus.model import FINE, Document, Pair, PairedComparison, Run, Scale, as_scale, retrieved_by
 from audiosim.corpus.run_facts import check_whole, common_queries, depth_of, run_facts
-from audiosim.corpus.runs import Say, SystemFrom, read_runs, run_lines
+from audiosim.corpus.runs import Say, SystemFrom, read_runs
 from audiosim.corpus.same_artist import SameArtist, without_same_artist
 from audiosim.corpus.scale_guess import guess_scale
+from audiosim.corpus.task_file import AssessorTask, check_task, read_task
+from audiosim.corpus.written_collection import write_collection
 from audiosim.display import frame_of, notebook_html
 from audiosim.errors import InputError
 from audiosim.messages import repeated
@@ -83,6 +69,7 @@ class Collection:
     evidence         further evidence given by the user, under distinct names
     judges           machines that judge, under distinct names
     edition_of       collection of which this is an edition, or a name shared by its editions; empty: unspecified
+    assessor_task    task.toml: what assessors are asked, and how; None: the usual questions
     before           collection before runs or documents were added; None if none were
     """
 
@@ -105,6 +92,7 @@ class Collection:
     task: str = ""
     edition_of: str = ""
     sound_folder: Path | None = None
+    assessor_task: AssessorTask | None = None
     before: "Collection | None" = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -200,6 +188,7 @@ class Collection:
         comparisons = read_comparisons(files.comparisons) if files.comparisons else ()
         evidence = read_evidence(folder, settings.evidence, folder / SOUNDS)
         judges, deepest = read_judges(folder, settings.judges), depth_of(runs)
+        task = None if files.task is None else read_task(files.task)
         found = cls(
             identifier=folder.resolve().name,
             name=folder.resolve().name if settings.name is None else settings.name,
@@ -221,7 +210,10 @@ class Collection:
             task=settings.task or "",
             edition_of=settings.edition_of or "",
             sound_folder=None if settings.sounds is None else (folder / settings.sounds).absolute(),
+            assessor_task=task,
         )
+        if task is not None and files.task is not None:
+            check_task(files.task, task, found.scale, found.named())
         return _checked(found.with_arrivals(Arrivals.of(folder)))
 
     @classmethod
@@ -309,33 +301,7 @@ class Collection:
         Either all files are written or none. The folder's setting for results by a query's own artist is `keep`.
         Sound files are not copied: a relative `path` counts from the new folder.
         """
-        plain = fits_qrels(self.judgments)
-        judgments = "judgments.qrels" if plain else "judgments.csv"
-        spell_judgments = qrels_lines if plain else judgments_csv_lines
-        settings = Settings(
-            self.name,
-            self.scale,
-            self.cutoff,
-            self.not_artists,
-            same_artist="keep",
-            task=self.task or None,
-            edition_of=self.edition_of or None,
-            judges={judge.name: JudgeSettings(maker=judge.maker) for judge in self.judges},
-        )
-        texts = {
-            "documents.tsv": document_lines(self.documents.values()) if self.documents else None,
-            "queries.tsv": query_lines(self.query_documents) if self.query_documents else None,
-            "systems.tsv": system_lines(self.teams) if self.teams else None,
-            "runs.trec": run_lines(self.runs),
-            judgments: spell_judgments(self.judgments) if self.judgments else None,
-            COMPARISONS: comparison_lines(self.comparisons) if self.comparisons else None,
-            "collection.toml": settings_lines(settings),
-        }
-        files: dict[str, list[str] | bytes] = {name: lines for name, lines in texts.items() if lines is not None}
-        files |= {f"{EVIDENCE}/{piece.name}.npz": packed(piece) for piece in self.evidence}
-        files |= {f"{JUDGES}/{judge.name}.tsv": judge_lines(judge) for judge in self.judges}
-        folder = prepare_folder(folder, set(files))
-        write_texts({folder / name: lines for name, lines in files.items()})
+        write_collection(self, folder)
 
     def with_evidence(
         self, name: str, values: Mapping[Key, object] | tuple[Sequence[Key], object], about: EvidenceOf | None = None
@@ -370,6 +336,12 @@ class Collection:
     def genre(self, document: str) -> str | None:
         """The genre of a document, None where unknown."""
         return self.documents[document].genre if document in self.documents else None
+
+    def named(self) -> dict[str, set[str]]:
+        """The names of all queries, and of all documents: those retrieved, and those of queries."""
+        retrieved = retrieved_by(self.runs)
+        own = {self.query_document(query) for query in retrieved}
+        return {"query": set(retrieved), "document": own.union(*retrieved.values())}
 
     def query_document(self, query: str) -> str:
         """The document of a query."""

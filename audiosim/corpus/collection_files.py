@@ -12,6 +12,7 @@ from audiosim.corpus.arrivals import ARRIVALS
 from audiosim.corpus.evidence_files import EVIDENCE
 from audiosim.corpus.foreign_folder import recognise_files
 from audiosim.corpus.judge_files import JUDGES
+from audiosim.corpus.task_file import TASK_FILE
 from audiosim.errors import InputError
 from audiosim.messages import nearest_name
 
@@ -22,7 +23,7 @@ JUDGMENTS = (
 COMPARISONS = "comparisons.tsv"
 PARTS = (
     "documents.tsv", "queries.tsv", "systems.tsv", "runs.trec", "runs", *JUDGMENTS, COMPARISONS, "collection.toml",
-    ARRIVALS,
+    TASK_FILE, ARRIVALS,
 )  # fmt: skip
 KINDS = (
     "", "csv", "json", "jsonl", "ods", "qrel", "qrels", "run", "tab", "toml", "trec", "tsv", "txt", "xls", "xlsx",

@@ -18,6 +18,7 @@ from audiosim.corpus.foreign_folder import ForeignFiles, recognise_files
 from audiosim.corpus.judge_files import MachineJudge
 from audiosim.corpus.matching import Matching, Reading
 from audiosim.corpus.model import Document, Judgment, PairedComparison, Run
+from audiosim.corpus.task_file import TASK_FILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class FolderFiles:
     runs: list[Path]
     judgments: Path | None
     comparisons: Path | None
+    task: Path | None = None
     guesses: tuple[str, ...] = ()
 
     @classmethod
@@ -51,6 +53,7 @@ class FolderFiles:
             runs=list(foreign.runs) or find_runs(folder),
             judgments=None if str(judgments) == "none" else own,
             comparisons=None if str(judgments) == "none" else find_file(folder, COMPARISONS),
+            task=find_file(folder, TASK_FILE),
             guesses=(foreign.sentence(folder, own if own in foreign.qrels else None, PARTS),) if foreign.runs else (),
         )
 

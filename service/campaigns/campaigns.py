@@ -13,6 +13,7 @@ from audiosim.campaign.engine import database_path
 from audiosim.campaign.event import Clock, Record, utc_now
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Pair
+from audiosim.corpus.question import Question
 from audiosim.errors import StoreError
 from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure
@@ -20,7 +21,6 @@ from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.selection.stopping_definition import StoppingRule
 from audiosim.selection.stopping_rules import as_stopping_rule
 from audiosim.service.campaigns.learning_process import Errands
-from audiosim.service.campaigns.questions import Question
 
 LISTEN_S = 5.0
 WAIT_S = 2.0  # limit for other writers, and for an answer of the database

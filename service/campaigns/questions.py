@@ -5,79 +5,30 @@ in exports under its question's name. A new question is one more entry: in `STAN
 --questions`.
 """
 
-import math
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import msgspec
-from msgspec import Struct
 
-from audiosim.campaign.event import TEXT_LIMIT
+from audiosim.corpus.collection import Collection
 from audiosim.corpus.judgments import GRADES
 from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
+from audiosim.corpus.question import Question, Value, with_levels
+from audiosim.corpus.task_file import AssessorTask, TaskTable, offered
 from audiosim.errors import InputError
 from audiosim.messages import repeated
 
 MOST_BUTTONS = 8
-NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+ENDS = ("Least similar", "Most similar")
+YOUR_GRADE = "Your grade"
+# Names of an answer's other fields: no question may have them.
+TAKEN = (
+    *("query", "document", "assessor", "cannot", "time", "reason", "answers", "moment", "consent"),
+    *("seconds", "played_s", "query_played_s", "document_played_s"),
+)
 ASKS = ("fine", "broad", "both")
-
-Value = float | str
-
-
-class Question(Struct, frozen=True, forbid_unknown_fields=True):
-    """One question about a pair, and its possible answers.
-
-    `name` is the answer's in requests, in the log and in exports; `text` stands above the control: buttons for a
-    `choice`, a `slider`, or a field for a `text`. `levels` are the answers there are, in the order shown, with `words`
-    for each (an empty one stands for the level itself) and words for the `ends` of a slider. Where `required`, a pair
-    is judged with an answer only; a `grade` is what the systems are scored by.
-    """
-
-    name: str
-    kind: Literal["choice", "slider", "text"]
-    text: str
-    levels: tuple[Value, ...] = ()
-    words: tuple[str, ...] = ()
-    ends: tuple[str, ...] = ()
-    required: bool = False
-    grade: bool = False
-
-    def __post_init__(self) -> None:
-        if not NAME.fullmatch(self.name):
-            raise InputError(f"a question's name has only small letters, digits and _, got {self.name!r:.80}")
-        if not self.text.strip():
-            raise InputError(f"question {self.name} has no text")
-        if self.kind == "text":
-            if self.levels or self.words or self.ends:
-                raise InputError(f"question {self.name}: a text has no levels, words or ends")
-            return
-        if len(self.levels) < 2 or len(set(self.levels)) < len(self.levels):
-            raise InputError(f"question {self.name} needs two levels or more, all different, got {list(self.levels)}")
-        if not all(isinstance(level, str) or math.isfinite(level) for level in self.levels):
-            raise InputError(f"question {self.name}: every level must be text or a finite number")
-        if self.words and len(self.words) != len(self.levels):
-            raise InputError(f"question {self.name} has {len(self.words)} words for {len(self.levels)} levels")
-        if len(self.ends) not in (0, 2):
-            raise InputError(f"question {self.name} needs words for both ends or none, got {len(self.ends)}")
-
-    def check(self, answer: Value) -> Value:
-        """The answer, checked to be one to this question."""
-        if self.kind == "text":
-            if not isinstance(answer, str) or len(answer) > TEXT_LIMIT:
-                raise InputError(f"{self.name} must be a text of up to {TEXT_LIMIT} characters, got {answer!r:.80}")
-        elif answer not in self.levels:
-            raise InputError(f"{self.name} must be {self._expected()}, got {answer!r:.80}")
-        return answer
-
-    def _expected(self) -> str:
-        if self.kind == "slider":
-            return f"one of {len(self.levels)} levels from {_shown(self.levels[0])} to {_shown(self.levels[-1])}"
-        return f"one of {', '.join(map(_shown, self.levels))}"
 
 
 BROADLY = Question(
@@ -115,10 +66,27 @@ class Questions:
 
     scale  of the collection, whose grade is always asked for
     own    the organiser's questions, beside the standard ones
+    task   task.toml of the collection, or None
     """
 
     scale: Scale
     own: tuple[Question, ...] = ()
+    task: AssessorTask | None = None
+
+    @classmethod
+    def of(cls, collection: Collection, own: tuple[Question, ...] = ()) -> "Questions":
+        """The questions about a collection; an error where a name is taken.
+
+        own  of the service, beside those of the collection's task
+        """
+        task = collection.assessor_task
+        if task is None:
+            return cls(collection.scale, own)
+        if task.aspects:
+            raise InputError("task.toml: several aspects are not served yet: leave out [[aspect]]")
+        further = task.table.further
+        check_question_names([*(one.name for one in (*further, *own, *task.asked_of_people)), *task.aspects])
+        return cls(collection.scale, (*further, *own), task)
 
     def asked(self, ask: str | None = None) -> tuple[Question, ...]:
         """The questions in the order in which they are asked.
@@ -129,6 +97,11 @@ class Questions:
 
     def _grades(self, ask: str | None) -> tuple[Question, ...]:
         both = (BROADLY, FINELY)
+        if self.task is not None and ask is None:
+            own = task_grades(self.task, self.scale)
+            if own:
+                return own
+            ask = self.task.table.grades or None
         if ask is None:
             usual = {FINE.name: both, BROAD.name: (BROADLY,)}
             return usual.get(self.scale.name, (_own_grade(self.scale),))
@@ -156,27 +129,62 @@ class Questions:
             raise InputError(f"expected an answer to {missing.name}: {missing.text}")
         return dict(answers)
 
+    def check_person(self, moment: str, answers: Mapping[str, Value], consent: bool) -> dict[str, Value]:
+        """A person's answers about themselves, checked to belong to the questions and to be complete.
+
+        moment   before or after judging
+        consent  True if they agreed to the text of the task
+        """
+        table = TaskTable() if self.task is None else self.task.table
+        asked = {one.name: one for one in (table.before if moment == "before" else table.after)}
+        if moment == "before" and table.consent and not consent:
+            raise InputError("expected consent: true, as the task asks for it")
+        for name, answer in answers.items():
+            if name not in asked:
+                raise InputError(f"unknown question {name!r:.80}, expected one of {', '.join(asked) or 'none'}")
+            asked[name].check(answer)
+        missing = (one for one in asked.values() if one.required and not str(answers.get(one.name, "")).strip())
+        if (first := next(missing, None)) is not None:
+            raise InputError(f"expected an answer to {first.name}: {first.text}")
+        return dict(answers)
+
+
+def task_grades(task: AssessorTask, scale: Scale) -> tuple[Question, ...]:
+    """The questions for grades, as a task words them; none where it leaves them as usual."""
+    table, levels = task.table, offered(task, scale)
+    if not (table.control or table.labels or table.steps):
+        return ()
+    name = scale.name if scale.name in GRADES else "grade"
+    return (_graded(name, YOUR_GRADE, levels, table.control, table.labels),)
+
+
+def _graded(name: str, text: str, levels: Sequence[float], control: str, labels: Sequence[str]) -> Question:
+    """The question for a grade on some levels; labels are of every button, or of both ends.
+
+    control  buttons or slider; empty: by the number of levels
+    """
+    if control == "slider" or (not control and len(levels) > MOST_BUTTONS):
+        ends = (labels[0], labels[-1]) if labels else ENDS
+        return Question(name, "slider", text, tuple(levels), ends=ends, required=True, grade=True)
+    first, last = (labels[0], labels[-1]) if labels else ENDS
+    words = tuple(labels) if len(labels) == len(levels) else (first, *([""] * (len(levels) - 2)), last)
+    return Question(name, "choice", text, tuple(levels), words, required=True, grade=True)
+
 
 def _own_grade(scale: Scale) -> Question:
     """The question for a grade on a scale other than fine and broad."""
-    ends = ("Least similar", "Most similar")
-    if len(scale.levels) > MOST_BUTTONS:
-        return Question("grade", "slider", "Your grade", scale.levels, ends=ends, required=True, grade=True)
-    between = [""] * (len(scale.levels) - 2)
-    words = ("Not similar", "Similar") if scale == BINARY else (ends[0], *between, ends[1])
-    return Question("grade", "choice", "Your grade", scale.levels, words, required=True, grade=True)
+    labels = ("Not similar", "Similar") if scale == BINARY else ENDS
+    return _graded("grade", YOUR_GRADE, scale.levels, "", labels)
 
 
-def read_questions(path: Path, taken: Sequence[str]) -> tuple[Question, ...]:
+def read_questions(path: Path) -> tuple[Question, ...]:
     """The questions of a TOML file: one [[question]] each, with the fields of `Question`.
 
     A slider may have `range = [0, 100]` instead of levels.
-
-    taken  names not available for answers, as fields of a judgment have them
     """
     try:
         found = _converted(tomllib.loads(path.read_text(encoding="utf-8")))
-        _check_names([one.name for one in found], {*taken, *GRADES, *(one.name for one in STANDARD)})
+        check_question_names([one.name for one in found])
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError, InputError) as error:
         raise InputError(f"{path}: {error}") from None
     return found
@@ -186,29 +194,17 @@ def _converted(said: Mapping[str, object]) -> tuple[Question, ...]:
     tables = said.get("question")
     if set(said) != {"question"} or not isinstance(tables, list):
         raise InputError(f"expected only [[question]] tables, got {', '.join(said) or 'nothing'}")
-    found = tuple(msgspec.convert(_ranged(one), Question) for one in tables)
+    found = tuple(msgspec.convert(with_levels(one), Question) for one in tables)
     if any(one.grade for one in found):
         raise InputError("grade = true is only for grades on the collection's scale")
     return found
 
 
-def _ranged(said: object) -> object:
-    if not isinstance(said, dict) or "range" not in said:
-        return said
-    match said["range"]:
-        case [int() as low, int() as high] if low < high <= low + 1000 and "levels" not in said:
-            rest = {name: value for name, value in said.items() if name != "range"}
-            return rest | {"levels": list(range(low, high + 1))}
-    raise InputError("range must be two whole numbers, rising, at most 1000 apart, and stands in place of levels")
-
-
-def _check_names(names: Sequence[str], taken: set[str]) -> None:
+def check_question_names(names: Sequence[str]) -> None:
+    """Raise an error where a question has the name of another one, or of another field of an answer."""
+    taken = {*TAKEN, *GRADES, *(one.name for one in STANDARD)}
     for name in names:
         if name in taken:
             raise InputError(f"the name {name} is taken, give the question another one")
     if (twice := repeated(names)) is not None:
         raise InputError(f"two questions are called {twice}")
-
-
-def _shown(level: Value) -> str:
-    return level if isinstance(level, str) else f"{level:g}"

@@ -26,6 +26,7 @@ from audiosim.corpus.lines import write_texts
 from audiosim.corpus.metadata_tables import read_queries
 from audiosim.corpus.model import parse_scale, retrieved_by
 from audiosim.corpus.runs import read_runs
+from audiosim.corpus.task_file import TASK_FILE, TaskTable, task_lines
 from audiosim.errors import FormatError, InputError
 from audiosim.service.campaigns.campaign_file import FILE as CAMPAIGN
 from audiosim.service.campaigns.campaign_file import CampaignFile
@@ -53,6 +54,7 @@ class DraftSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     cutoff   last rank that counts
     prompts  folder with the prompts' recordings
     campaign settings of the campaign
+    asked    the assessors' task in its own words
     """
 
     title: str = ""
@@ -61,6 +63,7 @@ class DraftSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     cutoff: int | None = None
     prompts: str = ""
     campaign: CampaignFile = CampaignFile()
+    asked: TaskTable = TaskTable()
 
     def __post_init__(self) -> None:
         for what in ("title", "task"):
@@ -222,6 +225,10 @@ class Draft:
             read_settings(folder / "collection.toml")
         if lines := settings.campaign.lines():
             write_texts({folder / CAMPAIGN: lines})
+        if lines := task_lines(settings.asked):
+            if find_file(folder, TASK_FILE):
+                raise InputError(f"{TASK_FILE} is among the files: empty the fields under Own task, or remove the file")
+            write_texts({folder / TASK_FILE: lines})
 
 
 def _named_documents(folder: Path, paths: list[Path]) -> list[str]:

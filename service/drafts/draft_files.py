@@ -15,10 +15,11 @@ from audiosim.corpus.judgments import read_judgments
 from audiosim.corpus.metadata_tables import read_documents, read_queries, read_systems
 from audiosim.corpus.model import Run
 from audiosim.corpus.runs import read_runs
+from audiosim.corpus.task_file import TASK_FILE, TaskTable, read_task
 from audiosim.errors import InputError
 from audiosim.service.shelf.sound_files import LIMITS, RATE_HZ
 
-Kind = Literal["recording", "runs", "documents", "queries", "systems", "judgments", "comparisons", "judge"]
+Kind = Literal["recording", "runs", "documents", "queries", "systems", "judgments", "comparisons", "judge", "task"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 SOUNDS = "sounds"
 RUNS = "runs"
@@ -27,6 +28,7 @@ TABLES: dict[Kind, str] = {
     "queries": "queries.tsv",
     "systems": "systems.tsv",
     "comparisons": COMPARISONS,
+    "task": TASK_FILE,
 }
 LONGEST_PART, DEEPEST = 120, 6  # characters of a name, and folders
 LONGEST_JOINED = 240  # bytes; a file's name may have 255, and a judge's gets an ending
@@ -182,6 +184,16 @@ def _judge(path: Path) -> str:
     return f"machine {name}: {_counted(len(read_judge(path, name).pairs), 'grade', 'grades')}"
 
 
+def _task(path: Path) -> str:
+    table = read_task(path).table
+    said = [f"{key} {len(value) if isinstance(value, tuple) else ''}".strip() for key, value in _given(table)]
+    return ", ".join(said) or "nothing"
+
+
+def _given(table: TaskTable) -> list[tuple[str, object]]:
+    return [(key, value) for key in table.__struct_fields__ if (value := getattr(table, key))]
+
+
 _READERS: dict[Kind, Callable[[Path], str]] = {
     "recording": _recording,
     "runs": _runs,
@@ -191,4 +203,5 @@ _READERS: dict[Kind, Callable[[Path], str]] = {
     "judgments": _judgments,
     "comparisons": lambda path: _counted(len(read_comparisons(path)), "comparison", "comparisons"),
     "judge": _judge,
+    "task": _task,
 }

@@ -110,6 +110,7 @@ BODIES: dict[str, Callable[[_Named], dict[str, Any]]] = {
         "assessor": ASSESSOR,
         "grade": named.grade,
     },
+    "add_questionnaire": lambda _: {"assessor": ASSESSOR, "moment": "after"},
     "lease_comparisons": lambda _: {"assessor": ASSESSOR, "count": 2},
     "add_comparison": lambda named: {
         "query": named.query,

@@ -73,6 +73,30 @@ def export_judgments(request: Request, one: CollectionDep, form: FormatQuery = N
     return StreamingResponse(_chunks(lines), headers=headers, media_type=FORMATS[form])
 
 
+@router.get(
+    "/collections/{collection}/questionnaires",
+    response_class=Response,
+    responses={200: {"description": "A line for each person and moment", "content": {"text/csv": {}}}},
+)
+def export_questionnaires(one: CollectionDep) -> StreamingResponse:
+    """The answers of people about themselves, before and after judging, as CSV: a column for each question."""
+    one.campaign.refresh()
+    headers = {"Content-Disposition": 'attachment; filename="questionnaires.csv"'}
+    return StreamingResponse(_chunks(questionnaire_lines(one)), headers=headers, media_type="text/csv")
+
+
+def questionnaire_lines(one: ServedCollection) -> Iterator[str]:
+    """The last answers of people about themselves as lines of CSV."""
+    task = one.collection.assessor_task
+    asked = () if task is None else tuple(question.name for question in task.asked_of_people)
+    yield csv_line(["assessor", "moment", "time", "consent", *asked])
+    for number in sorted(number for by in list(one.campaign.questionnaires.values()) for number in by.values()):
+        event = one.campaign.record(number).event
+        consent = "yes" if event.details.get("consent") else None
+        said = [shortest(event.details.get(name)) for name in asked]
+        yield csv_line([event.assessor, event.details["moment"], event.time, consent, *said])
+
+
 def negotiated(accept: str) -> str:
     """The form that an Accept header likes best, of those there are."""
     wishes = []

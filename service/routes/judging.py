@@ -19,6 +19,7 @@ from audiosim.service.wire.judgment_types import (
     JudgmentIn,
     NextIn,
     NextOut,
+    QuestionnaireIn,
     QuestionsOut,
     RecordOut,
     StatusOut,
@@ -176,4 +177,19 @@ def show_answers(
         msgspec.structs.replace(RecordOut.from_domain(record), **addresses_of(one, record.event.pair))
         for record in found[-count:]
     ]
-    return AnswersOut(name, number, len(found) > count, rows)
+    return AnswersOut(name, number, len(found) > count, rows, list(one.campaign.questionnaires.get(name, {})))
+
+
+@router.post("/collections/{collection}/questionnaire", dependencies=[ASSESSOR], **WRITES)
+def add_questionnaire(
+    caller: CallerDep,
+    response: Response,
+    one: CollectionDep,
+    said: Annotated[QuestionnaireIn, Body()],
+    key: KeyHeader = "",
+) -> RecordOut:
+    """Take in what a person says of themselves before or after judging; sent again, the last answers hold."""
+    name = named_assessor(caller, one, said.assessor)
+    return written(
+        one.campaign.tell(said.to_domain(name, key, one.judging.clock_of(one.store), one.questions)), response
+    )

@@ -168,7 +168,7 @@ class ServedCollection:
         self.stamp: Stamp = () if folder is None else arrivals_stamp(folder)  # of the folder when last checked
         self.sounds = Sounds(collection, folder, judging.sounds)
         self.folder = folder
-        self.questions = Questions(collection.scale, judging.questions)
+        self.questions = Questions.of(collection, judging.questions)
         self.store = judging.store(collection) if store is None else store
         self.model = JOINT if model is None else model
         cutoff = judging.measure_of(collection).cutoff

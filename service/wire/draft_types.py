@@ -7,15 +7,17 @@ from msgspec import Meta, field
 
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import SCALES, retrieved_by
+from audiosim.corpus.question import Question
+from audiosim.corpus.task_file import TaskAspect, TaskTable
 from audiosim.errors import InputError
 from audiosim.selection import SELECTION_RULES
 from audiosim.service.campaigns.campaign_file import CampaignFile, published_models
-from audiosim.service.campaigns.questions import Question, Questions
+from audiosim.service.campaigns.questions import Questions
 from audiosim.service.drafts.draft import LONGEST_TEXT, Draft, DraftSettings, Home
 from audiosim.service.drafts.draft_files import KINDS, DraftFile
 from audiosim.service.entrance.exchange import Strict, Wire
 
-KindOf = Literal["recording", "runs", "documents", "queries", "systems", "judgments", "comparisons", "judge"]
+KindOf = Literal["recording", "runs", "documents", "queries", "systems", "judgments", "comparisons", "judge", "task"]
 DraftText = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 STOPPING_RULES = {
     "confidence=0.9": "on average 90 % sure of the order of two systems",
@@ -62,6 +64,13 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     stopping_rule: DraftText = ""
     selection_rule: DraftText = ""
     model: DraftText = ""
+    question: DraftText = ""
+    instructions: DraftText = ""
+    consent: DraftText = ""
+    language: DraftText = ""
+    control: Literal["", "buttons", "slider"] = ""
+    labels: DraftText = ""
+    aspects: DraftText = ""
 
     def to_domain(self) -> DraftSettings:
         """The settings, checked."""
@@ -69,7 +78,26 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
             self.measure or None, self.stopping_rule or None, self.selection_rule or None, self.model or None
         )
         return DraftSettings(
-            self.title.strip(), self.task.strip(), self.scale.strip(), self.cutoff, self.prompts, campaign
+            self.title.strip(),
+            self.task.strip(),
+            self.scale.strip(),
+            self.cutoff,
+            self.prompts,
+            campaign,
+            self._asked(),
+        )
+
+    def _asked(self) -> TaskTable:
+        """The task in the organiser's words; `labels` and `aspects` have one a line, an aspect as `name: question`."""
+        named = [line.partition(":") for line in self.aspects.splitlines() if line.strip()]
+        return TaskTable(
+            question=self.question,
+            instructions=self.instructions,
+            consent=self.consent,
+            language=self.language,
+            control=self.control,
+            labels=tuple(line.strip() for line in self.labels.splitlines()),
+            aspect=tuple(TaskAspect(name.strip(), words.strip() or name.strip()) for name, _, words in named),
         )
 
     @classmethod
@@ -85,6 +113,13 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
             campaign.stopping_rule or "",
             campaign.selection_rule or "",
             campaign.model or "",
+            said.asked.question,
+            said.asked.instructions,
+            said.asked.consent,
+            said.asked.language,
+            said.asked.control,
+            "\n".join(said.asked.labels),
+            "\n".join(f"{one.name}: {one.question}" for one in said.asked.aspect),
         )
 
 
@@ -159,6 +194,7 @@ class DraftCheckOut(Wire):
     notes: list[str] = field(default_factory=list)
     readings: list[str] = field(default_factory=list)
     task: str = ""
+    heading: str = ""
     questions: list[Question] = field(default_factory=list)
     example: DraftPairOut | None = None
 
@@ -180,7 +216,8 @@ class DraftCheckOut(Wire):
             notes=said["notes"],
             readings=list(readings),
             task=found.task,
-            questions=list(Questions(found.scale).asked()),
+            heading=found.assessor_task.table.question if found.assessor_task else "",
+            questions=list(Questions.of(found).asked()),
             example=_example(found),
         )
 

@@ -1,17 +1,19 @@
 """The wire types of judging: what assessors and organisers send, and what they get."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 from urllib.parse import quote, urlencode
 
 from msgspec import Meta, field
 
 from audiosim.campaign import Campaign, Event, Lease, Record
-from audiosim.campaign.event import DETAILS_LIMIT, STATES, Clock, parse_time, write_time
+from audiosim.campaign.event import DETAILS_LIMIT, QUESTIONNAIRE, STATES, Clock, parse_time, write_time
 from audiosim.corpus.judgments import GRADES
 from audiosim.corpus.model import Pair
+from audiosim.corpus.question import Question
+from audiosim.corpus.task_file import TaskTable
 from audiosim.errors import InputError
-from audiosim.service.campaigns.questions import REASONS, Question, Questions
+from audiosim.service.campaigns.questions import REASONS, Questions
 from audiosim.service.entrance.exchange import Strict, Wire
 from audiosim.service.shelf.served_collection import ServedCollection
 from audiosim.service.shelf.sound_files import Peaks
@@ -103,6 +105,24 @@ class UndoIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     number: Number | None = None
 
 
+class QuestionnaireIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+    """Answers of a person to the questions about themselves, `before` or `after` judging.
+
+    `consent` is True where they agreed to the text of the task.
+    """
+
+    moment: Literal["before", "after"]
+    assessor: Name | None = None
+    answers: Annotated[dict[Name, float | Text], Meta(max_length=DETAILS_LIMIT - 2)] = field(default_factory=dict)
+    consent: bool = False
+
+    def to_domain(self, assessor: str, key: str, clock: Clock, questions: Questions) -> Event:
+        """The event that this is; an error where answers are wrong or missing, or there is no consent."""
+        answers = questions.check_person(self.moment, self.answers, self.consent)
+        details = {"moment": self.moment, **({"consent": True} if self.consent else {}), **answers}
+        return Event(QUESTIONNAIRE, write_time(clock()), assessor, details=details, key=key)
+
+
 class TurnIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     """Reason why a campaign is paused, resumed or closed."""
 
@@ -176,10 +196,23 @@ class StatusOut(Wire):
         )
 
 
+class TrainingOut(Wire):
+    """A pair whose `grade` is known, with what can be heard of it, and a `text` to show after the answer."""
+
+    query_sound: str | None
+    query_peaks: str | None
+    document_sound: str | None
+    document_peaks: str | None
+    grade: float
+    text: str
+
+
 class QuestionsOut(Wire):
     """Questions about each pair to assessors of a collection, in this order, and `reasons` why one cannot be judged.
 
-    `task` is what grades say, empty where nothing is said of it.
+    `task` is what grades say, empty where nothing is said of it. From task.toml: `heading` stands above the clips,
+    `instructions` and `consent` before the start, `before` and `after` are questions about the person, `training` are
+    pairs with known answers, `language` is that of all these texts.
     `listen_s` is how long each clip is to be heard before; an answer after less is marked. `comparisons` says whether
     some, only or none of the questions are comparisons.
     """
@@ -190,10 +223,18 @@ class QuestionsOut(Wire):
     listen_s: float
     task: str
     comparisons: str
+    heading: str = ""
+    instructions: str = ""
+    consent: str = ""
+    language: str = ""
+    before: list[Question] = field(default_factory=list)
+    after: list[Question] = field(default_factory=list)
+    training: list[TrainingOut] = field(default_factory=list)
 
     @classmethod
     def from_domain(cls, served: ServedCollection, asked: Sequence[Question]) -> "QuestionsOut":
         collection = served.collection
+        table = TaskTable() if collection.assessor_task is None else collection.assessor_task.table
         return cls(
             collection.identifier,
             list(asked),
@@ -201,16 +242,30 @@ class QuestionsOut(Wire):
             served.listen_s,
             collection.task,
             served.campaign.comparisons.allowed,
+            table.question,
+            table.instructions,
+            table.consent,
+            table.language,
+            list(table.before),
+            list(table.after),
+            [
+                TrainingOut(**addresses_of(served, Pair(one.query, one.document)), grade=one.grade, text=one.text)
+                for one in table.training
+            ],
         )
 
 
 class AnswersOut(Wire):
-    """Answers that an assessor gave and has not taken back, oldest first; `more` where there are earlier ones."""
+    """Answers that an assessor gave and has not taken back, oldest first; `more` where there are earlier ones.
+
+    `questionnaires` names the moments, before or after, at which they have answered the questions about themselves.
+    """
 
     assessor: str
     state: int
     more: bool
     answers: list[RecordOut]
+    questionnaires: list[str] = field(default_factory=list)
 
 
 class Addresses(TypedDict):

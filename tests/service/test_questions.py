@@ -84,7 +84,7 @@ def test_a_setting_that_there_is_not_is_refused(scale, ask, message):
 def test_a_file_of_questions_that_breaks_a_rule_is_refused_in_one_line(file, text, message):
     path = file(text)
     with pytest.raises(InputError) as refused:
-        read_questions(path, ["seconds"])
+        read_questions(path)
     assert str(refused.value).startswith(f"{path}: {message}")
     assert "\n" not in str(refused.value)
 

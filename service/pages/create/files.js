@@ -14,6 +14,7 @@ const KINDS = {
   judgments: "people's judgments",
   comparisons: "people's comparisons",
   judge: "a machine's grades",
+  task: "what assessors are asked",
 };
 const SHOWN = 40; // rows; more recordings than that are only counted
 

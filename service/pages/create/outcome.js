@@ -37,8 +37,8 @@ function list(id, lines) {
 function showPreview(path, found) {
   byId("preview").hidden = !found;
   if (!found) return;
-  const { task, questions, example } = found;
-  byId("preview-task").textContent = task || "How similar does the candidate sound to the query?";
+  const { task, heading, questions, example } = found;
+  byId("preview-task").textContent = heading || task || "How similar does the candidate sound to the query?";
   const clip = (word, file) => {
     const source = `${path}/files?${new URLSearchParams({ name: file ?? "" })}`;
     const sound = file ? element("audio", { controls: true, preload: "none", src: source, "aria-label": word }) : element("span", { class: "muted" }, "no recording");

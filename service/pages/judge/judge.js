@@ -1,6 +1,7 @@
 // The judging page: puts its parts together, and leads from entering to the first pair.
 
 import { get, wait } from "../api.js";
+import { t, tn } from "../language.js";
 import { announce, byId, element, switchThemes } from "../page.js";
 import { apart, named } from "../text.js";
 import { listAnswers } from "./answers.js";
@@ -17,6 +18,7 @@ import { Player } from "./player.js";
 import { clicked, openDialog, showScreen, shownScreen, trouble } from "./screens.js";
 import { readSettings } from "./settings.js";
 import { Store } from "./store.js";
+import { askPerson, knownPairs, showTask } from "./task.js";
 import { height, trainingPairs } from "./training.js";
 import { Work } from "./work.js";
 
@@ -47,6 +49,9 @@ async function begin() {
   await judging.readDrafts();
   judging.work.outbox.flush();
   setInterval(() => judging.renew(), RENEWAL_MS);
+  const person = { root: judging.work.root, assessor, filled: judging.work.filled };
+  await askPerson("before", judging.task, person, (act) => judging.untilDone(act));
+  judging.atEnd = () => askPerson("after", judging.task, person, (act) => judging.untilDone(act));
   await welcome(judging, leave);
 }
 
@@ -79,17 +84,17 @@ async function askedQuestions() {
 }
 
 async function assemble(assessor) {
-  const { questions, reasons, listen_s, task, comparisons } = await askedQuestions();
+  const asking = await askedQuestions();
+  const { questions, reasons, listen_s, comparisons } = asking;
   showReasons(reasons);
-  byId("start-task").textContent = task;
-  byId("start-task").hidden = !task;
+  showTask(asking);
   settings.listen = Math.max(settings.listen, listen_s); // the campaign's rule: an address may ask for more, never for less
   const desk = new Desk(player, questions, settings.listen);
   const store = await openStore(assessor);
   const outbox = new Outbox(store, collection, assessor);
   const work = new Work({ collection, assessor, questions, settings, store, outbox, comparing: comparisons !== "none" });
   const compare = new Compare(player.context, settings.listen);
-  return new Judging({ work, desk, compare, clips: new Clips(player.context), player, pace: new Pace(settings.break) });
+  return new Judging({ work, desk, compare, clips: new Clips(player.context), player, pace: new Pace(settings.break), task: asking });
 }
 
 /** The store of this device; without one an answer could be lost, so that nothing is judged. */
@@ -110,7 +115,7 @@ async function welcome(judging, leave) {
   if (!work.pairs.length && !work.comparisons.length) return judging.finish();
   clips.ahead(work.pairs.slice(0, 2));
   const fresh = work.answers.size === 0 && !(await work.store.kept("trained"));
-  const lessons = fresh ? trainingPairs(work.pairs) : [];
+  const lessons = fresh ? lessonsOf(judging) : [];
   showWelcome(work, lessons, leave);
   const trained = await Promise.race([clicked("start").then(() => true), clicked("skip-training").then(() => false)]);
   await player.context.resume();
@@ -120,16 +125,22 @@ async function welcome(judging, leave) {
   await judging.showNext();
 }
 
+/** The organiser's pairs to learn on, or else three of the batch's clips. */
+function lessonsOf({ task, work }) {
+  const known = knownPairs(task.training, work.questions);
+  return known.length ? known : trainingPairs(work.pairs);
+}
+
 function showWelcome(work, lessons, leave) {
   const left = work.pairs.length;
   const compares = work.comparisons.length > 0;
-  byId("start-title").textContent = work.answers.size ? "Welcome back" : "Welcome";
+  byId("start-title").textContent = work.answers.size ? t("Welcome back") : t("Welcome");
   byId("start-text").textContent = compares
-    ? "You will hear a query and two candidates at a time, and say which of the two sounds closer to the query."
+    ? t("You will hear a query and two candidates at a time, and say which of the two sounds closer to the query.")
     : lessons.length
-    ? `You will hear pairs of clips and say how similar they sound: ${lessons.length} training pairs first, then a batch of ${left}.`
-    : `${left} ${left === 1 ? "pair is" : "pairs are"} left in this batch. You continue where you stopped.`;
-  byId("start").textContent = lessons.length ? "Start the training" : "Start";
+    ? tn("You will hear pairs of clips and judge them: {n} training pair first, then a batch of {left}.", "You will hear pairs of clips and judge them: {n} training pairs first, then a batch of {left}.", lessons.length, { left })
+    : tn("{n} pair is left in this batch. You continue where you stopped.", "{n} pairs are left in this batch. You continue where you stopped.", left);
+  byId("start").textContent = lessons.length ? t("Start the training") : t("Start");
   byId("skip-training").hidden = !lessons.length;
   byId("leave").hidden = false;
   byId("leave").replaceChildren(element("span", {}, "Not ", named(work.assessor), "?"));
@@ -204,7 +215,7 @@ function connect(judging) {
 
 async function trainAgain(judging) {
   byId("help", HTMLDialogElement).close();
-  const lessons = trainingPairs(judging.work.pairs);
+  const lessons = lessonsOf(judging);
   if (!lessons.length || judging.mode !== "pair") return;
   await train(judging, lessons);
   await judging.showNext();

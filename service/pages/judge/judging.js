@@ -17,8 +17,10 @@ const DRAFT_MS = 250;
  * mode  the same, but null while its clips are still coming, or its answer is being kept
  */
 export class Judging {
-  constructor({ work, desk, compare, clips, player, pace }) {
+  constructor({ work, desk, compare, clips, player, pace, task }) {
     this.work = work;
+    this.task = task; // what the service says of the organiser's task
+    this.atEnd = () => Promise.resolve(); // called where nothing is left to judge
     this.compare = compare;
     this.desk = desk;
     this.clips = clips;
@@ -201,13 +203,14 @@ export class Judging {
   }
 
   /** A batch is done, or there is nothing to judge. */
-  finish() {
+  async finish() {
     this.kind = this.mode = null;
     this.turn++;
     this.player.pause();
     const { answers, done, compared } = this.work;
     const full = done === 0 && answers.size + compared.length > 0;
     this.compare.pause();
+    if (answers.size + compared.length > 0 && (!full || this.work.none)) await this.atEnd();
     byId("batch-title").textContent = full ? "Batch done" : "Nothing to judge now";
     byId("next-batch").textContent = full ? "Next batch" : "Look again";
     byId("undo-last").hidden = !answers.size && !compared.length;

@@ -18,6 +18,8 @@ export class Work {
     this.root = `/v1/collections/${encodeURIComponent(collection)}`;
     this.history = []; // answers that count, revised ones too, oldest first
     this.pairs = [];
+    this.none = false; // whether there was nothing when it was last asked for
+    this.filled = []; // moments at which the questions about the person were answered
     this.comparisons = []; // to be answered, instead of pairs
     this.compared = []; // answers to comparisons since the page was opened
     this.first = null; // name of the pair that comes before all others
@@ -42,6 +44,7 @@ export class Work {
       const part = await get(`${this.root}/answers?${new URLSearchParams({ assessor: this.assessor, ...before })}`);
       answers = [...part.answers, ...answers];
       more = part.more;
+      this.filled = part.questionnaires;
     }
     return answers;
   }
@@ -86,6 +89,7 @@ export class Work {
     const order = inOrder(open, this.assessor);
     order.sort((one, other) => Number(nameOf(other) === this.first) - Number(nameOf(one) === this.first));
     this.pairs = order;
+    this.none = !order.length;
     const ends = Math.min(...pairs.map((pair) => Date.parse(pair.until)));
     this.renewAt = (Number(serverNow()) + ends) / 2;
   }

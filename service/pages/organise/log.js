@@ -16,6 +16,7 @@ const SAID = {
   close: because("closed the campaign"),
   set_aside: ({ details }) => ["set aside ", named(details.judge), ...quoted(details.reason)],
   take_back: ({ details }) => ["took back ", named(details.judge), ...quoted(details.reason)],
+  questionnaire: ({ details }) => [`answered the questions ${details.moment} judging`],
   learn: () => ["the model learned from the judgments so far"],
 };
 const PAIR = new Set(["judgment", "cannot"]);

@@ -1,0 +1,81 @@
+"""A question to assessors, and the answers it takes: asked of a pair, or of the person before or after judging."""
+
+import math
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+from audiosim.errors import InputError
+
+TEXT_LIMIT = 4000  # characters of a written answer
+ANSWER_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+WIDEST_RANGE = 1000
+
+Value = float | str
+
+
+class Question(Struct, frozen=True, forbid_unknown_fields=True):
+    """One question about a pair, and its possible answers.
+
+    `name` is the answer's in requests, in the log and in exports; `text` stands above the control: buttons for a
+    `choice`, a `slider`, or a field for a `text`. `levels` are the answers there are, in the order shown, with `words`
+    for each (an empty one stands for the level itself) and words for the `ends` of a slider. Where `required`, a pair
+    is judged with an answer only; a `grade` is what the systems are scored by.
+    """
+
+    name: str
+    kind: Literal["choice", "slider", "text"]
+    text: str
+    levels: tuple[Value, ...] = ()
+    words: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
+    required: bool = False
+    grade: bool = False
+
+    def __post_init__(self) -> None:
+        if not ANSWER_NAME.fullmatch(self.name):
+            raise InputError(f"a question's name has only small letters, digits and _, got {self.name!r:.80}")
+        if not self.text.strip():
+            raise InputError(f"question {self.name} has no text")
+        if self.kind == "text":
+            if self.levels or self.words or self.ends:
+                raise InputError(f"question {self.name}: a text has no levels, words or ends")
+            return
+        if len(self.levels) < 2 or len(set(self.levels)) < len(self.levels):
+            raise InputError(f"question {self.name} needs two levels or more, all different, got {list(self.levels)}")
+        if not all(isinstance(level, str) or math.isfinite(level) for level in self.levels):
+            raise InputError(f"question {self.name}: every level must be text or a finite number")
+        if self.words and len(self.words) != len(self.levels):
+            raise InputError(f"question {self.name} has {len(self.words)} words for {len(self.levels)} levels")
+        if len(self.ends) not in (0, 2):
+            raise InputError(f"question {self.name} needs words for both ends or none, got {len(self.ends)}")
+
+    def check(self, answer: Value) -> Value:
+        """The answer, checked to be one to this question."""
+        if self.kind == "text":
+            if not isinstance(answer, str) or len(answer) > TEXT_LIMIT:
+                raise InputError(f"{self.name} must be a text of up to {TEXT_LIMIT} characters, got {answer!r:.80}")
+        elif answer not in self.levels:
+            raise InputError(f"{self.name} must be {self._expected()}, got {answer!r:.80}")
+        return answer
+
+    def _expected(self) -> str:
+        if self.kind == "slider":
+            return f"one of {len(self.levels)} levels from {_shown(self.levels[0])} to {_shown(self.levels[-1])}"
+        return f"one of {', '.join(map(_shown, self.levels))}"
+
+
+def with_levels(said: object) -> object:
+    """The table of a question with its levels written out, where it has a `range = [0, 100]`."""
+    if not isinstance(said, dict) or "range" not in said:
+        return said
+    match said["range"]:
+        case [int() as low, int() as high] if low < high <= low + WIDEST_RANGE and "levels" not in said:
+            rest = {name: value for name, value in said.items() if name != "range"}
+            return rest | {"levels": list(range(low, high + 1))}
+    raise InputError("range must be two whole numbers, rising, at most 1000 apart, and stands in place of levels")
+
+
+def _shown(level: Value) -> str:
+    return level if isinstance(level, str) else f"{level:g}"

@@ -1,0 +1,289 @@
+"""task.toml of a collection's folder: what assessors are asked, in whose words, and on which controls.
+
+    question = "How well does the melody fit the prompt?"   # above the clips
+    instructions = "Listen to both clips to the end."       # before the start, and under Help
+    consent = "I am over 18 and agree that ..."             # to be agreed to before the start
+    language = "es"                                         # of the page, unless its address or the browser says other
+    grades = "fine"                                         # or broad, or both: on the fine and broad scales
+    control = "slider"                                      # or buttons
+    labels = ["not at all", "perfectly"]                    # of every button, or of a slider's two ends
+    steps = 11                                              # levels of the scale that the control offers
+
+    [[aspect]]     # name, question, labels: each a scale of its own, judged on one page
+    [[further]]    # a question about each pair, as in `serve --questions`
+    [[before]]     # a question about the person, before the first pair
+    [[after]]      # the same, when all is judged
+    [[training]]   # query, document, grade: a pair whose answer is known; text: said after it
+
+Every key is optional. A wrong one is a FormatError, `task.toml:12: problem`.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from audiosim.corpus.lines import every_line
+from audiosim.corpus.model import Scale
+from audiosim.corpus.question import ANSWER_NAME, Question, with_levels
+from audiosim.errors import FormatError, InputError
+from audiosim.messages import did_you_mean, repeated, shortened
+
+TASK_FILE = "task.toml"
+MOST_ASPECTS = 8
+LONGEST = 4000
+LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+QUESTIONS = ("further", "before", "after")
+PLACE = re.compile(r" - at `\$(?:\.(\w+))?(?:\[(\d+)\])?(?:\.(\w+))?.*`$")
+
+
+class TaskAspect(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One aspect of a pair, judged on the collection's scale.
+
+    name      in the log, in files and in `--aspect`
+    question  above its control
+    labels    of every button, or of both ends of the slider; empty: the task's
+    """
+
+    name: str
+    question: str
+    labels: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_aspect(self.name)
+        if not self.question.strip():
+            raise InputError(f"aspect {self.name} has no question")
+
+
+class TrainingPair(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A pair whose answer is known: `grade` on the collection's scale, and a `text` that is shown after it."""
+
+    query: str
+    document: str
+    grade: float
+    text: str = ""
+
+
+class TaskTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """Keys of a task.toml; see the module."""
+
+    question: str = ""
+    instructions: str = ""
+    consent: str = ""
+    language: str = ""
+    grades: Literal["", "fine", "broad", "both"] = ""
+    control: Literal["", "buttons", "slider"] = ""
+    labels: tuple[str, ...] = ()
+    steps: int | None = None
+    aspect: tuple[TaskAspect, ...] = ()
+    further: tuple[Question, ...] = ()
+    before: tuple[Question, ...] = ()
+    after: tuple[Question, ...] = ()
+    training: tuple[TrainingPair, ...] = ()
+
+
+KEYS = TaskTable.__struct_fields__
+
+
+@dataclass(frozen=True)
+class AssessorTask:
+    """Questions to the assessors of a collection.
+
+    table  as the file has it
+    text   the file itself, so that a copy of the collection has it to the letter
+    """
+
+    table: TaskTable
+    text: str = field(default="", repr=False)
+
+    @property
+    def aspects(self) -> tuple[str, ...]:
+        """Names of the aspects; none where a pair has one grade."""
+        return tuple(one.name for one in self.table.aspect)
+
+    @property
+    def asked_of_people(self) -> tuple[Question, ...]:
+        """The questions about the person, before and after."""
+        return (*self.table.before, *self.table.after)
+
+
+def check_aspect(name: str) -> str:
+    """The name of an aspect, checked."""
+    if not ANSWER_NAME.fullmatch(name) or name == "mean":
+        raise InputError(f"expected an aspect of small letters, digits and _, other than mean, got {name!r:.80}")
+    return name
+
+
+def read_task(path: str | Path) -> AssessorTask:
+    """The task of a task.toml."""
+    path = Path(path)
+    text = "\n".join(line for _, line in every_line(path))
+    try:
+        table = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        line = re.search(r"at line (\d+)", str(error))
+        problem = str(error).rpartition(" (at ")[0] or str(error)
+        raise FormatError(path, int(line[1]) if line else text.count("\n") + 1, f"not TOML: {problem}") from None
+    for key in table:
+        if key not in KEYS:
+            expected = f"expected {', '.join(KEYS)}{did_you_mean(key, KEYS)}"
+            raise FormatError(path, _line_of(text, key), f"unknown key {key}, {expected}")
+    try:
+        return AssessorTask(_checked(msgspec.convert(_ranged(table), TaskTable)), text)
+    except msgspec.ValidationError as error:
+        problem = str(error)
+        place = PLACE.search(problem)
+        key, number, inner = place.groups() if place else ("", None, None)
+        unknown = re.search(r"unknown field `(\w+)`", problem)
+        at = _line_of(text, key or "", int(number or 0), inner or (unknown[1] if unknown else ""))
+        raise FormatError(path, at, _in_words(problem, key)) from None
+    except _WrongKeyError as error:
+        raise FormatError(path, _line_of(text, error.key, error.number, error.inner), str(error)) from None
+
+
+class _WrongKeyError(InputError):
+    def __init__(self, key: str, problem: str, number: int = 0, inner: str = "") -> None:
+        super().__init__(problem)
+        self.key, self.number, self.inner = key, number, inner
+
+
+def _in_words(problem: str, key: str | None) -> str:
+    plain = PLACE.sub("", problem).replace("`", "").replace("Object ", "").replace("Invalid enum value", "found")
+    plain = plain.removeprefix("contains ")
+    return f"{key}: {plain[:1].lower()}{plain[1:]}" if key else f"{plain[:1].lower()}{plain[1:]}"
+
+
+def _ranged(table: dict[str, object]) -> dict[str, object]:
+    found = dict(table)
+    for key in QUESTIONS:
+        said = table.get(key)
+        for number, one in enumerate(said if isinstance(said, list) else ()):
+            try:
+                with_levels(one)
+            except InputError as error:
+                raise _WrongKeyError(key, f"{key}: {error}", number, "range") from None
+        if isinstance(said, list):
+            found[key] = [with_levels(one) for one in said]
+    return found
+
+
+def _checked(table: TaskTable) -> TaskTable:
+    for key in ("question", "instructions", "consent"):
+        if len(getattr(table, key)) > LONGEST:
+            raise _WrongKeyError(key, f"{key}: expected up to {LONGEST} characters, found {len(getattr(table, key))}")
+    if table.language and not LANGUAGE.fullmatch(table.language):
+        raise _WrongKeyError("language", f"language: expected a code such as es or pt-BR, found {table.language!r:.80}")
+    if table.steps is not None and table.steps < 2:
+        raise _WrongKeyError("steps", f"steps: expected 2 or more, found {table.steps}")
+    if len(table.aspect) == 1 or len(table.aspect) > MOST_ASPECTS:
+        raise _WrongKeyError("aspect", f"aspect: expected 2 to {MOST_ASPECTS} aspects, found {len(table.aspect)}")
+    if table.aspect and table.grades:
+        raise _WrongKeyError("grades", "grades: each aspect has one grade on the collection's scale; leave this out")
+    named = [
+        (key, number, one.name) for key in ("aspect", *QUESTIONS) for number, one in enumerate(getattr(table, key))
+    ]
+    twice = repeated(name for _, _, name in named)
+    if twice is not None:
+        key, number, _ = [one for one in named if one[2] == twice][1]
+        raise _WrongKeyError(key, f"{key}: the name {twice} is taken, expected another one", number, "name")
+    for key in QUESTIONS:
+        for number, one in enumerate(getattr(table, key)):
+            if one.grade:
+                problem = f"{key}: grade = true is for grades on the collection's scale, found it at {one.name}"
+                raise _WrongKeyError(key, problem, number, "grade")
+    return table
+
+
+def check_task(path: str | Path, task: AssessorTask, scale: Scale, known: Mapping[str, Iterable[str]]) -> None:
+    """An error where a task does not go with its collection.
+
+    scale  of the collection's grades, of each aspect where there are several
+    known  `query` and `document`: the names of each that training pairs may have
+    """
+    table = task.table
+    try:
+        levels = len(offered(task, scale))
+        _check_grades(table.grades, scale)
+        _check_labels("labels", table.labels, table.control, levels)
+        for number, aspect in enumerate(table.aspect):
+            _check_labels("aspect", aspect.labels, table.control, levels, number)
+        for number, pair in enumerate(table.training):
+            _check_training(number, pair, scale, known)
+    except _WrongKeyError as error:
+        raise FormatError(path, _line_of(task.text, error.key, error.number, error.inner), str(error)) from None
+
+
+def _check_grades(grades: str, scale: Scale) -> None:
+    if grades and scale.name not in ("fine", "broad"):
+        raise _WrongKeyError("grades", f"grades: each pair has one grade on this scale ({scale}); leave this out")
+    if grades and grades not in (scale.name, "both"):
+        raise _WrongKeyError("grades", f"grades: expected {scale.name} or both, as the scale is {scale.name}")
+
+
+def _check_training(number: int, pair: TrainingPair, scale: Scale, known: Mapping[str, Iterable[str]]) -> None:
+    if pair.grade not in scale:
+        problem = f"training: grade {pair.grade:g} is not on the {scale.name} scale ({scale})"
+        raise _WrongKeyError("training", problem, number, "grade")
+    for inner, name in (("query", pair.query), ("document", pair.document)):
+        there = set(known[inner])
+        if name not in there:
+            problem = f"training: the collection has no {inner} {shortened(name)}{did_you_mean(name, sorted(there))}"
+            raise _WrongKeyError("training", problem, number, inner)
+
+
+def task_lines(table: TaskTable) -> list[str]:
+    """The lines of a task.toml with the words, the control and the aspects of a task, but no further questions."""
+    said = {name: getattr(table, name) for name in ("question", "instructions", "consent", "language", "grades")}
+    said |= {"control": table.control, "labels": list(table.labels), "steps": table.steps}
+    lines = [f"{name} = {_quoted(value)}" for name, value in said.items() if value]
+    for aspect in table.aspect:
+        lines += ["", "[[aspect]]", f"name = {_quoted(aspect.name)}", f"question = {_quoted(aspect.question)}"]
+        lines += [f"labels = {_quoted(list(aspect.labels))}"] if aspect.labels else []
+    return lines
+
+
+def _quoted(value: object) -> str:
+    # JSON is valid TOML here, except for one character that TOML wants escaped.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def offered(task: AssessorTask, scale: Scale) -> tuple[float, ...]:
+    """The levels of the scale that the control offers: all, or as many as `steps` says, equally far apart."""
+    steps, levels = task.table.steps, scale.levels
+    if steps is None or steps == len(levels):
+        return levels
+    between, rest = divmod(len(levels) - 1, steps - 1)
+    if rest or steps > len(levels):
+        raise _WrongKeyError("steps", f"steps: {steps} do not divide the scale of {scale} evenly")
+    return levels[::between]
+
+
+def _check_labels(key: str, labels: Sequence[str], control: str, levels: int, number: int = 0) -> None:
+    allowed = {"slider": (2,), "buttons": (levels,)}.get(control, (2, levels))
+    if labels and len(labels) not in allowed:
+        wanted = {"slider": "2, one for each end", "buttons": f"{levels}, one for each button"}
+        expected = wanted.get(control, f"2, for both ends, or {levels}, one for each level")
+        raise _WrongKeyError(key, f"labels: expected {expected}, found {len(labels)}", number, "labels")
+
+
+def _line_of(text: str, key: str, number: int = 0, inner: str = "") -> int:
+    """The line of a key: of the key `inner` in the table of this number, where there is one; 1 if there is none."""
+    lines = text.split("\n")
+    name = re.escape(key)
+    tables = [at for at, line in enumerate(lines) if re.match(rf"\s*\[\[\s*{name}\s*\]\]", line)]
+    if number < len(tables):
+        start = tables[number]
+        for at in range(start + 1, len(lines)):
+            if re.match(r"\s*\[", lines[at]):
+                break
+            if inner and re.match(rf"\s*{re.escape(inner)}\s*=", lines[at]):
+                return at + 1
+        return start + 1
+    plain = key or re.escape(inner)
+    return next((at for at, line in enumerate(lines, start=1) if re.match(rf"\s*{re.escape(plain)}\s*[=.]", line)), 1)

@@ -1,0 +1,80 @@
+// An organiser's own task: its question, its instructions, consent, questions about the person, and pairs with known answers.
+
+import { post } from "../api.js";
+import { t } from "../language.js";
+import { byId } from "../page.js";
+import { AnswerForm } from "./form.js";
+import { showScreen } from "./screens.js";
+
+const CLOSE = 0.15; // of the scale: a grade as near as this is as known
+
+/** Put the organiser's words into the page. */
+export function showTask({ task, heading, instructions, language }) {
+  const texts = { "start-task": task, "start-instructions": instructions, "help-instructions": instructions };
+  for (const [id, text] of Object.entries(texts)) {
+    byId(id).textContent = text;
+    byId(id).hidden = !text;
+    if (language) byId(id).lang = language;
+  }
+  if (!heading) return;
+  byId("question").textContent = heading;
+  byId("question").dir = "auto";
+  if (language) byId("question").lang = language;
+}
+
+/**
+ * Ask the questions about the person that are due, with the consent before the first; done when the service has them.
+ *
+ * filled  the moments at which this person answered already
+ */
+export async function askPerson(moment, { consent, before, after }, { root, assessor, filled }, untilDone) {
+  const questions = moment === "before" ? before : after;
+  const agree = moment === "before" && consent;
+  if (filled.includes(moment) || (!questions.length && !agree)) return;
+  byId("person-title").textContent = moment === "before" ? t("Before you start") : t("One last thing");
+  byId("consent-text").textContent = agree || "";
+  byId("consent-box").hidden = !agree;
+  const agreed = byId("agreed", HTMLInputElement);
+  agreed.checked = false;
+  const form = new AnswerForm(byId("person-questions"), questions);
+  form.show();
+  showScreen("person");
+  const said = await completed(form, () => (agree && !agreed.checked ? t("Please agree, or close this page.") : ""));
+  showScreen("loading");
+  const body = { assessor, moment, answers: said, ...(agree ? { consent: true } : {}) };
+  await untilDone(() => post(`${root}/questionnaire`, body, { repeatable: true }));
+  filled.push(moment);
+}
+
+/** Done when the form is sent with nothing missing: its answers. */
+function completed(form, complaint) {
+  const missing = byId("person-missing");
+  missing.textContent = "";
+  return new Promise((done) => {
+    const send = (event) => {
+      event.preventDefault();
+      const open = form.open.map(({ text }) => text);
+      missing.textContent = complaint() || (open.length ? t("Still to be answered: {questions}", { questions: open.join("; ") }) : "");
+      if (missing.textContent) return;
+      byId("person-form").removeEventListener("submit", send);
+      done({ ...form.said });
+    };
+    byId("person-form").addEventListener("submit", send);
+  });
+}
+
+/** The training with an organiser's pairs, whose answers are known: as `trainingPairs`. */
+export function knownPairs(training, questions) {
+  const top = questions.find(({ grade }) => grade)?.levels.at(-1) ?? 1;
+  return training
+    .filter((pair) => pair.query_sound && pair.document_sound)
+    .map((pair) => ({ pair, starts: () => [0, 0], teach: (share) => teachKnown(share, pair, top) }));
+}
+
+function teachKnown(share, { grade, text }, top) {
+  const near = Math.abs(share - grade / top) <= CLOSE;
+  const known = near
+    ? t("The known answer is {grade} of {top}. Yours is close to it.", { grade, top })
+    : t("The known answer is {grade} of {top}. Yours is further away: listen again with this in mind.", { grade, top });
+  return { good: near, text: text ? `${known} ${text}` : known };
+}

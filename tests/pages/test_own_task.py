@@ -1,0 +1,74 @@
+"""The judging page with an organiser's own task: consent, questions about the person, training, question and labels."""
+
+import csv
+import io
+import shutil
+
+import pytest
+
+from audiosim.corpus.collection import Collection
+
+expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
+
+TASK = """question = "How well does it fit?"
+instructions = "Listen to both."
+consent = "I agree to be counted."
+control = "buttons"
+steps = 3
+labels = ["not at all", "half", "wholly"]
+
+[[before]]
+name = "years"
+kind = "choice"
+text = "Years of lessons?"
+levels = ["none", "some"]
+required = true
+
+[[training]]
+query = "{query}"
+document = "{document}"
+grade = 50
+text = "It shares the rhythm."
+"""
+
+
+@pytest.fixture(scope="module")
+def demo(demo, tmp_path_factory):
+    folder = shutil.copytree(demo, tmp_path_factory.mktemp("own") / "demo")
+    query, documents = next(iter(Collection.load(folder).runs[0].rankings.items()))
+    (folder / "task.toml").write_text(TASK.format(query=query, document=documents[0]), encoding="utf-8")
+    return folder
+
+
+def test_a_task_leads_from_consent_over_training_to_its_own_scale(browse, http, audit):
+    page = browse("/judge/demo?listen=0&batch=2")
+    page.fill("#name", "Ann")
+    page.keyboard.press("Enter")
+    page.locator("#screen-person:not([hidden])").wait_for()
+    assert audit(page) == []
+    page.get_by_role("button", name="Continue").locator("visible=true").click()
+    expect(page.locator("#person-missing")).to_have_text("Please agree, or close this page.")
+    page.get_by_label("I agree").check()
+    page.get_by_role("button", name="Continue").locator("visible=true").click()
+    expect(page.locator("#person-missing")).to_have_text("Still to be answered: Years of lessons?")
+    page.get_by_label("some", exact=True).check()
+    page.get_by_role("button", name="Continue").locator("visible=true").click()
+    expect(page.locator("#start-instructions")).to_have_text("Listen to both.")
+    expect(page.locator("#start-text")).to_contain_text("1 training pair")
+    page.click("#start")
+    expect(page.locator("#question")).to_have_text("How well does it fit?")
+    page.locator("#answer-fine-1").check()
+    page.locator("#save[aria-disabled=false]").click()
+    expect(page.locator("#feedback")).to_contain_text("The known answer is 50 of 100. Yours is close to it. It shares")
+    page.click("#save")
+    expect(page.locator("#where")).to_have_text("Pair 1 of 2")
+    page.locator("#answer-fine-2").check()
+    page.locator("#save[aria-disabled=false]").click()
+    expect(page.locator("#where")).to_have_text("Pair 2 of 2")
+    expect(page.locator("#state")).to_have_text("Saved")
+    answers = http.get("/v1/collections/demo/answers", params={"assessor": "Ann"}).json()
+    assert [one["fine"] for one in answers["answers"]] == [100]
+    rows = list(csv.DictReader(io.StringIO(http.get("/v1/collections/demo/questionnaires").text)))
+    assert [(row["assessor"], row["moment"], row["consent"], row["years"]) for row in rows] == [
+        ("Ann", "before", "yes", "some")
+    ]

@@ -1,0 +1,110 @@
+"""An organiser's own task: what the page is made from, and people's answers about themselves."""
+
+import csv
+import io
+import json
+import shutil
+
+import pytest
+
+from audiosim import shipped
+from audiosim.corpus.collection import Collection
+from service.app import create_app
+from service.campaigns.campaigns import Judging
+from service.campaigns.questions import TAKEN
+from service.wire.judgment_types import JudgmentIn, QuestionnaireIn
+
+CLIENT = "/v1/collections/demo"
+TASK = """question = "Which fits the prompt?"
+consent = "I agree to be counted."
+control = "buttons"
+steps = 5
+labels = ["no", "", "half", "", "yes"]
+
+[[before]]
+name = "years"
+kind = "choice"
+text = "Years of lessons?"
+levels = ["none", "some"]
+required = true
+
+[[training]]
+query = "{query}"
+document = "{document}"
+grade = 75
+"""
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The demo collection with a task of its own."""
+    folder = tmp_path_factory.mktemp("own") / "demo"
+    shutil.copytree(shipped.folder("fixtures") / "demo", folder)
+    query, documents = next(iter(Collection.load(folder).runs[0].rankings.items()))
+    (folder / "task.toml").write_text(TASK.format(query=query, document=documents[0]), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def database(tmp_path):
+    return tmp_path / "campaign.db"
+
+
+@pytest.fixture
+def http(demo, database, in_process):
+    app = create_app([Collection.load(demo)], judging=Judging(database=f"sqlite:///{database}"))
+    with in_process(app) as client:
+        yield client
+
+
+def test_the_page_is_made_from_the_task(http):
+    found = http.get(f"{CLIENT}/questions").json()
+    assert (found["heading"], found["consent"]) == ("Which fits the prompt?", "I agree to be counted.")
+    grade = found["questions"][0]
+    assert (grade["name"], grade["kind"], grade["levels"]) == ("fine", "choice", [0, 25, 50, 75, 100])
+    assert grade["words"] == ["no", "", "half", "", "yes"]
+    assert [one["name"] for one in found["before"]] == ["years"]
+    assert found["training"][0]["grade"] == 75
+
+
+def test_people_s_answers_are_checked_kept_and_exported(http):
+    for said, problem in [
+        ({"moment": "before", "answers": {"years": "some"}}, "expected consent: true, as the task asks for it"),
+        ({"moment": "before", "consent": True}, "expected an answer to years: Years of lessons?"),
+        ({"moment": "before", "consent": True, "answers": {"age": 3}}, "unknown question 'age', expected one of years"),
+        (
+            {"moment": "before", "consent": True, "answers": {"years": "9"}},
+            "years must be one of none, some, got '9'",
+        ),
+    ]:
+        refused = http.post(f"{CLIENT}/questionnaire", json={"assessor": "ann"} | said)
+        assert (refused.status_code, refused.json()["detail"]) == (422, problem)
+    said = {"assessor": "ann", "moment": "before", "consent": True, "answers": {"years": "some"}}
+    first = http.post(f"{CLIENT}/questionnaire", json=said, headers={"Idempotency-Key": "1"})
+    again = http.post(f"{CLIENT}/questionnaire", json=said, headers={"Idempotency-Key": "1"})
+    assert (first.status_code, again.status_code) == (201, 200)
+    http.post(f"{CLIENT}/close")
+    after = http.post(f"{CLIENT}/questionnaire", json={"assessor": "ann", "moment": "after"})
+    assert after.status_code == 201  # whoever has finished may answer when judging has ended
+    assert http.get(f"{CLIENT}/answers", params={"assessor": "ann"}).json()["questionnaires"] == ["before", "after"]
+    rows = list(csv.DictReader(io.StringIO(http.get(f"{CLIENT}/questionnaires").text)))
+    assert [(row["assessor"], row["moment"], row["consent"], row["years"]) for row in rows] == [
+        ("ann", "before", "yes", "some"),
+        ("ann", "after", "", ""),
+    ]
+    log = [json.loads(line) for line in http.get(f"{CLIENT}/judgments?format=log").text.splitlines()]
+    kept = [line["details"] for line in log if line["kind"] == "questionnaire"]
+    assert kept == [{"moment": "before", "consent": True, "years": "some"}, {"moment": "after"}]
+
+
+def test_a_campaign_opened_again_knows_who_answered(demo, database, http, in_process):
+    said = {"assessor": "ann", "moment": "before", "consent": True, "answers": {"years": "none"}}
+    http.post(f"{CLIENT}/questionnaire", json=said)
+    app = create_app([Collection.load(demo)], judging=Judging(database=f"sqlite:///{database}"))
+    with in_process(app) as other:
+        assert other.get(f"{CLIENT}/answers", params={"assessor": "ann"}).json()["questionnaires"] == ["before"]
+
+
+def test_no_question_takes_the_name_of_a_field():
+    fields = {*JudgmentIn.__struct_fields__, *QuestionnaireIn.__struct_fields__}
+    assert fields - {"fine", "broad", "grade", "note"} <= set(TAKEN)
