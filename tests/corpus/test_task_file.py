@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from audiosim import shipped
+from audiosim import package_files
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import BROAD, FINE
 from audiosim.corpus.task_file import check_task, offered, read_task
@@ -100,7 +100,7 @@ def test_a_task_that_does_not_go_with_its_collection_is_refused(file, old, new, 
 
 
 def test_a_copy_of_a_collection_has_its_task_to_the_letter(tmp_path):
-    folder = shutil.copytree(shipped.folder("fixtures") / "demo", tmp_path / "demo")
+    folder = shutil.copytree(package_files.folder("fixtures") / "demo", tmp_path / "demo")
     (folder / "task.toml").write_text('# mine\nquestion = "Which fits?"\n', encoding="utf-8")
     Collection.load(folder).save(tmp_path / "copy")
     assert (tmp_path / "copy" / "task.toml").read_text() == '# mine\nquestion = "Which fits?"\n'

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from audiosim import shipped
+from audiosim import package_files
 from audiosim.corpus.collection import Collection
 from service.app import create_app
 from service.campaigns.campaigns import Judging
@@ -39,7 +39,7 @@ grade = 75
 def demo(tmp_path_factory):
     """The demo collection with a task of its own."""
     folder = tmp_path_factory.mktemp("own") / "demo"
-    shutil.copytree(shipped.folder("fixtures") / "demo", folder)
+    shutil.copytree(package_files.folder("fixtures") / "demo", folder)
     query, documents = next(iter(Collection.load(folder).runs[0].rankings.items()))
     (folder / "task.toml").write_text(TASK.format(query=query, document=documents[0]), encoding="utf-8")
     return folder
