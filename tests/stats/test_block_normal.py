@@ -247,7 +247,7 @@ def test_kept_parts_of_other_sums_under_the_same_identity_are_not_used():
     first, second = (sparse.csc_array(rng.normal(size=(2, 11))) for _ in range(2))
     for of in (field.project, field.across):
         of(first)
-    for kept in (vars(field)["_kept"], vars(field)["_acrosses"]):
+    for kept in (field.remembered.kept, field.remembered.acrosses):
         kept[id(second)] = kept[id(first)]  # as in another process, where a new array may get this address
     dense = second.toarray()
     np.testing.assert_allclose(field.project(second).covariance, dense @ in_full(field) @ dense.T, atol=1e-9)

@@ -1,8 +1,7 @@
 """Multivariate normal of many unknowns, correlated within blocks and, through a few shared effects, across blocks."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.linalg import block_diag, solve_triangular
@@ -14,9 +13,9 @@ from audiosim.stats.normal.conditioning import ConditionedBlock, summed_precisio
 from audiosim.stats.normal.covariance_roots import closer_root, effects_given, factor_of, root_of
 from audiosim.stats.normal.loadings import Changed, Loadings
 from audiosim.stats.normal.multivariate import Moments, Sparse
-from audiosim.stats.normal.projection import FEW_WEIGHTS, WEIGHTS_KEPT, EffectsGiven, Kept, by_block, kept_product
+from audiosim.stats.normal.projection import FEW_WEIGHTS, WEIGHTS_KEPT, EffectsGiven, Kept, Remembered, by_block, kept_product
 from audiosim.stats.normal.weighted_sums import may_be_kept, precision_of, reduced, reduced_by
-from audiosim.stats.normal.within_blocks import Within, check_blocks, diagonals, with_parts
+from audiosim.stats.normal.within_blocks import Blocks, Within
 
 HANDED_ON = 64  # most unknowns conditioned on at once for which cached values are updated rather than dropped
 ROUNDING = 1e-9  # share of its variance below which a conditioned unknown counts as certain
@@ -34,21 +33,25 @@ class BlockNormal:
     within    for each block K_b (m, m), positive definite except for certain unknowns, whose rows and columns are 0
     loadings  for each block its rows of Z (m, p), 0 for certain unknowns; see `Loadings`
     shared    V (p, p) covariance of the shared effects
+    remembered  results handed on from the distribution that was conditioned
 
     Memory is linear in n as long as blocks and shared effects stay small. Conditioning on one unknown changes its own
     block, V and the mean; the other blocks are shared with the new distribution.
     """
 
     mean: Array
-    blocks: tuple[Integers, ...]
+    blocks: Sequence[Integers]
     within: Sequence[Array]
-    loadings: Loadings | tuple[Array, ...]
+    loadings: Sequence[Array]
     shared: Array
+    remembered: Remembered = field(default_factory=Remembered, repr=False)
 
     correlated = True
 
     def __post_init__(self) -> None:
-        check_blocks(self.blocks, len(self.mean))
+        # Blocks and covariances are checked once: as `Blocks` and `Within` they are handed on by conditioning.
+        if not isinstance(self.blocks, Blocks):
+            object.__setattr__(self, "blocks", Blocks(self.blocks, len(self.mean)))
         p = len(self.shared)
         if not (np.isfinite(self.mean).all() and np.isfinite(self.shared).all()):
             raise InputError("means and covariances of shared effects must be finite")
@@ -57,8 +60,11 @@ class BlockNormal:
         if not len(self.blocks) == len(self.within) == len(self.loadings):
             got = f"{len(self.within)} and {len(self.loadings)}"
             raise InputError(f"covariances and loadings must be {len(self.blocks)} each to match the blocks, got {got}")
-        if isinstance(self.within, Within):  # positive definite by construction; checking would compute every block
-            return
+        if not isinstance(self.within, Within):  # which is positive definite, and made only where it is needed
+            self._check_covariances(p)
+            object.__setattr__(self, "within", Within.given(self.blocks, self.within, len(self.mean)))
+
+    def _check_covariances(self, p: int) -> None:
         for block, (size, within) in enumerate(zip(map(len, self.blocks), self.within, strict=True)):
             sparse = isinstance(self.loadings, Loadings)
             shape = (size, self.sparse_loadings.effects) if sparse else self.loadings[block].shape
@@ -76,13 +82,16 @@ class BlockNormal:
             return self.loadings
         return Loadings.dense(self.loadings, self.blocks, len(self.shared))
 
-    @cached_property
+    @property
     def _place(self) -> tuple[Integers, Integers]:
         """(n,) block of each unknown, and (n,) its place within that block."""
-        block, place = np.empty(len(self.mean), dtype=np.int64), np.empty(len(self.mean), dtype=np.int64)
-        for code, rows in enumerate(self.blocks):
-            block[rows], place[rows] = code, np.arange(len(rows))
-        return block, place
+        assert isinstance(self.blocks, Blocks)
+        return self.blocks.of_each
+
+    @property
+    def _own(self) -> Within:
+        assert isinstance(self.within, Within)
+        return self.within
 
     @property
     def block(self) -> Integers:
@@ -90,9 +99,10 @@ class BlockNormal:
 
     @cached_property
     def variance(self) -> Array:
-        own = diagonals(self.within, self.blocks, len(self.mean))
+        if self.remembered.variance is not None:
+            return self.remembered.variance
         # Repeated conditioning can leave a variance at minus a rounding error; its square root would be NaN.
-        return np.maximum(0, self.sparse_loadings.variances(self.shared) + own)
+        return np.maximum(0, self.sparse_loadings.variances(self.shared) + self._own.diagonals)
 
     @cached_property
     def _columns(self) -> dict[int, Array]:
@@ -136,20 +146,16 @@ class BlockNormal:
         np.fill_diagonal(covariance, np.maximum(0, np.diagonal(covariance)))
         return Moments(weights @ self.mean, covariance)
 
-    @cached_property
-    def _kept(self) -> dict[int, Kept]:
-        """Computed parts, by the identity of the weights; conditioning passes them on: a judgment costs its block."""
-        return {}
-
     def _parts(self, weights: Sparse) -> Kept | None:
         """Cached parts of these sums; None if they would take too much memory."""
         if weights.shape[0] * weights.shape[1] > FEW_WEIGHTS:
             return None
-        found = self._kept.get(id(weights))
+        every = self.remembered.kept
+        found = every.get(id(weights))
         if found is None or found.weights is not weights:  # in another process identities are others
-            if len(self._kept) >= WEIGHTS_KEPT:
-                self._kept.clear()
-            found = self._kept[id(weights)] = Kept(weights, list(by_block(weights, self.blocks)), {}, {})
+            if len(every) >= WEIGHTS_KEPT:
+                every.clear()
+            found = every[id(weights)] = Kept(weights, list(by_block(weights, self.blocks)), {}, {})
         return found
 
     def _weighted(self, weights: Sparse) -> Array:
@@ -176,9 +182,7 @@ class BlockNormal:
         mean = self.mean.copy()
         if within[place, place] <= 0:
             mean[index] = value
-            after = self._after(mean, self.variance, self.shared, {})
-            vars(after)["_acrosses"] = self._acrosses
-            return after
+            return self._after(mean, self.shared, {}, self.variance, self.remembered.acrosses)
         column, effects = self.column(index), self.shared @ loadings[place]
         mean += column * ((value - mean[index]) / column[index])
         mean[index] = value  # exactly, not up to rounding: 0 variance and this mean are how certainty is recognised
@@ -189,11 +193,9 @@ class BlockNormal:
         left = _without(within - np.outer(gain, within[place]), certain)
         rows = self.sparse_loadings.mixed(block, gain[:, None], loadings[place][None], certain)
         shared = self.shared - np.outer(effects, effects / column[index])
-        after = self._after(mean, variance, shared, {block: (left, rows)})
-        vars(after)["_acrosses"] = {
-            key: (weights, reduced(across, column, index)) for key, (weights, across) in self._acrosses.items()
-        }
-        return after
+        acrosses = self.remembered.acrosses.items()
+        updated = {key: (weights, reduced(across, column, index)) for key, (weights, across) in acrosses}
+        return self._after(mean, shared, {block: (left, rows)}, variance, updated)
 
     def condition_all(self, places: Integers, values: Array) -> "BlockNormal":
         """Distribution given the values of several unknowns.
@@ -222,15 +224,13 @@ class BlockNormal:
                 whitened.append(seen.whitened)
         precision = summed_precision(whitened, len(self.shared))
         shared = effects_given(self.shared, precision[:, :-1])
-        after = self._after(mean, None, shared, left)
-        mean += after.sparse_loadings.times(shared @ precision[:, -1])
+        mean += self._loadings_with(left).times(shared @ precision[:, -1])
         mean[places] = values
-        if self._acrosses and len(places) <= HANDED_ON:
-            self._hand_on(after, places)
-        return after
+        handed_on = self.remembered.acrosses and len(places) <= HANDED_ON
+        return self._after(mean, shared, left, *(self._handed_on(places) if handed_on else ()))
 
-    def _hand_on(self, after: "BlockNormal", places: Integers) -> None:
-        """Update the cached variances v and covariances `across` A for the conditioned distribution.
+    def _handed_on(self, places: Integers) -> tuple[Array, dict[int, tuple[Sparse, Array]]]:
+        """The cached variances v and covariances `across` A, updated for the conditioned distribution.
 
             v - diag(C S^-1 C'),  A - A_i S^-1 C'
 
@@ -249,10 +249,9 @@ class BlockNormal:
         halves = solve_triangular(root, columns.T, lower=True)
         variance = np.maximum(0, self.variance - np.einsum("kn,kn->n", halves, halves))
         variance[places] = 0
-        vars(after)["variance"] = variance
-        vars(after)["_acrosses"] = {
+        return variance, {
             key: (weights, reduced_by(across, halves, root, new, places))
-            for key, (weights, across) in self._acrosses.items()
+            for key, (weights, across) in self.remembered.acrosses.items()
         }
 
     def given(self, seen: Mapping[int, ConditionedBlock]) -> "BlockNormal":
@@ -276,7 +275,7 @@ class BlockNormal:
             # With the loadings before `_without` sets some to 0: unknowns that become certain move with the effects.
             rows = self.blocks[block]
             mean[rows] = self.mean[rows] + one.shift + one.loadings @ moved
-        return self._after(mean, None, known.shared, left)
+        return self._after(mean, known.shared, left)
 
     @cached_property
     def _last_given(self) -> list[EffectsGiven]:
@@ -333,19 +332,14 @@ class BlockNormal:
         )
         return BlockNormal(mean, self.blocks, within, self.sparse_loadings.scaled(factors), self.shared)
 
-    @cached_property
-    def _acrosses(self) -> dict[int, tuple[Sparse, Array]]:
-        """Results of `across` with their weights, by the identity of the weights; `condition` passes them on."""
-        return {}
-
     def across(self, weights: Sparse) -> Array:
         """(s, n) covariance of weighted sums with each unknown; cached per weights, also through `condition`."""
-        found = self._acrosses.get(id(weights))
+        found = self.remembered.acrosses.get(id(weights))
         if found is None or found[0] is not weights:
             across = self._across(weights)
             if not may_be_kept(across):
                 return across
-            found = self._acrosses[id(weights)] = weights, across
+            found = self.remembered.acrosses[id(weights)] = weights, across
         return found[1]
 
     def _across(self, weights: Sparse) -> Array:
@@ -373,22 +367,25 @@ class BlockNormal:
             own = rng.standard_normal((count, len(rows))) @ factor.T
             yield rows, self.mean[rows] + own + np.sqrt(times) * (effects @ loadings.T)
 
-    def _after(self, mean: Array, variance: Array | None, shared: Array, left: Mapping[int, _Block]) -> "BlockNormal":
+    def _loadings_with(self, left: Mapping[int, _Block]) -> Loadings:
+        return self.sparse_loadings.with_changed({block: rows for block, (_, rows) in left.items()})
+
+    def _after(
+        self,
+        mean: Array,
+        shared: Array,
+        left: Mapping[int, _Block],
+        variance: Array | None = None,
+        acrosses: dict[int, tuple[Sparse, Array]] | None = None,
+    ) -> "BlockNormal":
         """Distribution with a new mean, shared covariance and some new blocks.
 
-        variance  (n,) if already computed, None otherwise
+        variance, acrosses  as in `Remembered`, if already computed
         """
-        # A copy skips __post_init__: the result of conditioning is valid, and the check would compute every block.
-        after = copy(self)
-        within = with_parts(self.within, {block: own for block, (own, _) in left.items()})
-        loadings = self.sparse_loadings.with_changed({block: rows for block, (_, rows) in left.items()})
-        vars(after).update(mean=mean, within=within, loadings=loadings, shared=shared, variance=variance)
-        if variance is None:
-            del vars(after)["variance"]
-        for remembered in ("_columns", "_acrosses", "_last_given", "sparse_loadings"):
-            vars(after).pop(remembered, None)
-        vars(after)["_kept"] = self._kept  # parts are found by the identity of what they are made from
-        return after
+        within = self._own.with_changed({block: own for block, (own, _) in left.items()})
+        remembered = Remembered(variance, acrosses or {}, self.remembered.kept)
+        loadings = self._loadings_with(left)
+        return replace(self, mean=mean, within=within, loadings=loadings, shared=shared, remembered=remembered)
 
 
 def _without(within: Array, places: Integers) -> Array:

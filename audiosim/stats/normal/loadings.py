@@ -80,11 +80,11 @@ class Loadings(Sequence[Array]):
     """
 
     rows: sparse.csr_array
-    blocks: tuple[Integers, ...]
+    blocks: Sequence[Integers]
     changed: Mapping[int, Changed]
 
     @classmethod
-    def dense(cls, parts: Sequence[Array], blocks: tuple[Integers, ...], effects: int) -> "Loadings":
+    def dense(cls, parts: Sequence[Array], blocks: Sequence[Integers], effects: int) -> "Loadings":
         """Loadings from dense rows (m, p) of all blocks."""
         empty = sparse.csr_array((sum(map(len, blocks)), effects))
         return cls(empty, blocks, dict(enumerate(parts)))

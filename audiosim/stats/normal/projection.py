@@ -1,7 +1,7 @@
 """Cached parts of weighted sums over a multivariate normal in blocks: changing one block costs one block."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -30,6 +30,20 @@ class Kept:
     split: list[tuple[Integers, Array]]
     products: dict[int, tuple[Array, Array]]
     loadings: dict[int, tuple[Changed, Array]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Remembered:
+    """Results computed for a distribution, as far as conditioning it hands them on.
+
+    variance  (n,) of the unknowns; None: not computed yet
+    acrosses  covariances of weighted sums with each unknown, with their weights, by the identity of the weights
+    kept      parts of weighted sums, likewise, found again by the identity of the arrays that they are made from
+    """
+
+    variance: Array | None = None
+    acrosses: dict[int, tuple[Sparse, Array]] = field(default_factory=dict)
+    kept: dict[int, Kept] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

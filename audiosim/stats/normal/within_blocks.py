@@ -7,6 +7,7 @@ import numpy as np
 
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
+from audiosim.properties import cached_property
 
 ROOM = 2**29  # bytes: unchanged covariances are cached if all of them together need no more
 
@@ -29,6 +30,12 @@ class Within(Sequence[Array]):
     kept: dict[int, Array] | None
 
     @classmethod
+    def given(cls, blocks: Sequence[Integers], within: Sequence[Array], count: int) -> "Within":
+        """Covariances of all blocks as they are, of so many unknowns in all."""
+        every = dict(enumerate(within))
+        return cls(tuple(blocks), every.__getitem__, np.zeros(count), every, None)
+
+    @classmethod
     def of(cls, blocks: tuple[Integers, ...], make: Callable[[int], Array], variances: Array) -> "Within":
         """Covariances of all blocks, none changed yet."""
         size = sum(len(rows) ** 2 for rows in blocks) * variances.itemsize
@@ -49,25 +56,48 @@ class Within(Sequence[Array]):
             self.kept[block] = self.make(block)
         return self.kept[block]
 
+    @property
+    def diagonals(self) -> Array:
+        """(n,) variances within blocks, without making a covariance for it."""
+        found = self.variances.copy()
+        for block, own in self.changed.items():
+            found[self.blocks[block]] = np.diagonal(own)
+        return found
+
     def with_changed(self, parts: Mapping[int, Array]) -> "Within":
         """The same with other covariances of some blocks."""
         return replace(self, changed={**self.changed, **parts}) if parts else self
 
 
-def with_parts(within: Sequence[Array], parts: Mapping[int, Array]) -> Sequence[Array]:
-    """Covariances within blocks with others of some blocks."""
-    if isinstance(within, Within):
-        return within.with_changed(parts)
-    return tuple(parts.get(block, own) for block, own in enumerate(within))
+@dataclass(frozen=True, eq=False)
+class Blocks(Sequence[Integers]):
+    """Places of some unknowns, block by block; every place is in one block.
 
+    places  for each block those of its unknowns (m,)
+    unknowns  number of them
 
-def diagonals(within: Sequence[Array], blocks: Sequence[Integers], count: int) -> Array:
-    """(n,) variances within blocks, without making a covariance for it."""
-    found = within.variances.copy() if isinstance(within, Within) else np.empty(count)
-    some = within.changed.items() if isinstance(within, Within) else enumerate(within)
-    for block, own in some:
-        found[blocks[block]] = np.diagonal(own)
-    return found
+    Checked once, because distributions that are conditioned again and again share it.
+    """
+
+    places: Sequence[Integers]
+    unknowns: int
+
+    def __post_init__(self) -> None:
+        check_blocks(self.places, self.unknowns)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, block: int) -> Integers:  # type: ignore[override]  # nobody slices blocks
+        return self.places[block]
+
+    @cached_property
+    def of_each(self) -> tuple[Integers, Integers]:
+        """(n,) block of each unknown, and (n,) its place within that block."""
+        block, place = np.empty(self.unknowns, dtype=np.int64), np.empty(self.unknowns, dtype=np.int64)
+        for code, rows in enumerate(self.places):
+            block[rows], place[rows] = code, np.arange(len(rows))
+        return block, place
 
 
 def check_blocks(blocks: Sequence[Integers], count: int) -> None:
