@@ -181,12 +181,20 @@ def rank_belief(
     about: About = THESE,
 ) -> Ranking:
     """Rank the systems of a pool by its estimator's belief given the judgments; see `estimate_pool`."""
-    judged, scores = int(belief.judged.sum()), expected.scores(belief)
-    ranking = rank(expected, estimator.name, scores, judged, distribution, belief.prior.correlated)
-    if belief.answers is not None:
-        ranking = replace(ranking, comparisons=len(belief.answers.model.compared))
+    ranking = unchecked_ranking(expected, estimator.name, belief, expected.scores(belief), distribution)
     order = np.flatnonzero(belief.judged) if order is None else order
     return check_ranking(expected, estimator, belief, ranking, order).about(about, expected)
+
+
+def unchecked_ranking(
+    expected: ExpectedScores, model: str, belief: Belief, scores: Moments, distribution: DifferenceDistribution
+) -> Ranking:
+    """Ranking by a belief about these queries, as it stands without any check against the judgments.
+
+    scores  expected by the belief
+    """
+    found = rank(expected, model, scores, int(belief.judged.sum()), distribution, belief.prior.correlated)
+    return found if belief.answers is None else replace(found, comparisons=len(belief.answers.model.compared))
 
 
 @dataclass(frozen=True, eq=False)

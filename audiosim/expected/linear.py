@@ -125,7 +125,7 @@ class LinearScores:
         """
         old = self.gains(before)
         column = old.column(index)
-        linear = gain_of(self.measure) is linear_gain or not before.prior.correlated
+        linear = gain_of(self.measure) is linear_gain or np.count_nonzero(column) < 2
         if not linear or column[index] <= 0:  # not linear: other gains move differently; 0: judged before
             return self.scores(belief)
         moved = self.weights @ column

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtr
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
@@ -12,16 +11,8 @@ from audiosim.properties import cached_property
 from audiosim.relevance.belief_parts import Marginals, checked_grades, moments_of
 from audiosim.relevance.comparison_model import ComparedGains
 from audiosim.relevance.judges import People, Who
-from audiosim.relevance.level_chances import (
-    FREEDOM,
-    between_ends,
-    nearest_level,
-    shape_errors,
-    shown_by_levels,
-    t_below,
-    with_counts,
-)
-from audiosim.relevance.level_use import AS_MARGINALS, WEIGHT, Levels
+from audiosim.relevance.level_reading import Jointly, LevelReading, PairByPair, grades_at
+from audiosim.relevance.level_use import AS_MARGINALS, Levels
 from audiosim.stats.normal.multivariate import IndependentNormal, MultivariateNormal
 from audiosim.stats.responses.ordinal import expectation, variance
 
@@ -168,62 +159,19 @@ class Belief:
         return np.asarray(self.judged & (self.gains.variance == 0))
 
     @cached_property
+    def reading(self) -> LevelReading:
+        """Levels of the pairs by this belief."""
+        if self.prior.correlated:
+            return Jointly(self.alone, self.prior, self.gains, self.grades, self.use)
+        return PairByPair(self.marginals, self.level_grades, self.grades)
+
+    @property
     def probabilities(self) -> Array:
         """(n, l) P(level) of each pair given the judgments of all others; rows sum to 1.
 
-        Independent pairs keep their marginals. For correlated pairs,
-
-            P(level <= l) = distribution function of Student's t of  (end_l - mean) / (stretch deviation),
-            end_l = expectation by the marginals + deviation before any judgment x (width normal quantile of
-                    P(level <= l) + shape_l)
-
-        mean and deviation are those of the gain; for a judged pair, given all judgments but its own. A changed gain
-        thus shifts and stretches the marginal distribution, which stays on the scale. The tails are those of FREEDOM
-        degrees of freedom, heavier than normal: some queries vary more than others, and single grades show it. Gains do
-        not tell how a query's grades spread over the levels, so its judged pairs, c of n, count too:
-
-            P(level) = (worth P + c) / (worth + n)
+        Independent pairs keep their marginals; for correlated ones see `Jointly`.
         """
-        if not self.prior.correlated:
-            return self.marginals
-        probabilities = between_ends(self._ends)
-        if np.isfinite(self.use.worth):
-            probabilities = with_counts(probabilities, self._counts, self.use.worth)
-        probabilities.flags.writeable = False
-        return probabilities
-
-    @property
-    def _counts(self) -> Array:
-        """(n, l) number of judged pairs at each level in the query of each pair, leaving out the pair itself."""
-        judged, block = np.flatnonzero(self.judged), self.prior.block
-        level = nearest_level(self.levels, self.grades[judged])
-        counts = np.zeros((int(block.max()) + 1, len(self.levels)))
-        np.add.at(counts, (block[judged], level), 1)
-        counts = counts[block]
-        counts[judged, level] -= 1
-        return counts
-
-    @cached_property
-    def _ends(self) -> Array:
-        """(n, l - 1) ends of the levels of all gains."""
-        return self._ends_at(np.arange(len(self.grades)))
-
-    def _ends_at(self, places: Integers) -> Array:
-        """(k, l - 1) ends of the levels of some correlated gains, in deviations from the mean; see `probabilities`."""
-        mean, spread = self.gains.mean.copy(), self.gains.variance.copy()
-        judged = np.flatnonzero(self.judged)
-        mean[judged], spread[judged] = self._held_out
-        marginals = self.marginals[places]
-        below = np.clip(np.cumsum(marginals, axis=1)[:, :-1], 0, 1)
-        own = expectation(marginals, self.levels) / self.maximum
-        deviation = np.sqrt(self.prior.variance[places])
-        return self.use.ends(below, own, deviation, mean[places], np.sqrt(spread[places]))
-
-    @cached_property
-    def _held_out(self) -> tuple[Array, Array]:
-        """(k,) mean and (k,) variance of the gains of the judged pairs, each given all judgments but its own."""
-        judged = np.flatnonzero(self.judged)
-        return self.prior.held_out(judged, self.grades[judged] / self.maximum)
+        return self.reading.probabilities
 
     @cached_property
     def expectation(self) -> Array:
@@ -245,13 +193,8 @@ class Belief:
 
         Each judged pair is predicted from the other judgments; see `Levels.learn`.
         """
-        judged = np.flatnonzero(self.judged)
         plain = replace(self, use=Levels(width=self.use.width), posterior=None)
-        mean, spread = self._held_out
-        ratio = (np.sqrt(self.prior.variance[judged]) / np.sqrt(spread))[:, None]
-        wanted = self.maximum * float(mean.mean())
-        seen = plain._ends_at(judged), ratio, plain._counts[judged], self.grades[judged]
-        return replace(plain, use=plain.use.learn(self.levels, *seen, wanted))
+        return replace(plain, use=Jointly(plain.alone, plain.prior, plain.gains, plain.grades, plain.use).learned())
 
     def using(self, levels: Levels) -> "Belief":
         """The same belief with another use of the levels."""
@@ -320,7 +263,7 @@ class Belief:
         highest = gain(np.array(self.maximum))
         values, known = gain(self.level_grades) / highest, gain(self.grades) / highest
         mean = np.where(self.judged, known, expectation(self.probabilities, values))
-        tails = (FREEDOM - 2) / FREEDOM if self.prior.correlated and self.use.shape is None else 1.0
+        tails = self.reading.tails if self.use.shape is None else 1.0
         spread = np.where(self.judged, 0, variance(self.probabilities, values)) * tails
         certain = self.gains.variance == 0
         unsure = self.judged & ~self.settled
@@ -334,50 +277,16 @@ class Belief:
     def draw(self, rng: np.random.Generator, count: int) -> Iterator[tuple[Integers, Array]]:
         """Draw grades, in parts: the places of some pairs (m,), and their grades (count, m); see `grades_at`.
 
-        Draws correlated gains and maps each to the scale by the level probabilities. Once a shape is learned, draws
-        have the tails of Student's t: each draw scales all deviations of a query by a common sqrt(FREEDOM / chi
-        squared), and the ends of the levels vary by their own posterior uncertainty. Levels show only a part of a
-        correlation, so the drawn values are correlated more closely, such that the grades correlate as the gains do
-        (Cario & Nelson 1997, "NORmal To Anything").
+        Where pairs are correlated, so are their grades; see `Jointly.draw`.
         """
-        if not self.prior.correlated:
-            every = np.arange(len(self.grades))
-            yield every, self.grades_at(every, rng.random((count, len(every))))
-            return
-        own, block = rng.spawn(1)[0], self.prior.block
-        moved, times = np.zeros((count, len(self.levels) - 1)), np.ones((count, int(block.max(initial=0)) + 1))
-        closer = 1.0
-        if self.use.shape is not None:
-            closer = 1 / shown_by_levels(self._ends[~self.judged], self.level_grades)
-            times = np.sqrt(FREEDOM / own.chisquare(FREEDOM, times.shape))
-            moved = own.standard_normal(moved.shape) @ self._shape_errors.T
-            moved -= moved.mean(axis=0)  # centred, so that the mean over all draws stays the expectation
-        mean, deviation = self.gains.mean, np.sqrt(np.where(self.gains.variance > 0, self.gains.variance, 1))
-        reach = np.sqrt(self.prior.variance) / (self.use.stretch * deviation)
-        for rows, values in self.gains.draw(rng, count, closer):
-            level = np.zeros(values.shape, dtype=np.int64)
-            standard = (values - mean[rows]) / deviation[rows] * times[:, block[rows]]
-            for end, by in zip(self._ends[rows].T, moved.T, strict=True):
-                level += standard > end + by[:, None] * reach[rows]
-            opinion = np.where(self.settled[rows], self.grades[rows], self.maximum * np.clip(values, 0, 1))
-            yield rows, np.where(self.judged[rows], opinion, self.level_grades[level])
-
-    @cached_property
-    def _shape_errors(self) -> Array:
-        """(l - 1, l - 1) root of the covariance of the shape given the judged pairs; see `shape_errors`."""
-        judged = np.flatnonzero(self.judged)
-        ratio = np.sqrt(self.prior.variance[judged] / self._held_out[1]) / self.use.stretch
-        return shape_errors(self._ends[judged], ratio[:, None], np.diff(self.level_grades), WEIGHT)
+        return self.reading.draw(rng, count)
 
     def drawn_mean(self, values: Array) -> Array:
         """(n,) mean value of each pair's level over the draws of `draw`.
 
         values  (l,) value of each level
         """
-        if not self.prior.correlated:
-            return self.probabilities @ values
-        reached = ndtr(self._ends) if self.use.shape is None else t_below(self._ends)
-        return np.asarray(values[-1] - reached @ np.diff(values))
+        return self.reading.drawn_mean(values)
 
     def grades_at(self, rows: Integers, chance: Array) -> Array:
         """(count, m) grades of some pairs: a judged pair's own, otherwise the level selected by a uniform number.
@@ -385,11 +294,7 @@ class Belief:
         rows    (m,)
         chance  (count, m) in [0, 1]
         """
-        reached = np.cumsum(self.probabilities[rows], axis=1)[:, :-1]
-        level = np.zeros(chance.shape, dtype=np.int64)
-        for column in reached.T:
-            level += chance > column
-        return np.where(self.judged[rows], self.grades[rows], self.level_grades[level])
+        return grades_at(self, rows, chance)
 
     def evidence_of(self, place: int) -> str | None:
         """Evidence used for a pair, such as "output, genre"; None where the estimator does not say."""

@@ -175,18 +175,17 @@ def check_model(
     pool    defines the systems' sums and the groups for display; None for neither
     rng     for the randomisation within a level; seeded with 0 where None
 
-    Estimators whose marginals read the judgments need a different check, as they would have seen later judgments. Those
-    of correlated gains do not, by contract; any other is asked once for its predictions without judgments. Quantities
+    Estimators whose marginals read the judgments need a different check, as they would have seen later judgments: each
+    is asked for its predictions without judgments. Quantities
     that the estimator learned from these judgments, such as variance components, are known to it throughout; the first
     judgments, made before it learned, are therefore also compared with its earlier state, if available: see
     `Unlearned`. An estimator with a replacement is compared with that, too: see `_of_rival`.
     """
     if not len(order):
         return NOT_CHECKED
-    if not belief.prior.correlated:
-        before = estimator.predict(np.full(len(belief.grades), np.nan))
-        if not np.array_equal(before.marginals, belief.marginals):
-            return NOT_CHECKED
+    before = estimator.predict(np.full(len(belief.grades), np.nan))
+    if before.alone is not belief.alone and not np.array_equal(before.marginals, belief.marginals):
+        return NOT_CHECKED
     order, rng = order[:MOST], np.random.default_rng(0) if rng is None else rng
     seen = Prequential.of(belief, order, rng)
     start = estimator.unlearned() if isinstance(estimator, Unlearned) else None

@@ -3,15 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
-from scipy.linalg import cholesky, solve_triangular
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.relevance.belief import Belief
-from audiosim.relevance.level_chances import nearest_level, t_below
-from audiosim.relevance.level_use import Levels
-from audiosim.stats.responses.ordinal import expectation
+from audiosim.relevance.level_chances import nearest_level
 
 ROUNDING = 1e-6  # a spread of predictions below this counts as 0
 
@@ -44,7 +40,8 @@ class Prequential:
         mean, deviation = predictions(belief, order)
         within = rng.random(len(order))
         level = nearest_level(belief.levels, belief.grades[order])
-        reached = _reached(belief, order, mean, deviation, belief.use)
+        below = belief.reading.below(order, mean, deviation)
+        reached = np.column_stack([np.zeros(len(order)), below, np.ones(len(order))])  # P(grade < level)
         low, high = np.take_along_axis(reached, np.stack([level, level + 1], axis=1), axis=1).T
         error = belief.grades[order] / belief.maximum - mean
         return cls(np.asarray(low + within * (high - low)), mean, error, deviation)
@@ -98,22 +95,4 @@ def leaning(mean: Array) -> Array:
 
 def predictions(belief: Belief, order: Integers) -> tuple[Array, Array]:
     """(k,) mean and (k,) standard deviation of the gain of each judged pair given the judgments before it."""
-    if not belief.prior.correlated:
-        return belief.prior.mean[order], np.sqrt(belief.prior.variance[order])
-    k, n = len(order), len(belief.grades)
-    moments = belief.prior.project(sparse.csr_array((np.ones(k), order, np.arange(k + 1)), shape=(k, n)))
-    root = cholesky(moments.covariance, lower=True)
-    gains = belief.grades[order] / belief.maximum
-    innovation = solve_triangular(root, gains - moments.mean, lower=True)
-    deviation = np.diagonal(root)
-    return np.asarray(gains - deviation * innovation), np.asarray(deviation)
-
-
-def _reached(belief: Belief, order: Integers, mean: Array, deviation: Array, use: Levels) -> Array:
-    """(k, l + 1) P(grade < level) of each judged pair given the judgments before it, as in `Belief.probabilities`."""
-    below = np.clip(np.cumsum(belief.marginals[order], axis=1)[:, :-1], 0, 1)
-    if belief.prior.correlated:
-        own = expectation(belief.marginals[order], belief.levels) / belief.maximum
-        ends = use.ends(below, own, np.sqrt(belief.prior.variance[order]), mean, deviation)
-        below = t_below(ends)
-    return np.column_stack([np.zeros(len(order)), below, np.ones(len(order))])
+    return belief.prior.one_by_one(order, belief.grades[order] / belief.maximum)

@@ -12,7 +12,7 @@ from audiosim.corpus.model import Judgment, Pair, PairedComparison, check_judgme
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.expected.about import THESE, About
-from audiosim.expected.estimation import ExpectedScores, Grounds, check_ranking, expected_scores, rank
+from audiosim.expected.estimation import ExpectedScores, Grounds, check_ranking, expected_scores, unchecked_ranking
 from audiosim.expected.ranking import DifferenceDistribution, Ranking
 from audiosim.measures.measure import Measure
 from audiosim.properties import cached_property
@@ -163,9 +163,7 @@ class Selection:
     @cached_property
     def believed(self) -> Ranking:
         """Ranking by the unchecked model, about these queries; pairs are chosen by it."""
-        answers, correlated = self.belief.answers, self.belief.prior.correlated
-        found = rank(self.expected, self.estimator.name, self.scores, self.judged, self.distribution, correlated)
-        return found if answers is None else replace(found, comparisons=len(answers.model.compared))
+        return unchecked_ranking(self.expected, self.estimator.name, self.belief, self.scores, self.distribution)
 
     @cached_property
     def _grounds(self) -> Grounds:

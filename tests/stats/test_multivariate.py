@@ -68,6 +68,16 @@ def test_held_out_is_conditioning_on_all_others_that_are_known(normal):
 
 
 @BOTH
+def test_one_by_one_is_conditioning_on_those_before(normal):
+    places, values = np.array([3, 0, 5]), np.array([0.4, -1.0, 2.0])
+    means, deviations = normal.one_by_one(places, values)
+    for k, place in enumerate(places):
+        after = normal.condition_all(places[:k], values[:k])
+        expected = [after.mean[place], np.sqrt(after.variance[place])]
+        np.testing.assert_allclose([means[k], deviations[k]], expected, rtol=1e-10)
+
+
+@BOTH
 def test_scaled_unknowns_have_other_means_and_covariances_times_both_factors(normal):
     mean, factors = RNG.normal(size=6), RNG.exponential(size=6)
     after = normal.scaled(mean, factors)

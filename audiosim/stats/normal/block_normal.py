@@ -12,8 +12,8 @@ from audiosim.properties import cached_property
 from audiosim.stats.normal.conditioning import ConditionedBlock, summed_precision, with_known
 from audiosim.stats.normal.covariance_roots import closer_root, effects_given, factor_of, root_of
 from audiosim.stats.normal.loadings import Changed, Loadings
-from audiosim.stats.normal.multivariate import Moments, Sparse
-from audiosim.stats.normal.projection import FEW_WEIGHTS, WEIGHTS_KEPT, EffectsGiven, Kept, Remembered, by_block, kept_product
+from audiosim.stats.normal.multivariate import Moments, Sparse, in_turn, picked
+from audiosim.stats.normal.projection import EffectsGiven, Remembered, by_block, kept_product
 from audiosim.stats.normal.weighted_sums import may_be_kept, precision_of, reduced, reduced_by
 from audiosim.stats.normal.within_blocks import Blocks, Within
 
@@ -130,7 +130,7 @@ class BlockNormal:
         return np.asarray(covariance + loadings @ self.shared @ loadings.T)
 
     def project(self, weights: Sparse) -> Moments:
-        count, kept = weights.shape[0], self._parts(weights)
+        count, kept = weights.shape[0], self.remembered.parts(weights, self.blocks)
         covariance, loadings = np.zeros((count, count)), self._weighted(weights)
         split = by_block(weights, self.blocks) if kept is None else kept.split
         for block, (sums, some) in ((number, part) for number, part in enumerate(split) if len(part[0])):
@@ -146,21 +146,9 @@ class BlockNormal:
         np.fill_diagonal(covariance, np.maximum(0, np.diagonal(covariance)))
         return Moments(weights @ self.mean, covariance)
 
-    def _parts(self, weights: Sparse) -> Kept | None:
-        """Cached parts of these sums; None if they would take too much memory."""
-        if weights.shape[0] * weights.shape[1] > FEW_WEIGHTS:
-            return None
-        every = self.remembered.kept
-        found = every.get(id(weights))
-        if found is None or found.weights is not weights:  # in another process identities are others
-            if len(every) >= WEIGHTS_KEPT:
-                every.clear()
-            found = every[id(weights)] = Kept(weights, list(by_block(weights, self.blocks)), {}, {})
-        return found
-
     def _weighted(self, weights: Sparse) -> Array:
         """(s, p) loadings of weighted sums."""
-        changed, kept = self.sparse_loadings.changed, self._parts(weights)
+        changed, kept = self.sparse_loadings.changed, self.remembered.parts(weights, self.blocks)
         if kept is not None:
             return self.sparse_loadings.weighted(weights, [kept.split[block] for block in changed], kept.loadings)
         return self.sparse_loadings.weighted(weights, by_block(weights, [self.blocks[block] for block in changed]))
@@ -316,6 +304,9 @@ class BlockNormal:
         inverse = own - np.vecdot(sides @ shared, sides)
         return values - (residuals - sides @ (shared @ precision[:, -1])) / inverse, 1 / inverse
 
+    def one_by_one(self, places: Integers, values: Array) -> tuple[Array, Array]:
+        return in_turn(self.project(picked(places, len(self.mean))), values)
+
     def with_effects(self, loadings: Array, covariance: Array) -> "BlockNormal":
         """Distribution with q more shared effects of mean 0, independent of the present ones.
 
@@ -347,7 +338,7 @@ class BlockNormal:
         count = weights.shape[0]
         found = np.empty((len(self.mean), count), dtype=precision_of(count * len(self.mean)))
         self.sparse_loadings.rows_times((self._weighted(weights) @ self.shared).T, found)
-        kept = self._parts(weights)
+        kept = self.remembered.parts(weights, self.blocks)
         split = by_block(weights, self.blocks) if kept is None else kept.split
         for (sums, some), rows, within in zip(split, self.blocks, self.within, strict=True):
             if len(sums) == count:

@@ -1,6 +1,6 @@
 """Multivariate normal in blocks written out to one size, for simulations that learn of many unknowns at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -96,7 +96,7 @@ class EvenBlocks:
     """
 
     mean: Array
-    blocks: tuple[Integers, ...]
+    blocks: Sequence[Integers]
     shared: Array
     _packing: _Packing
     _before: tuple[Array, Array]
@@ -285,6 +285,9 @@ class EvenBlocks:
 
     def held_out(self, places: Integers, values: Array) -> tuple[Array, Array]:
         return self.whole.held_out(places, values)
+
+    def one_by_one(self, places: Integers, values: Array) -> tuple[Array, Array]:
+        return self.whole.one_by_one(places, values)
 
     def scaled(self, mean: Array, factors: Array) -> BlockNormal:
         return self.whole.scaled(mean, factors)

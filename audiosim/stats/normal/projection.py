@@ -45,6 +45,17 @@ class Remembered:
     acrosses: dict[int, tuple[Sparse, Array]] = field(default_factory=dict)
     kept: dict[int, Kept] = field(default_factory=dict)
 
+    def parts(self, weights: Sparse, blocks: Sequence[Integers]) -> Kept | None:
+        """Parts of these sums, from the cache if they are there; None if they would take too much memory."""
+        if weights.shape[0] * weights.shape[1] > FEW_WEIGHTS:
+            return None
+        found = self.kept.get(id(weights))
+        if found is None or found.weights is not weights:  # in another process identities are others
+            if len(self.kept) >= WEIGHTS_KEPT:
+                self.kept.clear()
+            found = self.kept[id(weights)] = Kept(weights, list(by_block(weights, blocks)), {}, {})
+        return found
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EffectsGiven:

@@ -1,0 +1,241 @@
+"""Levels of a pool's pairs as a belief has them: each pair by itself, or moved by the judgments of other pairs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.special import ndtr
+
+from audiosim.arrays import Array, Integers
+from audiosim.properties import cached_property
+from audiosim.relevance.belief_parts import Marginals
+from audiosim.relevance.level_chances import (
+    FREEDOM,
+    between_ends,
+    nearest_level,
+    shape_errors,
+    shown_by_levels,
+    t_below,
+    with_counts,
+)
+from audiosim.relevance.level_use import WEIGHT, Levels
+from audiosim.stats.normal.multivariate import MultivariateNormal
+from audiosim.stats.responses.ordinal import expectation
+
+
+class LevelReading(Protocol):
+    """Level probabilities of n pairs and grades drawn from them."""
+
+    @property
+    def probabilities(self) -> Array:
+        """(n, l) P(level) of each pair given the judgments of all others; rows sum to 1."""
+        ...
+
+    def below(self, places: Integers, mean: Array, deviation: Array) -> Array:
+        """(k, l - 1) P(level <= l) of some pairs, were their gains to have these moments (k,)."""
+        ...
+
+    @property
+    def tails(self) -> float:
+        """Variance of a gain over that of a level's grade, where no shape of the levels is learned."""
+        ...
+
+    def draw(self, rng: np.random.Generator, count: int) -> Iterator[tuple[Integers, Array]]:
+        """Grades, in parts: the places of some pairs (m,), and their grades (count, m)."""
+        ...
+
+    def drawn_mean(self, values: Array) -> Array:
+        """(n,) mean value of each pair's level over the draws.
+
+        values  (l,) value of each level
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class PairByPair:
+    """Levels of independent pairs: those of the marginals.
+
+    probabilities  (n, l) by the marginals
+    level_grades   (l,) grade of each level
+    grades         (n,) the judgments, NaN where unjudged
+    """
+
+    probabilities: Array
+    level_grades: Array
+    grades: Array
+
+    tails = 1.0
+
+    def below(self, places: Integers, mean: Array, deviation: Array) -> Array:
+        return _cumulated(self.probabilities[places])
+
+    def draw(self, rng: np.random.Generator, count: int) -> Iterator[tuple[Integers, Array]]:
+        every = np.arange(len(self.grades))
+        yield every, grades_at(self, every, rng.random((count, len(every))))
+
+    def drawn_mean(self, values: Array) -> Array:
+        return self.probabilities @ values
+
+
+@dataclass(frozen=True, eq=False)
+class Jointly:
+    """Levels of correlated pairs.
+
+    alone   level probabilities of each pair by itself
+    prior   distribution of the gains before any judgment
+    gains   the same given the judgments
+    grades  (n,) the judgments, NaN where unjudged
+    use     mapping from gains to levels
+
+    With deviation that of a gain before any judgment,
+
+        P(level <= l) = distribution function of Student's t of  (end_l - mean) / (stretch deviation),
+        end_l = expectation by the marginals + deviation x (width normal quantile of P(level <= l) + shape_l)
+
+    mean and deviation are those of the gain; for a judged pair, given all judgments but its own. A changed gain
+    thus shifts and stretches the marginal distribution, which stays on the scale. The tails are those of FREEDOM
+    degrees of freedom, heavier than normal: some queries vary more than others, and single grades show it. Gains do
+    not tell how a query's grades spread over the levels, so its judged pairs, c of n, count too:
+
+        P(level) = (worth P + c) / (worth + n)
+    """
+
+    alone: Marginals
+    prior: MultivariateNormal
+    gains: MultivariateNormal
+    grades: Array
+    use: Levels
+
+    def below(self, places: Integers, mean: Array, deviation: Array) -> Array:
+        return t_below(self._ends_given(places, mean, deviation))
+
+    @property
+    def tails(self) -> float:
+        return (FREEDOM - 2) / FREEDOM
+
+    @property
+    def level_grades(self) -> Array:
+        """(l,) grade of each level: its mean grade where judgments show it, otherwise the level."""
+        return self.alone.levels if self.use.means is None else self.use.means
+
+    @cached_property
+    def probabilities(self) -> Array:
+        probabilities = between_ends(self._ends)
+        if np.isfinite(self.use.worth):
+            probabilities = with_counts(probabilities, self._counts, self.use.worth)
+        probabilities.flags.writeable = False
+        return probabilities
+
+    @cached_property
+    def _judged(self) -> Integers:
+        return np.flatnonzero(~np.isnan(self.grades))
+
+    @property
+    def _counts(self) -> Array:
+        """(n, l) number of judged pairs at each level in the query of each pair, leaving out the pair itself."""
+        judged, block, levels = self._judged, self.prior.block, self.alone.levels
+        level = nearest_level(levels, self.grades[judged])
+        counts = np.zeros((int(block.max()) + 1, len(levels)))
+        np.add.at(counts, (block[judged], level), 1)
+        counts = counts[block]
+        counts[judged, level] -= 1
+        return counts
+
+    @cached_property
+    def _ends(self) -> Array:
+        """(n, l - 1) ends of the levels of all gains."""
+        return self._ends_at(np.arange(len(self.grades)))
+
+    def _ends_at(self, places: Integers) -> Array:
+        """(k, l - 1) ends of the levels of some gains, in deviations from the mean."""
+        mean, spread = self.gains.mean.copy(), self.gains.variance.copy()
+        mean[self._judged], spread[self._judged] = self._held_out
+        return self._ends_given(places, mean[places], np.sqrt(spread[places]))
+
+    def _ends_given(self, places: Integers, mean: Array, deviation: Array) -> Array:
+        """(k, l - 1) the same, were their gains to have these moments (k,)."""
+        marginals = self.alone.probabilities[places]
+        own = expectation(marginals, self.alone.levels) / self.alone.maximum
+        return self.use.ends(_cumulated(marginals), own, np.sqrt(self.prior.variance[places]), mean, deviation)
+
+    @cached_property
+    def _held_out(self) -> tuple[Array, Array]:
+        """(k,) mean and (k,) variance of the gains of the judged pairs, each given all judgments but its own."""
+        return self.prior.held_out(self._judged, self.grades[self._judged] / self.alone.maximum)
+
+    def learned(self) -> Levels:
+        """The frequency and the separation of the levels as the judgments show them; see `Levels.learn`."""
+        judged, (mean, spread) = self._judged, self._held_out
+        ratio = (np.sqrt(self.prior.variance[judged]) / np.sqrt(spread))[:, None]
+        wanted = self.alone.maximum * float(mean.mean())
+        seen = self._ends_at(judged), ratio, self._counts[judged], self.grades[judged]
+        return self.use.learn(self.alone.levels, *seen, wanted)
+
+    def draw(self, rng: np.random.Generator, count: int) -> Iterator[tuple[Integers, Array]]:
+        """Draws correlated gains and maps each to the scale by the level probabilities. Once a shape is learned, draws
+        have the tails of Student's t: each draw scales all deviations of a query by a common sqrt(FREEDOM / chi
+        squared), and the ends of the levels vary by their own posterior uncertainty. Levels show only a part of a
+        correlation, so the drawn values are correlated more closely, such that the grades correlate as the gains do
+        (Cario & Nelson 1997, "NORmal To Anything").
+        """
+        own, block, levels = rng.spawn(1)[0], self.prior.block, len(self.alone.levels)
+        moved, times = np.zeros((count, levels - 1)), np.ones((count, int(block.max(initial=0)) + 1))
+        closer, known = 1.0, ~np.isnan(self.grades)
+        if self.use.shape is not None:
+            closer = 1 / shown_by_levels(self._ends[~known], self.level_grades)
+            times = np.sqrt(FREEDOM / own.chisquare(FREEDOM, times.shape))
+            moved = own.standard_normal(moved.shape) @ self._shape_errors.T
+            moved -= moved.mean(axis=0)  # centred, so that the mean over all draws stays the expectation
+        mean, deviation = self.gains.mean, np.sqrt(np.where(self.gains.variance > 0, self.gains.variance, 1))
+        reach, settled = np.sqrt(self.prior.variance) / (self.use.stretch * deviation), self.gains.variance == 0
+        for rows, values in self.gains.draw(rng, count, closer):
+            level = np.zeros(values.shape, dtype=np.int64)
+            standard = (values - mean[rows]) / deviation[rows] * times[:, block[rows]]
+            for end, by in zip(self._ends[rows].T, moved.T, strict=True):
+                level += standard > end + by[:, None] * reach[rows]
+            opinion = np.where(
+                known[rows] & settled[rows], self.grades[rows], self.alone.maximum * np.clip(values, 0, 1)
+            )
+            yield rows, np.where(known[rows], opinion, self.level_grades[level])
+
+    @cached_property
+    def _shape_errors(self) -> Array:
+        """(l - 1, l - 1) root of the covariance of the shape given the judged pairs; see `shape_errors`."""
+        ratio = np.sqrt(self.prior.variance[self._judged] / self._held_out[1]) / self.use.stretch
+        return shape_errors(self._ends[self._judged], ratio[:, None], np.diff(self.level_grades), WEIGHT)
+
+    def drawn_mean(self, values: Array) -> Array:
+        reached = ndtr(self._ends) if self.use.shape is None else t_below(self._ends)
+        return np.asarray(values[-1] - reached @ np.diff(values))
+
+
+def _cumulated(probabilities: Array) -> Array:
+    """(k, l - 1) P(level <= l) for all levels but the highest."""
+    return np.clip(np.cumsum(probabilities, axis=1)[:, :-1], 0, 1)
+
+
+class _Graded(Protocol):
+    @property
+    def probabilities(self) -> Array: ...
+
+    @property
+    def level_grades(self) -> Array: ...
+
+    @property
+    def grades(self) -> Array: ...
+
+
+def grades_at(belief: _Graded, rows: Integers, chance: Array) -> Array:
+    """(count, m) grades of some pairs: a judged pair's own, otherwise the level selected by a uniform number.
+
+    rows    (m,)
+    chance  (count, m) in [0, 1]
+    """
+    reached = np.cumsum(belief.probabilities[rows], axis=1)[:, :-1]
+    level = np.zeros(chance.shape, dtype=np.int64)
+    for column in reached.T:
+        level += chance > column
+    grades = belief.grades[rows]
+    return np.where(np.isnan(grades), belief.level_grades[level], grades)
