@@ -15,7 +15,7 @@ from audiosim.stats.normal.loadings import Changed, Loadings
 from audiosim.stats.normal.multivariate import Moments, Sparse, in_turn, picked
 from audiosim.stats.normal.projection import EffectsGiven, Remembered, by_block, kept_product
 from audiosim.stats.normal.weighted_sums import may_be_kept, precision_of, reduced, reduced_by
-from audiosim.stats.normal.within_blocks import Blocks, Within
+from audiosim.stats.normal.within_blocks import BlockPlaces, Within
 
 HANDED_ON = 64  # most unknowns conditioned on at once for which cached values are updated rather than dropped
 ROUNDING = 1e-9  # share of its variance below which a conditioned unknown counts as certain
@@ -49,9 +49,9 @@ class BlockNormal:
     correlated = True
 
     def __post_init__(self) -> None:
-        # Blocks and covariances are checked once: as `Blocks` and `Within` they are handed on by conditioning.
-        if not isinstance(self.blocks, Blocks):
-            object.__setattr__(self, "blocks", Blocks(self.blocks, len(self.mean)))
+        # Blocks and covariances are checked once: as `BlockPlaces` and `Within` they are handed on by conditioning.
+        if not isinstance(self.blocks, BlockPlaces):
+            object.__setattr__(self, "blocks", BlockPlaces(self.blocks, len(self.mean)))
         p = len(self.shared)
         if not (np.isfinite(self.mean).all() and np.isfinite(self.shared).all()):
             raise InputError("means and covariances of shared effects must be finite")
@@ -85,7 +85,7 @@ class BlockNormal:
     @property
     def _place(self) -> tuple[Integers, Integers]:
         """(n,) block of each unknown, and (n,) its place within that block."""
-        assert isinstance(self.blocks, Blocks)
+        assert isinstance(self.blocks, BlockPlaces)
         return self.blocks.of_each
 
     @property
@@ -191,7 +191,7 @@ class BlockNormal:
         The values of all blocks add up to a precision P of the shared effects and to t, P times their mean. V becomes
         V' = V (I + P V)^-1, and the effects' mean moves by V' t.
         """
-        # Blocks are independent given the effects, so each is conditioned on its own values only and passes on what it
+        # BlockPlaces are independent given the effects, so each is conditioned on its own values only and passes on what it
         # says of the effects: k^3 per block instead of one Cholesky factor of all values together.
         if len(np.unique(places)) != len(places) or len(values) != len(places):
             raise InputError(f"places must differ and have a value each, got {len(places)} and {len(values)} values")

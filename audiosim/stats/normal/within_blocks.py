@@ -70,7 +70,7 @@ class Within(Sequence[Array]):
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks(Sequence[Integers]):
+class BlockPlaces(Sequence[Integers]):
     """Places of some unknowns, block by block; every place is in one block.
 
     places  for each block those of its unknowns (m,)
