@@ -191,7 +191,7 @@ class BlockNormal:
         The values of all blocks add up to a precision P of the shared effects and to t, P times their mean. V becomes
         V' = V (I + P V)^-1, and the effects' mean moves by V' t.
         """
-        # BlockPlaces are independent given the effects, so each is conditioned on its own values only and passes on what it
+        # Blocks are independent given the effects, so each is conditioned on its own values only and passes on what it
         # says of the effects: k^3 per block instead of one Cholesky factor of all values together.
         if len(np.unique(places)) != len(places) or len(values) != len(places):
             raise InputError(f"places must differ and have a value each, got {len(places)} and {len(values)} values")
