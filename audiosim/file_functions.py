@@ -18,8 +18,9 @@ from audiosim.corpus.lines import write_text
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.expected.about import OF_THIS_KIND, THESE, About, as_about
-from audiosim.expected.estimation import FEWEST_QUERIES, estimate_pool, expected_scores
+from audiosim.expected.estimation import FEWEST_QUERIES, expected_scores
 from audiosim.expected.ranking import DifferenceDistribution
+from audiosim.expected.separation import verdicts_of_pool
 from audiosim.extras import need
 from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure, make_estimator
@@ -151,9 +152,9 @@ def _page(
     estimator = after_judgments(pool, make_estimator(pool, model or JOINT), collection.judgments)
     expected, order = expected_scores(what, pool), pool.locate_judged(collection.grades())
     subject = subject if len(pool.queries) >= FEWEST_QUERIES else THESE
-    ranking = estimate_pool(expected, estimator, grades, distribution, order, subject)
+    verdicts = verdicts_of_pool(expected, estimator, grades, distribution, order, about=subject)
     curve = confidences(pool, what, estimator, collection.judgments, distribution=distribution, about=subject)
-    return campaign_page(collection.name, ranking, curve, worth, {**origin, "Model": ranking.model})
+    return campaign_page(collection.name, verdicts, curve, worth, {**origin, "Model": verdicts.ranking.model})
 
 
 def _worth_of(collection: Collection, measure: Measure) -> "EvidenceWorth":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from audiosim.errors import InputError
 from audiosim.extras import need
-from audiosim.vega_layers import LayerSpec, kept_layers
+from audiosim.vega_layers import SOFT, LayerSpec, kept_layers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -103,6 +103,6 @@ def hover_spec(axes: "Axes", layers: list[LayerSpec]) -> dict[str, Any]:
         "height": {"step": STEP_PX} if named else HEIGHT_PX,
         "autosize": {"type": "fit-x", "contains": "padding"},
         "background": "transparent",
-        "config": {"font": "system-ui, sans-serif", "view": {"stroke": None}, "axis": {"gridOpacity": 0.3}},
+        "config": {"font": "system-ui, sans-serif", "view": {"stroke": None}, "axis": {"gridColor": SOFT, "gridOpacity": 0.2}},
         "layer": layers,
     }

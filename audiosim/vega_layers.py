@@ -17,6 +17,7 @@ LayerSpec = dict[str, Any]
 ACCENT, SOFT, FAINT = "#0b6e8a", "#5b6675", "#b0b0b0"
 PALETTE = (ACCENT, "#c2571a", SOFT, "#6a4c93")
 NUMBER = ".3f"
+MOST_NAMES = 12  # over columns
 _KEPT: "WeakKeyDictionary[Axes, list[LayerSpec]]" = WeakKeyDictionary()
 
 
@@ -92,15 +93,18 @@ def point_layers(name: str, x: ArrayLike, y: ArrayLike, across: str, up: str, **
 def triangle_layers(labels: Sequence[str], values: ArrayLike, marked: ArrayLike) -> list[LayerSpec]:
     """All pairs of systems, the better one's row and the worse one's column."""
     numbers, filled = np.asarray(values, dtype=float), np.asarray(marked, dtype=bool)
+    # Names over many columns overlap; the numbers of the rows do not.
+    heads = list(labels) if len(labels) <= MOST_NAMES else [str(place) for place in range(1, len(labels) + 1)]
+    names = list(labels) if len(labels) <= MOST_NAMES else [f"{name}  {place}" for place, name in enumerate(labels, 1)]
     rows = [
-        {"better": labels[a], "worse": labels[b], "value": _plain(numbers[a, b]), "marked": bool(filled[a, b])}
+        {"row": names[a], "column": heads[b], "better": labels[a], "worse": labels[b], "value": _plain(numbers[a, b]), "marked": bool(filled[a, b])}
         for a in range(len(labels))
         for b in range(a + 1, len(labels))
     ]
-    across = {"field": "worse", "type": "nominal", "sort": list(labels[1:]), "title": None}
+    across = {"field": "column", "type": "nominal", "sort": heads[1:], "title": None}
     encoding = {
-        "x": across | {"axis": {"orient": "top", "labelAngle": -45}},
-        "y": {"field": "better", "type": "nominal", "sort": list(labels[:-1]), "title": None},
+        "x": across | {"axis": {"orient": "top", "labelAngle": -45 if heads == names else 0}},
+        "y": {"field": "row", "type": "nominal", "sort": names[:-1], "title": None, "axis": {"labelLimit": 220}},
         "color": {"value": ACCENT},
         "opacity": {"condition": {"test": "datum.marked", "value": 0.55}, "value": 0.1},
         "tooltip": _tooltip(("better", "better"), ("worse", "worse"), ("value", "")),
@@ -157,7 +161,7 @@ def _names() -> LayerSpec:
 
 
 def _axis(field: str, title: str, zero: bool = False) -> LayerSpec:
-    return {"field": field, "type": "quantitative", "title": title, "scale": {"zero": zero}}
+    return {"field": field, "type": "quantitative", "title": title, "scale": {"zero": zero}, "axis": {"tickCount": 6}}
 
 
 def _tooltip(*fields: tuple[str, str]) -> list[LayerSpec]:

@@ -1,4 +1,4 @@
-"""Draw how a ranking settles as judgments come: docs/settling.png, the first picture of the README.
+"""Draw how a ranking settles as judgments come: docs/settling.png, the first picture of the README, and for phones.
 
     python docs/draw_settling.py
 
@@ -15,16 +15,24 @@ import audiosim
 DOCS = Path(__file__).resolve().parent
 DEMO = DOCS.parent / "fixtures" / "demo"
 MOMENTS = (0, 50, 150)  # judgments
-SIZE, DOTS = (10.5, 3.5), 110  # inches, per inch
+DOTS = 110  # per inch
+# name, rows and columns of frames, size in inches
+PICTURES = (("settling", (1, 3), (10.5, 3.5)), ("settling-phone", (3, 1), (4.2, 8.4)))
 TRUE = {"marker": "x", "color": "#c2571a", "zorder": 3, "linestyle": "none", "label": "by all 600 judgments"}
 
 
 def main() -> None:
+    """Draw every picture."""
+    for name, grid, size in PICTURES:
+        draw(name, grid, size)
+
+
+def draw(name: str, grid: tuple[int, int], size: tuple[float, float]) -> None:
     """Play the campaign and draw its ranking at each moment."""
     judged = audiosim.Collection.load(DEMO, judgments=DEMO / "truth.qrels")
     grades, true = judged.grades(), audiosim.evaluate(judged, "CG@5").to_frame()["mean"]
     campaign = audiosim.Campaign(audiosim.Collection.load(DEMO))
-    figure, frames = pyplot.subplots(1, len(MOMENTS), figsize=SIZE, sharex=True, layout="constrained")
+    figure, frames = pyplot.subplots(*grid, figsize=size, sharex=True, layout="constrained")
     for moment, axes in zip(MOMENTS, frames, strict=True):
         while campaign.selection.judged < moment:
             (pair,) = campaign.ask()
@@ -36,7 +44,7 @@ def main() -> None:
         axes.set_title(f"{moment or 'no'} judgments: confidence {ranking.confidence:.2f}", fontsize=10)
     handles = frames[0].get_lines()[-1:]
     figure.legend(handles=handles, frameon=False, fontsize=9, loc="outside lower center")
-    figure.savefig(DOCS / "settling.png", dpi=DOTS)
+    figure.savefig(DOCS / f"{name}.png", dpi=DOTS)
 
 
 if __name__ == "__main__":

@@ -1,3 +1,4 @@
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -9,6 +10,7 @@ from scipy import stats
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.evaluation import SYSTEM_TESTS, agreement_rows, evaluate
+from audiosim.expected.verdicts import Verdicts
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import estimator_of
 from audiosim.report.evaluation_page import campaign_page, evaluation_page
@@ -190,13 +192,31 @@ def test_the_page_opens_in_a_browser_without_a_complaint(demo, tmp_path, judged)
     else:
         pool = build_pool(demo, 5)
         selection = Selection.start(pool, parse_measure("CG@5"), estimator_of(pool, "mjud"), demo.judgments[:99])
-        page = campaign_page("Demo <&>", selection.ranking, [(0, 0.7), (50, 0.8), (99, 0.9)])
+        page = campaign_page("Demo <&>", Verdicts(selection.ranking), [(0, 0.7), (50, 0.8), (99, 0.9)])
     size, complaints = shown(page, tmp_path)
     assert size > 20_000
     assert complaints == []
     assert "Demo &lt;&amp;&gt;" in page
     assert "http" not in page.replace("http-equiv", "")
     assert page.count("<svg") == page.count("aria-label=")
+
+
+def test_the_report_says_in_words_what_estimate_says(demo):
+    pool = build_pool(demo, 5)
+    selection = Selection.start(pool, parse_measure("nDCG@5"), estimator_of(pool, "mjud"), demo.judgments[:99])
+    verdicts = Verdicts(selection.ranking)
+    page = re.sub(r"</?bdi>", "", campaign_page("Demo", verdicts, []))
+    assert f"<dt>Verdict</dt><dd>{verdicts.sentence}</dd>" in page
+    assert f"<dt>Queries</dt><dd>{len(pool.queries)}, for {len(demo.runs)} systems.</dd>" in page
+    assert f"{selection.ranking.resting[1:]}.</dd>" in page
+    assert f"<dt>Model</dt><dd>{selection.ranking.check.sentence}</dd>" in page
+    assert (
+        "<dd>nDCG@5: gain of the first 5 results, less for lower ranks, as a share of the best possible.</dd>" in page
+    )
+    for system, low, high in zip(verdicts.ranking.systems, *verdicts.ranks, strict=True):
+        ranks = f"{low}" if low == high else f"{low} – {high}"
+        row = re.search(rf'<tr><td class="word">{system}</td>.*?</tr>', page)[0]
+        assert f">{ranks}</td>" in row
 
 
 def test_the_report_says_what_each_piece_of_evidence_is_worth(demo):

@@ -194,8 +194,9 @@ def report(
     """Write a report, as one self-contained page or as a bundle to publish.
 
     The page shows the ranking with intervals, all pairs of systems, satisfied users and stability. Where judgments are
-    missing, it shows expected scores instead, by the first measure. A bundle holds the page, tables, judgments,
-    calibration, agreement, method, checksums and CITATION.cff; it too is by the first measure.
+    missing, it shows expected scores instead, by the first measure, with ranks, groups and the verdict in words. A
+    bundle holds the page, tables, judgments, calibration, agreement, method, checksums and CITATION.cff; it too is by
+    the first measure.
 
     Examples: `audiosim report my-demo --measure CG@5 -o my-demo.html`
 

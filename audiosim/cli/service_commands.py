@@ -66,12 +66,13 @@ def demo(
 
 
 def _write_report(result: "DemoResult", path: Path) -> None:
+    from audiosim.expected.verdicts import Verdicts
     from audiosim.report.evaluation_page import campaign_page
     from audiosim.report.rendering import written_on
 
     ranking, curve = result.ranking, [(moment.judged, moment.confidence) for moment in result.curve]
     origin = {**written_on(date.today()), "Model": ranking.model, "Assessor": "simulated"}
-    path.write_text(campaign_page("Demo", ranking, curve, origin=origin), encoding="utf-8")
+    path.write_text(campaign_page("Demo", Verdicts(ranking), curve, origin=origin), encoding="utf-8")
 
 
 def _serve_demo(folder: Path, port: int, say: Callable[[str], None]) -> None:

@@ -63,6 +63,13 @@ def _rr(of: GradedLists) -> Array:
     return rr(of.relevant(of.grades), of.cutoff)
 
 
-P = Definition("P", (MINIMUM,), _p)
-AP = Definition("AP", (MINIMUM, IDEAL, FORM), _ap)
-RR = Definition("RR", (MINIMUM,), _rr)
+P = Definition("P", (MINIMUM,), _p, words="share of the first {cutoff} results that are relevant")
+AP = Definition(
+    "AP",
+    (MINIMUM, IDEAL, FORM),
+    _ap,
+    words="precision at the rank of each relevant result among the first {cutoff}, averaged",
+)
+RR = Definition(
+    "RR", (MINIMUM,), _rr, words="one divided by the rank of the first relevant result among the first {cutoff}"
+)

@@ -70,5 +70,15 @@ def _edcg(of: GradedLists) -> Array:
     return edcg(of.gains, of.highest, of.cutoff, of.published_ideal)
 
 
-ERR = Definition("ERR", (GAIN, GAIN_BASE, IDEAL, FORM), _err)
-EDCG = Definition("EDCG", (GAIN, GAIN_BASE, IDEAL, FORM), _edcg)
+ERR = Definition(
+    "ERR",
+    (GAIN, GAIN_BASE, IDEAL, FORM),
+    _err,
+    words="one divided by the rank among the first {cutoff} where a listener finds enough, on average",
+)
+EDCG = Definition(
+    "EDCG",
+    (GAIN, GAIN_BASE, IDEAL, FORM),
+    _edcg,
+    words="gain of the result among the first {cutoff} where a listener finds enough, on average",
+)

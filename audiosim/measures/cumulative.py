@@ -170,8 +170,41 @@ def _bounded(measure: Measure) -> bool:
     return judged_ideal(measure) and measure.word("form") == "bounded"
 
 
-CG = Definition("CG", (GAIN, GAIN_BASE, FORM), _cg, _alike, two_levels=P)
-DCG = Definition("DCG", (GAIN, GAIN_BASE, BASE, FORM), _dcg, _discounts)
-nDCG = Definition("nDCG", (GAIN, GAIN_BASE, BASE, IDEAL, FORM), _ndcg, _discounts, judged_ideal)  # noqa: N816, its name
-Q = Definition("Q", (GAIN, GAIN_BASE, BETA, IDEAL, FORM), _q, two_levels=AP)
-RBP = Definition("RBP", (GAIN, GAIN_BASE, PERSISTENCE, IDEAL, FORM), _rbp, _persistence, _bounded)
+CG = Definition(
+    "CG",
+    (GAIN, GAIN_BASE, FORM),
+    _cg,
+    _alike,
+    two_levels=P,
+    words="gain of the first {cutoff} results, each rank counted alike",
+)
+DCG = Definition(
+    "DCG",
+    (GAIN, GAIN_BASE, BASE, FORM),
+    _dcg,
+    _discounts,
+    words="gain of the first {cutoff} results, less for lower ranks",
+)
+nDCG = Definition(  # noqa: N816, its name
+    "nDCG",
+    (GAIN, GAIN_BASE, BASE, IDEAL, FORM),
+    _ndcg,
+    _discounts,
+    judged_ideal,
+    words="gain of the first {cutoff} results, less for lower ranks, as a share of the best possible",
+)
+Q = Definition(
+    "Q",
+    (GAIN, GAIN_BASE, BETA, IDEAL, FORM),
+    _q,
+    two_levels=AP,
+    words="precision and gain at the rank of each relevant result among the first {cutoff}, blended and averaged",
+)
+RBP = Definition(
+    "RBP",
+    (GAIN, GAIN_BASE, PERSISTENCE, IDEAL, FORM),
+    _rbp,
+    _persistence,
+    _bounded,
+    words="gain of the first {cutoff} results for a listener who goes on after each with probability {p}",
+)

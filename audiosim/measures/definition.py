@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from string import Formatter
 
 from audiosim.arrays import Array
 from audiosim.corpus.model import Scale
@@ -93,6 +94,7 @@ class Definition:
                   `judged_ideal`; None for a sum that is never
     two_levels    the measure that this one is, in its user-oriented form, where there are two levels
     compares      whether grades are compared with each other, so that ties which the scale does not have count
+    words         for people, such as "share of the first {cutoff} results that are relevant"; {p} is that parameter
     """
 
     name: str
@@ -102,6 +104,7 @@ class Definition:
     relative: Callable[["Measure"], bool] | None = None
     two_levels: "Definition | None" = None
     compares: bool = False
+    words: str = ""
 
     def __post_init__(self) -> None:
         if re.fullmatch(NAME, self.name) is None:
@@ -111,6 +114,11 @@ class Definition:
             raise InputError(f"the parameters of {self.name} must differ in their names, got {', '.join(names)}")
         if self.score is None and self.rank_weights is None:
             raise InputError(f"{self.name} needs a score or weights of ranks, got neither")
+        unknown = {name for _, name, _, _ in Formatter().parse(self.words) if name} - {"cutoff", *names}
+        if unknown:
+            raise InputError(
+                f"the words of {self.name} may name its cutoff and parameters, got {', '.join(sorted(unknown))}"
+            )
         if self.relative is not None and self.rank_weights is None:
             raise InputError(f"{self.name} needs weights of ranks to be relative to the ideal ranking, got none")
 
@@ -193,6 +201,12 @@ class Measure:
         """Choice for a parameter that is a number; `min` is 0 where nothing is written."""
         value = self._value(name)
         return value if isinstance(value, float) else 0.0
+
+    @property
+    def words(self) -> str:
+        """What the measure measures, in words; empty where its definition has none."""
+        numbers = {p.name: _spell(self.number(p.name)) for p in self.definition.parameters}
+        return self.definition.words.format(cutoff=self.cutoff, **numbers)
 
     def _value(self, name: str) -> ParameterValue | None:
         defaults = {parameter.name: parameter.default for parameter in self.definition.parameters}

@@ -83,5 +83,17 @@ def _adr(of: GradedLists) -> Array:
     return adr(of.grades, of.judged, of.ranks)
 
 
-GAP = Definition("GAP", (THRESHOLDS, IDEAL, FORM), _gap, two_levels=AP)
-ADR = Definition("ADR", (IDEAL, FORM), _adr, compares=True)
+GAP = Definition(
+    "GAP",
+    (THRESHOLDS, IDEAL, FORM),
+    _gap,
+    two_levels=AP,
+    words="precision among the first {cutoff} results, averaged over listeners who draw the line at different grades",
+)
+ADR = Definition(
+    "ADR",
+    (IDEAL, FORM),
+    _adr,
+    compares=True,
+    words="share of the best results found so far, averaged over the first {cutoff} ranks",
+)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from audiosim.evaluation import Evaluation
-from audiosim.expected.ranking import Ranking
+from audiosim.expected.verdicts import Verdicts
+from audiosim.measures.measure import Measure
 from audiosim.reliability_study import QUERY_COUNTS, STABLE, Reliability
 from audiosim.report.rendering import Origin, grid, inline_svg, render
 from audiosim.simulation.worth import EvidenceWorth
@@ -31,24 +32,26 @@ def evaluation_page(
 
 def campaign_page(
     name: str,
-    ranking: Ranking,
+    verdicts: Verdicts,
     curve: Sequence[tuple[int, float | None]],
     worth: EvidenceWorth | None = None,
     origin: Origin | None = None,
 ) -> str:
     """The report on systems some of whose documents are judged.
 
-    curve   (judged, confidence) as the judgments were made; empty where there are none
-    worth   of the evidence, where that is to be shown
-    origin  of the page: see `origin_of`
+    verdicts  on the ranking that the page shows
+    curve     (judged, confidence) as the judgments were made; empty where there are none
+    worth     of the evidence, where that is to be shown
+    origin    of the page: see `origin_of`
     """
     from audiosim.plots import page_axes
 
-    measure, rows = str(ranking.measure), ranking.system_rows()
-    said = f"{ranking.resting[0].upper()}{ranking.resting[1:]}. Ranking: {ranking.sureness}"
-    said += f"; {ranking.of_these.sureness}." if ranking.about.queries == "queries" else "."
-    said += f" {ranking.check.sentence}" if ranking.check.verdict == "FAIL" else ""
-    keys, heads = ("system", "expectation", "low", "high"), ("System", measure, "Low", "High")
+    ranking = verdicts.ranking
+    measure, beside = str(ranking.measure), {row["system"]: row for row in verdicts.system_rows()}
+    rows = [row | beside[row["system"]] | {"ranks": _ranks(beside[row["system"]])} for row in ranking.system_rows()]
+    groups = ("group",) if verdicts.groups else ()
+    keys = ("system", "expectation", "low", "high", "ranks", *groups, "best")
+    heads = ("System", measure, "Low", "High", "Ranks", *(key.title() for key in groups), "P(best)")
     drawing = inline_svg(ranking.plot(page_axes(len(rows))), f"{measure} of each system")
     cells = {(row["a"], row["b"]): (row["confidence"], row["confidence"] >= SURE) for row in ranking.pair_rows()}
     meaning = "Confidence that the system of the row is better than that of the column; filled from .95 on. About "
@@ -57,7 +60,8 @@ def campaign_page(
         "campaign.html",
         name,
         origin,
-        said=said,
+        said=_summary(verdicts),
+        names=ranking.systems,
         measure=measure,
         about=ranking.about.words,
         ranking={"drawing": drawing, "grid": grid(keys, heads, rows, _spell)},
@@ -65,6 +69,35 @@ def campaign_page(
         course=_course(curve) if len(curve) > 1 else None,
         evidence=_worth(worth),
     )
+
+
+def _summary(verdicts: Verdicts) -> list[tuple[str, str]]:
+    """Verdict, confidence, judgments, check of the model, measure and queries: each a head and a sentence."""
+    ranking = verdicts.ranking
+    sure = (
+        f"{ranking.sureness}; {ranking.of_these.sureness}" if ranking.about.queries == "queries" else ranking.sureness
+    )
+    systems, queries = len(ranking.systems), ranking.queries
+    found = {
+        "Verdict": verdicts.sentence,
+        "Ranking": f"{sure[0].upper()}{sure[1:]}.",
+        "Judgments": f"{ranking.resting[0].upper()}{ranking.resting[1:]}.",
+        "Model": ranking.check.sentence if 0 < ranking.judged < ranking.pool else "",
+        "Measure": _in_words(ranking.measure),
+        "Queries": f"{queries:,}, for {systems:,} system{'s' if systems > 1 else ''}.",
+    }
+    return [(head, sentence) for head, sentence in found.items() if sentence]
+
+
+def _in_words(measure: Measure) -> str:
+    """A measure and what it measures, as a sentence."""
+    return f"{measure}: {measure.words}." if measure.words else f"{measure}."
+
+
+def _ranks(row: Mapping[str, Any]) -> str:
+    """The ranks that a system may have."""
+    low, high = row["rank_low"], row["rank_high"]
+    return str(low) if low == high else f"{low} – {high}"
 
 
 def _course(curve: Sequence[tuple[int, float | None]]) -> dict[str, Any]:
@@ -121,6 +154,7 @@ def _measured(measure: str, one: Evaluation) -> dict[str, Any]:
     drawing = inline_svg(one.plot(page_axes(len(rows))), f"{measure} of each system")
     return {
         "name": measure,
+        "words": _in_words(one.scores.measure),
         "queries": len(one.scores.queries),
         "ranking": {"drawing": drawing, "grid": grid(keys, heads, rows, _spell)},
         "spread": _spread(measure, one),

@@ -60,7 +60,7 @@ def beside_in_words(ranking: Ranking) -> str:
     """Confidence as listeners at large would have it, beside a statement about the panel that judged."""
     found = ranking.at_large
     sure = "-" if found is None or found.confidence is None else f"{found.confidence:.3f}"
-    return f"as the {ranking.judges} people who judged have it; as listeners at large would {sure}"
+    return f"in the opinion of the {ranking.judges} people who judged; {sure} for listeners at large"
 
 
 def effort_view(found: "Effort") -> RenderableType:

@@ -80,7 +80,7 @@ const TAIL = 8;
 
 /** A name as its head and its tail: where there is no room, the head is shortened. */
 export function longName(name) {
-  if (name.length <= 2 * TAIL) return element("bdi", {}, name);
+  if (name.length <= TAIL) return element("bdi", {}, name);
   return element("bdi", { class: "long" }, element("span", { class: "head" }, name.slice(0, -TAIL)), element("span", { class: "tail" }, name.slice(-TAIL)));
 }
 

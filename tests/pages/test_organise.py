@@ -702,7 +702,7 @@ def test_what_counts_towards_the_goal_and_which_queries_are_meant_is_said(demo, 
         counts = math.floor(now["goal"]["level"] * 1000) / 10
         expect(page.locator("#met-when")).to_contain_text(f"; {counts:.1f}\u202f% after the small-sample correction")
         others = math.floor(now["of_this_kind"] * 1000) / 10
-        said = f"all on these queries, {others:.1f}\u202f% on queries of this kind"
+        said = f"for these queries ({others:.1f}\u202f% for queries of this kind)"
         expect(page.locator("#goal")).to_contain_text(said)
         page.close()  # before the service is gone, which it would say
 

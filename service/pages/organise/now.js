@@ -34,9 +34,11 @@ function verdict({ campaign, history }) {
 /** The result in the command's own words, and what the predictions of unjudged pairs rest on, for how many of them. */
 function about({ campaign: { evidence, pool }, ranking }) {
   const said = withNames(ranking.sentence, ranking.systems.map((one) => one.system), NAME);
-  const speaking = Object.entries(evidence).map(([name, known]) => (known === pool ? name : `${name} (${percent(known / pool, 0)} of pairs)`));
+  const speaking = Object.entries(evidence).map(([name, known]) => `${WORDS[name] ?? name}${known === pool ? "" : ` (${percent(known / pool, 0)} of pairs)`}`);
   return speaking.length ? [...said, ` Predictions use: ${speaking.join(", ")}.`] : said;
 }
+
+const WORDS = { output: "the systems' results" }; // evidence that has another name for people
 
 const FIT = { PASS: "good", FAIL: "bad", "NOT CHECKED": "" };
 

@@ -150,8 +150,8 @@ function showFigures(campaign, ranking) {
 
 /** Which queries the confidence is about, and how sure the ranking is of others of their kind. */
 function statedOf({ about, of_this_kind: others }) {
-  if (about.queries === "queries") return "all on queries of this kind";
-  return others === null ? "all on these queries" : `all on these queries, ${percent(others)} on queries of this kind`;
+  if (about.queries === "queries") return "for queries of this kind";
+  return others === null ? "for these queries" : `for these queries (${percent(others)} for queries of this kind)`;
 }
 
 /** What every event says. */

@@ -95,7 +95,8 @@ function fold(rows) {
     hidden[0].querySelector("th").focus();
   };
   const button = element("button", { type: "button", class: "plain", on: { click: open } }, `Show ${whole(hidden.length)} more systems`);
-  const more = element("tr", { class: "folded" }, element("td", { colspan: 8 }, button));
+  // As many columns as a phone shows: more would take room from the names there.
+  const more = element("tr", { class: "folded" }, element("td", { colspan: 4 }, button));
   hidden[0].before(more);
 }
 
