@@ -103,6 +103,10 @@ def hover_spec(axes: "Axes", layers: list[LayerSpec]) -> dict[str, Any]:
         "height": {"step": STEP_PX} if named else HEIGHT_PX,
         "autosize": {"type": "fit-x", "contains": "padding"},
         "background": "transparent",
-        "config": {"font": "system-ui, sans-serif", "view": {"stroke": None}, "axis": {"gridColor": SOFT, "gridOpacity": 0.2}},
+        "config": {
+            "font": "system-ui, sans-serif",
+            "view": {"stroke": None},
+            "axis": {"gridColor": SOFT, "gridOpacity": 0.2},
+        },
         "layer": layers,
     }

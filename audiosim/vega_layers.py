@@ -97,7 +97,14 @@ def triangle_layers(labels: Sequence[str], values: ArrayLike, marked: ArrayLike)
     heads = list(labels) if len(labels) <= MOST_NAMES else [str(place) for place in range(1, len(labels) + 1)]
     names = list(labels) if len(labels) <= MOST_NAMES else [f"{name}  {place}" for place, name in enumerate(labels, 1)]
     rows = [
-        {"row": names[a], "column": heads[b], "better": labels[a], "worse": labels[b], "value": _plain(numbers[a, b]), "marked": bool(filled[a, b])}
+        {
+            "row": names[a],
+            "column": heads[b],
+            "better": labels[a],
+            "worse": labels[b],
+            "value": _plain(numbers[a, b]),
+            "marked": bool(filled[a, b]),
+        }
         for a in range(len(labels))
         for b in range(a + 1, len(labels))
     ]
