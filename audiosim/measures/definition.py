@@ -204,7 +204,7 @@ class Measure:
 
     @property
     def words(self) -> str:
-        """What the measure measures, in words; empty where its definition has none."""
+        """Meaning of a score, in words; empty where its definition has none."""
         numbers = {p.name: _spell(self.number(p.name)) for p in self.definition.parameters}
         return self.definition.words.format(cutoff=self.cutoff, **numbers)
 
