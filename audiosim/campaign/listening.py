@@ -13,6 +13,7 @@ SLACK_S = 60.0  # total allowance for clock differences
 DAY_S = 86_400.0  # period over which listening is added up
 FEWEST = 10  # answers of an assessor before their pace is assessed
 HASTY_S = 1.0  # median time between answers that is too short to hear two clips
+BESIDE = "beside"  # number of candidates that were judged on one page
 PLAYED = ("query_played_s", "document_played_s")
 
 
@@ -91,10 +92,13 @@ class Listening:
 
 
 def claimed_s(event: Event) -> float:
-    """Seconds of listening that an answer claims, for both clips together."""
-    said = [event.details.get(name) for name in ("played_s", *PLAYED)]
-    whole, *parts = (float(one) if isinstance(one, int | float) else 0.0 for one in said)
-    return max(whole, sum(parts))
+    """Seconds of listening that an answer claims, for both clips together.
+
+    A query that was heard once for several candidates beside one another is claimed once: each answer has its share.
+    """
+    said = [event.details.get(name) for name in ("played_s", *PLAYED, BESIDE)]
+    whole, query, document, beside = (float(one) if isinstance(one, int | float) else 0.0 for one in said)
+    return max(whole, query / max(1.0, beside) + document)
 
 
 def _heard(seconds: float, handed: float | None, answered: float, now: float) -> Heard:

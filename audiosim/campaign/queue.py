@@ -62,7 +62,25 @@ class Queue:
     def choose(
         self, ledger: Ledger, selection: Selection, now: datetime, count: int, assessor: str, by_query: bool
     ) -> list[Offer]:
-        """The pairs to offer; see `Campaign.ask`."""
+        """The pairs to offer; see `Campaign.ask`. Where candidates stand beside one another, those of one page."""
+        if self._settings.candidates > 1:
+            return self._page(ledger, selection, now, min(count, self._settings.candidates), assessor)
+        return self._offers(ledger, selection, now, count, assessor, by_query)
+
+    def _page(self, ledger: Ledger, selection: Selection, now: datetime, count: int, assessor: str) -> list[Offer]:
+        """Offers of one query: that of the first, filled up with the best free pairs of this query."""
+        offers = self._offers(ledger, selection, now, count, assessor, True)
+        page = [offer for offer in offers if offer.pair.query == offers[0].pair.query]
+        if page and len(page) < count:
+            free = self._mask((*self._unanswerable(ledger, assessor), *ledger.judged, *(offer.pair for offer in page)))
+            free &= self._mask(lease.pair for lease in ledger.leases(now))
+            free &= self._pool.query == self._queries[page[0].pair.query]
+            page += [Offer(pair) for pair in selection.ask(count - len(page), free, True, assessor or None)]
+        return page
+
+    def _offers(
+        self, ledger: Ledger, selection: Selection, now: datetime, count: int, assessor: str, by_query: bool
+    ) -> list[Offer]:
         if count < 1:
             raise InputError(f"the number of pairs to ask for must be at least 1, got {count}")
         if assessor in ledger.aside:

@@ -15,6 +15,7 @@ COMPARISONS = ("none", "some", "only")
 CANNOT_LIMIT = 2
 PATIENCE_S = 10.0
 MOST_CHECKED = 0.5
+MOST_BESIDE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ class CampaignSettings:
                   until people's noise is known to a quarter; see `OpinionValues`
     comparisons   comparisons among the questions: "none", "some" where they tell more in a person's time than grades
                   do, or "only"; for models that take comparisons
+    candidates    number of pairs of one query that an assessor is handed at a time at most, for a page on which these
+                  candidates stand beside one another, in [1, 8]; 1: pairs of any queries, as many as are asked for
     repeats       share of each assessor's answers that are about pairs they judged before, in [0, 0.5]
     known         share about pairs with a known grade, likewise
     known_grades  grades of these pairs, on the collection's scale
@@ -62,6 +65,7 @@ class CampaignSettings:
     known: float = 0.0
     known_grades: Mapping[Pair, float] = field(default_factory=dict)
     comparisons: str = "none"
+    candidates: int = 1
 
     def __post_init__(self) -> None:
         if self.batch < 1:
@@ -77,6 +81,8 @@ class CampaignSettings:
             raise InputError("a share of known pairs needs the grades that are known")
         if self.cannot_limit < 1:
             raise InputError(f"cannot_limit must be at least 1, got {self.cannot_limit}")
+        if not 1 <= self.candidates <= MOST_BESIDE:
+            raise InputError(f"the number of candidates on a page must be in [1, {MOST_BESIDE}], got {self.candidates}")
         if self.comparisons not in COMPARISONS:
             raise InputError(f"unknown share of comparisons {self.comparisons!r}, expected {', '.join(COMPARISONS)}")
         if self.unasked not in UNASKED:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from audiosim.campaign import CampaignSettings
+from audiosim.cli import judging_options as handing
 from audiosim.cli import service_options as settings
 from audiosim.cli.options import As, Format, about_of, print_result
 from audiosim.cli.service_settings import kept, parse_proxies
@@ -119,14 +120,15 @@ def serve(
     stopping_rule: settings.StoppingRuleText = "confidence=0.95",
     batch: settings.Batch = 1,
     lease: settings.Lease = 1800,
-    twice: settings.Twice = 0,
-    second_opinions: settings.SecondOpinions = False,
-    comparisons: settings.ComparisonShare = settings.ComparisonForm.none,
-    repeats: settings.Repeats = 0,
-    known: settings.KnownFile = None,
-    known_share: settings.KnownShare = 0,
-    split_queries: settings.SplitQueries = False,
-    cannot_limit: settings.CannotLimit = 2,
+    twice: handing.Twice = 0,
+    second_opinions: handing.SecondOpinions = False,
+    comparisons: handing.ComparisonShare = handing.ComparisonForm.none,
+    candidates: handing.Candidates = 1,
+    repeats: handing.Repeats = 0,
+    known: handing.KnownFile = None,
+    known_share: handing.KnownShare = 0,
+    split_queries: handing.SplitQueries = False,
+    cannot_limit: handing.CannotLimit = 2,
     selection_rule: settings.SelectionRuleName = None,
     distribution: settings.DistributionName = "t",
     about: settings.AboutWords = None,
@@ -193,6 +195,7 @@ def serve(
         whole_queries=not split_queries,
         second_opinions=second_opinions,
         comparisons=comparisons.value,
+        candidates=candidates,
         repeats=repeats,
         known=known_share,
         known_grades={} if known is None else mean_grades(read_judgments(known)[1]),

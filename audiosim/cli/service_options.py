@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from audiosim.campaign.settings import MOST_CHECKED
 from audiosim.corpus.runs import SystemFrom
 from audiosim.corpus.same_artist import SameArtist
 from audiosim.errors import InputError
@@ -30,14 +29,6 @@ class UnaskedForm(StrEnum):
     refused = "refuse"
 
 
-class ComparisonForm(StrEnum):
-    """Comparisons among the questions of a campaign."""
-
-    none = "none"
-    some = "some"
-    only = "only"
-
-
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
     """Take a file's settings as defaults: what the command line or the environment says goes before."""
     if path is None or context.resilient_parsing:
@@ -58,7 +49,8 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
     return path
 
 
-def _option(variable: str, text: str, **more: Any) -> Any:
+def service_option(variable: str, text: str, **more: Any) -> Any:
+    """Option of the service, which the environment sets, too."""
     return typer.Option(help=text, envvar=f"AUDIOSIM_{variable}", **more)
 
 
@@ -73,7 +65,7 @@ Folders = Annotated[
 ]
 HomeFolder = Annotated[
     Path | None,
-    _option(
+    service_option(
         "HOME",
         "Folder for the collections that organisers make in the browser; those in it are served, too.",
         metavar="DIR",
@@ -82,7 +74,7 @@ HomeFolder = Annotated[
 ]
 Config = Annotated[
     Path | None,
-    _option(
+    service_option(
         "CONFIG",
         "Settings as TOML: the names of these options, such as port = 8000, and collections = [...].",
         metavar="FILE",
@@ -92,14 +84,14 @@ Config = Annotated[
         dir_okay=False,
     ),
 ]
-Model = Annotated[str | None, _option("MODEL", "Model, as for `audiosim estimate`, for all collections.")]
+Model = Annotated[str | None, service_option("MODEL", "Model, as for `audiosim estimate`, for all collections.")]
 Judgments = Annotated[
     str | None,
-    _option("JUDGMENTS", "Judgments from before the campaign, instead of the folder's.", metavar="FILE|none"),
+    service_option("JUDGMENTS", "Judgments from before the campaign, instead of the folder's.", metavar="FILE|none"),
 ]
 NamedBy = Annotated[
     SystemFrom | None,
-    _option(
+    service_option(
         "SYSTEM_FROM",
         "What names the systems of run files: their tag or the file; as for `audiosim estimate`.",
         show_default=False,
@@ -107,7 +99,7 @@ NamedBy = Annotated[
 ]
 ScaleName = Annotated[
     str | None,
-    _option(
+    service_option(
         "SCALE",
         "Scale of the grades: fine (0 to 100), broad (0 1 2), binary, or levels such as 0-3. Default: as in "
         "collection.toml, else guessed, with a note.",
@@ -125,18 +117,18 @@ Partial = Annotated[
 ]
 Database = Annotated[
     str | None,
-    _option(
+    service_option(
         "DB",
         "Database of the campaigns, such as sqlite:///campaign.db or postgresql://user@host/name. By default judgments "
         "are kept in memory, and lost when the service stops.",
         metavar="URL",
     ),
 ]
-Tokens = Annotated[str | None, _option("TOKENS", "Database with the tokens, if not --db.", metavar="URL")]
-Host = Annotated[str, _option("HOST", "Address to listen on; tokens are needed for any but this machine's own.")]
+Tokens = Annotated[str | None, service_option("TOKENS", "Database with the tokens, if not --db.", metavar="URL")]
+Host = Annotated[str, service_option("HOST", "Address to listen on; tokens are needed for any but this machine's own.")]
 AllowedHosts = Annotated[
     list[str] | None,
-    _option(
+    service_option(
         "ALLOWED_HOST",
         "A host name that browsers may use, beside localhost and --host; repeat for more, * for any. Tokens are "
         "needed for any but this machine's own.",
@@ -145,7 +137,7 @@ AllowedHosts = Annotated[
 ]
 TrustedProxies = Annotated[
     list[str] | None,
-    _option(
+    service_option(
         "TRUSTED_PROXY",
         "Address or network of a trusted proxy, such as 127.0.0.1 or 10.0.0.0/8, whose X-Forwarded-For and "
         "X-Forwarded-Proto headers are believed; repeat for more. By default these headers are ignored.",
@@ -154,7 +146,7 @@ TrustedProxies = Annotated[
 ]
 Grants = Annotated[
     list[str] | None,
-    _option(
+    service_option(
         "GRANT",
         "Role of somebody who signs in by the institution: ROLE=WHO or ROLE@COLLECTION=WHO, such as assessor=*, "
         "client=group:staff or organiser=olga@example.org; the first that suits counts; again for more.",
@@ -163,18 +155,18 @@ Grants = Annotated[
 ]
 LoginHeader = Annotated[
     str | None,
-    _option(
+    service_option(
         "LOGIN_HEADER",
         "Header in which a trusted proxy says who signed in, such as X-Remote-User; see --trusted-proxy and --grant.",
         metavar="NAME",
     ),
 ]
 GroupsHeader = Annotated[
-    str | None, _option("GROUPS_HEADER", "Header with their groups, separated by commas.", metavar="NAME")
+    str | None, service_option("GROUPS_HEADER", "Header with their groups, separated by commas.", metavar="NAME")
 ]
 OidcIssuer = Annotated[
     str | None,
-    _option(
+    service_option(
         "OIDC_ISSUER",
         "OpenID Connect issuer whose tokens are accepted, such as https://login.example.org; needs audiosim[oidc].",
         metavar="URL",
@@ -182,17 +174,21 @@ OidcIssuer = Annotated[
 ]
 OidcAudience = Annotated[
     str,
-    _option(
+    service_option(
         "OIDC_AUDIENCE", "Expected audience (`aud`) of its tokens: the name of this service there.", metavar="NAME"
     ),
 ]
 OidcName = Annotated[
-    str, _option("OIDC_NAME", "Claim of its tokens to use as the person's name here; it must be unique and permanent.")
+    str,
+    service_option(
+        "OIDC_NAME", "Claim of its tokens to use as the person's name here; it must be unique and permanent."
+    ),
 ]
-OidcGroups = Annotated[str, _option("OIDC_GROUPS", "Claim of its tokens with their groups.")]
-Port = Annotated[int, _option("PORT", "Port to listen on; 0 for any.", min=0, max=65535)]
+OidcGroups = Annotated[str, service_option("OIDC_GROUPS", "Claim of its tokens with their groups.")]
+Port = Annotated[int, service_option("PORT", "Port to listen on; 0 for any.", min=0, max=65535)]
 MeasureName = Annotated[
-    str | None, _option("MEASURE", "Measure that the systems are ranked by; default: CG at the collection's cutoff.")
+    str | None,
+    service_option("MEASURE", "Measure that the systems are ranked by; default: CG at the collection's cutoff."),
 ]
 StoppingRuleText = Annotated[
     str,
@@ -201,61 +197,9 @@ StoppingRuleText = Annotated[
         envvar=["AUDIOSIM_STOPPING_RULE", "AUDIOSIM_GOAL"],  # the second up to version 0.2
     ),
 ]
-Batch = Annotated[int, _option("BATCH", "Judgments between two predictions.", min=1)]
+Batch = Annotated[int, service_option("BATCH", "Judgments between two predictions.", min=1)]
 Lease = Annotated[
-    float, _option("LEASE", "Seconds that a pair stays reserved for its assessor.", metavar="SECONDS", min=1)
-]
-Twice = Annotated[float, _option("TWICE", "Share of the pairs that a second assessor also judges.", min=0, max=1)]
-SecondOpinions = Annotated[
-    bool,
-    typer.Option(
-        "--second-opinions",
-        help="Hand out pairs that others judged where another opinion tells more than a pair that nobody has judged, "
-        "and until the noise of people is known to a quarter.",
-        envvar="AUDIOSIM_SECOND_OPINIONS",
-    ),
-]
-ComparisonShare = Annotated[
-    ComparisonForm,
-    _option(
-        "COMPARISONS",
-        "Ask which of two documents is closer to the query: none, some (if that tells more per second) or only.",
-        metavar="WHICH",
-    ),
-]
-Repeats = Annotated[
-    float,
-    _option(
-        "REPEATS",
-        "Share of what each assessor answers that is a pair they judged before: shows the noise within a person.",
-        min=0,
-        max=MOST_CHECKED,
-    ),
-]
-KnownShare = Annotated[
-    float,
-    _option(
-        "KNOWN_SHARE",
-        "Share of what each assessor answers that is a pair whose grade is known, of --known: shows their attention.",
-        min=0,
-        max=MOST_CHECKED,
-    ),
-]
-KnownFile = Annotated[
-    Path | None,
-    _option("KNOWN", "File of grades that are known, as of judgments; whose pairs are in the pool.", metavar="FILE"),
-]
-SplitQueries = Annotated[
-    bool,
-    typer.Option(
-        "--split-queries",
-        help="Give anybody pairs of a query that somebody else has begun. By default it is left to them: fewer "
-        "judgments are as precise.",
-        envvar="AUDIOSIM_SPLIT_QUERIES",
-    ),
-]
-CannotLimit = Annotated[
-    int, _option("CANNOT_LIMIT", "Stop asking for a pair that this many assessors could not judge.", min=1)
+    float, service_option("LEASE", "Seconds that a pair stays reserved for its assessor.", metavar="SECONDS", min=1)
 ]
 SelectionRuleName = Annotated[
     str | None,
@@ -266,7 +210,7 @@ SelectionRuleName = Annotated[
 ]
 QuestionsFile = Annotated[
     Path | None,
-    _option(
+    service_option(
         "QUESTIONS",
         "Further questions about every pair, as TOML: one [[question]] each, with name, kind (choice, slider or "
         "text), text, levels.",
@@ -277,7 +221,7 @@ QuestionsFile = Annotated[
 ]
 Unasked = Annotated[
     UnaskedForm,
-    _option(
+    service_option(
         "UNASKED",
         "Judgments of pairs that were not handed out: count, mark (keep, but do not use) or refuse.",
         metavar="WAY",
@@ -285,7 +229,7 @@ Unasked = Annotated[
 ]
 Listen = Annotated[
     float | None,
-    _option(
+    service_option(
         "LISTEN",
         "Seconds that each clip must be heard; an earlier answer is marked as rushed. Kept with the campaign. Default "
         "with sound: 5.",
@@ -296,7 +240,7 @@ Listen = Annotated[
 ]
 UploadLimit = Annotated[
     float,
-    _option(
+    service_option(
         "UPLOAD_LIMIT",
         "Gigabytes of recordings and metadata that are kept of one client's token; organisers have no limit.",
         metavar="GB",
@@ -305,11 +249,11 @@ UploadLimit = Annotated[
 ]
 DistributionName = Annotated[
     DifferenceDistribution,
-    _option("DISTRIBUTION", "Of a difference between systems, as for `audiosim estimate`: t or normal."),
+    service_option("DISTRIBUTION", "Of a difference between systems, as for `audiosim estimate`: t or normal."),
 ]
 AboutWords = Annotated[
     list[str] | None,
-    _option(
+    service_option(
         "ABOUT",
         "What the ranking and the stopping rule state: these queries, or queries of this kind, as for `audiosim "
         "estimate`. Default: these.",
@@ -319,7 +263,7 @@ AboutWords = Annotated[
 ]
 FromOwnArtist = Annotated[
     SameArtist | None,
-    _option(
+    service_option(
         "SAME_ARTIST",
         "Results that are the query's own recording, or by its artist: drop or keep them, as for `audiosim estimate`.",
         show_default=False,
@@ -327,7 +271,7 @@ FromOwnArtist = Annotated[
 ]
 SoundFolders = Annotated[
     list[Path] | None,
-    _option(
+    service_option(
         "SOUNDS",
         "A further folder of sound files that may be played; repeat for more.",
         metavar="DIR",
@@ -345,17 +289,17 @@ Adopt = Annotated[
 ]
 KeepOpen = Annotated[
     int,
-    _option(
+    service_option(
         "KEEP_OPEN",
         "Collections open at a time. Of more, each is opened when it is first asked for, and the least used is closed.",
         min=1,
     ),
 ]
-Seed = Annotated[int, _option("SEED", "Seed of everything random.", min=0)]
-Log = Annotated[LogForm, _option("LOG", "One line per request, on stderr.")]
+Seed = Annotated[int, service_option("SEED", "Seed of everything random.", min=0)]
+Log = Annotated[LogForm, service_option("LOG", "One line per request, on stderr.")]
 Collector = Annotated[
     str | None,
-    _option(
+    service_option(
         "COLLECTOR",
         "Collector of OpenTelemetry that is sent a trace of each request, such as http://localhost:4318; needs "
         "audiosim[telemetry].",

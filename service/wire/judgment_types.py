@@ -8,6 +8,8 @@ from msgspec import Meta, field
 
 from audiosim.campaign import Campaign, Event, Lease, Record
 from audiosim.campaign.event import DETAILS_LIMIT, QUESTIONNAIRE, STATES, Clock, parse_time, write_time
+from audiosim.campaign.listening import BESIDE
+from audiosim.campaign.settings import MOST_BESIDE
 from audiosim.corpus.judgments import GRADES
 from audiosim.corpus.model import Pair
 from audiosim.corpus.question import Question
@@ -21,7 +23,7 @@ from audiosim.service.shelf.sound_files import Peaks
 MOST_ASKED = 100
 LATE_DAYS = 60  # after which nobody sends an answer any more
 AHEAD_S = 60.0  # that a client's clock may be ahead of this one's
-MEASURED = ("seconds", "played_s", "query_played_s", "document_played_s")
+MEASURED = ("seconds", "played_s", "query_played_s", "document_played_s", BESIDE)
 
 Name = Annotated[str, Meta(max_length=1000)]
 Text = Annotated[str, Meta(max_length=4000)]
@@ -42,7 +44,8 @@ class JudgmentIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
     `grade` stands for any scale. `answers` are those to any question that `questions` lists, by its name; a grade or a
     note may stand there or in its own field. `time` is when, ISO 8601 in UTC; now if not given. The rest is kept with
-    it: seconds taken, seconds listened in all, and to either clip.
+    it: seconds taken, seconds listened in all, and to either clip. Where several candidates were judged on one page,
+    `beside` is their number, and the seconds are this candidate's share.
     """
 
     query: Name
@@ -57,6 +60,7 @@ class JudgmentIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     played_s: Seconds | None = None
     query_played_s: Seconds | None = None
     document_played_s: Seconds | None = None
+    beside: Annotated[int, Meta(ge=1, le=MOST_BESIDE)] | None = None
     note: Text | None = None
     answers: Annotated[dict[Name, float | Text], Meta(max_length=DETAILS_LIMIT)] = field(default_factory=dict)
 
@@ -214,7 +218,7 @@ class QuestionsOut(Wire):
     `instructions` and `consent` before the start, `before` and `after` are questions about the person, `training` are
     pairs with known answers, `language` is that of all these texts.
     `listen_s` is how long each clip is to be heard before; an answer after less is marked. `comparisons` says whether
-    some, only or none of the questions are comparisons.
+    some, only or none of the questions are comparisons. `candidates` are beside one another on a page at most.
     """
 
     collection: str
@@ -230,6 +234,7 @@ class QuestionsOut(Wire):
     before: list[Question] = field(default_factory=list)
     after: list[Question] = field(default_factory=list)
     training: list[TrainingOut] = field(default_factory=list)
+    candidates: int = 1
 
     @classmethod
     def from_domain(cls, served: ServedCollection, asked: Sequence[Question]) -> "QuestionsOut":
@@ -252,6 +257,7 @@ class QuestionsOut(Wire):
                 TrainingOut(**addresses_of(served, Pair(one.query, one.document)), grade=one.grade, text=one.text)
                 for one in table.training
             ],
+            served.judging.settings.candidates,
         )
 
 

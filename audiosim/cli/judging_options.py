@@ -1,0 +1,85 @@
+"""Options of `audiosim serve`: the questions that a campaign hands out, and to whom."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from audiosim.campaign.settings import MOST_BESIDE, MOST_CHECKED
+from audiosim.cli.service_options import service_option
+
+
+class ComparisonForm(StrEnum):
+    """Comparisons among the questions of a campaign."""
+
+    none = "none"
+    some = "some"
+    only = "only"
+
+
+Twice = Annotated[
+    float, service_option("TWICE", "Share of the pairs that a second assessor also judges.", min=0, max=1)
+]
+SecondOpinions = Annotated[
+    bool,
+    typer.Option(
+        "--second-opinions",
+        help="Hand out pairs that others judged where another opinion tells more than a pair that nobody has judged, "
+        "and until the noise of people is known to a quarter.",
+        envvar="AUDIOSIM_SECOND_OPINIONS",
+    ),
+]
+ComparisonShare = Annotated[
+    ComparisonForm,
+    service_option(
+        "COMPARISONS",
+        "Ask which of two documents is closer to the query: none, some (if that tells more per second) or only.",
+        metavar="WHICH",
+    ),
+]
+Candidates = Annotated[
+    int,
+    service_option(
+        "CANDIDATES",
+        "Candidates of one query beside one another on a page, each with its own grade.",
+        min=1,
+        max=MOST_BESIDE,
+    ),
+]
+Repeats = Annotated[
+    float,
+    service_option(
+        "REPEATS",
+        "Share of what each assessor answers that is a pair they judged before: shows the noise within a person.",
+        min=0,
+        max=MOST_CHECKED,
+    ),
+]
+KnownShare = Annotated[
+    float,
+    service_option(
+        "KNOWN_SHARE",
+        "Share of what each assessor answers that is a pair whose grade is known, of --known: shows their attention.",
+        min=0,
+        max=MOST_CHECKED,
+    ),
+]
+KnownFile = Annotated[
+    Path | None,
+    service_option(
+        "KNOWN", "File of grades that are known, as of judgments; whose pairs are in the pool.", metavar="FILE"
+    ),
+]
+SplitQueries = Annotated[
+    bool,
+    typer.Option(
+        "--split-queries",
+        help="Give anybody pairs of a query that somebody else has begun. By default it is left to them: fewer "
+        "judgments are as precise.",
+        envvar="AUDIOSIM_SPLIT_QUERIES",
+    ),
+]
+CannotLimit = Annotated[
+    int, service_option("CANNOT_LIMIT", "Stop asking for a pair that this many assessors could not judge.", min=1)
+]

@@ -1,0 +1,91 @@
+"""A page of several candidates: pairs of one query, handed to one person, that stay theirs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audiosim.campaign import Campaign, CampaignSettings, Event
+from audiosim.corpus.model import Judgment
+from audiosim.errors import InputError
+from audiosim.simulation import Design, synthetic_collection
+
+
+@pytest.fixture(scope="module")
+def collection():
+    design = Design(systems=4, teams=2, queries=6, cutoff=5, candidates=12)
+    return replace(synthetic_collection(np.random.default_rng(4), design), judgments=())
+
+
+@pytest.fixture
+def campaign(collection, watch):
+    return Campaign(collection, "joint", "CG@5", settings=CampaignSettings(candidates=4, lease_s=60), clock=watch)
+
+
+def test_a_page_is_of_one_query_and_nobody_else_is_handed_it(campaign):
+    page = campaign.ask(20, "ann")
+    assert len(page) == 4
+    assert len({pair.query for pair in page}) == 1
+    assert campaign.ask(20, "ann") == page  # a page that is loaded again is the same
+    other = campaign.ask(20, "bob")
+    assert len({pair.query for pair in other}) == 1
+    assert other[0].query != page[0].query
+    assert len(campaign.ask(2, "eve")) == 2  # no more than are asked for
+
+
+def test_what_is_left_of_a_page_is_filled_up_with_its_query(campaign):
+    page = campaign.ask(4, "ann")
+    campaign.tell(Judgment(*page[0], 1.0, "ann"))
+    rest = campaign.ask(4, "ann")
+    assert rest[:3] == page[1:]
+    assert len(rest) == 4
+    assert {pair.query for pair in rest} == {page[0].query}
+    assert page[0] not in rest
+
+
+def test_a_campaign_by_pages_ends_with_everything_judged(campaign):
+    pool = campaign.selection.pool
+    for _ in range(len(pool.pairs)):
+        page = campaign.ask(20, "ann")
+        for pair in page:
+            campaign.tell(Judgment(*pair, 1.0, "ann"))
+        if not page:
+            break
+    assert campaign.progress.judged == len(pool.pairs)
+
+
+def test_pages_of_one_candidate_are_single_grades(collection):
+    """The same pairs are asked for, in the same order, as without the setting."""
+    plain, ones = (
+        Campaign(collection, "joint", "CG@5", settings=CampaignSettings(**some)) for some in ({}, {"candidates": 1})
+    )
+    for number in range(20):
+        pairs = plain.ask(3, "ann", by_query=True)
+        assert ones.ask(3, "ann", by_query=True) == pairs
+        for one in (plain, ones):
+            one.tell(Judgment(*pairs[0], float(number % 2), "ann"))
+    assert plain.confidence == ones.confidence
+
+
+def test_a_query_heard_once_for_all_its_candidates_is_claimed_once(campaign, watch):
+    """Its seconds are shared by the answers of the page; counted for each they are more than the time that passed."""
+    heard = {"query_played_s": 60.0, "document_played_s": 5.0}
+    for name, beside in (("ann", {"beside": 4}), ("bob", {})):
+        page = [
+            Event("judgment", "2013-05-01T12:01:20Z", name, *pair, {"fine": 50.0}, heard | beside)
+            for pair in campaign.ask(4, name)
+        ]
+        assert len(page) == 4
+        watch.forward(80)
+        if beside:  # 4 x (15 + 5) = 80 s
+            campaign.tell_all(page)
+        else:  # 3 x 65 s are more than the 80 s there were, and the slack of 60
+            with pytest.raises(InputError, match="bob claims 195 s of listening in the last 80 s"):
+                for one in page:
+                    campaign.tell(one)
+
+
+@pytest.mark.parametrize("count", [0, 9])
+def test_a_page_has_one_to_eight_candidates(count):
+    with pytest.raises(InputError, match=rf"number of candidates on a page must be in \[1, 8\], got {count}"):
+        CampaignSettings(candidates=count)
