@@ -4,8 +4,10 @@ Six simulated people judge a part of a collection that is judged in full. What i
 severity, a way of hearing each query, and noise, as people did in `benchmarks/listeners.py`. They answer in turn, one
 page each. A grade takes the time of two clips, a page that of its query and its candidates: a query is heard once.
 Beside it the judgments, for whoever pays by the judgment.
+0 candidates are single grades in batches of 20 of as few queries as possible, as the page asks for them; 1 are single
+grades one at a time.
 
-    python benchmarks/candidates.py [FOLDER] [--parts 6] [--queries 30] [--candidates 1,3,5,8]
+    python benchmarks/candidates.py [FOLDER] [--parts 6] [--queries 30] [--candidates 0,1,3,5,8]
 """
 
 import argparse
@@ -27,6 +29,7 @@ PEOPLE = 6
 SEVERITY, HEARING, NOISE = 0.10, 0.06, 0.17  # of the scale: judge, judge x query, the rest
 CLIP_S = USUAL_S[GRADE] / 2
 UNTIL = 0.95
+BATCH = 20
 EVERY = 10  # judgments between two looks at the confidence
 
 
@@ -38,9 +41,15 @@ def said(true: Array, query: Array, rng: np.random.Generator) -> Array:
 
 
 def played(part: Collection, candidates: int, seed: int) -> tuple[float, int, float]:
-    """Seconds and judgments until .95 is stated, and the accuracy then; the seed draws what people say."""
+    """Seconds and judgments until .95 is stated, and the accuracy then; the seed draws what people say.
+
+    candidates  0: single grades, of which each person is handed BATCH at a time, of as few queries as possible
+    """
     campaign = Campaign(
-        replace(part, judgments=()), "joint", "CG@5", settings=CampaignSettings(candidates=candidates, seed=seed)
+        replace(part, judgments=()),
+        "joint",
+        "CG@5",
+        settings=CampaignSettings(candidates=max(1, candidates), seed=seed),
     )
     pool = campaign.selection.pool
     true = pool.spread(part.grades())
@@ -48,10 +57,10 @@ def played(part: Collection, candidates: int, seed: int) -> tuple[float, int, fl
     scores, seconds, count, turn = true_scores(campaign.selection, true), 0.0, 0, 0
     looked = 0
     while True:
-        page = campaign.ask(candidates, f"person {turn % PEOPLE}")
+        page = campaign.ask(candidates or BATCH, f"person {turn % PEOPLE}", by_query=True)
         if not page:
             break
-        seconds += CLIP_S * (1 + len(page))
+        seconds += CLIP_S * (1 + len(page) if candidates else 2 * len(page))
         for pair in page:
             grade = float(np.rint(grades[turn % PEOPLE, pool.positions[pair]]))
             campaign.tell(Judgment(*pair, grade, f"person {turn % PEOPLE}"))
@@ -69,7 +78,7 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=USUAL)
     parser.add_argument("--parts", type=int, default=6)
     parser.add_argument("--queries", type=int, default=30)
-    parser.add_argument("--candidates", default="1,3,5,8")
+    parser.add_argument("--candidates", default="0,1,3,5,8", help="the first is what the others are shares of")
     arguments = parser.parse_args()
     collection = Collection.load(arguments.folder)
     rng = np.random.default_rng(1)

@@ -80,9 +80,9 @@ def test_a_query_heard_once_for_all_its_candidates_is_claimed_once(campaign, wat
         if beside:  # 4 x (15 + 5) = 80 s
             campaign.tell_all(page)
         else:  # 3 x 65 s are more than the 80 s there were, and the slack of 60
+            campaign.tell_all(page[:2])
             with pytest.raises(InputError, match="bob claims 195 s of listening in the last 80 s"):
-                for one in page:
-                    campaign.tell(one)
+                campaign.tell(page[2])
 
 
 @pytest.mark.parametrize("count", [0, 9])

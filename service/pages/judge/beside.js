@@ -8,6 +8,9 @@ const INKS = ["--accent", "--second"]; // of the query, of candidates
 const NUDGE_S = 1;
 const TICK_MS = 100;
 
+/** Letter of a candidate, which is its key, too. */
+export const letterOf = (place) => String.fromCharCode(65 + place);
+
 /** Seconds with two digits. */
 export const round = (seconds) => Math.round(seconds * 100) / 100;
 

@@ -74,7 +74,8 @@ export class AnswerForm extends EventTarget {
   }
 }
 
-const idOf = ({ name }) => `answer-${name}`;
+/** Of the control of a question; `id` where there are several forms of the same questions. */
+const idOf = ({ name, id = name }) => `answer-${id}`;
 
 function choices(question, take) {
   const { name, levels, words, text: legend } = question;

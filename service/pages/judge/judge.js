@@ -16,6 +16,7 @@ import { Outbox } from "./outbox.js";
 import { Pace } from "./pace.js";
 import { Player } from "./player.js";
 import { clicked, openDialog, showScreen, shownScreen, trouble } from "./screens.js";
+import { Several } from "./several.js";
 import { readSettings } from "./settings.js";
 import { Store } from "./store.js";
 import { askPerson, knownPairs, showTask } from "./task.js";
@@ -85,16 +86,17 @@ async function askedQuestions() {
 
 async function assemble(assessor) {
   const asking = await askedQuestions();
-  const { questions, reasons, listen_s, comparisons } = asking;
+  const { questions, reasons, listen_s, comparisons, candidates } = asking;
   showReasons(reasons);
   showTask(asking);
   settings.listen = Math.max(settings.listen, listen_s); // the campaign's rule: an address may ask for more, never for less
   const desk = new Desk(player, questions, settings.listen);
   const store = await openStore(assessor);
   const outbox = new Outbox(store, collection, assessor);
-  const work = new Work({ collection, assessor, questions, settings, store, outbox, comparing: comparisons !== "none" });
+  const work = new Work({ collection, assessor, questions, settings, store, outbox, comparing: comparisons !== "none", candidates });
   const compare = new Compare(player.context, settings.listen);
-  return new Judging({ work, desk, compare, clips: new Clips(player.context), player, pace: new Pace(settings.break), task: asking });
+  const several = new Several(player.context, questions, settings.listen);
+  return new Judging({ work, desk, compare, several, clips: new Clips(player.context), player, pace: new Pace(settings.break), task: asking });
 }
 
 /** The store of this device; without one an answer could be lost, so that nothing is judged. */
@@ -181,7 +183,7 @@ function connect(judging) {
   const help = () => open("help");
   const actions = {
     ready: () => shownScreen() === "desk" || shownScreen() === "batch",
-    other: (key) => shownScreen() === "compare" && judging.compare.key(key),
+    other: (key) => ({ compare: judging.compare, several: judging.several })[shownScreen()]?.key(key) ?? false,
     form: () => desk.form,
     play: () => player.toggle(),
     hear: (side) => desk.hear(side),
@@ -197,6 +199,8 @@ function connect(judging) {
   byId("save").addEventListener("click", actions.save);
   byId("undo").addEventListener("click", actions.undo);
   judging.compare.addEventListener("undo", actions.undo);
+  judging.several.addEventListener("undo", actions.undo);
+  judging.several.addEventListener("cannot", () => judging.cannot());
   byId("undo-last").addEventListener("click", actions.undo);
   byId("next-batch").addEventListener("click", () => judging.nextBatch());
   byId("open-cannot").addEventListener("click", () => judging.cannot());

@@ -5,6 +5,7 @@ import { announce, byId } from "../page.js";
 import { enterAgain } from "./entry.js";
 import { untilOpen } from "./held.js";
 import { nameOf } from "./order.js";
+import { Several } from "./several.js";
 import { openDialog, showScreen, shownScreen, trouble } from "./screens.js";
 
 const AHEAD = 6; // pairs whose clips are fetched before they are needed
@@ -17,11 +18,12 @@ const DRAFT_MS = 250;
  * mode  the same, but null while its clips are still coming, or its answer is being kept
  */
 export class Judging {
-  constructor({ work, desk, compare, clips, player, pace, task }) {
+  constructor({ work, desk, compare, several, clips, player, pace, task }) {
     this.work = work;
     this.task = task; // what the service says of the organiser's task
     this.atEnd = () => Promise.resolve(); // called where nothing is left to judge
     this.compare = compare;
+    this.several = several;
     this.desk = desk;
     this.clips = clips;
     this.player = player;
@@ -34,6 +36,7 @@ export class Judging {
     this.drafts = {};
     this.signing = null;
     desk.addEventListener("change", () => this.#keepDraft());
+    several.addEventListener("change", () => this.#keepDraft());
     addEventListener("pagehide", () => this.#keepDraft());
   }
 
@@ -42,6 +45,7 @@ export class Judging {
     if (!this.work.pairs.length && !this.work.comparisons.length) return this.finish();
     if (this.pace.breakDue) await this.#rest();
     if (this.work.comparisons.length) return this.#showComparison();
+    if (this.work.candidates > 1) return this.#showPage();
     const [pair] = this.work.pairs;
     const { done, settings, pairs } = this.work;
     this.place(`Pair ${done + 1} of ${done + pairs.length}`, this.#rate(), done / settings.batch);
@@ -76,6 +80,48 @@ export class Judging {
     announce("Saved.");
     if (!work.comparisons.length && work.compared.length % batch) await this.untilDone(() => work.lease());
     await this.showNext();
+  }
+
+  /** Show the candidates of a page beside one another; then what comes next. */
+  async #showPage() {
+    const { work, several, player } = this;
+    const { batch } = work.settings;
+    const turn = ++this.turn;
+    this.kind = this.mode = null;
+    player.pause();
+    showScreen("several");
+    const pairs = work.page;
+    const last = work.done + pairs.length;
+    several.prepare(pairs);
+    several.place(pairs.length > 1 ? `Pairs ${work.done + 1} to ${last} of ${batch}` : `Pair ${last} of ${batch}`, work.done / batch);
+    const drafts = pairs.map((pair) => this.drafts[nameOf(pair)]);
+    const found = await this.#patiently(() => this.clips.all(Several.addresses(pairs)), turn, (text) => several.desk.beside.trouble(text));
+    if (turn !== this.turn) return;
+    this.kind = this.mode = "page";
+    const answers = await several.answered(found, drafts);
+    if (turn !== this.turn) return;
+    this.mode = null;
+    this.keepingAnswer = work.answerPage(pairs, answers);
+    await this.keepingAnswer;
+    for (const pair of pairs) delete this.drafts[nameOf(pair)];
+    work.store.keep("drafts", this.drafts);
+    for (const _ of pairs) this.pace.note();
+    announce("Saved.");
+    if (!work.pairs.length && work.done) await this.untilDone(() => work.lease());
+    await this.showNext();
+  }
+
+  /** Take the last page back and show it again; whether there is one. */
+  async #undoPage() {
+    if (!this.work.history.length) return false;
+    this.#keepDraft();
+    this.turn++;
+    this.several.pause();
+    await this.keepingAnswer;
+    for (const { pair, cannot, ...answers } of await this.work.undoPage()) this.drafts[nameOf(pair)] = { answers, cannot };
+    announce("Last page undone.");
+    await this.showNext();
+    return true;
   }
 
   /** Take the last comparison back and show it again; whether there is one. */
@@ -135,14 +181,19 @@ export class Judging {
   /** Say why a pair cannot be judged. */
   async cannot() {
     if (this.mode === null || this.mode === "training") return;
-    this.player.pause();
+    const paged = this.mode === "page";
+    const player = paged ? this.several.desk.beside.player : this.player;
+    const place = paged ? this.several.heard : 0;
+    player.pause();
     const closed = await openDialog("cannot");
+    if (paged) player.play(); // the page goes on: this was about one of its candidates
     if (closed !== "save") return;
     const form = byId("cannot-form", HTMLFormElement);
     const words = byId("reason-text", HTMLTextAreaElement).value.trim();
     const chosen = new FormData(form).get("reason");
     const reason = chosen === "other" ? words || "something else" : [chosen, words].filter(Boolean).join(": ");
     form.reset();
+    if (paged) return this.several.refuse(place, reason);
     const { note } = this.desk.form.said;
     this.#take({ cannot: reason, answers: note ? { note } : {} });
   }
@@ -159,6 +210,8 @@ export class Judging {
     if (compared && (await this.#undoComparison())) return;
     if (shownScreen() === "compare") return announce("Nothing to undo.");
     if (this.kind === "revision") return this.showNext();
+    const paged = this.work.candidates > 1 && ["several", "batch"].includes(shownScreen());
+    if (paged) return (await this.#undoPage()) || announce("Nothing to undo.");
     if (this.kind === "training" || !["desk", "batch"].includes(shownScreen())) return;
     this.#keepDraft();
     const { mode } = this;
@@ -188,8 +241,10 @@ export class Judging {
 
   /** Keep the pairs of the batch for longer, and look whether they still are the assessor's. */
   async renew() {
-    if (!this.work.shouldRenew || document.hidden || this.mode !== "pair") return;
-    const now = nameOf(this.desk.pair);
+    if (!this.work.shouldRenew || document.hidden || !["pair", "page"].includes(this.mode)) return;
+    const shown = this.mode === "page" ? this.several.pairs : [this.desk.pair];
+    const [now] = shown.map(nameOf);
+    const { turn } = this;
     this.work.first = now;
     try {
       await this.work.lease();
@@ -197,7 +252,8 @@ export class Judging {
       if (error.status === undefined && !error.passing) throw error;
       return; // another time; answers wait in the outbox meanwhile
     }
-    if (this.mode !== "pair" || nameOf(this.desk.pair) !== now || this.work.pairs.some((pair) => nameOf(pair) === now)) return;
+    const held = new Set(this.work.pairs.map(nameOf));
+    if (this.mode === null || turn !== this.turn || shown.every((pair) => held.has(nameOf(pair)))) return;
     announce("This pair timed out and was given to someone else. Here is the next one.");
     await this.showNext();
   }
@@ -265,8 +321,9 @@ export class Judging {
   }
 
   #keepDraft() {
-    if (this.mode !== "pair") return;
-    this.drafts[nameOf(this.desk.pair)] = this.desk.draft;
+    if (this.mode === "page") for (const [place, draft] of this.several.drafts.entries()) this.drafts[nameOf(this.several.pairs[place])] = draft;
+    else if (this.mode === "pair") this.drafts[nameOf(this.desk.pair)] = this.desk.draft;
+    else return;
     this.keeping ??= wait(DRAFT_MS).then(() => {
       this.keeping = null;
       return this.work.store.keep("drafts", this.drafts);

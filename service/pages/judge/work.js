@@ -7,8 +7,13 @@ const FLUSH_MS = 3_000;
 const COMPARISONS = 5; // asked for at once: what tells most may change
 
 export class Work {
-  /** comparing  whether the campaign asks for comparisons, too */
-  constructor({ collection, assessor, questions, settings, store, outbox, comparing = false }) {
+  /**
+   * comparing   whether the campaign asks for comparisons, too
+   * candidates  beside one another on a page, at most
+   */
+  constructor({ collection, assessor, questions, settings, store, outbox, comparing = false, candidates = 1 }) {
+    this.candidates = candidates;
+    this.pages = []; // how many answers each page had that was answered since this one was opened
     this.comparing = comparing;
     this.assessor = assessor;
     this.questions = questions;
@@ -128,9 +133,39 @@ export class Work {
     return this.pairs.length > 0 && Number(serverNow()) > this.renewAt;
   }
 
-  /** Keep what was said of a pair, `answers` by question or `cannot`, with details: it is on disk when this is done. */
-  async answer(pair, said, details) {
-    const body = { query: pair.query, document: pair.document, time: serverNow().toISOString(), ...said, ...details };
+  /** The pairs of the next page: of one query, in their order; a single one where candidates are not beside one another. */
+  get page() {
+    const [first] = this.pairs;
+    return this.candidates > 1 ? this.pairs.filter(({ query }) => query === first.query).slice(0, this.candidates) : [first];
+  }
+
+  /** Keep what was said of each candidate of a page: it is on disk when this is done. */
+  async answerPage(pairs, answers) {
+    for (const [place, pair] of pairs.entries()) {
+      const { said, details, since } = answers[place];
+      await this.answer(pair, said, details, since);
+    }
+    this.pages.push(pairs.length);
+  }
+
+  /** Take the last page back, or the last answer where no page is known; what was said, with `pair` each. */
+  async undoPage() {
+    const found = [];
+    for (let left = this.pages.pop() ?? 1; left > 0; left--) {
+      const last = await this.undo();
+      if (last) found.unshift(last);
+    }
+    return found;
+  }
+
+  /**
+   * Keep what was said of a pair, `answers` by question or `cannot`, with details: it is on disk when this is done.
+   *
+   * since  seconds that passed since
+   */
+  async answer(pair, said, details, since = 0) {
+    const time = new Date(Number(serverNow()) - 1000 * since).toISOString();
+    const body = { query: pair.query, document: pair.document, time, ...said, ...details };
     const key = newKey();
     const { place } = await this.outbox.put({ kind: "judgment", key, body });
     this.history.push({ ...spread(body), key, place });

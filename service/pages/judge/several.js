@@ -1,0 +1,190 @@
+// A page of several candidates of one query: beside one another, each with a form of its own.
+
+import { byId, element } from "../page.js";
+import { disagree } from "./answered.js";
+import { Beside, letterOf, round } from "./beside.js";
+import { AnswerForm } from "./form.js";
+
+const WANTS = { choice: "choose a button", slider: "set the slider", text: "write an answer" };
+
+/** The screen of several candidates; `change` events tell of drafts, `undo` and `cannot` ones of a wish. */
+export class Several extends EventTarget {
+  /** listen  seconds for which each clip is to be heard */
+  constructor(context, questions, listen) {
+    super();
+    this.context = context;
+    this.questions = questions;
+    this.listen = listen;
+    this.made = new Map(); // desks by number of candidates: made when they are first needed
+    this.desk = null;
+    this.pairs = [];
+    this.cannot = []; // reasons, by candidate
+    this.done = null;
+    this.shownAt = 0;
+    byId("several-save").addEventListener("click", () => this.save());
+    byId("several-undo").addEventListener("click", () => this.dispatchEvent(new Event("undo")));
+    byId("several-cannot").addEventListener("click", () => this.dispatchEvent(new Event("cannot")));
+  }
+
+  /** Addresses of the clips of a page: the query's, then the candidates'. */
+  static addresses(pairs) {
+    const [{ query_sound, query_peaks }] = pairs;
+    return [{ sound: query_sound, peaks: query_peaks }, ...pairs.map((pair) => ({ sound: pair.document_sound, peaks: pair.document_peaks }))];
+  }
+
+  /** Say where in the work this is; `share` of the batch is done. */
+  place(where, share) {
+    byId("several-where").textContent = where;
+    byId("several-progress", HTMLProgressElement).value = share;
+  }
+
+  /** Bring the desk for so many candidates to the screen, without clips. */
+  prepare(pairs) {
+    this.pause();
+    this.pairs = pairs;
+    const count = pairs.length;
+    if (!this.made.has(count)) this.made.set(count, this.#make(count));
+    this.desk = this.made.get(count);
+    byId("several-desk").replaceChildren(this.desk.root);
+  }
+
+  /**
+   * Show the page that was prepared; done when it is answered, with what was said of each candidate and details.
+   *
+   * drafts  of each candidate, `{answers, cannot}`
+   */
+  answered(clips, drafts) {
+    this.shownAt = performance.now();
+    this.cannot = drafts.map((draft) => draft?.cannot ?? null);
+    for (const [place, form] of this.desk.forms.entries()) form.show(drafts[place]?.answers);
+    this.desk.beside.show(clips);
+    byId("several-missing").textContent = "";
+    this.#showCannot();
+    return new Promise((done) => (this.done = done));
+  }
+
+  pause() {
+    this.done = null;
+    this.desk?.beside.player.pause();
+  }
+
+  /** What was said so far, by candidate. */
+  get drafts() {
+    return this.pairs.map((_, place) => ({ answers: { ...this.desk.forms[place].said }, cannot: this.cannot[place] ?? undefined }));
+  }
+
+  /** Place of the candidate that is heard; the first while the query is. */
+  get heard() {
+    return Math.max(0, this.desk.beside.player.side - 1);
+  }
+
+  /** Note why the candidate that is heard cannot be judged; the empty reason takes that back. */
+  refuse(place, reason) {
+    this.cannot[place] = reason || null;
+    this.#showCannot();
+    this.dispatchEvent(new Event("change"));
+  }
+
+  /** Enter: take the page, or say what is missing. */
+  save() {
+    if (!this.done) return;
+    byId("several-missing").textContent = this.missing;
+    if (this.missing) return;
+    const { done } = this;
+    const answers = this.#answers();
+    this.pause();
+    done(answers);
+  }
+
+  /** What is to be sent of each candidate: its share of the seconds, and of what was heard of the query. */
+  #answers() {
+    const count = this.pairs.length;
+    const [query, ...candidates] = this.desk.beside.player.count();
+    const seconds = (performance.now() - this.shownAt) / 1000 / count;
+    return this.drafts.map(({ answers, cannot }, place) => ({
+      said: cannot ? { cannot, answers: answers.note ? { note: answers.note } : {} } : { answers },
+      details: {
+        beside: count,
+        seconds: round(seconds),
+        query_played_s: round(query),
+        document_played_s: round(candidates[place]),
+        played_s: round(query / count + candidates[place]),
+      },
+      since: (count - 1 - place) * seconds, // answers of a page follow one another in the log as single ones do
+    }));
+  }
+
+  /** Take a key; whether it means something here. */
+  key(event) {
+    const form = this.desk.forms[this.heard];
+    if (event.key === "Enter") this.save();
+    else if (event.key.toLowerCase() === "z") this.dispatchEvent(new Event("undo"));
+    else if (/^\d$/.test(event.key)) return form.digit(Number(event.key));
+    else if (event.key.startsWith("Arrow") && !event.shiftKey) return this.#arrow(event, form);
+    else return this.desk.beside.key(event);
+    return true;
+  }
+
+  #arrow({ key, target }, form) {
+    if (target.matches?.("input")) return false;
+    return form.move({ ArrowLeft: -1, ArrowRight: 1, ArrowUp: 10, ArrowDown: -10 }[key]);
+  }
+
+  /** What keeps the page from being saved, in words; empty where nothing does. */
+  get missing() {
+    const wants = [this.desk.beside.missing];
+    for (const [place, form] of this.desk.forms.entries()) {
+      if (this.cannot[place]) continue;
+      const [open] = form.open;
+      if (open) wants.push(`${WANTS[open.kind]} of ${nameOf(place)}${open.grade ? "" : ` (${open.text})`}`);
+    }
+    const text = wants.filter(Boolean).join(", ");
+    return text && text[0].toUpperCase() + text.slice(1);
+  }
+
+  #make(count) {
+    const names = ["Query", ...Array.from({ length: count }, (_, place) => nameOf(place))];
+    const root = element("div", { class: "stack" });
+    const forms = [];
+    const controls = names.map((name, place) => (place ? this.#control(name, place - 1, forms) : null));
+    const beside = new Beside(this.context, root, names, this.listen, controls);
+    beside.addEventListener("change", () => this.#showMissing());
+    for (const form of forms) form.addEventListener("change", () => this.#changed());
+    return { root, beside, forms };
+  }
+
+  #control(name, place, forms) {
+    const form = element("form", { class: "candidate-form stack", "aria-label": name });
+    forms.push(new AnswerForm(form, this.questions.map((question) => ({ ...question, id: `${place}-${question.name}` }))));
+    const judge = element("button", { type: "button", class: "plain", on: { click: () => this.refuse(place, "") } }, "Judge it after all");
+    return element("div", { class: "stack" }, form, element("p", { class: "note small candidate-cannot", hidden: true }, element("span", {}), " ", judge));
+  }
+
+  #showCannot() {
+    for (const [place, note] of [...this.desk.root.querySelectorAll(".candidate-cannot")].entries()) {
+      const reason = this.cannot[place];
+      note.hidden = !reason;
+      note.previousElementSibling.hidden = Boolean(reason);
+      note.firstElementChild.textContent = reason ? `Cannot be judged: ${reason}.` : "";
+    }
+    this.#showMissing();
+  }
+
+  #changed() {
+    const gross = this.desk.forms.map((form, place) => (disagree(form.said) ? nameOf(place) : "")).filter(Boolean);
+    const warning = byId("several-warning");
+    warning.hidden = !gross.length;
+    warning.textContent = gross.length ? `The button and the slider of ${gross.join(", ")} disagree. You can save this if you mean it.` : "";
+    this.#showMissing();
+    this.dispatchEvent(new Event("change"));
+  }
+
+  #showMissing() {
+    if (!this.desk || !this.pairs.length) return;
+    const { missing } = this;
+    byId("several-save").setAttribute("aria-disabled", String(missing !== ""));
+    if (byId("several-missing").textContent && !missing) byId("several-missing").textContent = "";
+  }
+}
+
+const nameOf = (place) => `Candidate ${letterOf(place)}`;

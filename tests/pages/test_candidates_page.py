@@ -1,0 +1,103 @@
+"""Several candidates beside one another on the judging page, by keyboard, in a real browser against a live server."""
+
+import time
+
+import pytest
+
+expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
+
+PATIENCE_S = 60
+CANDIDATES = "ABC"
+
+
+@pytest.fixture
+def live(commanded, demo, tmp_path):
+    """A server whose assessors judge three candidates on a page."""
+    options = ("--listen", 0, "--candidates", 3, "--db", f"sqlite:///{tmp_path / 'campaign.db'}")
+    with commanded([demo], tmp_path / "log", *options) as running:
+        yield running
+
+
+def until_shown(page, where):
+    """Wait for a page whose clips play: keys mean something from then on."""
+    expect(page.locator("#several-where")).to_have_text(where)
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+
+
+def grade(page, grades):
+    """Hear each candidate and grade it: a digit for the button, an arrow for the slider."""
+    for letter, digit in zip(CANDIDATES, grades, strict=True):
+        page.keyboard.press(letter.lower())
+        page.keyboard.press(str(digit))
+        page.keyboard.press("ArrowRight")
+
+
+def until_heard(page):
+    """Switch between the clips until all were heard long enough."""
+    give_up = time.monotonic() + PATIENCE_S
+    while page.locator("#several-save[aria-disabled=false]").count() == 0:
+        assert time.monotonic() < give_up, page.inner_text("#screen-several")
+        for key in "qabc":
+            page.keyboard.press(key)
+            page.wait_for_timeout(100)
+
+
+def test_three_candidates_are_judged_on_a_page_by_keyboard(browse, http, wait_until, audit):
+    def judged():
+        events = http.get("/v1/collections/demo/log").json()["events"]
+        return [
+            one
+            for one in sorted(events, key=lambda one: one["number"])
+            if one["kind"] in ("judgment", "cannot", "undo")
+        ]
+
+    page = browse("/judge/demo?listen=0.1&batch=6", viewport={"width": 360, "height": 740})
+    page.locator("#name:focus").wait_for()
+    page.keyboard.type("Ann")
+    page.keyboard.press("Enter")
+    page.locator("#skip-training").click()
+    until_shown(page, "Pairs 1 to 3 of 6")
+    page.keyboard.press("Enter")
+    expect(page.locator("#several-missing")).to_contain_text("choose a button of Candidate A")
+    grade(page, (0, 1, 2))
+    until_heard(page)
+    assert audit(page) == []
+    page.keyboard.press("Enter")
+    until_shown(page, "Pairs 4 to 6 of 6")
+    wait_until(lambda: len(judged()) == 3)
+    first = judged()
+    assert len({one["query"] for one in first}) == 1
+    assert [one["broad"] for one in first] == [0, 1, 2]
+    assert [one["details"]["beside"] for one in first] == [3, 3, 3]
+    assert sorted(one["time"] for one in first) == [one["time"] for one in first]
+    shown = page.inner_text("body")
+    assert not [one["document"] for one in first if one["document"] in shown]
+
+    page.keyboard.press("z")
+    until_shown(page, "Pairs 1 to 3 of 6")
+    wait_until(lambda: [one["kind"] for one in judged()].count("undo") == 3)
+    expect(page.locator("form[aria-label='Candidate C'] input[type=radio]").nth(2)).to_be_checked()
+    page.keyboard.press("b")
+    page.locator("#several-cannot").click()
+    page.get_by_role("radio", name="A clip is broken or silent").check()
+    page.locator("#cannot-form button[value=save]").click()
+    expect(page.locator(".candidate-cannot:visible")).to_contain_text("a clip is broken or silent")
+    page.locator("#screen-several").focus()
+    until_heard(page)
+    page.keyboard.press("Enter")
+    until_shown(page, "Pairs 4 to 6 of 6")
+    grade(page, (2, 2, 0))
+    until_heard(page)
+    page.reload()  # half done: what was said of a page is kept
+    page.locator("#start").click()
+    until_shown(page, "Pairs 4 to 6 of 6")
+    expect(page.locator("form[aria-label='Candidate A'] input[type=radio]").nth(2)).to_be_checked()
+    until_heard(page)
+    page.keyboard.press("Enter")
+    expect(page.locator("#batch-title")).to_have_text("Batch done")
+    wait_until(lambda: len(judged()) == 12)
+    last = judged()[6:]
+    assert [one["kind"] for one in last] == ["judgment", "cannot", "judgment", "judgment", "judgment", "judgment"]
+    assert {one["document"] for one in last[:3]} == {one["document"] for one in first}
+    exported = http.get("/v1/collections/demo/judgments", params={"format": "jsonl"}).text.splitlines()
+    assert len(exported) == 6  # one of them says why it cannot be judged
