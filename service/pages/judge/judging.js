@@ -267,6 +267,7 @@ export class Judging {
     const full = done === 0 && answers.size + compared.length > 0;
     this.compare.pause();
     if (answers.size + compared.length > 0 && (!full || this.work.none)) await this.atEnd();
+    this.several.pause();
     byId("batch-title").textContent = full ? "Batch done" : "Nothing to judge now";
     byId("next-batch").textContent = full ? "Next batch" : "Look again";
     byId("undo-last").hidden = !answers.size && !compared.length;

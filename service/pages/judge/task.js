@@ -17,9 +17,11 @@ export function showTask({ task, heading, instructions, language }) {
     if (language) byId(id).lang = language;
   }
   if (!heading) return;
-  byId("question").textContent = heading;
-  byId("question").dir = "auto";
-  if (language) byId("question").lang = language;
+  for (const id of ["question", "several-question"]) {
+    byId(id).textContent = heading;
+    byId(id).dir = "auto";
+    if (language) byId(id).lang = language;
+  }
 }
 
 /**
