@@ -13,7 +13,7 @@ SLACK_S = 60.0  # total allowance for clock differences
 DAY_S = 86_400.0  # period over which listening is added up
 FEWEST = 10  # answers of an assessor before their pace is assessed
 HASTY_S = 1.0  # median time between answers that is too short to hear two clips
-BESIDE = "beside"  # number of candidates that were judged on one page
+ON_ONE_PAGE = "beside"  # number of candidates that were judged on one page
 PLAYED = ("query_played_s", "document_played_s")
 
 
@@ -96,7 +96,7 @@ def claimed_s(event: Event) -> float:
 
     A query that was heard once for several candidates beside one another is claimed once: each answer has its share.
     """
-    said = [event.details.get(name) for name in ("played_s", *PLAYED, BESIDE)]
+    said = [event.details.get(name) for name in ("played_s", *PLAYED, ON_ONE_PAGE)]
     whole, query, document, beside = (float(one) if isinstance(one, int | float) else 0.0 for one in said)
     return max(whole, query / max(1.0, beside) + document)
 
