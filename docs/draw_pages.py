@@ -31,7 +31,7 @@ DEMO = DOCS.parent / "fixtures" / "demo"
 JUDGED, CANNOT = 130, 60  # so many answers, and the one of them that a pair cannot be judged
 ASSESSORS = ("Ann", "Ben", "Cem")
 EVERY = timedelta(seconds=35)  # somebody answers
-SETTLE_MS, HEAR_MS = 4_000, 500  # until what is worked out is there; of a clip
+SETTLE_MS, HEAR_MS = 15_000, 500  # until what is worked out is there; of a clip
 ADDRESSES = {"start": "/", "create": "/create", "judge": "/judge/demo", "organise": "/organise/demo"}
 SIZES = {"start": (1000, 620), "create": (1000, 1340), "judge": (1000, 860), "organise": (1280, 1120)}
 DESK: dict[str, Any] = {"device_scale_factor": 1}

@@ -6,7 +6,7 @@ import math
 import secrets
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -84,14 +84,22 @@ class StudyShownOut(msgspec.Struct):
 class StudyDesk:
     """Hands out examples and takes answers.
 
-    clips  sound file of each document that somebody may hear
-    code   completion code for people from a crowdsourcing platform
+    clips   sound file of each document that somebody may hear
+    code    completion code for people from a crowdsourcing platform
+    people  those who may take part, by name or code; None: everybody who can open the page
     """
 
     def __init__(
-        self, progress: StudyProgress, log: StudyLog, collection: Collection, sounds: Sounds, code: str = ""
+        self,
+        progress: StudyProgress,
+        log: StudyLog,
+        collection: Collection,
+        sounds: Sounds,
+        code: str = "",
+        people: Iterable[str] | None = None,
     ) -> None:
         self._progress, self._log, self._collection, self._code = progress, log, collection, code
+        self._people = None if people is None else frozenset(map(plain_name, people))
         study = progress.study
         queries = {collection.query_document(query) for query in study.queries}
         self.clips = {one: path for one in sorted({*study.documents, *queries}) if (path := sounds.path(one))}
@@ -100,6 +108,15 @@ class StudyDesk:
             raise InputError(f"no sound of {len(missing)} documents of the study, such as {missing[0]}: {ALLOW}")
         self._keys: dict[str, tuple[str, Showing]] = {}
         self._answered: dict[str, str] = {}
+
+    def admit(self, worker: str) -> str:
+        """The name of a person who may take part, without needless spaces; others are refused."""
+        name = plain_name(worker)
+        if not name or len(name) > LONGEST_NAME or not name.isprintable():
+            raise HTTPException(422, f"worker: expected a name of 1 to {LONGEST_NAME} printable characters")
+        if self._people is not None and name not in self._people:
+            raise HTTPException(403, "this study is only for people with an invitation; use the link in yours")
+        return name
 
     def show(self, worker: str) -> StudyShownOut:
         """The lists that a person is to compare next."""
@@ -149,11 +166,11 @@ def create_study_app(desk: StudyDesk, finished: Sequence[Callable[..., object]] 
 
     async def show(request: Request) -> Response:
         asked = await _body(request, StudyNextIn)
-        return answer(desk.show(_name(asked.worker)))
+        return answer(desk.show(desk.admit(asked.worker)))
 
     async def take(request: Request) -> Response:
         said = await _body(request, StudyAnswerIn)
-        said.worker = _name(said.worker)
+        said.worker = desk.admit(said.worker)
         return answer(desk.take(said), 201)
 
     def clip(request: Request) -> Response:
@@ -216,11 +233,9 @@ async def _body(request: Request, kind: type[Wire]) -> Wire:
         raise HTTPException(422, str(error)) from None
 
 
-def _name(worker: str) -> str:
-    name = " ".join(worker.split())
-    if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        raise HTTPException(422, f"worker: expected a name of 1 to {LONGEST_NAME} printable characters")
-    return name
+def plain_name(worker: str) -> str:
+    """A name without needless spaces."""
+    return " ".join(worker.split())
 
 
 def run_study(
@@ -233,6 +248,7 @@ def run_study(
     host: str = "127.0.0.1",
     port: int = 8000,
     show: Callable[[str], object] | None = None,
+    people: Iterable[str] | None = None,
 ) -> None:
     """Serve a study until the process is told to stop; called from the main thread, because of the signals.
 
@@ -240,12 +256,13 @@ def run_study(
     roots  further folders of recordings
     code   completion code
     show   called with the address of the page when it can be opened
+    people  those who may take part; None: everybody who can open the page
     """
     sounds = Sounds(collection, folder, roots)
     kept, progress = StudyLog.open(log, study)
     start_logging("text")
     try:
-        desk = StudyDesk(progress, kept, collection, sounds, code)
+        desk = StudyDesk(progress, kept, collection, sounds, code, people)
         listening = listen(host, port)
         root = near(listening)
         LOG.info(f"people compare lists at {root}/; Ctrl-C stops; answers are added to {log}")

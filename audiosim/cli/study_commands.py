@@ -153,6 +153,14 @@ def serve_study(
         float, typer.Option(help="Share of traps among what people are shown after their first four.", min=0, max=0.99)
     ] = 0.2,
     trust: Annotated[float, typer.Option(help="Share of traps that somebody must get right.", min=0, max=1)] = 0.7,
+    people: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Those who may take part, a name or code a line; each gets the link with ?worker= and theirs.",
+            show_default=False,
+        ),
+    ] = None,
     completion_code: Annotated[
         str, typer.Option(metavar="TEXT", help="Shown to people who are done, for their platform.")
     ] = "",
@@ -161,7 +169,7 @@ def serve_study(
         typer.Option(metavar="DIR", help="A further folder whose recordings may be played.", show_default=False),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Address to listen on. Everybody who can open it can take part: there are no tokens.")
+        str, typer.Option(help="Address to listen on. Without --people everybody who can open it can take part.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 for any.", min=0, max=65535)] = 8000,
     seed: options.Seed = 0,
@@ -176,6 +184,7 @@ def serve_study(
 
     Example: `audiosim study serve my-demo answers.tsv --traps traps.tsv --log study.jsonl`
     """
+    from audiosim.corpus.lines import read_lines
     from audiosim.service.study_app import run_study
     from audiosim.users.list_study import StudyRules
     from audiosim.users.study_log import read_study
@@ -183,7 +192,8 @@ def serve_study(
     study = read_study(examples, traps, StudyRules(limit, opinions, trap_share, trust, seed=seed))
     collection = options.load_collection(folder, "none")
     show = webbrowser.open if open_page else None
-    run_study(collection, folder, study, log, sounds or (), completion_code, host, port, show)
+    invited = None if people is None else [text for _, text in read_lines(people, "a name or code a line")]
+    run_study(collection, folder, study, log, sounds or (), completion_code, host, port, show, invited)
 
 
 @app.command("answers")

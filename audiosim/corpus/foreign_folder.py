@@ -57,10 +57,11 @@ def recognise_files(folder: Path) -> ForeignFiles:
     if len(full) > 1:
         names = " and ".join(str(place) for place in full[:2]) + (", and more" if len(full) > 2 else "")
         raise InputError(f"{folder}: has runs in {names}, expected one collection")
-    qrels = tuple(path for files in seen.values() for path in files if _is_qrels(path))
     if not full:
         return ForeignFiles()
-    taken, places = {*runs[full[0]], *qrels}, {full[0], *(path.parent for path in qrels)}
+    known = {*runs[full[0]]}
+    qrels = tuple(path for files in seen.values() for path in files if path not in known and _is_qrels(path))
+    taken, places = {*known, *qrels}, {full[0], *(path.parent for path in qrels)}
     others = tuple(path for place in seen if place in places for path in seen[place] if path not in taken)
     return ForeignFiles(runs[full[0]], qrels, others)
 

@@ -6,7 +6,7 @@ from statistics import fmean
 import numpy as np
 
 from audiosim.arrays import Array, Integers
-from audiosim.corpus.coded_judgments import CodedJudgments, judged_names
+from audiosim.corpus.coded_judgments import CodedJudgments, assessors_in, judged_names
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.model import Judgment, Run, Scale
 
@@ -29,7 +29,7 @@ def filled_problems(judgments: Sequence[Judgment], scale: Scale) -> Iterator[str
         return
     advice = "if nobody judged these pairs, leave them empty"
     share = f"{zeros:,} of {len(grades):,} grades are 0"
-    named = not isinstance(judgments, CodedJudgments) and any(judgment.assessor for judgment in judgments)
+    named = any(assessors_in(judgments))
     nameless = [judgment.grade for judgment in judgments if not judgment.assessor] if named else []
     low = int(((grades > 0) & (grades <= scale.maximum / 10)).sum())
     if named and len(nameless) >= FEWEST and not any(nameless):

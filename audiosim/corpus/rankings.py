@@ -157,7 +157,7 @@ class Results:
     @property
     def documents(self) -> list[str]:
         """Names of the documents of all systems."""
-        return [self.names[code] for code in _distinct(self.document, len(self.names)).tolist()]
+        return _names_in(self.document, self.names)
 
 
 def contained(keys: Integers, known: Integers, places: int) -> Booleans:
@@ -170,6 +170,11 @@ def contained(keys: Integers, known: Integers, places: int) -> Booleans:
     table = np.zeros(places, dtype=np.bool_)
     table[known] = True
     return table[keys]
+
+
+def _names_in(codes: Codes | Integers, names: Sequence[str]) -> list[str]:
+    """The names that occur, each once, in the order of their table."""
+    return [names[code] for code in _distinct(codes, len(names)).tolist()]
 
 
 def _distinct(codes: Codes | Integers, size: int) -> Integers:
@@ -226,7 +231,7 @@ class Retrieved:
     @cached_property
     def documents(self) -> frozenset[str]:
         """Names of the documents."""
-        return frozenset(self.names[code] for code in _distinct(self.document, len(self.names)).tolist())
+        return frozenset(_names_in(self.document, self.names))
 
     def by_query(self) -> dict[str, set[str]]:
         """Names of the documents of each query."""

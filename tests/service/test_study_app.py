@@ -187,6 +187,22 @@ def _sent(app, content, more=False):
     return responded[0]["status"], json.loads(whole)
 
 
+def test_a_study_for_invited_people_is_closed_to_others(tmp_path):
+    collection = Collection.load(DEMO)
+    log, progress = StudyLog.open(tmp_path / "log", STUDY)
+    people = ["c0ffee", "  ann   b "]
+    desk = StudyDesk(progress, log, collection, Sounds(collection, DEMO), "DONE-7", people)
+    assert [desk.admit(name) for name in (" c0ffee", "ann b")] == ["c0ffee", "ann b"]
+    shown = desk.show(desk.admit("c0ffee"))
+    said = {"worker": "mallory", "key": shown.key, "answer": "a"}
+    refused, body = _sent(create_study_app(desk), json.dumps(said).encode())
+    assert (refused, "only for people with an invitation" in body["detail"]) == (403, True)
+    accepted, _ = _sent(create_study_app(desk), json.dumps(said | {"worker": "c0ffee"}).encode())
+    assert accepted == 201
+    log.close()
+    assert {one.worker for one in read_study_log(tmp_path / "log")[1]} == {"c0ffee"}
+
+
 def test_invented_names_leave_no_keys_behind(desk, monkeypatch):
     moment = [0.0]
     monkeypatch.setattr(study_app, "monotonic", lambda: moment[0])

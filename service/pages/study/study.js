@@ -58,7 +58,7 @@ async function ask(path, body, button) {
   try {
     show(await post(path, body, { repeatable: true }));
   } catch (error) {
-    byId("trouble").textContent = error.status === 409 ? "This example timed out. Here is another one." : `${error.message}. Your answer is still here: try again.`;
+    byId("trouble").textContent = error.status === 409 ? "This example timed out. Here is another one." : error.status === 403 ? `${error.message}.` : `${error.message}. Your answer is still here: try again.`;
     byId("trouble").hidden = false;
     if (error.status === 409) await next(button).then(() => (byId("trouble").hidden = false));
   } finally {
