@@ -11,7 +11,9 @@ from audiosim.arrays import Array
 SMALLEST = 1e-4  # lower bound of a standard deviation, in units of the values
 STEPS = 300
 FARTHEST = 2.0  # largest change of a logarithm in one step
+TINY = math.log(0.02)  # logarithm below which a component whose cost falls towards the bound is tried at the bound, once
 NEAR = 1e-14  # promised gain of log-likelihood at which the search ends: 1e-7 standard errors from the minimum
+ASTRAY = 1e-3  # promised gain from which a step that led uphill shows that the correction was wrong
 DAMPED, MOST_DAMPED = 0.01, 1e8  # first and largest damping of steps that lead uphill
 SINGULAR = 1e-9  # lower bound of a curvature, as a share of the largest
 SURE = 4  # curvature by the logarithm at which the variance is one standard error above 0
@@ -69,14 +71,21 @@ def _descended(cost: Cost[P], start: P, highest: float) -> P:
     convergence would only be linear. Dennis, Gay & Welsch (1981), doi:10.1145/355958.355965.
     """
     best, damping, lacking = start, 0.0, np.zeros((len(start.at),) * 2)
+    lasting = np.zeros(len(start.at), dtype=np.bool_)  # tried at the bound
     for _ in range(STEPS):
         step, promise = _step(best, best.about + lacking, damping, highest)
         if promise < NEAR:
             break
+        # Towards the bound the cost flattens, and Newton's steps with it.
+        vanishing = (best.at < TINY) & (best.slopes > 0) & ~lasting
+        step[vanishing] = math.log(SMALLEST) - best.at[vanishing]
+        lasting |= vanishing
         point = _tried(cost, best.at + step)
         if point is not None and point.value < best.value + TIE:
             lacking = _learned(lacking, best, point)
             best, damping = point, 0.0 if damping <= DAMPED else damping / 10
+        elif promise > ASTRAY and lacking.any():
+            lacking = np.zeros_like(lacking)  # what was learned far from here does not hold here
         elif damping < MOST_DAMPED:
             damping = max(DAMPED, 10 * damping)
         else:
