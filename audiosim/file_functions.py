@@ -5,7 +5,6 @@ The arguments have the commands' names and order; each function also returns wha
 
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -122,10 +121,9 @@ def write_report(
 
 def _campaign_of(collection: object, url: str) -> Collection:
     """A collection with the judgments of its campaign in a database."""
-    from audiosim.campaign.log_reader import comparisons_in, judgments_in
+    from audiosim.campaign.log_reader import with_log
 
-    read = as_collection(collection)
-    return replace(read, judgments=tuple(judgments_in(url, read)), comparisons=comparisons_in(url, read))
+    return with_log(url, as_collection(collection))
 
 
 def _page(

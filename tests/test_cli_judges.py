@@ -2,6 +2,7 @@
 
 import json
 from contextlib import closing
+from itertools import product
 
 import pytest
 from typer.testing import CliRunner
@@ -111,3 +112,22 @@ def test_a_set_aside_that_is_no_list_of_names_is_refused(folder):
     done = run(folder)
     assert done.exit_code == 1
     assert "collection.toml:1: set_aside: expected a list of names, found 'bob'" in f"{done.stderr}{done.exception}"
+
+
+def test_a_ranking_is_by_one_aspect_or_by_their_mean(folder):
+    rows = FOLDER["judgments.csv"].splitlines()[1:]
+    named = [row.replace("bob", "ann") + (",form" if "ann" in row else ",sound") for row in rows]
+    (folder / "judgments.csv").write_text("\n".join(["query,document,grade,assessor,aspect", *named]) + "\n")
+    scores = {}
+    for command, wanted in product(("evaluate", "estimate"), ("form", "sound", "mean")):
+        arguments = [command, str(folder), "--measure", "CG@2", "--format", "json", "--aspect", wanted]
+        found = json.loads(CliRunner().invoke(app, arguments).stdout)
+        rows = found["CG@2"]["systems"] if command == "evaluate" else found["systems"]
+        scores[command, wanted] = {
+            row["system"]: round(row["mean" if command == "evaluate" else "expectation"], 3) for row in rows
+        }
+    by_aspect = {"form": {"A": 0.6, "B": 0.4}, "sound": {"A": 0, "B": 1}, "mean": {"A": 0.3, "B": 0.7}}
+    assert scores == {(command, aspect): by_aspect[aspect] for command, aspect in scores}
+    wrong = CliRunner().invoke(app, ["estimate", str(folder), "--aspect", "forn"])
+    assert wrong.exit_code != 0
+    assert "unknown aspect 'forn', expected form, sound, mean" in f"{wrong.exception}{wrong.output}"

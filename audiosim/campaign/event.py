@@ -153,6 +153,13 @@ class Event:
             raise InputError(f"expected a grade on the {scale.name} scale, got only {' and '.join(self.grades)}")
         return Judgment(self.query, self.document, scale.check(grade), self.assessor, self.time)
 
+    def of_aspect(self, name: str) -> "Event":
+        """The event with the grade of one aspect, which is among the details, in place of the mean."""
+        grade = self.details.get(name)
+        if self.kind not in JUDGING or isinstance(grade, str | bool | None):
+            return self
+        return replace(self, grades={"grade": float(grade)})
+
     def repeats(self, other: "Event") -> bool:
         """True if this repeats the other event: equal in all but the time and the marks."""
         marked = {name: value for name, value in other.details.items() if name in MARKS}
@@ -188,6 +195,11 @@ class Record(NamedTuple):
 
 def judgment_event(judgment: Judgment, scale: Scale, now: str) -> Event:
     """The event of a judgment; one without a time gets the current time."""
+    if check_judgment(judgment).aspect:
+        raise InputError(
+            f"a campaign takes all aspects of a pair at once, got {judgment.aspect} alone of document "
+            f"{judgment.document} for query {judgment.query}: put these judgments into the collection's folder"
+        )
     column = scale.name if scale.name in GRADES else "grade"
     grades = {column: check_judgment(judgment).grade}
     return Event("judgment", judgment.time or now, judgment.assessor, judgment.query, judgment.document, grades)

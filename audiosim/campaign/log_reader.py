@@ -4,11 +4,13 @@ import json
 from collections.abc import Collection as Names
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from dataclasses import replace
 
 from audiosim.campaign.admission import check_aside
 from audiosim.campaign.event import Record, turn_event, utc_now
 from audiosim.campaign.identity import Identity, check_same
 from audiosim.campaign.ledger import Ledger
+from audiosim.corpus.aspects import Aspects
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment, PairedComparison
 
@@ -32,6 +34,29 @@ def judgments_in(url: str, collection: Collection, back: Names[str] = ()) -> tup
     finally:
         store.close()
     return ledger.judgments({ledger.name(name) for name in back})
+
+
+def with_log(url: str, collection: Collection) -> Collection:
+    """The collection with the judgments and comparisons that hold in the log of its campaign, aspect by aspect."""
+    judged, compared = judgments_in(url, collection), comparisons_in(url, collection)
+    if collection.aspects is None:
+        return replace(collection, judgments=judged, comparisons=compared)
+    records = log_in(url, collection)
+    aspects = replace(collection.aspects, judgments=judged_aspects(records, collection.aspects))
+    return replace(collection, aspects=aspects, comparisons=compared).by_aspect(collection.aspect)
+
+
+def judged_aspects(records: Iterable[Record], aspects: Aspects) -> dict[str, tuple[Judgment, ...]]:
+    """The judgments that hold after the lines of a log, by aspect; `aspects` are those before its first line."""
+    records = list(records)
+    return {name: _of_aspect(records, aspects, name) for name in aspects.names}
+
+
+def _of_aspect(records: Iterable[Record], aspects: Aspects, name: str) -> tuple[Judgment, ...]:
+    ledger = Ledger(aspects.scale, aspects.judgments[name])
+    for number, event, _ in records:
+        ledger.apply(number, event.of_aspect(name))
+    return tuple(replace(one, aspect=name) for one in ledger.judgments())
 
 
 def comparisons_in(url: str, collection: Collection, back: Names[str] = ()) -> tuple[PairedComparison, ...]:

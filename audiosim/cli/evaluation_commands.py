@@ -75,6 +75,7 @@ def evaluate(
     same_artist: options.FromOwnArtist = None,
     system_from: options.NamedBy = None,
     partial: options.Partial = False,
+    aspect: options.AspectName = None,
     jobs: options.Jobs = None,
     scheduler: options.Scheduler = None,
     form: options.As = options.Format.table,
@@ -94,7 +95,7 @@ def evaluate(
     """
     options.check_scheduler(scheduler, jobs)
     collection = _judged(
-        options.load_collection(folder, judgments, system_from, same_artist, scale, partial), measures, complete
+        options.load_collection(folder, judgments, system_from, same_artist, scale, partial, aspect), measures, complete
     )
     if fits:
         _print_fits(collection, measures, unjudged, seed, form)
@@ -190,6 +191,7 @@ def report(
         typer.Option("--hover", help="Show the numbers of each mark where the pointer is; the page grows by 1 MB."),
     ] = False,
     partial: options.Partial = False,
+    aspect: options.AspectName = None,
 ) -> None:
     """Write a report, as one self-contained page or as a bundle to publish.
 
@@ -207,7 +209,7 @@ def report(
     from audiosim.file_functions import write_report
 
     subject = options.about_of(about, OF_THIS_KIND)
-    collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial)
+    collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial, aspect)
     log = judgments if judgments and "://" in judgments else None
     write_report(
         collection, output, measures, model, distribution=distribution, about=subject, success=success,

@@ -5,7 +5,6 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -104,6 +103,15 @@ ScaleName = Annotated[
         show_default=False,
     ),
 ]
+AspectName = Annotated[
+    str | None,
+    typer.Option(
+        "--aspect",
+        metavar="NAME|mean",
+        help="Aspect to rank by, where judgments have a column aspect; mean: the mean of all. Default: mean.",
+        show_default=False,
+    ),
+]
 Partial = Annotated[
     bool,
     typer.Option(
@@ -198,12 +206,13 @@ def load_collection(
     same_artist: SameArtist | None = None,
     scale: str | None = None,
     partial: bool = False,
+    aspect: str | None = None,
 ) -> Collection:
     """The collection of a folder, its judgments from elsewhere if asked for.
 
     What is doubtful, and what was guessed, is said on stderr; on a terminal also what was read of each file.
     """
-    collection = read_collection(folder, judgments, system_from, same_artist, scale, partial)
+    collection = read_collection(folder, judgments, system_from, same_artist, scale, partial, aspect)
     say_read(collection)
     return collection
 
@@ -215,6 +224,7 @@ def read_collection(
     same_artist: SameArtist | None,
     scale: str | None,
     partial: bool,
+    aspect: str | None = None,
 ) -> Collection:
     """The same, without a word on stderr."""
     own, artificial = (None, scale) if is_artificial(scale) else (scale, None)
@@ -230,10 +240,11 @@ def read_collection(
         partial=partial,
     )
     if database:
-        from audiosim.campaign.log_reader import comparisons_in, judgments_in
+        from audiosim.campaign.log_reader import with_log
 
-        judged, compared = judgments_in(database, collection), comparisons_in(database, collection)
-        collection = replace(collection, judgments=judged, comparisons=compared)
+        collection = with_log(database, collection)
+    if aspect is not None:
+        collection = collection.by_aspect(aspect)
     return on_scale(collection, artificial)
 
 
@@ -275,12 +286,13 @@ def open_collection(
     same_artist: SameArtist | None = None,
     scale: str | None = None,
     partial: bool = False,
+    aspect: str | None = None,
 ) -> tuple[Collection, Pool, RelevanceEstimator]:
     """A collection, its pool, and the estimator for it, which has learned from the judgments what a campaign would.
 
     What could have been known of documents, and is not, is said on stderr.
     """
-    collection = load_collection(folder, judgments, system_from, same_artist, scale, partial)
+    collection = load_collection(folder, judgments, system_from, same_artist, scale, partial, aspect)
     if cutoff is not None:
         say_deep(collection, [cutoff])
     pool = build_pool(collection, cutoff)

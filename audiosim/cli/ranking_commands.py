@@ -46,6 +46,7 @@ def predict(
     same_artist: options.FromOwnArtist = None,
     scale: options.ScaleName = None,
     partial: options.Partial = False,
+    aspect: options.AspectName = None,
     draws: Annotated[
         int | None,
         typer.Option(
@@ -81,7 +82,7 @@ def predict(
     """
     _check_written(form, draws, output)
     collection, pool, estimator = options.open_collection(
-        folder, model, judgments, cutoff, system_from, same_artist, scale, partial
+        folder, model, judgments, cutoff, system_from, same_artist, scale, partial, aspect
     )
     if form is options.PredictionFormat.qrels:
         if pairs is not None:
@@ -142,6 +143,7 @@ def estimate(
     same_artist: options.FromOwnArtist = None,
     scale: options.ScaleName = None,
     partial: options.Partial = False,
+    aspect: options.AspectName = None,
     form: options.As = options.Format.table,
 ) -> None:
     """Rank the systems from few judgments or none, and say how sure the ranking is.
@@ -157,7 +159,7 @@ def estimate(
     """
     what, subject = find_measure(measure), options.about_of(about)
     collection, pool, estimator = options.open_collection(
-        folder, model, judgments, what.cutoff, system_from, same_artist, scale, partial
+        folder, model, judgments, what.cutoff, system_from, same_artist, scale, partial, aspect
     )
     expected = expected_scores(what, pool, ideal, draws)
     grades = collection.grades()
@@ -190,6 +192,7 @@ def compare(
     same_artist: options.FromOwnArtist = None,
     system_from: options.NamedBy = None,
     partial: options.Partial = False,
+    aspect: options.AspectName = None,
     form: options.As = options.Format.table,
 ) -> None:
     """Compare two systems: the difference A less B of their scores, its interval, and whether they can be told apart.
@@ -211,7 +214,7 @@ def compare(
     with options.usage_of("--fail-unless"):
         condition = None if fail_unless is None else Condition.parse(fail_unless, a, b)
     collection, pool, estimator = options.open_collection(
-        folder, model, judgments, what.cutoff, system_from, same_artist, scale, partial
+        folder, model, judgments, what.cutoff, system_from, same_artist, scale, partial, aspect
     )
     with options.usage_of("A and B"):
         check_two(pool.systems, a, b)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from audiosim.corpus.arrivals import Arrivals
+from audiosim.corpus.aspects import MEAN, Aspects
 from audiosim.corpus.coded_judgments import JudgmentSequence, distinct_grades
 from audiosim.corpus.collection_files import open_folder
 from audiosim.corpus.collection_toml import DEEPEST_GUESS, Settings, left_open, read_settings
@@ -70,6 +71,8 @@ class Collection:
     judges           machines that judge, under distinct names
     edition_of       collection of which this is an edition, or a name shared by its editions; empty: unspecified
     assessor_task    task.toml: what assessors are asked, and how; None: the usual questions
+    aspects          judgments by aspect; None where a pair has one grade
+    aspect           the one that `judgments` and `scale` are of, or "mean"; empty where there are none
     before           collection before runs or documents were added; None if none were
     """
 
@@ -93,6 +96,8 @@ class Collection:
     edition_of: str = ""
     sound_folder: Path | None = None
     assessor_task: AssessorTask | None = None
+    aspects: Aspects | None = None
+    aspect: str = ""
     before: "Collection | None" = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -214,7 +219,7 @@ class Collection:
         )
         if task is not None and files.task is not None:
             check_task(files.task, task, found.scale, found.named())
-        return _checked(found.with_arrivals(Arrivals.of(folder)))
+        return _checked(_parted(found).with_arrivals(Arrivals.of(folder)))
 
     @classmethod
     def from_frames(
@@ -251,7 +256,7 @@ class Collection:
         deepest = depth_of(found)
         grades = {judgment.grade for judgment in judged}
         guess = guess_scale(grades, count=len(judged)) if grades and settings.scale is None else None
-        return cls(
+        made = cls(
             identifier=name,
             name=name,
             scale=settings.scale or (FINE if guess is None else guess[0]),
@@ -264,6 +269,7 @@ class Collection:
             judges=tuple(MachineJudge.of(one, grades_in_memory(given)) for one, given in (judges or {}).items()),
             guesses=(*odd, *(() if guess is None else guess[1:]), *left_open(settings, bool(judged), deepest)),
         )
+        return _parted(made)
 
     @classmethod
     def from_runs(cls, runs: object, qrels: object = None, **more: Any) -> "Collection":
@@ -328,6 +334,18 @@ class Collection:
         judge = MachineJudge.of(name, grades_in_memory(grades), maker)
         return _checked(replace(self, judges=(*(one for one in self.judges if one.name != name), judge)))
 
+    def by_aspect(self, aspect: str) -> "Collection":
+        """The collection with the judgments of one aspect, or with their means for `mean`.
+
+        Grades of other aspects, as far as they are of further pairs, count as evidence; see `corpus.aspects`.
+        """
+        if self.aspects is None:
+            raise InputError(f"collection {self.identifier} has no aspects: its judgments have no column aspect")
+        judged, scale = self.aspects.judged(aspect), self.aspects.scale_of(aspect)
+        others = [one for one in self.judges if one.name not in self.aspects.evidence_names]
+        judges = (*others, *self.aspects.evidence(aspect))
+        return replace(self, judgments=judged, scale=scale, judges=judges, aspect=aspect)
+
     def artist(self, document: str) -> str | None:
         """The artist of a document, None where unknown."""
         artist = self.documents[document].artist if document in self.documents else None
@@ -361,6 +379,16 @@ def _checked(collection: Collection) -> Collection:
     teams = {collection.team(run.system) for run in collection.runs}
     check_met(collection.runs, collection.documents, teams, collection.evidence, collection.judges)
     return collection
+
+
+def _parted(collection: Collection) -> Collection:
+    """The collection ranked by the mean of its aspects, where its judgments or its task have any."""
+    names = () if collection.assessor_task is None else collection.assessor_task.aspects
+    if not names and not any(one.aspect for one in collection.judgments):
+        return collection
+    aspects = Aspects.of(collection.scale, collection.judgments, names)
+    note = f"aspects {', '.join(aspects.names)}: ranked by their mean; --aspect NAME ranks by one"
+    return replace(collection, aspects=aspects, guesses=(*collection.guesses, note)).by_aspect(MEAN)
 
 
 def _read_judgments(path: Path | None, scale: Scale | None, say: Say) -> tuple[Scale, JudgmentSequence]:

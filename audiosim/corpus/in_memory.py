@@ -224,7 +224,7 @@ def _ranked(rows: Iterable[tuple[str, str, float | None]]) -> dict[str, tuple[st
 def _frame_judgments(frame: Any) -> Iterator[Judgment]:
     columns = _columns(frame)
     names = [_column(columns, QUERY), _column(columns, DOCUMENT), _column(columns, GRADE)]
-    beside = [_values(frame, name) if name in columns else repeat(None) for name in ("assessor", "time")]
+    beside = [_values(frame, name) if name in columns else repeat(None) for name in ("assessor", "time", "aspect")]
     rows = list(zip(*(_values(frame, name) for name in names), strict=True))
     yield from _judgments(rows, *beside)
 
@@ -233,12 +233,13 @@ def _judgments(
     rows: Sequence[tuple[Any, Any, Any]],
     assessors: Iterable[object] = repeat(None),
     times: Iterable[object] = repeat(None),
+    aspects: Iterable[object] = repeat(None),
 ) -> Iterator[Judgment]:
-    for (query, document, grade), assessor, time in zip(rows, assessors, times, strict=False):
+    for (query, document, grade), assessor, time, aspect in zip(rows, assessors, times, aspects, strict=False):
         value = None if _known(grade) is None else _number(grade, f"grade of document {document}")
         if value is not None:
             names = _text(query, "query"), _text(document, "document")
-            yield Judgment(*names, value, _known(assessor) or "", _known(time) or "")
+            yield Judgment(*names, value, _known(assessor) or "", _known(time) or "", _known(aspect) or "")
 
 
 def _items(some: object, query: object) -> Iterable[tuple[Any, Any]]:

@@ -36,6 +36,7 @@ from audiosim.corpus.odd_grades import JUNK, UNJUDGED, say_odd
 from audiosim.corpus.plain_judgments import graded_columns, read_plain_judgments
 from audiosim.corpus.runs import Say, check_word
 from audiosim.corpus.scale_guess import OffScaleError, guess_scale
+from audiosim.corpus.task_file import check_aspect
 from audiosim.errors import FormatError, InputError
 from audiosim.messages import did_you_mean, quoted, shortened
 
@@ -54,9 +55,9 @@ CARRIED = (
     "doubt",
     "details",
 )
-GROUP = "group"
+GROUP, ASPECT = "group", "aspect"
 COUNTS, DEFUSED = "counts", "defused"
-KNOWN = (*COLUMNS, COUNTS, *CARRIED, DEFUSED, GROUP)
+KNOWN = (*COLUMNS, ASPECT, COUNTS, *CARRIED, DEFUSED, GROUP)
 YES_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 FORMS = "TREC qrels (query 0 document grade), lines of query document grade, CSV with a header, or JSON Lines"
 LISTS = (["query", "document", "grade"], ["query", "document", GROUP])
@@ -72,6 +73,7 @@ class Statement(NamedTuple):
     grades: dict[str, float]
     assessor: str = ""
     time: str = ""
+    aspect: str = ""
 
 
 def read_judgments(
@@ -86,6 +88,7 @@ def read_judgments(
     if (plain := _read_columns(path)) is not None:
         return graded_columns(path, plain, scale, say)
     statements = _read_statements(path, say)
+    _check_aspects(path, statements)
     groups = int(max((statement.grades.get(GROUP, 0) for statement in statements), default=0))
     if groups:
         statements, scale = (
@@ -117,6 +120,16 @@ def _read_columns(path: Path) -> CodedJudgments | None:
     return read_plain_judgments(path, columns) if columns in (3, 4) else None
 
 
+def _check_aspects(path: Path, statements: Sequence[Statement]) -> None:
+    """Raise an error where only some lines have an aspect, or one has a name that none can have."""
+    several = any(statement.aspect for statement in statements)
+    for statement in statements if several else ():
+        try:
+            check_aspect(statement.aspect)
+        except InputError as error:
+            raise FormatError(path, statement.line, str(error)) from None
+
+
 def _wrong_column(path: Path, statement: Statement, scale: Scale) -> FormatError:
     columns = f"{scale.name} or grade" if scale.name in GRADES else "grade"
     problem = f"expected a grade for the {scale.name} scale in {columns}, found only {' and '.join(statement.grades)}"
@@ -128,7 +141,7 @@ def _judgment(path: Path, statement: Statement, scale: Scale, grade: float) -> J
         scale.check(grade)
     except InputError as error:
         raise FormatError(path, statement.line, str(error)) from None
-    return Judgment(statement.query, statement.document, grade, statement.assessor, statement.time)
+    return Judgment(*statement[1:3], grade, statement.assessor, statement.time, statement.aspect)
 
 
 def _graded(statements: list[Statement], last: int, say: Say) -> list[Statement]:
@@ -258,7 +271,8 @@ def _from_row(path: Path, number: int, row: dict[str, str]) -> Statement:
     grades: dict[str, float] = {}
     for name in (*GRADES, GROUP):
         grades |= _spelled(path, number, name, row[name]) if row.get(name) else {}
-    return _statement(path, number, row["query"], row["document"], grades, row.get("assessor", ""), row.get("time", ""))
+    said = (row.get(name, "") for name in ("assessor", "time", ASPECT))
+    return _statement(path, number, row["query"], row["document"], grades, *said)
 
 
 def _rests(path: Path, number: int, row: Mapping[str, object]) -> bool:
@@ -296,10 +310,10 @@ def _json_record(path: Path, number: int, text: str) -> dict[str, object]:
 
 def _from_json(path: Path, number: int, record: dict[str, object]) -> Statement:
     grades = {name: _json_number(path, number, name, record[name]) for name in GRADES if record.get(name) is not None}
-    query, document, assessor, time = (
-        _json_text(path, number, record, key) for key in ("query", "document", "assessor", "time")
+    query, document, *said = (
+        _json_text(path, number, record, key) for key in ("query", "document", "assessor", "time", ASPECT)
     )
-    return _statement(path, number, query, document, grades, assessor, time)
+    return _statement(path, number, query, document, grades, *said)
 
 
 def _json_number(path: Path, number: int, name: str, value: object) -> float:
@@ -317,13 +331,13 @@ def _json_text(path: Path, number: int, record: dict[str, object], key: str) -> 
 
 
 def _statement(
-    path: Path, number: int, query: str, document: str, grades: dict[str, float], assessor: str, time: str
+    path: Path, number: int, query: str, document: str, grades: dict[str, float], assessor: str, time: str, aspect: str
 ) -> Statement:
     check_identifier(path, number, "query", query)
     check_identifier(path, number, "document", document)
     if not grades:
         raise FormatError(path, number, f"no grade, expected one in {', '.join(GRADES)}")
-    return Statement(number, query, document, grades, assessor, time)
+    return Statement(number, query, document, grades, assessor, time, aspect)
 
 
 def qrels_lines(judgments: Iterable[Judgment]) -> list[str]:
@@ -336,17 +350,19 @@ def qrels_lines(judgments: Iterable[Judgment]) -> list[str]:
 
 def fits_qrels(judgments: Sequence[Judgment]) -> bool:
     """True if qrels can hold these judgments without loss."""
-    nameless = not any(judgment.assessor or judgment.time for judgment in judgments)
+    nameless = not any(judgment.assessor or judgment.time or judgment.aspect for judgment in judgments)
     return nameless and len({judgment.pair for judgment in judgments}) == len(judgments)
 
 
 def judgments_csv_lines(judgments: Iterable[Judgment]) -> list[str]:
-    """The lines of a judgments.csv: query, document, grade, assessor, time."""
-    lines = [csv_line(["query", "document", "grade", "assessor", "time"])]
+    """The lines of a judgments.csv: query, document, grade, assessor, time, and aspect where there are any."""
+    judgments = tuple(judgments)
+    several = any(judgment.aspect for judgment in judgments)
+    lines = [csv_line(["query", "document", "grade", "assessor", "time", *([ASPECT] if several else [])])]
     for judgment in judgments:
         _check_written(judgment)
         fields = [judgment.query, judgment.document, str(shortest(judgment.grade)), judgment.assessor, judgment.time]
-        lines.append(csv_line(fields))
+        lines.append(csv_line([*fields, *([judgment.aspect] if several else [])]))
     return lines
 
 

@@ -118,6 +118,7 @@ class Judgment:
     grade     on the collection's scale, a finite number; NumPy numbers become Python's
     assessor  empty if not named
     time      ISO 8601, empty where unknown
+    aspect    empty where a pair has one grade
     """
 
     query: str
@@ -125,6 +126,7 @@ class Judgment:
     grade: float
     assessor: str = ""
     time: str = ""
+    aspect: str = ""
 
     def __post_init__(self) -> None:
         if type(self.grade) not in (float, int):

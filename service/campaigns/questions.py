@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from audiosim.corpus.aspects import mean_of
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.judgments import GRADES
 from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
@@ -82,11 +83,10 @@ class Questions:
         task = collection.assessor_task
         if task is None:
             return cls(collection.scale, own)
-        if task.aspects:
-            raise InputError("task.toml: several aspects are not served yet: leave out [[aspect]]")
         further = task.table.further
         check_question_names([*(one.name for one in (*further, *own, *task.asked_of_people)), *task.aspects])
-        return cls(collection.scale, (*further, *own), task)
+        scale = collection.scale if collection.aspects is None else collection.aspects.scale
+        return cls(scale, (*further, *own), task)
 
     def asked(self, ask: str | None = None) -> tuple[Question, ...]:
         """The questions in the order in which they are asked.
@@ -97,6 +97,8 @@ class Questions:
 
     def _grades(self, ask: str | None) -> tuple[Question, ...]:
         both = (BROADLY, FINELY)
+        if self.aspects and ask is not None:
+            raise InputError(f"ask={ask!r:.80}: assessors grade {', '.join(self.aspects)} here; leave it out")
         if self.task is not None and ask is None:
             own = task_grades(self.task, self.scale)
             if own:
@@ -112,15 +114,30 @@ class Questions:
             raise InputError(f"ask={ask} leaves out the grade that counts, on the {self.scale.name} scale")
         return chosen
 
+    @property
+    def aspects(self) -> tuple[str, ...]:
+        """Names of the aspects that are graded on one page; none where a pair has one grade."""
+        return () if self.task is None else self.task.aspects
+
+    def graded(self, grades: Mapping[str, float], answers: Mapping[str, Value]) -> dict[str, float]:
+        """The grades of a judgment by scale; of several aspects, whose grades are among the answers, the mean."""
+        if not self.aspects:
+            return dict(grades)
+        said = [answers.get(name) for name in self.aspects]
+        if grades or not all(isinstance(one, int | float) for one in said):
+            raise InputError(f"expected a grade of each of {', '.join(self.aspects)}, in answers, and no other")
+        return {"grade": mean_of([self.scale.check(float(one)) for one in said if isinstance(one, int | float)])}
+
     def check(self, answers: Mapping[str, Value], judged: bool) -> dict[str, Value]:
         """The answers, checked to belong to questions and to be complete; grades are checked by their scales.
 
         judged  True if there is a grade, so that required answers must be present
         """
-        known = {one.name: one for one in (*self.own, *STANDARD)}
+        graded = {one.name: one for one in (self._grades(None) if self.aspects else ())}
+        known = graded | {one.name: one for one in (*self.own, *STANDARD)}
         for name, answer in answers.items():
             if name not in known:
-                expected = ", ".join((*GRADES, *known))
+                expected = ", ".join((*(() if self.aspects else GRADES), *known))
                 raise InputError(f"unknown question {name!r:.80}, expected one of {expected}")
             known[name].check(answer)
         wanted = (one for one in self.own if judged and one.required)
@@ -152,6 +169,10 @@ class Questions:
 def task_grades(task: AssessorTask, scale: Scale) -> tuple[Question, ...]:
     """The questions for grades, as a task words them; none where it leaves them as usual."""
     table, levels = task.table, offered(task, scale)
+    if table.aspect:
+        return tuple(
+            _graded(one.name, one.question, levels, table.control, one.labels or table.labels) for one in table.aspect
+        )
     if not (table.control or table.labels or table.steps):
         return ()
     name = scale.name if scale.name in GRADES else "grade"

@@ -8,11 +8,12 @@ from typing import Annotated
 from fastapi import HTTPException, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
-from audiosim.campaign.log_reader import log_lines
+from audiosim.campaign.log_reader import judged_aspects, log_lines
 from audiosim.corpus.grades import mean_grades
-from audiosim.corpus.judgments import COUNTS, GRADES, qrels_lines
+from audiosim.corpus.judgments import COUNTS, GRADES, judgments_csv_lines, qrels_lines
 from audiosim.corpus.lines import csv_line, shortest
 from audiosim.corpus.model import Judgment
+from audiosim.errors import InputError
 from audiosim.service.campaigns.questions import STANDARD
 from audiosim.service.entrance.exchange import CollectionDep, chapter
 from audiosim.service.files.export_rows import csv_lines, json_lines, judgment_rows, spreadsheet_lines
@@ -22,6 +23,7 @@ from audiosim.service.wire.judgment_types import MEASURED
 router = chapter("judging")
 
 FORMATS = {
+    "aspects": "text/csv",
     "answers": "text/csv",
     "csv": "text/csv",
     "spreadsheet": "text/csv",
@@ -30,7 +32,7 @@ FORMATS = {
     "log": "application/x-ndjson",
 }
 ASKED = {
-    **{kind: name for name, kind in FORMATS.items() if name != "spreadsheet"},
+    **{kind: name for name, kind in FORMATS.items() if name not in ("aspects", "spreadsheet")},
     "application/x-ndjson": "jsonl",
     "*/*": "csv",
     "text/*": "csv",
@@ -45,7 +47,8 @@ FormatQuery = Annotated[
         pattern=f"^({'|'.join(FORMATS)})$",
         description="csv and jsonl carry everything, and audiosim reads them; spreadsheet is csv with an apostrophe "
         "before what would be taken for a formula, and the header Audiosim-Defused says before how many cells; qrels "
-        "has the mean grade of each pair; answers has a column for each question; log is the whole log, line by line; "
+        "has the mean grade of each pair; aspects has a line for each aspect, as a file of judgments has; answers has "
+        "a column for each question; log is the whole log, line by line; "
         "given, it goes before the Accept header",
     ),
 ]
@@ -85,6 +88,15 @@ def export_questionnaires(one: CollectionDep) -> StreamingResponse:
     return StreamingResponse(_chunks(questionnaire_lines(one)), headers=headers, media_type="text/csv")
 
 
+def aspect_judgments(one: ServedCollection) -> list[Judgment]:
+    """The judgments that hold, one for each aspect; an error where a pair has one grade."""
+    aspects = one.collection.aspects
+    if aspects is None:
+        raise InputError(f"collection {one.collection.identifier} has no aspects: ask for csv or jsonl")
+    found = judged_aspects(one.campaign.log(), aspects)
+    return [judgment for some in found.values() for judgment in some]
+
+
 def questionnaire_lines(one: ServedCollection) -> Iterator[str]:
     """The last answers of people about themselves as lines of CSV."""
     task = one.collection.assessor_task
@@ -115,6 +127,8 @@ def _lines(one: ServedCollection, form: str) -> tuple[int, Iterable[str], dict[s
     if form == "log":
         records = one.campaign.log()
         return (records[-1].number if records else 0), log_lines(records), {}
+    if form == "aspects":
+        return one.campaign.number, judgments_csv_lines(aspect_judgments(one)), {}
     if form == "answers":
         return one.campaign.number, answer_lines(one), {}
     if form == "qrels":
@@ -136,7 +150,8 @@ def answer_lines(one: ServedCollection) -> Iterator[str]:
         if record.event.kind != "repeat"
     }
     aside = one.campaign.aside()
-    more = (*(question.name for question in (*one.questions.own, *STANDARD)), "reason", *MEASURED)
+    asked = (*one.questions.aspects, *(question.name for question in (*one.questions.own, *STANDARD)))
+    more = (*asked, "reason", *MEASURED)
     columns = ("query", "document", "assessor", "time", *GRADES, COUNTS, *more)
     yield csv_line(columns)
     for event in held.values():

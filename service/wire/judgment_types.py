@@ -72,6 +72,8 @@ class JudgmentIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
         """
         said = self._said()
         grades = {name: said.pop(name) for name in GRADES if name in said}
+        if self.cannot is None and questions.aspects:
+            grades = questions.graded(grades, said)
         if (self.cannot is None) == (not grades):
             raise InputError("expected a grade in fine, broad or grade, or a reason in cannot, and not both")
         details = {name: value for name in MEASURED if (value := getattr(self, name)) is not None}

@@ -17,6 +17,14 @@ control = "buttons"
 steps = 3
 labels = ["not at all", "half", "wholly"]
 
+[[aspect]]
+name = "form"
+question = "How well does the form fit?"
+
+[[aspect]]
+name = "sound"
+question = "How well does the sound fit?"
+
 [[before]]
 name = "years"
 kind = "choice"
@@ -58,18 +66,22 @@ def test_a_task_leads_from_consent_over_training_to_its_own_scale(browse, http, 
     page.click("#start")
     expect(page.locator("#question")).to_have_text("How well does it fit?")
     expect(page.locator("#play-text")).to_have_text("Pause")
-    page.locator("#answer-fine-1").check()
+    page.locator("#answer-form-1").check()
+    page.locator("#answer-sound-1").check()
     page.locator("#save[aria-disabled=false]").click()
     expect(page.locator("#feedback")).to_contain_text("The known answer is 50 of 100. Yours is close to it. It shares")
     page.click("#save")
     expect(page.locator("#where")).to_have_text("Pair 1 of 2")
     expect(page.locator("#play-text")).to_have_text("Pause")
-    page.locator("#answer-fine-2").check()
+    assert audit(page) == []
+    for key in "20":  # each digit answers the first aspect that has no grade
+        page.keyboard.press(key)
     page.locator("#save[aria-disabled=false]").click()
     expect(page.locator("#where")).to_have_text("Pair 2 of 2")
     expect(page.locator("#state")).to_have_text("Saved")
     answers = http.get("/v1/collections/demo/answers", params={"assessor": "Ann"}).json()
-    assert [one["fine"] for one in answers["answers"]] == [100]
+    (said,) = answers["answers"]
+    assert (said["grade"], said["details"]["form"], said["details"]["sound"]) == (50, 100, 0)
     rows = list(csv.DictReader(io.StringIO(http.get("/v1/collections/demo/questionnaires").text)))
     assert [(row["assessor"], row["moment"], row["consent"], row["years"]) for row in rows] == [
         ("Ann", "before", "yes", "some")

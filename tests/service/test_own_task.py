@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from audiosim import package_files
+from audiosim.campaign.log_reader import with_log
 from audiosim.corpus.collection import Collection
 from service.app import create_app
 from service.campaigns.campaigns import Judging
@@ -108,3 +109,55 @@ def test_a_campaign_opened_again_knows_who_answered(demo, database, http, in_pro
 def test_no_question_takes_the_name_of_a_field():
     fields = {*JudgmentIn.__struct_fields__, *QuestionnaireIn.__struct_fields__}
     assert fields - {"fine", "broad", "grade", "note"} <= set(TAKEN)
+
+
+ASPECTS = """[[aspect]]
+name = "form"
+question = "How close is the form?"
+
+[[aspect]]
+name = "sound"
+question = "How close is the sound?"
+labels = ["no", "the same"]
+"""
+
+
+def test_aspects_are_judged_at_once_and_carried_by_log_undo_export_and_replay(demo, tmp_path, in_process):
+    folder = shutil.copytree(demo, tmp_path / "demo", ignore=shutil.ignore_patterns("judgments*"))
+    (folder / "task.toml").write_text(ASPECTS, encoding="utf-8")
+    url = f"sqlite:///{tmp_path / 'aspects.db'}"
+    with in_process(create_app([Collection.load(folder)], judging=Judging(database=url))) as http:
+        asked = http.get(f"{CLIENT}/questions").json()["questions"]
+        assert [(one["name"], one["grade"]) for one in asked] == [("form", True), ("sound", True), ("note", False)]
+        assert asked[1]["ends"] == ["no", "the same"]
+        first, second = http.post(f"{CLIENT}/next", json={"assessor": "ann", "count": 2}).json()["pairs"]
+
+        def judge(pair, **said):
+            body = {"query": pair["query"], "document": pair["document"], "assessor": "ann"}
+            return http.post(f"{CLIENT}/judgments", json=body | said)
+
+        for said, problem in [
+            ({"answers": {"form": 70}}, "expected a grade of each of form, sound, in answers, and no other"),
+            ({"fine": 70}, "expected a grade of each of form, sound, in answers, and no other"),
+            ({"answers": {"form": 70, "sound": 70.5}}, "grade 70.5 is not on the fine scale"),
+        ]:
+            refused = judge(first, **said)
+            assert refused.status_code == 422
+            assert refused.json()["detail"].startswith(problem)
+        record = judge(first, answers={"form": 70, "sound": 31}).json()
+        assert (record["grade"], record["details"]) == (50.5, {"form": 70, "sound": 31})
+        judge(second, answers={"form": 10, "sound": 20})
+        http.post(f"{CLIENT}/undo", json={"assessor": "ann"})
+        rows = list(csv.DictReader(io.StringIO(http.get(f"{CLIENT}/judgments?format=aspects").text)))
+        assert [(row["document"], row["aspect"], row["grade"]) for row in rows] == [
+            (first["document"], "form", "70"),
+            (first["document"], "sound", "31"),
+        ]
+        exported = http.get(f"{CLIENT}/judgments?format=aspects").text
+    with in_process(create_app([Collection.load(folder)], judging=Judging(database=url))) as other:
+        assert other.get(f"{CLIENT}/judgments?format=aspects").text == exported
+    found = with_log(url, Collection.load(folder))
+    assert [one.grade for one in found.judgments] == [50.5]
+    assert [one.grade for one in found.by_aspect("sound").judgments] == [31]
+    (folder / "judgments.csv").write_text(exported, encoding="utf-8")
+    assert [one.grade for one in Collection.load(folder).judgments] == [50.5]

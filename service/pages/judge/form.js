@@ -15,6 +15,7 @@ export class AnswerForm extends EventTarget {
     super();
     this.questions = questions;
     this.said = {};
+    this.last = null; // name of the question answered last
     form.replaceChildren(...questions.map((question) => CONTROLS[question.kind].make(question, (answer) => this.set(question.name, answer))));
     form.addEventListener("submit", (event) => event.preventDefault());
   }
@@ -23,12 +24,16 @@ export class AnswerForm extends EventTarget {
     return this.questions.find((question) => question.kind === kind);
   }
 
+  /** The slider that arrows move: the one moved last, or else the first that is not set. */
   get slider() {
-    return this.#first("slider");
+    const sliders = this.questions.filter(({ kind, grade }) => kind === "slider" && grade);
+    return sliders.find(({ name }) => name === this.last) ?? sliders.find(({ name }) => this.said[name] === undefined) ?? this.#first("slider");
   }
 
+  /** The buttons that digits press: of the first grade that is not given. */
   get choice() {
-    return this.#first("choice");
+    const choices = this.questions.filter(({ kind, grade }) => kind === "choice" && grade);
+    return choices.length > 1 ? choices.find(({ name }) => this.said[name] === undefined) ?? choices.at(-1) : this.#first("choice");
   }
 
   /** The questions that must be answered, and are not yet. */
@@ -39,11 +44,13 @@ export class AnswerForm extends EventTarget {
   /** Show answers given before, or none. */
   show(said = {}) {
     this.said = {};
+    this.last = null;
     for (const { name } of this.questions) if (said[name] != null) this.said[name] = said[name];
     this.#draw();
   }
 
   set(name, answer) {
+    this.last = name;
     if (answer === "") delete this.said[name];
     else this.said[name] = answer;
     this.#draw();
