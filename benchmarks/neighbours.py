@@ -347,19 +347,27 @@ def limited(folder: Path, figures: Figures) -> None:
             full, dull = (extract(sounds, n_jobs=-1, parameters=parameters) for sounds in (whole, low))
             every_second = np.where((np.arange(len(full)) % 2 == 0)[:, None], full.rows, dull.rows)
             columns = [
-                precision_at_5(AudioIndex(full.recordings, table, parameters), documents, artists)
+                precisions(AudioIndex(full.recordings, table, parameters), documents, artists)
                 for table in (full.rows, every_second, dull.rows)
             ]
-            rows.append([called, *columns])
-    figures.table("precision at 5, other artists alone", ["", "whole band", "every second 11 kHz", "all 11 kHz"], rows)
+            rows.append([called, *(value for column in columns for value in column)])
+    heads = [f"{what}: {of}" for what in ("whole band", "every second 11 kHz", "all 11 kHz") for of in ("at 5", "MAP")]
+    figures.table("precision at 5 and MAP, other artists alone", ["", *heads], rows)
 
 
-def precision_at_5(index: AudioIndex, documents: Mapping[str, Document], artists: Mapping[str, str | None]) -> float:
-    near = index.neighbours(None, 5, artists)
+def precisions(
+    index: AudioIndex, documents: Mapping[str, Document], artists: Mapping[str, str | None]
+) -> tuple[float, float]:
+    """Precision at 5, and mean average precision."""
+    near = index.neighbours(None, len(index), artists)
     hits = [
-        [documents[query].genre == documents[one.identifier].genre for one in found] for query, found in near.items()
+        np.array([documents[query].genre == documents[one.identifier].genre for one in found])
+        for query, found in near.items()
     ]
-    return float(np.mean(hits))
+    averages = [
+        float((np.cumsum(one) / np.arange(1, len(one) + 1) * one).sum() / max(1, one.sum())) for one in hits if len(one)
+    ]
+    return float(np.mean([one[:5].mean() for one in hits if len(one)])), float(np.mean(averages))
 
 
 def main() -> None:

@@ -217,6 +217,7 @@ def _described(recording: Recording, found: FrameBlocks, notes: tuple[str, ...])
         frames=found.frames,
         note="; ".join(_notes(notes, found.limit_hz, ridge, silent)),
         silent=silent,
+        limit_hz=None if silent else found.limit_hz,
     )
     return Described(known, pack_row(gaussian))
 

@@ -105,6 +105,11 @@ class AudioIndex:
             return self.recordings.silent
         return np.array([recording.silent for recording in self.recordings], dtype=bool)
 
+    def counts(self) -> dict[str, int]:
+        """Number of the recordings whose band is known to end, and of those that are silent."""
+        limited = sum(one.limit_hz is not None for one in self.recordings)
+        return {"band_limited": limited, "silent": int(np.count_nonzero(self.silent))}
+
     @cached_property
     def rows(self) -> Singles:
         """(n, width) the rows of the recordings; where some were replaced on disk, a copy."""

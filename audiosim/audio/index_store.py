@@ -69,6 +69,7 @@ class Recording:
     frames      that the Gaussian is fitted to
     note        what a careful reader should know, such as clipping; empty if nothing
     silent      whether it is silent or nearly so: such a recording is nobody's neighbour
+    limit_hz    where its band ends, None where it is not known to end
     """
 
     identifier: str
@@ -79,6 +80,7 @@ class Recording:
     frames: int = 0
     note: str = ""
     silent: bool = False
+    limit_hz: float | None = None
 
 
 _FIELDS = [field.name for field in fields(Recording)]

@@ -65,6 +65,7 @@ class MusicFolder:
     unknown     column of documents.tsv -> how many recordings have nothing there
     twins       recordings that may be there twice
     queries     the sample
+    counts      of recordings that are band-limited, and silent
     """
 
     collection: Path
@@ -73,6 +74,7 @@ class MusicFolder:
     unknown: dict[str, int]
     twins: tuple[Twins, ...]
     queries: tuple[str, ...]
+    counts: dict[str, int]
 
     def __repr__(self) -> str:
         return f"{len(self.documents):,} recordings, {len(self.queries):,} of them queries, in {self.collection}"
@@ -99,6 +101,7 @@ class MusicFolder:
             "collection": str(self.collection),
             "documents": len(self.documents),
             "failed": [failure._asdict() for failure in self.failed],
+            **self.counts,
             "unknown": self.unknown,
             "near_duplicates": [twins._asdict() for twins in self.twins],
             "queries": list(self.queries),
@@ -153,7 +156,7 @@ def collect(
     made = Collection(name, name, FINE, cutoff, (run,), by_name, {query: query for query in drawn})
     _write(prepared, made, os.path.relpath(folder, prepared))
     unknown = {column: sum(getattr(one, column) is None for one in documents) for column in ("artist", "genre")}
-    return MusicFolder(prepared, documents, (*index.failed, *failed), unknown, twins, drawn)
+    return MusicFolder(prepared, documents, (*index.failed, *failed), unknown, twins, drawn, index.counts())
 
 
 def _nearest_run(index: AudioIndex, queries: Sequence[str], artists: Mapping[str, str | None]) -> Run:

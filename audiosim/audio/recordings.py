@@ -118,12 +118,16 @@ class Searched:
             return np.arange(len(self), len(self) + len(self.asked)), self.asked.ids
         if ids is None:
             return np.arange(len(self)), self.ids
-        names, positions = tuple(ids), {name: place for place, name in enumerate(self.ids)}
+        names, positions = tuple(ids), self._positions
         missing = next((name for name in names if name not in positions), None)
         if missing is not None:
             where = "this index" if len(self.shards) == 1 else f"these {len(self.shards)} shards"
             raise InputError(f"no recording is called {missing!r} in {where} of {len(self)}")
         return np.array([positions[name] for name in names], dtype=np.int64), names
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.ids)}
 
     @property
     def _all(self) -> tuple[AudioIndex, ...]:

@@ -136,7 +136,8 @@ def extract(
         if lacking:
             sys.stderr.write(f"audiosim: {piece.source}: {lacking} of {len(found.ids)} recordings have no vector\n")
     failed = [{"path": _encodable(failure.path), "error": failure.error} for failure in (*found.failed, *lost)]
-    result = {"done": len(found.ids), "failed": failed, "seconds": round(time.monotonic() - start, 3)}
+    known = found.counts()
+    result = {"done": len(found.ids), "failed": failed, **known, "seconds": round(time.monotonic() - start, 3)}
     print_result(form, result, failed, lambda: extraction_view(result, index))
     if not found.ids:
         raise InputError("no file could be described")

@@ -212,7 +212,13 @@ def rows_view(rows: Sequence[Mapping[str, Any]], left_out: Sequence[str] = ()) -
 def extraction_view(result: Mapping[str, Any], index: Path) -> RenderableType:
     """Outcome of an extraction."""
     failed = f", {len(result['failed'])} failed" if result["failed"] else ""
-    return Text(f"{result['done']:,} recordings in {index}{failed}; {result['seconds']:.1f} s")
+    return Text(f"{result['done']:,} recordings in {index}{_remarkable(result)}{failed}; {result['seconds']:.1f} s")
+
+
+def _remarkable(result: Mapping[str, Any]) -> str:
+    """Number of recordings that are band-limited or silent, where there are some."""
+    limited, silent = result["band_limited"], result["silent"]
+    return (f", {limited:,} of them band-limited" if limited else "") + (f", {silent:,} silent" if silent else "")
 
 
 def _without_tags(unknown: Mapping[str, int], files: int) -> str:
@@ -227,7 +233,8 @@ def _without_tags(unknown: Mapping[str, int], files: int) -> str:
 def music_folder_view(result: Mapping[str, Any]) -> RenderableType:
     """Outcome of making a collection of a folder: what is in it, what is not known, what may be there twice."""
     lines = [
-        f"{result['documents']:,} recordings in {result['collection']}, {len(result['failed']):,} failed",
+        f"{result['documents']:,} recordings in {result['collection']}{_remarkable(result)}, "
+        f"{len(result['failed']):,} failed",
         _without_tags(result["unknown"], result["documents"]),
         f"{len(result['queries']):,} queries were drawn (queries.tsv): {_some(result['queries'])}",
     ]

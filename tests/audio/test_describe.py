@@ -328,6 +328,8 @@ def test_a_long_recording_of_a_limited_band_is_read_again_and_filled(music, tmp_
     monkeypatch.setattr(frames_module, "BLOCK", 100)
     found = extract([tmp_path / "x.wav"])
     assert found.recordings[0].note == expected.recordings[0].note != ""
+    assert found.recordings[0].limit_hz == expected.recordings[0].limit_hz == pytest.approx(11_025 / 2, rel=0.1)
+    assert found.counts() == {"band_limited": 1, "silent": 0}
     np.testing.assert_allclose(found.means, expected.means, atol=1e-3)
 
 
