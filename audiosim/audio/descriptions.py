@@ -20,7 +20,7 @@ from audiosim.errors import InputError
 from audiosim.messages import did_you_mean
 from audiosim.stats.gaussians.gaussian import Singles
 from audiosim.stats.gaussians.jensen_shannon import jensen_shannon_divergence
-from audiosim.stats.gaussians.proximity import mutual_proximity
+from audiosim.stats.gaussians.proximity import has_two_kinds, mutual_proximity, proximity_of_kinds
 
 
 class Shortlists(Protocol):
@@ -34,8 +34,9 @@ class Shortlists(Protocol):
 class Description(Protocol):
     """A kind of description of the n recordings that are searched, and after them of those asked about.
 
-    name   of it
-    known  (n,) which of them have one
+    name     of it
+    known    (n,) which of them have one
+    limited  (n,) which of them have a limited band, so that they are nearer to each other; None: that does not matter
     """
 
     @property
@@ -43,6 +44,9 @@ class Description(Protocol):
 
     @property
     def known(self) -> Booleans: ...
+
+    @property
+    def limited(self) -> Booleans | None: ...
 
     def divergence(self, rows: Integers, columns: Integers) -> Array:
         """(r, c) of some recordings from others, all known; 0 for one and itself."""
@@ -72,6 +76,11 @@ class ByGaussians:
             raise InputError(f"{LEVELLED} needs the first coefficient of MFCC, found frames from {names[0]} on")
         return cls(searched, ~searched.silent, LEVELLED, names.index(first))
 
+    @property
+    def limited(self) -> Booleans | None:
+        """See `Description`."""
+        return self.searched.limited
+
     def divergence(self, rows: Integers, columns: Integers) -> Array:
         d, many = self.searched.parameters.dimension, len(self.searched) >= HUGE or None
         return jensen_shannon_divergence(self._table(rows), self._table(columns), d, many)
@@ -93,6 +102,7 @@ class ByVectors:
     name: str
     vectors: Array
     known: Booleans
+    limited: Booleans | None = None
 
     @classmethod
     def of(cls, searched: Searched, name: str) -> "ByVectors":
@@ -231,7 +241,12 @@ class _Shares:
         counted = (self.references != asked[:, None]) & (self.references != query)
         far = self._far[np.searchsorted(self._places, asked)]
         own = self._far[np.searchsorted(self._places, query)]
-        close[some] = mutual_proximity(divergences[some], own, far, counted)
+        limited = self.description.limited
+        if limited is not None and has_two_kinds(limited[self.references]):
+            kinds = bool(limited[query]), limited[asked], limited[self.references]
+            close[some] = proximity_of_kinds(divergences[some], own, far, counted, *kinds)
+        else:
+            close[some] = mutual_proximity(divergences[some], own, far, counted)
         return divergences, close
 
 

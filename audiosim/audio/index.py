@@ -17,7 +17,7 @@ from audiosim.audio.describe import Described, Failure, Outcomes, Read, describe
 from audiosim.audio.index_store import Appender, Recording, Recordings
 from audiosim.audio.parameters import STANDARD_FRAMES, Descriptor, Parameters
 from audiosim.audio.remote import is_url
-from audiosim.audio.search import Divergence, Queries, Ranked, search
+from audiosim.audio.search import Divergence, Queries, Ranked, check_search, search
 from audiosim.audio.sources import SoundSource, find_sounds
 from audiosim.errors import InputError
 from audiosim.extras import need
@@ -105,10 +105,16 @@ class AudioIndex:
             return self.recordings.silent
         return np.array([recording.silent for recording in self.recordings], dtype=bool)
 
+    @cached_property
+    def limited(self) -> Booleans:
+        """(n,) whether the band of the recording is known to end."""
+        if isinstance(self.recordings, Recordings):
+            return self.recordings.limited
+        return np.array([recording.limit_hz is not None for recording in self.recordings], dtype=bool)
+
     def counts(self) -> dict[str, int]:
         """Number of the recordings whose band is known to end, and of those that are silent."""
-        limited = sum(one.limit_hz is not None for one in self.recordings)
-        return {"band_limited": limited, "silent": int(np.count_nonzero(self.silent))}
+        return {"band_limited": int(self.limited.sum()), "silent": int(self.silent.sum())}
 
     @cached_property
     def rows(self) -> Singles:
@@ -186,12 +192,13 @@ class AudioIndex:
         Recordings equally near stand in the order of the index. A silent recording is nobody's neighbour; it
         has neighbours. Among more than 1,000 recordings all but plain "kl" rank a shortlist: see `search`.
         """
-        _check_search(k, divergence)
+        check_search(k, divergence)
         positions = self.positions(ids)
         places = self._inside[positions]
         groups = self._groups(artists) if artists else None
-        queries = Queries(self._packed.rows[places], positions if groups is None else groups[positions], places)
-        ranked = search(self._field(groups), queries, k, divergence, proximity)
+        own = positions if groups is None else groups[positions]
+        queries = Queries(self._packed.rows[places], own, places, self.limited[positions])
+        ranked = search(self._field(groups), queries, k, divergence, proximity, self._limited)
         return {self.ids[position]: self._named(near) for position, near in zip(positions, ranked, strict=True)}
 
     def neighbours_of(
@@ -201,11 +208,11 @@ class AudioIndex:
 
         other  of the same parameters; an identifier that is here as well means another recording
         """
-        _check_search(k, divergence)
+        check_search(k, divergence)
         self._check_comparable(other)
         nobody = np.full(len(other), -1)
-        queries = Queries(np.asarray(other.rows), nobody, nobody)
-        ranked = search(self._field(None), queries, k, divergence, proximity)
+        queries = Queries(np.asarray(other.rows), nobody, nobody, other.limited)
+        ranked = search(self._field(None), queries, k, divergence, proximity, self._limited)
         return {identifier: self._named(near) for identifier, near in zip(other.ids, ranked, strict=True)}
 
     def positions(self, ids: Iterable[str] | None) -> Integers:
@@ -247,9 +254,12 @@ class AudioIndex:
     @cached_property
     def _closed(self) -> Booleans:
         """Mask of the packed that are nobody's neighbours."""
-        closed = np.ones(len(self._packed), dtype=bool)
-        closed[self._inside] = self.silent
-        return closed
+        return np.append(self.silent, True)[self._outside]
+
+    @cached_property
+    def _limited(self) -> Booleans:
+        """Mask of the packed whose band is known to end."""
+        return np.append(self.limited, False)[self._outside]
 
     def _packed_places(self, ids: Iterable[str] | None) -> Integers:
         return self._inside[self.positions(ids)]
@@ -281,13 +291,6 @@ class AudioIndex:
             raise InputError(
                 f"cannot compare frames of other parameters ({other.parameters}), expected {self.parameters}"
             )
-
-
-def _check_search(k: int, divergence: str) -> None:
-    if k < 1:
-        raise InputError(f"k must be at least 1, got {k}")
-    if divergence not in ("kl", "js"):
-        raise InputError(f"divergence must be 'kl' or 'js', got {divergence!r}")
 
 
 def _rows(described: Iterable[Array], parameters: Parameters) -> Singles:

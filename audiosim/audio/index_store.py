@@ -3,7 +3,7 @@
     index.json        the version of this layout, the Parameters of all frames and the names of their dimensions
     gaussians.f32     one row per entry: mean, upper triangle of the covariance row by row, ln det; float32
     recordings.jsonl  one line per entry, in the same order
-    entries.u64       two numbers per entry: where its line ends; what it is (see `REPLACES`)
+    entries.u64       two numbers per entry: where its line ends; what it is (see `entry_flags`)
     checks.u32        its checksums; see `audiosim.audio.checksums`
 
 All little endian.
@@ -40,6 +40,7 @@ from audiosim.audio.checksums import (
     lines_of,
     read_checks,
 )
+from audiosim.audio.entry_flags import LIMITED, REMOVES, REPLACES, SILENT, flags_of, held_entries
 from audiosim.audio.parameters import Parameters
 from audiosim.errors import FormatError, InputError
 from audiosim.properties import cached_property
@@ -51,9 +52,6 @@ if sys.platform != "win32":
 VERSION = 3
 HEAD, ROWS, LINES, ENTRIES = "index.json", "gaussians.f32", "recordings.jsonl", "entries.u64"
 
-# The second number of an entry: flags, and below them 0 for a new recording or 1 + the entry that no longer holds.
-REMOVES, SILENT = np.uint64(1 << 63), np.uint64(1 << 62)
-REPLACES = np.uint64((1 << 62) - 1)
 ENTRY_BYTES = 16
 
 
@@ -111,7 +109,15 @@ class Recordings(Sequence[Recording]):
     @property
     def silent(self) -> Booleans:
         """Mask of the silent recordings, read without their lines."""
-        flags: Booleans = (self._entries[self._places, 1] & SILENT) != 0
+        return self._flagged(SILENT)
+
+    @property
+    def limited(self) -> Booleans:
+        """Mask of the recordings whose band is known to end, read without their lines."""
+        return self._flagged(LIMITED)
+
+    def _flagged(self, flag: np.uint64) -> Booleans:
+        flags: Booleans = (self._entries[self._places, 1] & flag) != 0
         return flags
 
     @cached_property
@@ -151,7 +157,7 @@ def load(folder: str | Path) -> Stored:
     parameters = read_head(folder)
     columns = width(parameters.dimension)
     entries = _read_entries(folder, columns)
-    places = _places(entries[:, 1])
+    places = held_entries(entries[:, 1])
     recordings = Recordings(folder, entries, places)
     if len(entries) == 0:
         return Stored(parameters, np.empty((0, columns), np.float32), places, recordings)
@@ -184,7 +190,7 @@ class Appender:
 
     def _sorted_out(self, entries: Entries) -> tuple[Integers, list[int]]:
         """The entries that hold and are whole, and those that are damaged; all get a checksum."""
-        count, holding = len(entries), _places(entries[:, 1])
+        count, holding = len(entries), held_entries(entries[:, 1])
         self._rows.truncate(count * self._columns * 4)
         self._lines.truncate(int(entries[-1, 0]) if count else 0)
         self._entries.truncate(count * ENTRY_BYTES)
@@ -222,7 +228,8 @@ class Appender:
             raise InputError(f"a row must be {self._columns} finite numbers, got {rows.shape[1:]}")
         kinds = []
         for recording in recordings:
-            kinds.append(self._replaced(recording.identifier) | (SILENT if recording.silent else np.uint64(0)))
+            flags = flags_of(recording.silent, recording.limit_hz is not None)
+            kinds.append(self._replaced(recording.identifier) | flags)
             self._places[recording.identifier] = self._count + len(kinds) - 1
             self._known[recording.identifier] = recording
         self._write(
@@ -341,19 +348,6 @@ def _read_entries(folder: Path, columns: int) -> Entries:
             folder / ENTRIES, int(wrong[0]) + 1, f"{where}, expected lines in order; extract into a new folder"
         )
     return whole
-
-
-def _places(kinds: Entries) -> Integers:
-    """The entries that hold, each in the place of the first of its identifier."""
-    changed = np.flatnonzero(kinds & ~SILENT)
-    holds = np.ones(len(kinds), dtype=bool)
-    first = np.arange(len(kinds))
-    for entry in changed:
-        old = int(kinds[entry] & REPLACES) - 1
-        holds[old], first[entry] = False, first[old]
-        holds[entry] = not kinds[entry] & REMOVES
-    places = np.flatnonzero(holds)
-    return places[np.argsort(first[places], kind="stable")] if len(changed) else places
 
 
 def _parse(path: Path, entries: Entries, decoder: "msgspec.json.Decoder[Line]", places: Integers) -> list[Line]:

@@ -66,6 +66,11 @@ class Searched:
         return np.concatenate([one.silent for one in self._all])
 
     @cached_property
+    def limited(self) -> Booleans:
+        """(n + a,) of which recordings the band is known to end."""
+        return np.concatenate([one.limited for one in self._all])
+
+    @cached_property
     def pieces(self) -> dict[str, tuple[Evidence | None, ...]]:
         """Vectors by name, those of each shard; None where it has none of that name."""
         found: dict[str, list[Evidence | None]] = {}

@@ -6,12 +6,13 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from audiosim.arrays import Array, Integers
+from audiosim.arrays import Array, Booleans, Integers
+from audiosim.errors import InputError
 from audiosim.stats.gaussians import jensen_shannon, kullback_leibler
 from audiosim.stats.gaussians.gaussian import Singles
 from audiosim.stats.gaussians.kullback_leibler import of_sides, packed_sides
 from audiosim.stats.gaussians.nearest import NearestFound, SearchField, nearest
-from audiosim.stats.gaussians.proximity import mutual_proximity
+from audiosim.stats.gaussians.proximity import has_two_kinds, mutual_proximity, proximity_of_kinds
 
 Divergence = Literal["kl", "js"]
 
@@ -38,23 +39,42 @@ class Ranked(NamedTuple):
 class Queries(NamedTuple):
     """Queries of a search.
 
-    rows    (q, width) Gaussians
-    groups  (q,) those of the field that a query must not find
-    place   (q,) of the query itself in the field, -1 where it is not in it
+    rows     (q, width) Gaussians
+    groups   (q,) those of the field that a query must not find
+    place    (q,) of the query itself in the field, -1 where it is not in it
+    limited  (q,) whether its band is known to end
     """
 
     rows: Singles
     groups: Integers
     place: Integers
+    limited: Booleans
+
+    def part(self, chosen: slice) -> "Queries":
+        """Some of them."""
+        return Queries(self.rows[chosen], self.groups[chosen], self.place[chosen], self.limited[chosen])
 
 
-def search(field: SearchField, queries: Queries, k: int, divergence: Divergence, proximity: bool) -> Iterator[Ranked]:
+def check_search(k: int, divergence: str) -> None:
+    """An error where neighbours are not at least one, or by no divergence that is known."""
+    if k < 1:
+        raise InputError(f"k must be at least 1, got {k}")
+    if divergence not in ("kl", "js"):
+        raise InputError(f"divergence must be 'kl' or 'js', got {divergence!r}")
+
+
+def search(
+    field: SearchField, queries: Queries, k: int, divergence: Divergence, proximity: bool, limited: Booleans
+) -> Iterator[Ranked]:
     """The k neighbours of each query, in their order.
 
     Kullback-Leibler without proximity ranks the whole field. The others do in a field of at most 1,000
     open recordings; in a larger one they rank the 100 nearest by Kullback-Leibler, or 4 k if that is more.
     Mutual proximity refers to 1,000 recordings drawn once from those that are open, or all; ranks that
-    it leaves tied are by divergence.
+    it leaves tied are by divergence. Where at least 20 of these have a limited band and 20 have not, proximities are
+    taken among those of one kind, see `proximity_of_kinds`.
+
+    limited  (n,) of the field, whether the band is known to end
     """
     count = int(np.count_nonzero(~field.closed))
     plain = divergence == "kl" and not proximity
@@ -63,7 +83,7 @@ def search(field: SearchField, queries: Queries, k: int, divergence: Divergence,
     together = TOGETHER if proximity and count > SAMPLE else max(1, len(queries.rows))
     for start in range(0, len(queries.rows), together):
         part = slice(start, start + together)
-        block = Queries(queries.rows[part], queries.groups[part], queries.place[part])
+        block = queries.part(part)
         exact = packed_sides(block.rows, field.packed.whitener)
         found = nearest(field, exact, block.groups, size)
         divergences = found.divergence if divergence == "kl" else _js_divergences(field, block, found)
@@ -72,7 +92,7 @@ def search(field: SearchField, queries: Queries, k: int, divergence: Divergence,
                 _best(field, found.place[part], divergences[part], None, k) for part in _parts(found, len(exact))
             )
             continue
-        yield from _by_proximity(field, block, exact, found, divergences, references, divergence, k)
+        yield from _by_proximity(field, block, exact, found, divergences, references, divergence, k, limited)
 
 
 def _references(field: SearchField) -> Integers:
@@ -97,7 +117,9 @@ def _by_proximity(
     references: Integers,
     divergence: Divergence,
     k: int,
+    limited: Booleans,
 ) -> Iterator[Ranked]:
+    kinds = limited[references]
     rows, d = field.packed.rows, len(field.packed.whitener.shift)
     candidates, index = np.unique(found.place, return_inverse=True)
     if divergence == "kl":
@@ -112,7 +134,11 @@ def _by_proximity(
     for query, part in enumerate(_parts(found, len(exact))):
         place = found.place[part]
         counted = (references != place[:, None]) & (references != block.place[query])
-        close = mutual_proximity(divergences[part], from_queries[query], profiles[index[part]], counted)
+        given = divergences[part], from_queries[query], profiles[index[part]], counted
+        if has_two_kinds(kinds):
+            close = proximity_of_kinds(*given, bool(block.limited[query]), limited[place], kinds)
+        else:
+            close = mutual_proximity(*given)
         yield _best(field, place, divergences[part], close, k)
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from audiosim.arrays import Array
+from audiosim.arrays import Array, Booleans
 from audiosim.audio.index import AudioIndex, Neighbour
 from audiosim.audio.index_store import ENTRIES
 from audiosim.audio.search import SAMPLE, SHORTLIST, TOGETHER, Divergence, drawn_references
@@ -17,17 +17,18 @@ from audiosim.cluster.dask_cluster import together
 from audiosim.errors import InputError
 from audiosim.stats.gaussians import jensen_shannon, kullback_leibler
 from audiosim.stats.gaussians.gaussian import Singles
-from audiosim.stats.gaussians.proximity import mutual_proximity
+from audiosim.stats.gaussians.proximity import has_two_kinds, mutual_proximity, proximity_of_kinds
 
 OPEN = 16  # shards that a process keeps open: their identifiers take 0.1 kB of memory each, what is mapped none
 Spread = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
 
 class Found(NamedTuple):
-    """Recordings of shards: what they are called, and their rows (n, width)."""
+    """Recordings of shards: what they are called, their rows (n, width), and which have a limited band (n,)."""
 
     names: tuple[str, ...]
     rows: Singles
+    limited: Booleans
 
 
 class Shortlist(NamedTuple):
@@ -35,6 +36,7 @@ class Shortlist(NamedTuple):
 
     names: tuple[str, ...]
     rows: Singles
+    limited: Booleans
     divergence: Array
 
 
@@ -78,7 +80,7 @@ def search_shards(
         lists = list(spread(_shortlists, [(folder, asked, size, artists) for folder in folders]))
         for place, name in enumerate(asked.ids):
             near = _merged([found[place] for found in lists], size)
-            own = Found((name,), asked.rows[place : place + 1])
+            own = Found((name,), asked.rows[place : place + 1], asked.limited[place : place + 1])
             best[name] = _ranked(own, near, references, divergence, asked.parameters.dimension)[:k]
     return best
 
@@ -188,11 +190,13 @@ def _some_open(task: tuple[str, Any]) -> Found:
     folder, numbers = task
     index = _opened(folder)
     places = np.flatnonzero(~index.silent)[numbers]
-    return Found(tuple(index.ids[place] for place in places), index.rows_at(places))
+    return Found(tuple(index.ids[place] for place in places), index.rows_at(places), index.limited[places])
 
 
 def _together(parts: Sequence[Found]) -> Found:
-    return Found(tuple(name for part in parts for name in part.names), np.concatenate([part.rows for part in parts]))
+    names = tuple(name for part in parts for name in part.names)
+    rows, limited = ([getattr(part, what) for part in parts] for what in ("rows", "limited"))
+    return Found(names, np.concatenate(rows), np.concatenate(limited))
 
 
 def _shortlists(task: tuple[str, AudioIndex, int, Mapping[str, str | None] | None]) -> list[Shortlist]:
@@ -209,8 +213,9 @@ def _shortlists(task: tuple[str, AudioIndex, int, Mapping[str, str | None] | Non
             one for one in found if one.identifier != name and not (artist and known.get(one.identifier) == artist)
         ][:size]
         names = tuple(one.identifier for one in kept)
-        rows = index.rows_at(index.positions(names))
-        result.append(Shortlist(names, rows, np.array([one.divergence for one in kept])))
+        places = index.positions(names)
+        distances = np.array([one.divergence for one in kept])
+        result.append(Shortlist(names, index.rows_at(places), index.limited[places], distances))
     return result
 
 
@@ -218,8 +223,9 @@ def _merged(lists: Sequence[Shortlist], size: int) -> Shortlist:
     """The nearest of all shards; of equals those of the earlier shard come first."""
     divergence = np.concatenate([one.divergence for one in lists])
     order = np.argsort(divergence, kind="stable")[:size]
-    found = _together([Found(one.names, one.rows) for one in lists])
-    return Shortlist(tuple(found.names[place] for place in order), found.rows[order], divergence[order])
+    found = _together([Found(one.names, one.rows, one.limited) for one in lists])
+    names = tuple(found.names[place] for place in order)
+    return Shortlist(names, found.rows[order], found.limited[order], divergence[order])
 
 
 def _ranked(
@@ -232,7 +238,11 @@ def _ranked(
         names = np.array(references.names, dtype=object)
         counted = (names != np.array(near.names, dtype=object)[:, None]) & (names != own.names[0])
         from_own, from_others = (_divergences(rows, references.rows, divergence, d) for rows in (own.rows, near.rows))
-        proximity = mutual_proximity(divergences, from_own[0], from_others, counted)
+        given = divergences, from_own[0], from_others, counted
+        if has_two_kinds(references.limited):
+            proximity = proximity_of_kinds(*given, bool(own.limited[0]), near.limited, references.limited)
+        else:
+            proximity = mutual_proximity(*given)
         order, close = np.lexsort((divergences, -proximity)), proximity.tolist()
     return tuple(Neighbour(near.names[place], float(divergences[place]), close[place]) for place in order)
 

@@ -6,13 +6,14 @@ import soundfile
 
 from audiosim.audio.descriptions import descriptions_of, neighbours_by
 from audiosim.audio.index import AudioIndex, extract
+from audiosim.audio.index_store import Recording
 from audiosim.audio.parameters import PLAIN, Parameters
 from audiosim.audio.recordings import Searched
 from audiosim.corpus.evidence_files import Evidence, read_vectors
 from audiosim.corpus.sound_vectors import keep_vectors
 from audiosim.errors import InputError
 from audiosim.sound_search import neighbours
-from audiosim.stats.gaussians.gaussian import Gaussian
+from audiosim.stats.gaussians.gaussian import Gaussian, to_rows
 from audiosim.stats.gaussians.jensen_shannon import jensen_shannon_divergence
 
 N, WITHOUT = 40, 7  # recordings, and those of them that have no vector
@@ -132,3 +133,23 @@ def test_vectors_of_an_index_are_evidence_of_sound(folder):
     assert piece.of_sound
     with pytest.raises(InputError, match="expected vectors where documents are described by their sound"):
         Evidence("year", "document", ("r0",), np.ones(1), of_sound=True)
+
+
+def test_a_recording_of_a_limited_band_finds_the_same_in_the_whole_band(tmp_path):
+    # Of 40 recordings each, the limited ones all moved far to one side: what is nearest is of one's own kind, but among
+    # the distances to the other kind that to the same recording is the least.
+    rng, d = np.random.default_rng(4), PLAIN.dimension
+    means = rng.normal(size=(40, d)) * (np.arange(d) > 0)
+    moved = np.concatenate([means, means + 20.0 * np.eye(d)[0]])
+    rows = to_rows(moved, np.tile(np.eye(d), (80, 1, 1)))
+    known = tuple(Recording(f"r{n}", limit_hz=5500.0 if n >= 40 else None) for n in range(80))
+    AudioIndex(known, rows, PLAIN).save(tmp_path / "index")
+    index = AudioIndex.load(tmp_path / "index")
+    assert index.counts() == {"band_limited": 40, "silent": 0}
+    searched = Searched((index,))
+    for near in (index.neighbours(None, 2), neighbours_by(searched, descriptions_of(searched), None, 2)):
+        # Two of a kind may be each other's nearest too, and then come first.
+        found = {name: {one.identifier for one in two if one.proximity == 1} for name, two in near.items()}
+        assert all(f"r{(n + 40) % 80}" in found[f"r{n}"] for n in range(80))
+    alone = AudioIndex(tuple(Recording(f"r{n}") for n in range(80)), rows, PLAIN).neighbours(None, 2)
+    assert all((int(name[1:]) < 40) == (int(one.identifier[1:]) < 40) for name, two in alone.items() for one in two)

@@ -12,6 +12,7 @@ from audiosim.audio.index import AudioIndex
 from audiosim.audio.parameters import Parameters
 from audiosim.audio.shards import gather, search_shards, split
 from audiosim.errors import InputError
+from audiosim.stats.gaussians import proximity as proximity_module
 from audiosim.stats.gaussians.gaussian import Gaussian
 
 
@@ -51,12 +52,15 @@ def test_many_in_shards_answer_as_one_index_too(tmp_path, monkeypatch):
     for module in (search, shards_module):
         monkeypatch.setattr(module, "SAMPLE", 30)
         monkeypatch.setattr(module, "SHORTLIST", 20)
+    monkeypatch.setattr(proximity_module, "LEAST", 5)
     rng = np.random.default_rng(2)
     roots = rng.standard_normal((90, 3, 8))
     found = {f"r{i}": Gaussian(rng.standard_normal(3), root @ root.T / 8) for i, root in enumerate(roots)}
     index = AudioIndex.of(found, Parameters(coefficients=3))
-    silent = tuple(replace(one, silent=i % 9 == 4) for i, one in enumerate(index.recordings))
-    index = AudioIndex(silent, index.rows, index.parameters)
+    known = tuple(
+        replace(one, silent=i % 9 == 4, limit_hz=5500.0 if i % 2 else None) for i, one in enumerate(index.recordings)
+    )
+    index = AudioIndex(known, index.rows, index.parameters)
     index.save(tmp_path / "index")
     artists = {f"r{i}": f"a{i % 20}" if i % 3 else None for i in range(90)}
     shards = split(tmp_path / "index", tmp_path / "shards", 4)

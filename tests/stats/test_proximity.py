@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from audiosim.stats.gaussians.proximity import mutual_proximity
+from audiosim.stats.gaussians.proximity import has_two_kinds, mutual_proximity, proximity_of_kinds
 
 
 def test_it_is_the_share_of_references_farther_from_both():
@@ -26,3 +26,21 @@ def test_it_is_what_a_double_loop_counts():
 
 def test_it_is_unknown_without_a_reference():
     assert np.isnan(mutual_proximity(np.ones(1), np.ones(3), np.ones((1, 3)), np.zeros((1, 3), dtype=bool))).all()
+
+
+def test_of_two_kinds_it_is_what_a_double_loop_counts_within_them():
+    rng = np.random.default_rng(2)
+    distances, one, other = rng.random(30), rng.random(50), rng.random((30, 50))
+    counted, others, kinds = rng.random((30, 50)) < 0.7, rng.random(30) < 0.5, rng.random(50) < 0.4
+    found = proximity_of_kinds(distances, one, other, counted, True, others, kinds)
+    for y in range(30):
+        of_x, of_y = ([r for r in range(50) if counted[y, r] and kinds[r] == kind] for kind in (True, others[y]))
+        if others[y]:
+            expected = np.mean([one[r] > distances[y] and other[y, r] > distances[y] for r in of_x])
+        else:
+            expected = np.mean(one[of_y] > distances[y]) * np.mean(other[y, of_x] > distances[y])
+        np.testing.assert_allclose(found[y], expected)
+
+
+def test_a_kind_of_few_is_none_of_its_own():
+    assert [has_two_kinds(np.arange(60) < few) for few in (0, 19, 20, 40, 41)] == [False, False, True, True, False]

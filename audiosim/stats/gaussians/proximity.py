@@ -5,6 +5,8 @@ import numpy as np
 from audiosim.arrays import Array, Booleans
 from audiosim.stats.gaussians.gaussian import Singles
 
+LEAST = 20  # references of a kind from which on it has proximities of its own
+
 
 def mutual_proximity(
     distances: Array | Singles, from_one: Array | Singles, from_other: Array | Singles, counted: Booleans
@@ -26,6 +28,43 @@ def mutual_proximity(
     farther = (from_one > threshold) & (from_other > threshold) & counted
     count = counted.sum(axis=1)
     shares: Array = np.divide(farther.sum(axis=1), count, out=np.full(len(distances), np.nan), where=count > 0)
+    return shares
+
+
+def has_two_kinds(references: Booleans) -> bool:
+    """True if there are references enough of each of two kinds to take proximities within them."""
+    return bool(LEAST <= np.count_nonzero(references) <= len(references) - LEAST)
+
+
+def proximity_of_kinds(
+    distances: Array | Singles,
+    from_one: Array | Singles,
+    from_other: Array | Singles,
+    counted: Booleans,
+    one: bool,
+    others: Booleans,
+    references: Booleans,
+) -> Array:
+    """Mutual proximity of x and others y where things are of two kinds, and those of one kind nearer to each other.
+
+        of one kind  share of the references r of that kind with  D(x, r) > D(x, y)  and  D(y, r) > D(x, y)
+        of two       share of those of y's kind with  D(x, r) > D(x, y)
+                     times the share of those of x's kind with  D(y, r) > D(x, y)
+
+    one         kind of x
+    others      (m,) of y
+    references  (r,) of r; see `mutual_proximity` for the rest
+
+    A distance is ranked among distances between the same two kinds, so that all distances from one kind to the other
+    may be larger. The product is the proximity of independent ranks (Schnitzer et al. 2012, equation 5).
+    """
+    threshold = distances[:, None]
+    from_x, from_y = (from_one > threshold) & counted, (from_other > threshold) & counted
+    own, theirs = references == one, references == others[:, None]
+    of_own, of_theirs = (np.maximum(1, (counted & kind).sum(axis=1)) for kind in (own, theirs))
+    within = (from_x & from_y & own).sum(axis=1) / of_own
+    across = (from_x & theirs).sum(axis=1) / of_theirs * ((from_y & own).sum(axis=1) / of_own)
+    shares: Array = np.where(others == one, within, across)
     return shares
 
 

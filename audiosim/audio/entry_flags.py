@@ -1,0 +1,27 @@
+"""The second number of an entry of an index: flags; below them 0 for a new recording, or 1 + the entry it replaces."""
+
+import numpy as np
+
+from audiosim.arrays import Integers
+from audiosim.audio.checksums import Entries
+
+REMOVES, SILENT, LIMITED = np.uint64(1 << 63), np.uint64(1 << 62), np.uint64(1 << 61)
+REPLACES = np.uint64((1 << 61) - 1)
+
+
+def flags_of(silent: bool, limited: bool) -> np.uint64:
+    """Flags of a recording: whether it is silent, and whether its band is known to end."""
+    return (SILENT if silent else np.uint64(0)) | (LIMITED if limited else np.uint64(0))
+
+
+def held_entries(kinds: Entries) -> Integers:
+    """The entries that hold, each in the place of the first of its identifier."""
+    changed = np.flatnonzero(kinds & (REMOVES | REPLACES))
+    holds = np.ones(len(kinds), dtype=bool)
+    first = np.arange(len(kinds))
+    for entry in changed:
+        old = int(kinds[entry] & REPLACES) - 1
+        holds[old], first[entry] = False, first[old]
+        holds[entry] = not kinds[entry] & REMOVES
+    places = np.flatnonzero(holds)
+    return places[np.argsort(first[places], kind="stable")] if len(changed) else places
