@@ -1,24 +1,30 @@
 """Statements about people who were not asked: panels drawn from collections of several judges, the others held out.
 
-    python benchmarks/listeners.py FOLDER [--panels 6] [--simulated COLLECTION]
+    python benchmarks/listeners.py [--panels 12] [--only real|simulated] [--check] [--figures]
 
-FOLDER holds collections whose judgments.tsv names the assessor of each judgment. Of each, panels of several people are
+The collections of ../shared/data/listeners name the assessor of each judgment. Of each, panels of several people are
 drawn, and of their judgments the first so many, in random order; what the others said in the mean is the truth. Printed
 of each statement: stated confidence, share of pairs of systems in the right order, and shares of 95 % intervals of
 scores and of differences that hold what the others said. `known` takes the mean grade of a judged pair as its value;
 `panel` and `listeners` are those of `audiosim estimate --about`; `others` is about as many people as were held out.
-Deviations of people are learned from the other collections, see models/make_listeners.py.
+Deviations of people are learned from the other collections, see models/make_listeners.py. Panels of one collection
+share its people and pairs, so standard errors over panels speak of this collection alone.
 
-With --simulated six people judge a collection whose pool is judged in full: its grades are what is true, people add a
+Then six simulated people judge mirex2011, whose pool is judged in full: its grades are what is true, people add a
 severity (sd .10 of the scale) and noise (sd .195; three times that of a careless one), and say the nearest grade that
 the scale has. What listeners at large would say is the mean over people and noise of that, not of what they feel.
+
+With --check the exit code is 1 where the mean over collections, or over simulated panels, is off; see `faults`.
 """
 
 import argparse
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from figures import Figures
+from threadpoolctl import threadpool_limits
 
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.collection import Collection
@@ -48,6 +54,10 @@ PANELS = {
     "dialsumm": (2, (200, 600)),
     "mqm23-zhen": (4, (400,)),
 }
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+OFF = 0.03  # most that what is stated may be off in the mean over collections
+OFF_SIMULATED = 0.015  # the same, of simulated panels
+HELD = 0.91  # least share of 95 % intervals that should hold in the mean over collections
 LEAST = 0.4  # standard deviation of the logarithm of a deviation over collections, at least
 
 
@@ -126,10 +136,12 @@ def handed_out(pool: Pool, form: str, count: int, rng: np.random.Generator) -> t
     return rng.permutation(len(pool.pairs))[:count], rng.choice(PEOPLE, count, p=shares)
 
 
-def simulated(folder: Path, panels: int) -> None:
-    """Print statements about six simulated people, and about people like them, held against what these would say."""
-    collection = Collection.load(folder)
-    pool = build_pool(collection, 5)
+Found = dict[str, dict[str, list[Array]]]  # by row and statement, of each panel: see `held`
+
+
+def simulated(collection: Collection, panels: int) -> Found:
+    """Statements about six simulated people, and about people like them, held against what these would say."""
+    pool, found = build_pool(collection, 5), Found()
     expected, estimator = expected_scores(parse_measure("CG@5"), pool), estimator_of(pool, "joint")
     assert isinstance(estimator, JointEstimator)
     true, weights = (
@@ -139,7 +151,7 @@ def simulated(folder: Path, panels: int) -> None:
     for careless in (False, True):
         for form in FORMS:
             for count in (200, 600, 1500):
-                found = dict[str, list[Array]]()
+                row = f"{form}, {'one careless' if careless else 'none careless'}, {count:,}"
                 for number in range(panels):
                     rng = np.random.default_rng(number)
                     said, at_large = sayings(true, rng, careless)
@@ -151,40 +163,87 @@ def simulated(folder: Path, panels: int) -> None:
                         people = Listeners.of(about, len(used))
                         scores = model.posterior(panel, people).project(weights)
                         ranking = rank(expected, "joint", scores, count, "t", True)
-                        found.setdefault(about, []).append(held(ranking, weights @ truth))
-                for about, rows in found.items():
-                    name = f"{form}, {'one careless' if careless else 'none careless'}"
-                    show(f"{name:26}", count, about, rows)
+                        found.setdefault(row, {}).setdefault(about, []).append(held(ranking, weights @ truth))
+                show(row, found[row])
+    return found
 
 
-def show(name: str, count: int, about: str, rows: list[Array]) -> None:
-    """Print the mean of some panels as a row."""
-    stated, right, scores, differences = np.mean(rows, axis=0)
-    print(f"{name} {count:6} {about:10} {stated:6.3f} {right:5.3f} {scores:6.2f} {differences:11.2f}", flush=True)
+def real(panels: int) -> Found:
+    """Statements by panels of real people, held against what the others said."""
+    found = Found()
+    for name, (size, counts) in PANELS.items():
+        collection = Collection.load(DATA / "listeners" / name)
+        people = sorted({one.assessor for one in collection.judgments})
+        for count in counts:
+            rng, row = np.random.default_rng(0), f"{name}, {size} people, {count:,}"
+            for _ in range(panels):
+                chosen = set(rng.choice(people, size, replace=False).tolist())
+                for about, values in statements(name, collection, chosen, count, rng):
+                    found.setdefault(row, {}).setdefault(about, []).append(values)
+            show(row, found[row])
+    return found
+
+
+def show(row: str, of: Mapping[str, Sequence[Array]]) -> None:
+    """Print each statement's mean over some panels."""
+    for about, values in of.items():
+        stated, right, scores, differences = np.mean(values, axis=0)
+        print(f"{row:40} {about:10} {stated:6.3f} {right:5.3f} {scores:6.2f} {differences:11.2f}", flush=True)
+
+
+def told(values: Sequence[Array]) -> str:
+    """Means over panels as a cell: stated less right, and the shares of intervals that hold, with standard errors."""
+    means, errors = with_errors(values)
+    return f"{means[0]:+.3f} ± {errors[0]:.3f}; {means[1]:.2f} ± {errors[1]:.2f}, {means[2]:.2f} ± {errors[2]:.2f}"
+
+
+def with_errors(values: Sequence[Array]) -> tuple[Array, Array]:
+    """(3,) means over panels of stated less right, and of the shares of intervals that hold, and standard errors."""
+    rows = np.array([[stated - right, scores, differences] for stated, right, scores, differences in values])
+    return rows.mean(axis=0), rows.std(axis=0, ddof=1) / np.sqrt(len(rows))
+
+
+def faults(kind: str, found: Found) -> list[str]:
+    """Lines on what is off in the mean over rows by more than its limit and two standard errors.
+
+    Of real panels, what is stated of as many people as were held out; of simulated ones, what is stated of either.
+    """
+    wrong = []
+    for about in ("others",) if kind == "real" else ("panel", "listeners"):
+        means, errors = map(np.array, zip(*(with_errors(of[about]) for of in found.values()), strict=True))
+        (excess, *shares), (doubt, *doubts) = means.mean(axis=0), 2 * np.sqrt((errors**2).sum(axis=0)) / len(means)
+        line = f"{kind}, about {about}: stated less right {excess:+.3f}, {shares[0]:.3f} and {shares[1]:.3f} hold"
+        print(f"mean over {len(means)} rows, {line}", flush=True)
+        off = abs(excess) > (OFF if kind == "real" else OFF_SIMULATED) + doubt
+        if off or any(share < HELD - more for share, more in zip(shares, doubts, strict=True)):
+            wrong.append(line)
+    return wrong
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--panels", type=int, default=6)
-    parser.add_argument("--simulated", type=Path)
-    asked = parser.parse_args()
-    if asked.simulated is not None:
-        print(f"{'six simulated people':26} judged about      stated  true scores differences")
-        simulated(asked.simulated, asked.panels)
+    parser.add_argument("--panels", type=int, default=12)
+    parser.add_argument("--only", choices=["real", "simulated"])
+    parser.add_argument("--check", action="store_true", help="exit with 1 where what is stated is off")
+    parser.add_argument("--figures", action="store_true", help="keep what is found in results.json")
+    asked, wrong = parser.parse_args(), list[str]()
+    if not DATA.is_dir():
+        print(f"{DATA} is not there: nothing to hold panels against")
         return
-    print(f"{'collection':12} {'panel':>5} {'judged':>6} {'about':10} stated  true scores differences")
-    for name, (size, counts) in PANELS.items():
-        collection = Collection.load(asked.folder / name)
-        people = sorted({one.assessor for one in collection.judgments})
-        for count in counts:
-            rng, found = np.random.default_rng(0), dict[str, list[Array]]()
-            for _ in range(asked.panels):
-                chosen = set(rng.choice(people, size, replace=False).tolist())
-                for about, values in statements(name, collection, chosen, count, rng):
-                    found.setdefault(about, []).append(values)
-            for about, rows in found.items():
-                show(f"{name:12} {size:5}", count, about, rows)
+    for kind in ("real", "simulated") if asked.only is None else (asked.only,):
+        print(f"{kind:40} {'about':10} stated  true scores differences")
+        with threadpool_limits(1):
+            one = real(asked.panels) if kind == "real" else simulated(Collection.load(DATA / "mirex2011"), asked.panels)
+        wrong += faults(kind, one)
+        if asked.figures:
+            kinds = list(next(iter(one.values())))
+            cells = [[row, *(told(of[about]) for about in kinds)] for row, of in one.items()]
+            with Figures("listeners", kind) as figures:
+                title = "stated less right; 95 % intervals of scores, of differences, that hold"
+                figures.table(title, [f"{asked.panels} panels each", *kinds], cells)
+    for line in wrong:
+        print(f"NOT AS STATED  {line}")
+    sys.exit(1 if wrong and asked.check else 0)
 
 
 if __name__ == "__main__":

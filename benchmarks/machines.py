@@ -1,15 +1,19 @@
 """Machines that judge beside people: rankings with and without them, and whom they favour.
 
-    python benchmarks/machines.py COLLECTION [COLLECTION ...] [--parts 6] [--only rankings|favourites]
+    python benchmarks/machines.py [--collections dl2019,dialsumm] [--parts 6] [--only rankings|favourites] [--known]
 
-COLLECTION is a folder judged in full by people, with `judges/`. On random halves of its queries, after so many
-judgments of pairs in random order, printed are the share of pairs of systems in the right order by judgments alone, by
-the machine's grades alone, and by both, what both state less what is right, and the share of 95 % intervals of scores
-that hold. The prior of slopes is that of the other collections, which `models/make_judges.py` prints.
+The collections of ../shared/data that machines judged, too, and people in full. On random halves of their queries,
+after so many judgments of pairs in random order, printed are the share of pairs of systems in the right order by
+judgments alone, by the machine's grades alone, and by both, what both state less what is right, and the share of 95 %
+intervals of scores that hold. The prior of slopes is that of the other collections, which `models/make_judges.py`
+prints.
 
 Then one team is favoured: 1.5 standard deviations are added to the grades of all that its systems retrieved. Printed
 are how often it is said to be favoured, how many other teams are, and how often the score of a favoured
 system is stated above its interval's reach.
+
+With --known the deviations of the joint model's components are those that all judgments together show: what is still
+off then is not for want of knowing these.
 """
 
 import argparse
@@ -37,6 +41,8 @@ from audiosim.simulation.parts import draw_parts
 COUNTS = (0, 25, 50, 100, 200, 400)
 ADDED = 1.5  # standard deviations, to all that a team's systems retrieved
 # By the other collections alone; `models/make_judges.py` prints them.
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+FOLDERS = {"dl2019": "foreign", "dialsumm": "listeners"}
 WITHOUT = {
     "dl2019": SlopePrior(
         {"within": (0.178, 0.2), "system": (0.719, 0.3), "query": (0.203, 0.2), "excess": (0.036, 0.3)},
@@ -57,14 +63,15 @@ def kind_for(name: str) -> EvidenceKind:
 
 
 def estimated(
-    collection: Collection, seen: Array, kinds: Sequence[EvidenceKind], depth: int
+    collection: Collection, seen: Array, kinds: Sequence[EvidenceKind], depth: int, known: bool = False
 ) -> tuple[Ranking, ExpectedScores, Pool, JointEstimator, Array]:
     """Ranking by judgments (n,), NaN where unjudged, and what it is made of."""
     pool = build_pool(collection, depth)
     estimator, expected = estimator_of(pool, "joint", kinds), expected_scores(parse_measure(f"CG@{depth}"), pool)
     assert isinstance(estimator, JointEstimator)
     judged = int((~np.isnan(seen)).sum())
-    estimator = estimator.relearned(seen) if judged >= min(COUNTS[1:]) else estimator
+    if known or judged >= min(COUNTS[1:]):
+        estimator = estimator.relearned(pool.spread(collection.grades()) if known else seen)
     ranking = rank(expected, "joint", expected.scores(estimator.predict(seen)), judged, "t", True)
     return ranking, expected, pool, estimator, seen
 
@@ -88,7 +95,7 @@ def right_alone(collection: Collection, depth: int, truth: Array) -> float:
     return float(np.where((truth[first] == truth[second]) | (scores[first] == scores[second]), 0.5, same).mean())
 
 
-def rankings(name: str, collection: Collection, parts: int) -> Iterator[tuple[str, int, Array]]:
+def rankings(name: str, collection: Collection, parts: int, known: bool) -> Iterator[tuple[str, int, Array]]:
     """Rows of one part each: machine, judged, and confidence, right and intervals alone, machine alone, and both."""
     sets = [(judge.name, (judge,)) for judge in collection.judges] + [("all of them", collection.judges)]
     for number, part in enumerate(draw_parts(collection, parts, np.random.default_rng(0), held_out="queries")):
@@ -98,10 +105,10 @@ def rankings(name: str, collection: Collection, parts: int) -> Iterator[tuple[st
         order = np.random.default_rng(number).permutation(len(grades))
         for count in (count for count in COUNTS if count <= len(order)):
             seen = np.where(np.isin(np.arange(len(order)), order[:count]), grades, np.nan)
-            alone = held(estimated(bare, seen, [], depth)[0], truth)
+            alone = held(estimated(bare, seen, [], depth, known)[0], truth)
             for label, judges in sets:
                 judged_by = replace(own, judges=judges)
-                both = held(estimated(judged_by, seen, [kind_for(name)], depth)[0], truth)
+                both = held(estimated(judged_by, seen, [kind_for(name)], depth, known)[0], truth)
                 machine = right_alone(judged_by, depth, truth) if len(judges) == 1 else np.nan
                 yield label, count, np.array([*alone, machine, *both])
 
@@ -161,23 +168,38 @@ def shown(rows: Iterator[tuple[str, int, Array]]) -> Iterator[tuple[str, int, Ar
     yield from ((label, count, np.mean(values, axis=0)) for (label, count), values in found.items())
 
 
+def judged_by_machines(name: str) -> Collection:
+    """A collection of the data with the machines that judged it."""
+    collection = Collection.load(DATA / FOLDERS[name] / name)
+    for path in sorted((DATA / "judges" / name).glob("*.tsv")):
+        lines = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()[1:]]
+        collection = collection.with_judge(
+            path.stem, {(query, document): float(said) for query, document, said in lines}
+        )
+    return collection
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", type=Path, nargs="+", metavar="COLLECTION")
+    parser.add_argument("--collections", default=",".join(FOLDERS), help="with commas")
+    parser.add_argument("--known", action="store_true", help="deviations of components are known from the start")
     parser.add_argument("--parts", type=int, default=6)
     parser.add_argument("--only", choices=["rankings", "favourites"])
     asked = parser.parse_args()
-    for folder in asked.folders:
-        collection = Collection.load(folder)
+    if not DATA.is_dir():
+        print(f"{DATA} is not there: nothing to hold machines against")
+        return
+    for name in asked.collections.split(","):
+        collection = judged_by_machines(name)
         if asked.only != "favourites":
-            print(f"{folder.name:16} judged  judgments machine    both  best-both excess intervals")
-            for label, count, row in shown(rankings(folder.name, collection, asked.parts)):
+            print(f"{name:16} judged  judgments machine    both  best-both excess intervals, excess without it")
+            for label, count, row in shown(rankings(name, collection, asked.parts, asked.known)):
                 best = np.nanmax([row[1], row[3]])
                 rest = f"{row[1]:9.3f} {row[3]:7.3f} {row[5]:7.3f} {best - row[5]:+10.3f} {row[4] - row[5]:+6.3f}"
-                print(f"{label:16} {count:6} {rest} {row[6]:9.3f}", flush=True)
+                print(f"{label:16} {count:6} {rest} {row[6]:9.3f} {row[0] - row[1]:+10.3f}", flush=True)
         if asked.only != "rankings":
-            print(f"{folder.name:16} judged  found  others  above")
-            for label, count, row in shown(favourites(folder.name, collection, asked.parts)):
+            print(f"{name:16} judged  found  others  above")
+            for label, count, row in shown(favourites(name, collection, asked.parts)):
                 print(f"{label:16} {count:6} {row[0]:6.2f} {row[1]:7.2f} {row[2]:6.2f}", flush=True)
 
 

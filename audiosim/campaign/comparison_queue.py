@@ -1,6 +1,6 @@
 """Comparisons that assessors are asked for, and the kind of question that tells most in their time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Literal, NamedTuple
 
@@ -70,10 +70,14 @@ class ComparisonQueue:
         if not isinstance(self._estimator, Comparing):
             raise InputError(f"the model {self._estimator.name} takes no comparisons, as joint does")
 
-    def in_force(self) -> tuple[int, tuple[PairedComparison, ...]]:
-        """Number of the last known line, and the comparisons that hold then, the collection's own first."""
+    def in_force(self, back: Iterable[str] = ()) -> tuple[int, tuple[PairedComparison, ...]]:
+        """Number of the last known line, and the comparisons that hold then, the collection's own first.
+
+        back  people set aside whose comparisons to include
+        """
         with self._log.state:
-            return self._ledger.number, self._ledger.comparisons.in_force(self._ledger.aside)
+            ledger = self._ledger
+            return ledger.number, ledger.comparisons.in_force(ledger.aside.keys() - set(back))
 
     def answers(self, assessor: str) -> list[Record]:
         """Comparisons of an assessor that were not withdrawn, oldest first."""

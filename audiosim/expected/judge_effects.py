@@ -13,6 +13,7 @@ from audiosim.expected.about import THESE, About
 from audiosim.expected.estimation import ExpectedScores, estimate_after
 from audiosim.expected.ranking import DifferenceDistribution, Ranking
 from audiosim.relevance.estimators import RelevanceEstimator
+from audiosim.relevance.relearning import without_comparisons_of
 
 MOST_EFFECTS = 30  # most people left out one by one, starting with the most active: each case learns anew
 
@@ -23,8 +24,8 @@ class JudgeEffect:
 
     judge      name
     judgments  number of their judgments of pairs in the pool
-    having     ranking with their judgments
-    lacking    ranking without them, with everything learned anew from the others' judgments
+    having     ranking with all that they said
+    lacking    ranking without it, their comparisons included, learned anew from what the others said
     """
 
     judge: str
@@ -121,7 +122,7 @@ def judge_effect(
 ) -> JudgeEffect:
     """Effect of one person's judgments on the ranking.
 
-    estimator  for the pool, before it learned from any judgment
+    estimator  for the pool, before it learned from any judgment, with the comparisons that count
     judgments  theirs among them
     """
     return judge_effects(expected, estimator, judgments, [judge], distribution, about)[0]
@@ -138,16 +139,15 @@ def judge_effects(
     """Effects of some people, each alone left out; the arguments are those of `judge_effect`."""
     pool = expected.pool
     inside = [one for one in judgments if one.pair in pool.positions]
+    without = {name: without_comparisons_of(estimator, name) for name in judges}
     counts = {name: sum(one.assessor == name for one in inside) for name in judges}
-    missing = next((name for name in judges if not counts[name]), None)
+    missing = next((name for name in judges if not counts[name] and not without[name][1]), None)
     if missing is not None:
         raise InputError(f"{missing!r} has judged no pair of {pool.collection}: expected the name of somebody who has")
 
-    def ranked(some: Sequence[Judgment]) -> Ranking:
-        return estimate_after(expected, estimator, some, distribution, about)
+    def ranked(by: RelevanceEstimator, some: Sequence[Judgment]) -> Ranking:
+        return estimate_after(expected, by, some, distribution, about)
 
-    having = ranked(inside)
-    return [
-        JudgeEffect(name, counts[name], having, ranked([one for one in inside if one.assessor != name]))
-        for name in judges
-    ]
+    having = ranked(estimator, inside)
+    others = {name: [one for one in inside if one.assessor != name] for name in judges}
+    return [JudgeEffect(name, counts[name], having, ranked(without[name][0], others[name])) for name in judges]

@@ -98,7 +98,10 @@ class JointEstimator:
         self._begin(self._held.standard_deviations(self._held.centre, self._held.spread))
 
     def _learn_from_comparisons(self, compared: Compared) -> None:
-        """Learn the deviations of components, and of people's comparisons, from comparisons."""
+        """Learn the deviations of components, and of people's comparisons, from comparisons; unlearn them without any."""
+        if not len(compared):
+            self._held, self._comparison_deviations = self._alone, {}
+            return
         layout, held = self._with_trend(), self._alone
         own, unsure = usual_comparison_deviations(layout)
         pair, pair_unsure = true_of_pairs(held)
@@ -117,6 +120,11 @@ class JointEstimator:
         if not len(compared):
             return None
         return ComparedGains(self.comparison_model(compared), gains)
+
+    @property
+    def comparisons(self) -> tuple[PairedComparison, ...]:
+        """The comparisons that it knows."""
+        return self._comparisons
 
     def comparison_model(self, compared: Compared) -> ComparisonModel:
         """Model of comparisons put to somebody, with deviations as last learned, or the usual ones."""

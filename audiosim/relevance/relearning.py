@@ -73,6 +73,11 @@ class Following(Protocol):
 class Comparing(Protocol):
     """An estimator that takes in comparisons, such as a joint model."""
 
+    @property
+    def comparisons(self) -> tuple[PairedComparison, ...]:
+        """The comparisons that it knows."""
+        ...
+
     def comparing(self, comparisons: tuple[PairedComparison, ...], learned_from: int = 0) -> RelevanceEstimator:
         """The estimator that knows these comparisons, and no others.
 
@@ -95,6 +100,15 @@ def after_comparisons(estimator: RelevanceEstimator, comparisons: tuple[PairedCo
     if not isinstance(estimator, Comparing):
         return estimator
     return estimator.comparing(comparisons, last_moment(len(comparisons)))
+
+
+def without_comparisons_of(estimator: RelevanceEstimator, assessor: str) -> tuple[RelevanceEstimator, int]:
+    """The estimator that learned from all comparisons but one person's, and the number of theirs."""
+    if not isinstance(estimator, Comparing):
+        return estimator, 0
+    left = tuple(one for one in estimator.comparisons if one.assessor != assessor)
+    theirs = len(estimator.comparisons) - len(left)
+    return (estimator.comparing(left, max(1, len(left))) if theirs else estimator), theirs
 
 
 def relearned(estimator: RelevanceEstimator, grades: Array) -> RelevanceEstimator:

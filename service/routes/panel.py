@@ -81,8 +81,8 @@ async def show_judge_effect(
 ) -> Response:
     """Show how the ranking stands with somebody's judgments and without: look at it before you set them aside.
 
-    Of somebody who is set aside it is what taking them back would do. Comparisons that count now count on both sides.
-    It takes a second or two.
+    Of somebody who is set aside it is what taking them back would do. Their comparisons are left out with their
+    judgments. It takes a second or two.
     """
     subject = None if about is None else About.parse(about)
     name = await run_in_threadpool(_named, one, judge)
@@ -100,7 +100,8 @@ def _named(one: ServedCollection, said: str) -> str:
 
 def _effect(one: ServedCollection, judgments: tuple[Judgment, ...], name: str, about: About | None) -> dict[str, Any]:
     selection = one.campaign.selection
-    estimator = after_comparisons(one.predictor().estimator.unlearned(), one.campaign.comparisons.in_force()[1])
+    compared = one.campaign.comparisons.in_force(back=(name,))[1]
+    estimator = after_comparisons(one.predictor().estimator.unlearned(), compared)
     return judge_effect(
         selection.expected, estimator, judgments, name, selection.distribution, about or selection.about
     ).to_dict()

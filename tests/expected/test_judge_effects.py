@@ -7,7 +7,7 @@ import pytest
 
 from audiosim import judges
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import FINE, Judgment, Pair, Run
+from audiosim.corpus.model import FINE, Judgment, Pair, PairedComparison, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.expected.estimation import estimate, expected_scores
@@ -77,3 +77,20 @@ def test_reports_say_how_the_ranking_moves_without_those_who_judged_most(partial
     assert set(rows["ann"]) == {"turned", "best_without", "moved_most", "moved_by", "confidence_without"}
     assert found.flat_rows()[0]["best_without"] == "B"
     assert "without" not in Judges.of(build_pool(some), some.judgments).to_dict()[0]
+
+
+def test_without_somebody_their_comparisons_are_left_out_too(partial):
+    queries = sorted(partial.runs[0].rankings)
+    said = [PairedComparison(q, f"A{q}0", f"B{q}0", "b", "cid") for q in queries]
+    said += [PairedComparison(q, f"A{q}1", f"B{q}1", "a", "dan") for q in queries]
+    some = replace(partial, judgments=partial.judgments[::5], comparisons=tuple(said))
+    for name in ("cid", "dan"):  # who only compared
+        found = effect(some, name)
+        others = tuple(one for one in some.judgments if one.assessor != name)
+        left = tuple(one for one in said if one.assessor != name)
+        made = estimate(replace(some, judgments=others, comparisons=left), measure=CG)
+        assert found.judgments == len(some.judgments) - len(others)
+        assert (found.having.comparisons, found.lacking.comparisons) == (len(said), len(left))
+        np.testing.assert_array_equal(found.lacking.scores.mean, made.scores.mean)
+    with_dan, without = effect(some, "dan").having.scores.mean, effect(some, "dan").lacking.scores.mean
+    assert with_dan[0] - with_dan[1] > without[0] - without[1]  # who preferred A
