@@ -19,7 +19,7 @@ help:
 	@echo "make container  the Dockerfile's very commands without a container runtime: a fresh user, a root that is read-only"
 	@echo "make check      format, lint, types, names and the layers of docs/architecture.md; format: mend what can be mended"
 	@echo "make bench      every benchmark; figures go to benchmarks/results.json and from there into the docs"
-	@echo "make calibration  is what is stated true on collections that nothing was learned from? 25 minutes of processor; needs ../shared/data"
+	@echo "make calibration  is what is stated true on collections that nothing was learned from? half an hour of processor; needs ../shared/data"
 	@echo "make docs       the site, docs/_build/html, from the pages in docs/; offline, warnings as errors"
 	@echo "make links      do the links of the site that lead elsewhere still work? says so where there is no network"
 	@echo "make soak       every promise of reliability tested again and again for an hour, and their table; MINUTES=5, KILLS=1000"
@@ -82,7 +82,7 @@ format: $(VENV)/installed-for-tests
 
 calibration: $(VENV)/installed
 	$(BIN)/python benchmarks/calibration.py --parts 50 --jobs 2 --check
-	$(BIN)/python benchmarks/listeners.py ../shared/data/listeners --panels 2
+	$(BIN)/python benchmarks/listeners.py --check --figures
 
 bench: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"

@@ -98,7 +98,7 @@ class JointEstimator:
         self._begin(self._held.standard_deviations(self._held.centre, self._held.spread))
 
     def _learn_from_comparisons(self, compared: Compared) -> None:
-        """Learn the deviations of components, and of people's comparisons, from comparisons; unlearn them without any."""
+        """Learn the deviations of components, and of people's comparisons, from these; from none, unlearn them."""
         if not len(compared):
             self._held, self._comparison_deviations = self._alone, {}
             return

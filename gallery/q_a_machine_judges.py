@@ -1,0 +1,56 @@
+"""
+How many judgments does a machine save?
+=======================================
+
+GPT-4 graded all passages of a part of TREC 2019's deep learning track for nothing. The campaign is played again twice:
+with what people said alone, and with the machine's grades as evidence beside it. The data do not come with audiosim;
+without them, this says where they are looked for. What machines are usually worth was learned on this collection, too,
+so look at the shape of the curves; `benchmarks/machines.py` has figures without that.
+"""
+
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import audiosim
+from audiosim.campaign import Campaign, CampaignSettings
+from audiosim.corpus.model import Judgment
+from audiosim.package_files import folder
+
+data = folder("fixtures").resolve().parents[1] / "shared" / "data"
+machine = data / "judges" / "dl2019" / "umbrela-gpt4.tsv"
+looks, people = range(0, 121, 20), None
+if not machine.is_file():
+    print("not here: expected judges/dl2019 and foreign/dl2019 in ../shared/data, beside the folder of audiosim")
+else:
+    whole = audiosim.Collection.load(data / "foreign" / "dl2019")
+    grades = whole.grades()
+    lines = [line.split("\t") for line in machine.read_text(encoding="utf-8").splitlines()[1:]]
+    people = replace(whole, judgments=())
+    beside = people.with_judge("gpt4", {(query, document): float(said) for query, document, said in lines})
+    measure = f"CG@{whole.cutoff}"
+    scores = audiosim.estimate(whole, measure=measure).scores.mean
+    for name, collection in (("people alone", people), ("people and the machine", beside)):
+        campaign, right = Campaign(collection, measure=measure, settings=CampaignSettings(batch=20)), []
+        for judged in looks:
+            while len(campaign.judgments()) < judged:
+                for pair in campaign.ask(20, "ann"):
+                    campaign.tell(Judgment(*pair, grades[pair], "ann"))
+            mean, (first, second) = campaign.ranking.scores.mean, campaign.ranking.pairs
+            same = np.sign(mean[first] - mean[second]) == np.sign(scores[first] - scores[second])
+            right.append(float(same.mean()))
+        plt.plot(looks, right, "o-", label=name)
+        print(f"{name}: {', '.join(f'{one:.2f}' for one in right)} right after {', '.join(map(str, looks))} judgments")
+    plt.legend()
+plt.xlabel("judgments by people")
+plt.ylabel("share of pairs of systems in the right order")
+
+# %%
+# What the machine is like, by the last campaign's judgments: how lenient, how right, and whom it favours.
+if people is not None:
+    judges = audiosim.judges(replace(beside, judgments=campaign.judgments()), measure=measure, leave_one_out=0)
+    (row,) = (row for row in judges.to_dict() if row["judge"] == "gpt4")
+    for key in ("severity", "agreement", "worth"):
+        print(f"{key}: {row[key]:.2f} ({row[f'{key}_low']:.2f} to {row[f'{key}_high']:.2f})")
+    print("teams surely favoured:", [team["team"] for team in row["teams"] if team["sure"]] or "none")
