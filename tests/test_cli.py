@@ -111,12 +111,29 @@ def test_predict_writes_completed_judgments(run, tmp_path):
     [
         (["--draws", "3"], "--draws and --output are for --format qrels"),
         (["--format", "qrels", "--draws", "3"], "--draws writes several files: expected -o FOLDER"),
+        (["--format", "parquet"], "--format parquet writes one file: expected -o FILE, and no --draws"),
     ],
 )
 def test_options_of_completed_judgments_belong_together(run, options, message):
     code, _, err = run("predict", DEMO, *options)
     assert code == 1
     assert message in err
+
+
+def test_predict_writes_the_columns_of_csv_as_parquet(run, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "predicted.parquet"
+    assert run("predict", DEMO, "--model", "mout", "--format", "parquet", "-o", path)[:2] == (0, "")
+    rows = list(csv.DictReader(run("predict", DEMO, "--model", "mout", "--format", "csv")[1].splitlines()))
+    found = parquet.read_table(path).to_pylist()
+    assert [row.keys() for row in found] == [row.keys() for row in rows]
+    for one, expected in zip(found, rows, strict=True):
+        assert {key: str(value) for key, value in one.items() if isinstance(value, str)}.items() <= expected.items()
+        numbers = {key: value for key, value in one.items() if isinstance(value, float)}
+        assert numbers == pytest.approx({key: float(expected[key]) for key in numbers}, rel=1e-9)
+        assert len(numbers) > 5
+    message = "--format parquet writes the unjudged pairs of the pool; leave out --pairs"
+    assert message in run("predict", DEMO, "--format", "parquet", "-o", path, "--pairs", path)[2]
 
 
 def test_predict_gives_every_unjudged_pair(run):

@@ -49,6 +49,7 @@ class PredictionFormat(StrEnum):
     table = "table"
     json = "json"
     csv = "csv"
+    parquet = "parquet"
     qrels = "qrels"
 
 

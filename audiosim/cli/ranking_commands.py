@@ -1,13 +1,16 @@
 """Commands that rank systems from few judgments: predict, estimate, ask for more, replay a campaign."""
 
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
+from audiosim.arrays import Array
 from audiosim.cli import options
+from audiosim.corpus.array_files import write_parquet
 from audiosim.corpus.judgments import qrels_lines
 from audiosim.corpus.lines import write_text, write_texts
 from audiosim.corpus.pool import Pool
@@ -22,9 +25,12 @@ from audiosim.functions import NextPairs, judged_so_far, predict_by, start_loop
 from audiosim.plugins import find_measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.completion import completed_judgments, drawn_completions, expected_grades
+from audiosim.relevance.prediction_rows import prediction_columns
 from audiosim.report.views import ranking_view, rows_view, verdict_view
+from audiosim.selection import Selection
 
 MOST_FILES = 1000
+ROWS_AT_ONCE = 100_000  # of a row group
 
 
 def predict(
@@ -59,15 +65,18 @@ def predict(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE|FOLDER", help="Where to write qrels.", show_default=False),
+        typer.Option(
+            "-o", "--output", metavar="FILE|FOLDER", help="Where to write qrels or Parquet.", show_default=False
+        ),
     ] = None,
     seed: options.Seed = 0,
     form: Annotated[
         options.PredictionFormat,
         typer.Option(
             "--format",
-            help="table for people; json or csv; or qrels: grades of all pairs of the pool, judged ones as they are "
-            "and others as expected, for trec_eval, ir_measures or ranx.",
+            help="table for people; json or csv; parquet with -o FILE: the columns of csv in row groups, for DuckDB, "
+            "Polars or Spark; or qrels: grades of all pairs of the pool, judged ones as they are and others as "
+            "expected, for trec_eval, ir_measures or ranx.",
         ),
     ] = options.PredictionFormat.table,
 ) -> None:
@@ -79,6 +88,8 @@ def predict(
     Examples: `audiosim predict my-demo --model mout --judgments none --format csv`
 
     `audiosim predict my-demo --format qrels --draws 20 -o completed`
+
+    `audiosim predict my-demo --format parquet -o predicted.parquet`
     """
     _check_written(form, draws, output)
     collection, pool, estimator = options.open_collection(
@@ -89,6 +100,11 @@ def predict(
             raise InputError("--format qrels writes the pairs of the pool; leave out --pairs")
         _write_qrels(judged_so_far(estimator, collection, pool).stated_belief, pool, draws, output, seed)
         return
+    if form is options.PredictionFormat.parquet and output is not None:
+        if pairs is not None:
+            raise InputError("--format parquet writes the unjudged pairs of the pool; leave out --pairs")
+        write_parquet(output, _portions(judged_so_far(estimator, collection, pool)))
+        return
     wanted = None if pairs is None else options.known_pairs(pairs, collection)
     found = predict_by(estimator, collection, pool, model, wanted)
     best = sorted(found.rows, key=lambda row: -row["expectation"])
@@ -97,10 +113,23 @@ def predict(
 
 
 def _check_written(form: options.PredictionFormat, draws: int | None, output: Path | None) -> None:
-    if form is not options.PredictionFormat.qrels and (draws, output) != (None, None):
+    if form is options.PredictionFormat.parquet and (draws is not None or output is None):
+        raise InputError("--format parquet writes one file: expected -o FILE, and no --draws")
+    if form not in (options.PredictionFormat.qrels, options.PredictionFormat.parquet) and (draws, output) != (
+        None,
+        None,
+    ):
         raise InputError("--draws and --output are for --format qrels")
     if draws is not None and output is None:
         raise InputError("--draws writes several files: expected -o FOLDER")
+
+
+def _portions(state: Selection) -> Iterator[Mapping[str, Array | Sequence[str | None]]]:
+    """Columns of predictions, ROWS_AT_ONCE unjudged pairs at a time; one without rows where all are judged."""
+    unjudged = np.flatnonzero(~state.belief.judged)
+    for start in range(0, max(1, len(unjudged)), ROWS_AT_ONCE):
+        some = unjudged[start : start + ROWS_AT_ONCE]
+        yield prediction_columns(state.belief, state.pool.pairs, some, state.stated_belief)
 
 
 def _write_qrels(belief: Belief, pool: Pool, draws: int | None, output: Path | None, seed: int) -> None:

@@ -1,11 +1,13 @@
-"""Reading of NumPy array files and Parquet columns: only what is requested, and never more than memory holds.
+"""NumPy array files and Parquet columns: only what is requested is read, and never more than memory holds.
 
 A few kilobytes can unpack to gigabytes, and a header can promise any shape, so both are checked before reading.
 """
 
 import math
+import secrets
 from collections.abc import Collection as Names
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 from zipfile import ZipFile
@@ -110,6 +112,36 @@ def read_parquet(path: Path, keys: Iterable[Sequence[str]]) -> dict[str, Sequenc
         raise InputError(f"{path}: {error}") from None
     except Exception as error:  # several libraries take part, each with its own error types
         raise InputError(f"{path}: cannot be read as Parquet: {' '.join(str(error).split())[:MOST_WORDS]}") from None
+
+
+def write_parquet(path: Path, portions: Iterable[Mapping[str, Array | Sequence[str | None]]]) -> None:
+    """Write a Parquet file, a row group for each portion, so that only one is in memory; on an error nothing is left.
+
+    portions  at least one, each with the same columns: arrays of numbers, or sequences of words
+    """
+    try:
+        import pyarrow as arrow
+        from pyarrow import parquet
+    except ImportError:
+        raise InputError(f'{path}: writing Parquet needs pyarrow: pip install "audiosim[parquet]"') from None
+    beside = path.resolve().with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        writer = None
+        with beside.open("xb") as stream, ExitStack() as stack:
+            for columns in portions:
+                if writer is None:
+                    kinds = {
+                        name: arrow.from_numpy_dtype(column.dtype) if isinstance(column, np.ndarray) else arrow.string()
+                        for name, column in columns.items()
+                    }
+                    schema = arrow.schema(kinds)
+                    writer = stack.enter_context(parquet.ParquetWriter(stream, schema))
+                writer.write_table(arrow.table(dict(columns), schema=schema))
+        beside.replace(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def _check_count(path: Path, count: int) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from audiosim.arrays import Array, Integers
 from audiosim.corpus.model import Pair
 from audiosim.relevance.belief import Belief
 
@@ -28,3 +29,20 @@ def prediction_rows(
         | {"model": belief.models[belief.model[i]], "evidence": belief.evidence_of(i)}
         for i in chosen
     ]
+
+
+def prediction_columns(
+    belief: Belief, pairs: Sequence[Pair], chosen: Integers, by: Belief | None = None
+) -> dict[str, Array | list[str] | list[str | None]]:
+    """Values of `prediction_rows` as columns, with one for each level, p0, p50 and so on, in place of probabilities."""
+    numbers = {"expectation": belief.expectation, "variance": belief.variance, "gain": (by or belief).gains.mean}
+    levels = {f"p{level:g}": column for level, column in zip(belief.levels, belief.probabilities.T, strict=True)}
+    some = chosen.tolist()
+    return {
+        "query": [pairs[place].query for place in some],
+        "document": [pairs[place].document for place in some],
+        **{name: column[chosen] for name, column in numbers.items()},
+        "model": [belief.models[number] for number in belief.model[chosen].tolist()],
+        "evidence": [belief.evidence_of(place) for place in some],
+        **{name: column[chosen] for name, column in levels.items()},
+    }

@@ -10,7 +10,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import numpy as np
 import pytest
 
-from audiosim.corpus.array_files import UNPACKED, read_npy, read_npz, read_parquet
+from audiosim.corpus.array_files import UNPACKED, read_npy, read_npz, read_parquet, write_parquet
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.evidence_files import KEYS, read_evidence
 from audiosim.errors import InputError
@@ -169,3 +169,37 @@ def test_damaged_files_of_every_form_are_read_or_refused_in_one_line():
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert len(ended.stdout.splitlines()) >= 25
+
+
+def test_parquet_is_written_portion_by_portion_and_read_as_pyarrow_reads_it(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "rows.parquet"
+    sizes = [3, 1, 2]
+    write_parquet(path, ({"pair": [None, *"ab"][:n], "x": np.arange(n) / 3, "n": np.arange(n)} for n in sizes))
+    with parquet.ParquetFile(path) as file:
+        assert [file.metadata.row_group(place).num_rows for place in range(3)] == sizes
+        columns = file.read().to_pydict()
+    expected = {"pair": [None, "a", "b", None, None, "a"], "x": [0, 1 / 3, 2 / 3, 0, 0, 1 / 3], "n": [0, 1, 2, 0, 0, 1]}
+    assert columns == expected
+
+
+def test_a_parquet_file_that_cannot_be_completed_leaves_the_one_before(tmp_path):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "rows.parquet"
+    path.write_text("before")
+
+    def broken():
+        yield {"x": np.arange(3.0)}
+        raise InputError("no more")
+
+    with pytest.raises(InputError, match="no more"):
+        write_parquet(path, broken())
+    assert (path.read_text(), [*tmp_path.iterdir()]) == ("before", [path])
+    with pytest.raises(InputError, match=r"rows.parquet: cannot be written: No such file or directory"):
+        write_parquet(tmp_path / "nowhere" / "rows.parquet", [{"x": np.arange(3.0)}])
+
+
+def test_writing_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(InputError, match="writing Parquet needs pyarrow: pip install"):
+        write_parquet(tmp_path / "rows.parquet", [])
