@@ -115,7 +115,7 @@ def import_judgments(
     ],
     form: As = Format.table,
 ) -> None:
-    """Import a file of judgments into a running service; all of it is recorded, or nothing.
+    """Import a file of judgments into a running service, whole or not at all.
 
     Assessors need not wait for it, and it resumes if the service restarts. An organiser's token is taken from
     AUDIOSIM_TOKEN; AUDIOSIM_TOKEN_HOST names the host that may have it.

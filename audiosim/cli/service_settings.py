@@ -27,7 +27,7 @@ def kept(url: str | None, option: str) -> str | None:
     """The database of a URL; None, and a note, where it is in memory and would be gone at the end."""
     if url is None or not in_memory(url):
         return url
-    sys.stderr.write(f"note: {option} {url} is memory, not a file: what is in it is lost when the service stops\n")
+    sys.stderr.write(f"note: {option} {url} is memory, not a file: everything in it is lost when the service stops\n")
     return None
 
 

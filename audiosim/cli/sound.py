@@ -305,7 +305,7 @@ def map_sounds(
 ) -> None:
     """Draw a map of the recordings as a page: what sounds alike lies together, and a click plays it.
 
-    Rings are queries. For each query the page shows what each system retrieved, and what of it is not judged yet. Clips
+    Rings are queries. For each query the page shows what each system retrieved, and which results are not judged yet. Clips
     are played from where they lie, so the page is for the machine that has them.
 
     Example: `audiosim map my-demo -o map.html`

@@ -178,8 +178,8 @@ def serve_study(
     """Serve the page on which people compare two lists of results, and keep their answers.
 
     Examples come in random order, each list on either side. People begin with four traps and meet more on the way;
-    whoever gets too many wrong is turned away, and what they answered is asked again. A log of the same study is
-    continued. A crowdsourcing platform says in the address who it sends: `?worker=ID`, or as Prolific and Mechanical
+    a person who gets too many wrong is turned away, and others answer in their place. A log of the same study is
+    continued. A crowdsourcing platform names the person in the address: `?worker=ID`, or as Prolific and Mechanical
     Turk write it.
 
     Example: `audiosim study serve my-demo answers.tsv --traps traps.tsv --log study.jsonl`

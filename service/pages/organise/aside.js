@@ -34,7 +34,7 @@ export function asideDialog(path, done) {
     byId("aside-yes").textContent = aside ? "Take back" : "Set aside";
     byId("aside-about").textContent = aside
       ? "What they said counts again, and they are offered pairs."
-      : "Nothing rests on what they said or say any more, and they are offered no pairs. All of it is kept, and you can take them back.";
+      : "Their judgments no longer count, and they get no pairs. Everything is kept, and you can take them back.";
     byId("aside-effect").textContent = "Working out what it changes…";
     byId("aside-frame").hidden = true;
     dialog.showModal();
