@@ -83,7 +83,9 @@ def test_revoking_the_last_token_and_starting_again_lets_nobody_in(commanded, fo
 
 def test_a_database_in_memory_is_called_what_it_is(commanded, folders, tmp_path, run):
     with commanded(folders[:1], tmp_path / "log", "--db", "sqlite://") as server, server.client() as client:
-        assert server.says("note: --db sqlite:// is memory, not a file: everything in it is lost when the service stops")
+        assert server.says(
+            "note: --db sqlite:// is memory, not a file: everything in it is lost when the service stops"
+        )
         said = {"assessor": "ann", "query": "q0", "document": "d00", "fine": 3}
         pair = client.post(f"{SMALL}/next", json={"assessor": "ann"}).json()["pairs"][0]
         judgment = said | {"query": pair["query"], "document": pair["document"]}
