@@ -305,8 +305,8 @@ def map_sounds(
 ) -> None:
     """Draw a map of the recordings as a page: what sounds alike lies together, and a click plays it.
 
-    Rings are queries. For each query the page shows what each system retrieved, and which results are not judged yet. Clips
-    are played from where they lie, so the page is for the machine that has them.
+    Rings are queries. For each query the page shows the results of each system, and those not judged yet. Clips stay
+    where they are, so the page works on the machine that has them.
 
     Example: `audiosim map my-demo -o map.html`
     """
