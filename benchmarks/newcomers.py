@@ -53,13 +53,13 @@ BEFORE = {
 
 
 class Session:
-    """What a newcomer types in a folder, what they read, and how long they wait."""
+    """Lines that a newcomer types in a folder, with the answers and the time they take."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.typed, self.seconds, self.read = folder, 0, 0.0, ""
 
     def type(self, line: str, program: Sequence[str] = ("sh", "-c"), shown: str | None = None) -> str:
-        """What a line answers, after it was printed; an error ends the script."""
+        """Answer to a line, after it was printed; an error ends the script."""
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         print(f"\n$ {shown or line}", flush=True)
         begun = time.monotonic()
