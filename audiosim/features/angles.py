@@ -35,6 +35,13 @@ class Angles:
         near[others == one] = 1.0
         return near
 
+    def distances(self, places: Integers) -> Array:
+        """(m, m) 1 - cosine of the vectors at some places, 0 of one and itself."""
+        chosen = self.vectors[places]
+        found: Array = np.maximum(0.0, 1 - chosen @ chosen.T)
+        found[places[:, None] == places] = 0.0
+        return found
+
     def to_query(self, pool: Pool) -> Array:
         """(n,) proximity of each pair's document to its query; NaN where either has no vector."""
         found = np.full(len(pool.pairs), np.nan)

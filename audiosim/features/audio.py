@@ -3,10 +3,11 @@
 The index is opened when the first of these features is asked for. Pairs are unknown where the pool
 has no index or the recording in question is not in it. How close a recording is to the query, and how alike two of
 its documents sound (`closeness`), is judged by the Jensen-Shannon divergence of their Gaussians and mutual proximity,
-as `audiosim neighbours` does; aSIM and kSIM go by the symmetrised Kullback-Leibler divergence.
+as `audiosim neighbours` does; aSIM and kSIM go by the symmetrised Kullback-Leibler divergence. Vectors of sound count
+beside the Gaussians in qSIM, aSIM and kSIM.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.pool import UNKNOWN, Pool
-from audiosim.features.angles import angles_of
+from audiosim.features.angles import Angles, angles_of
 from audiosim.features.feature import Feature, once_per_pool
 from audiosim.features.neighbourhood import Neighbourhood
 from audiosim.features.systems import ratio_or_nan
@@ -190,36 +191,74 @@ class MeanByCloseness:
 def _by_query(pool: Pool, grades: Array, rows: Integers, weigh: Weigh) -> Array:
     """(r,) results of `weigh`, called for each query with divergences, grades and mask of its documents with sound."""
     values = np.full(len(grades), np.nan)
-    for heard, divergences in _divergences_within_queries(pool, rows):
+    for heard, divergences in _distances_within_queries(pool, rows):
         chosen = np.isin(heard, rows)
         values[heard[chosen]] = weigh(divergences, grades[heard], chosen)
     return values[rows]
 
 
-def _divergences_within_queries(pool: Pool, rows: Integers) -> Iterator[tuple[Integers, Array]]:
-    """For each query of some pairs: its pairs with a recording, and the divergences between these, infinite to itself.
+@once_per_pool
+def _sound_vectors(pool: Pool) -> tuple[Angles, ...]:
+    return tuple(angles_of(pool, piece) for piece in pool.evidence if piece.of_sound)
 
-    Divergences are computed each time: the blocks of a large pool would not fit into memory.
+
+@once_per_pool
+def _has_sound(pool: Pool) -> Booleans:
+    """(n,) whether the document of each pair has a description of its sound."""
+    sounds, found = sounds_of(pool), np.zeros(len(pool.pairs), dtype=np.bool_)
+    for document in ([] if sounds is None else [sounds.document]) + [one.document for one in _sound_vectors(pool)]:
+        found |= document != UNKNOWN
+    return found
+
+
+def _distances_within_queries(pool: Pool, rows: Integers) -> Iterator[tuple[Integers, Array]]:
+    """For each query of some pairs: its pairs with a description, and their distances, infinite to itself.
+
+    By one description its divergences; by several their mean over those that both documents have, each in units of its
+    median among the query's documents. Infinite where two have none in common. Computed each time: the blocks of a
+    large pool would not fit into memory.
     """
-    sounds = sounds_of(pool)
-    if sounds is None:
-        return
+    sounds, vectors, has_sound = sounds_of(pool), _sound_vectors(pool), _has_sound(pool)
     for code in np.unique(pool.query[rows]):
-        heard = np.flatnonzero((pool.query == code) & (sounds.document != UNKNOWN))
-        if len(heard) > 1:
-            divergences = sounds.divergence(sounds.document[heard], sounds.document[heard])
-            np.fill_diagonal(divergences, np.inf)
-            yield heard, divergences
+        heard = np.flatnonzero((pool.query == code) & has_sound)
+        if len(heard) < 2:
+            continue
+        found = [] if sounds is None else [_known(sounds.document[heard], lambda some: sounds.divergence(some, some))]
+        found += [_known(one.document[heard], one.distances) for one in vectors]
+        distances = _mean_distances(found) if len(found) > 1 else found[0]
+        distances[np.isnan(distances)] = np.inf
+        np.fill_diagonal(distances, np.inf)
+        yield heard, distances
+
+
+def _known(places: Integers, divergence: Callable[[Integers], Array]) -> Array:
+    """(m, m) divergences by one description, NaN where either has none."""
+    some = np.flatnonzero(places != UNKNOWN)
+    found = np.full((len(places), len(places)), np.nan)
+    if len(some):
+        found[np.ix_(some, some)] = divergence(places[some])
+    return found
+
+
+def _mean_distances(found: Sequence[Array]) -> Array:
+    """Mean over descriptions, in units of the median of each; NaN where none is known."""
+    total, count = np.zeros_like(found[0]), np.zeros_like(found[0])
+    for one in found:
+        apart = one[np.triu_indices(len(one), 1)]
+        apart = apart[apart > 0]  # NaN is not
+        total += np.nan_to_num(one) / (np.median(apart) if len(apart) else 1.0)
+        count += ~np.isnan(one)
+    return ratio_or_nan(total, count)
 
 
 def _others_heard(pool: Pool, index: int) -> Integers:
-    """The query's other pairs with a recording; none where the pair itself has none."""
-    sounds = sounds_of(pool)
-    if sounds is None or sounds.document[index] == UNKNOWN:
+    """The query's other pairs with a description of sound; none where the pair itself has none."""
+    heard = _has_sound(pool)
+    if not heard[index]:
         return np.empty(0, dtype=np.int64)
-    heard = (pool.query == pool.query[index]) & (sounds.document != UNKNOWN)
-    heard[index] = False
-    return np.flatnonzero(heard)
+    others = heard & (pool.query == pool.query[index])
+    others[index] = False
+    return np.flatnonzero(others)
 
 
 def _grade_of_nearest(divergences: Array, grades: Array, chosen: Booleans) -> Array:
@@ -234,8 +273,10 @@ def _grade_of_nearest(divergences: Array, grades: Array, chosen: Booleans) -> Ar
 
 def _mean_by_closeness(divergences: Array, grades: Array, chosen: Booleans) -> Array:
     """Every sum runs over all heard documents, unjudged ones at weight 0: a pair's own judgment moves no rounding."""
-    last = min(NEAREST, len(divergences) - 1) - 1
-    bandwidth = np.sqrt(np.partition(divergences, last, axis=1)[:, last])
+    others = np.isfinite(divergences).sum(axis=1)
+    last = np.maximum(0, np.minimum(NEAREST, others) - 1)
+    bandwidth = np.sqrt(np.take_along_axis(np.sort(divergences, axis=1), last[:, None], axis=1)[:, 0])
+    bandwidth[others == 0] = 1.0
     near = divergences[chosen]
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled = np.where(near == 0, 0.0, near / (bandwidth[chosen][:, None] * bandwidth))

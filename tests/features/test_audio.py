@@ -9,6 +9,7 @@ import pytest
 from audiosim.audio.index import AudioIndex
 from audiosim.audio.parameters import Parameters
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.evidence_files import Evidence
 from audiosim.corpus.metadata_tables import read_documents
 from audiosim.corpus.model import BINARY, FINE, Run
 from audiosim.corpus.pool import build_pool
@@ -167,6 +168,53 @@ def test_a_bandwidth_of_nothing_leaves_only_recordings_that_are_the_same(tmp_pat
     pool = one_query(tmp_path, places, places)
     grades = np.array([80.0, 20] + [np.nan] * 6 + [50])
     np.testing.assert_allclose(one(pool, grades, "kSIM"), [20, 80] + [50] * 6 + [UNKNOWN])
+
+
+def by_two_descriptions(places, vectors):
+    """Mean of both divergences in units of their medians, of those that both have; infinite where there is none."""
+    names = sorted({*places, *vectors})
+    pairs = [(i, j) for i in names for j in names if i != j]
+    squared = {(i, j): (places[i] - places[j]) ** 2 for i, j in pairs if i in places and j in places}
+    angles = {
+        (i, j): 1 - np.dot(vectors[i], vectors[j]) / np.linalg.norm(vectors[i]) / np.linalg.norm(vectors[j])
+        for i, j in pairs
+        if i in vectors and j in vectors
+    }
+    units = [(one, np.median(list(one.values()))) for one in (squared, angles) if one]
+    both = {pair: [one[pair] / unit for one, unit in units if pair in one] for pair in pairs}
+    return {pair: np.mean(known) if known else np.inf for pair, known in both.items()}
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_vectors_of_sound_count_beside_gaussians_in_features_of_judgments(tmp_path, alone):
+    # g has no vector, h no recording; or there are vectors alone.
+    rng = np.random.default_rng(8)
+    places = {} if alone else {name: float(x) for name, x in zip("abcdefg", rng.normal(size=7), strict=True)}
+    vectors = {name: rng.normal(size=3) for name in "abcdefh"}
+    piece = Evidence("net", "document", tuple(vectors), np.array([*vectors.values()]), of_sound=True)
+    sounds = index_at(tmp_path / "line.index", places) if places else None
+    runs = (Run("S", {"q": tuple("abcdefgh")}),)
+    pool = build_pool(Collection("line", "line", FINE, 99, runs, sounds=sounds, evidence=(piece,)))
+    grades = np.array([10.0, np.nan, 30, 70, np.nan, 90, 50, 20])
+    apart, names = by_two_descriptions(places, vectors), [pair.document for pair in pool.pairs]
+    grade = dict(zip("abcdefgh", grades, strict=True))
+    nearest, mean = (one(pool, np.array([grade[name] for name in names]), what) for what in ("aSIM", "kSIM"))
+    for i, name in enumerate(names):
+        near = {d: apart[name, d] for d in grade if d != name and (name, d) in apart}
+        judged = {d: x for d, x in near.items() if not np.isnan(grade[d]) and np.isfinite(x)}
+        if not judged:
+            assert np.isnan([nearest[i], mean[i]]).all()
+            continue
+        assert nearest[i] == grade[min(judged, key=judged.get)]
+
+        def bandwidth(d):
+            finite = sorted(apart[d, e] for e in grade if (d, e) in apart and np.isfinite(apart[d, e]))
+            return np.sqrt(finite[:7][-1])
+
+        weights = np.exp([-x / (bandwidth(name) * bandwidth(d)) for d, x in judged.items()])
+        assert mean[i] == pytest.approx(
+            weights @ [grade[d] for d in judged] / weights.sum(), rel=1e-6
+        )  # an index is in single precision
 
 
 @pytest.mark.parametrize("name", ["aSIM", "kSIM"])
