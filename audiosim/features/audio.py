@@ -244,9 +244,9 @@ def _mean_distances(found: Sequence[Array]) -> Array:
     """Mean over descriptions, in units of the median of each; NaN where none is known."""
     total, count = np.zeros_like(found[0]), np.zeros_like(found[0])
     for one in found:
-        apart = one[np.triu_indices(len(one), 1)]
-        apart = apart[apart > 0]  # NaN is not
-        total += np.nan_to_num(one) / (np.median(apart) if len(apart) else 1.0)
+        positive = one[np.triu_indices(len(one), 1)]
+        positive = positive[positive > 0]  # NaN is not
+        total += np.nan_to_num(one) / (np.median(positive) if len(positive) else 1.0)
         count += ~np.isnan(one)
     return ratio_or_nan(total, count)
 
