@@ -15,5 +15,7 @@ def __getattr__(name: str) -> object:
         return _find(name)
     from audiosim.messages import did_you_mean
 
-    # Python's own hint reads `name` and `obj` of the error, but notebooks do not show it.
-    raise AttributeError(f"module 'audiosim' has no attribute {name!r}{did_you_mean(name, __all__)}")
+    # Without `obj` Python adds no hint of its own, which notebooks do not show and others would read twice.
+    raise AttributeError(
+        f"module 'audiosim' has no attribute {name!r}{did_you_mean(name, __all__)}", name=name, obj=None
+    )

@@ -42,6 +42,20 @@ SCHEMES = {
         "description": "The same in a cookie: POST /v1/session.",
     },
 }
+MEANINGS = {  # of parameters that mean the same in every operation
+    "artist": "artist of the recording, if known",
+    "collection": "identifier of the collection",
+    "document": "identifier of the recording",
+    "genre": "genre of the recording, if known",
+    "judge": "name of a person or machine that judges",
+    "leases": "true: also the lines on pairs that were handed out",
+    "machines": "false: people only, which is faster",
+    "model": "name of the model",
+    "number": "number of the import",
+    "system": "name of the system; without it, as the run says",
+    "team": "team of the system, if it is new",
+    "version": "version of the model",
+}
 
 
 def describe(app: FastAPI) -> None:
@@ -79,6 +93,8 @@ def _name_what_is_served(operation: dict[str, Any], served: Served) -> None:
     for parameter in operation.get("parameters", []):
         if parameter["in"] == "path" and known.get(parameter["name"]):
             parameter["schema"]["enum"] = known[parameter["name"]]
+        if parameter["name"] in MEANINGS:
+            parameter.setdefault("description", MEANINGS[parameter["name"]])
 
 
 def _summarise(operation: dict[str, Any]) -> None:

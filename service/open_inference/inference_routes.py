@@ -55,13 +55,13 @@ async def server_metadata() -> ServerMetadata:
 
 @router.get("/health/live")
 async def server_live() -> LiveOut:
-    """Tell whether the process answers at all."""
+    """Report whether the process answers at all."""
     return LiveOut(True)
 
 
 @router.get("/health/ready")
 async def server_ready() -> ReadyOut:
-    """Tell whether the models are loaded."""
+    """Report whether the models are loaded."""
     return ReadyOut("audiosim", True)
 
 
@@ -79,13 +79,13 @@ async def model_version_metadata(model: VersionDep) -> ModelMetadata:
 
 @router.get("/models/{model}/ready")
 async def model_ready(model: ModelDep) -> ReadyOut:
-    """Tell whether a model may be asked."""
+    """Report whether a model is loaded."""
     return ReadyOut(model.name, True)
 
 
 @router.get("/models/{model}/versions/{version}/ready")
 async def model_version_ready(model: VersionDep) -> ReadyOut:
-    """Tell whether a version of a model may be asked."""
+    """Report whether a version of a model is loaded."""
     return ReadyOut(model.name, True)
 
 

@@ -41,11 +41,11 @@ async def index_models(body: BodyDep, served: ServedDep) -> list[IndexedModel]:
 
 @router.post("/models/{model}/load", openapi_extra=_taking(LoadIn))
 def load_repository_model(model: str, served: ServedDep, _: UnchangedDep) -> None:
-    """Read the file of a model anew, for all collections that it predicts; where it is wrong, all stays as it was."""
+    """Reload the file of a model, for all collections that it predicts; if it is wrong, nothing changes."""
     served.load(model)
 
 
 @router.post("/models/{model}/unload", openapi_extra=_taking(LoadIn))
 def unload_repository_model(model: str, served: ServedDep, _: UnchangedDep) -> None:
-    """Answer for a model no longer, until it is loaded; collections that it predicts go on."""
+    """Stop answering for a model until it is loaded; collections that it predicts go on."""
     served.unload(model)

@@ -46,7 +46,7 @@ def list_collections(cards: CardsDep) -> list[CollectionOut]:
 
 @router.get("/scales", dependencies=[ANYONE])
 def list_scales(cards: CardsDep) -> list[ScaleOut]:
-    """Every scale that assessors grade on, with its levels, once."""
+    """Every scale that assessors grade on, with its levels."""
     scales = {card.scale for card in cards.all()}
     return [
         ScaleOut(scale.name, list(scale.levels)) for scale in sorted(scales, key=lambda one: (one.name, one.levels))
@@ -55,12 +55,12 @@ def list_scales(cards: CardsDep) -> list[ScaleOut]:
 
 @router.get("/collections/{collection}", dependencies=[ANYONE])
 def show_collection(one: CollectionDep, model: ModelQuery = None, cutoff: CutoffQuery = None) -> CollectionOut:
-    """One collection, as another model and another cutoff see it where they are given."""
+    """One collection, by another model or cutoff if they are given."""
     return CollectionOut.from_domain(one, one.predictor(model, cutoff))
 
 
 @router.post("/collections/{collection}/reload")
 def reload_collection(collection: str, served: ServedDep) -> CollectionOut:
-    """Read the model file of the collection anew; where it is wrong, 422 says how, and the old one stays."""
+    """Reload the model file of the collection; if it is wrong, 422 says how, and the old one stays."""
     one = served.reload(collection)
     return CollectionOut.from_domain(one, one.predictor())

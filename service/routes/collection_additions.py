@@ -131,7 +131,7 @@ IncomingDep = Annotated[Incoming, Depends()]
 async def take_document(
     incoming: IncomingDep, document: NameQuery = None, artist: NameQuery = None, genre: NameQuery = None
 ) -> DocumentOut:
-    """Take in a recording, or what is known of one: from then on its relevance to any query is predicted.
+    """Add a recording, or metadata of one: from then on its relevance to any query is predicted.
 
     As JSON, metadata alone. As a file of sound, which is described as the collection's others are; its identifier and
     metadata are then in the address, `?document=new1&artist=Somebody&genre=jazz`. What is known of a document stays:
@@ -167,7 +167,7 @@ async def take_runs(
     replace: ReplaceQuery = False,
     partial: PartialQuery = False,
 ) -> RunsOut:
-    """Take in the run of a new system, or of one whose run has changed, while the campaign goes on; judgments stay.
+    """Add the run of a new system, or replace one that has changed, while the campaign goes on; judgments stay.
 
     A file of one run or several, in any form that a collection's folder may have it. `system` names the system where
     the file holds one run, and `team` whose it is. A run that answers less than 90 % of the queries is refused unless
@@ -186,7 +186,7 @@ async def take_runs(
     openapi_extra={"requestBody": {"required": True, "content": RUN}},
 )
 async def take_judge(incoming: IncomingDep, judge: str) -> JudgeOut:
-    """Take in the grades of a machine that judges, new or in place of what it said before; judgments stay.
+    """Add the grades of a machine that judges, or replace its earlier ones; judgments stay.
 
     A table as `judges/NAME.tsv` of a collection's folder: a header, and query, document, grade or score, tabs between.
     What a machine says is evidence on people's grades from then on, and no judgment.

@@ -31,7 +31,7 @@ def lease_comparisons(
     shares: Annotated[Shares, kept("shares")],
     asked: Annotated[NextComparisonsIn, Body()],
 ) -> NextComparisonsOut:
-    """Comparisons to answer next, if they tell more in the assessor's time than grades do.
+    """Comparisons to answer next, if they are worth more of the assessor's time than grades.
 
     They are the assessor's until their leases end. A campaign without comparisons always answers `grade`.
     """
@@ -52,7 +52,7 @@ def add_comparison(
     said: Annotated[ComparisonIn, Body()],
     key: KeyHeader = "",
 ) -> RecordOut:
-    """Take in a comparison; what the assessor said of the same two documents before is kept, and no longer counts."""
+    """Record a comparison; the assessor's earlier one of the same two documents is kept, and no longer counts."""
     one.campaign.comparisons.check_taken()
     assessor = named_assessor(caller, one, said.assessor)
     event = said.to_domain(assessor, key, one.judging.clock_of(one.store), one.listen_s)

@@ -17,7 +17,7 @@ router = chapter("health", "")
 
 @router.get("/health/live", dependencies=[PUBLIC])
 async def live() -> HealthOut:
-    """Tell whether the process answers at all."""
+    """Report whether the process answers at all."""
     return HealthOut("alive")
 
 
@@ -25,7 +25,7 @@ async def live() -> HealthOut:
 async def ready(
     response: Response, keeper: Annotated[Keeper, kept("keeper")], receiver: Annotated[Receiver, kept("receiver")]
 ) -> HealthOut:
-    """Tell whether all is loaded and logs can be read and written within a second; 503 with the reasons where not."""
+    """Report whether all is loaded and logs can be read and written within a second; 503 with the reasons if not."""
     reasons = [*keeper.reasons(), *receiver.reasons()]
     response.status_code = 503 if reasons else 200
     return HealthOut("not ready", reasons) if reasons else HealthOut("ready")

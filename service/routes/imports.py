@@ -38,7 +38,7 @@ def import_judgments(
     body: BodyDep,
     key: KeyHeader = "",
 ) -> ImportOut:
-    """Take in a file of judgments, qrels, CSV or JSON Lines: all of it, or nothing.
+    """Import a file of judgments, qrels, CSV or JSON Lines: whole, or not at all.
 
     A file that is not written within half a second is answered with 202: it is safe, and goes on through restarts.
     """

@@ -79,7 +79,7 @@ def named_assessor(caller: Caller, one: ServedCollection, said: str | None) -> s
 
 @router.get("/collections/{collection}/questions", dependencies=[ANYONE])
 def show_questions(one: CollectionDep, ask: AskQuery = None) -> QuestionsOut:
-    """The questions that an assessor answers of each pair: what the judging page is made from."""
+    """The questions that an assessor answers about each pair: the judging page is made from them."""
     return QuestionsOut.from_domain(one, one.questions.asked(ask))
 
 
@@ -98,7 +98,7 @@ def lease_pairs(
     shares: Annotated[Shares, kept("shares")],
     asked: Annotated[NextIn, Body()],
 ) -> NextOut:
-    """The pairs to judge next; they are the assessor's until their leases end, and asking again puts that off."""
+    """The pairs to judge next; they are the assessor's until their leases end, and asking again extends the leases."""
     assessor = named_assessor(caller, one, asked.assessor)
     count = min(asked.count, fair_share(request, caller, one, shares, assessor))
     pairs = one.campaign.ask(count, assessor, asked.by_query)
@@ -143,7 +143,7 @@ def _rushed(one: ServedCollection, event: Event) -> Event:
 def add_judgment(
     caller: CallerDep, response: Response, one: CollectionDep, said: Annotated[JudgmentIn, Body()], key: KeyHeader = ""
 ) -> RecordOut:
-    """Take in what an assessor says of a pair; what they said of it before is kept, and no longer counts."""
+    """Record an assessor's judgment of a pair; their earlier one is kept, and no longer counts."""
     event = said.to_domain(
         named_assessor(caller, one, said.assessor), key, one.judging.clock_of(one.store), one.questions
     )
@@ -166,7 +166,7 @@ def show_answers(
     count: CountQuery = MOST_SHOWN,
     before: BeforeQuery = None,
 ) -> AnswersOut:
-    """Answers that an assessor gave and has not taken back, with where each pair is to be heard again.
+    """Answers that an assessor gave and has not taken back, with the address of each clip.
 
     The last ones, or those before a number.
     """
@@ -188,7 +188,7 @@ def add_questionnaire(
     said: Annotated[QuestionnaireIn, Body()],
     key: KeyHeader = "",
 ) -> RecordOut:
-    """Take in what a person says of themselves before or after judging; sent again, the last answers hold."""
+    """Record a person's answers about themselves, before or after judging; sent again, the last answers hold."""
     name = named_assessor(caller, one, said.assessor)
     return written(
         one.campaign.tell(said.to_domain(name, key, one.judging.clock_of(one.store), one.questions)), response

@@ -51,9 +51,9 @@ async def show_history(request: Request, one: CollectionDep, outlooks: OutlooksD
 
 @router.get("/collections/{collection}/remaining")
 async def show_remaining(request: Request, one: CollectionDep, outlooks: OutlooksDep) -> RemainingOut:
-    """Show how many more judgments the goal takes, in the model's own opinion, and how sure that is.
+    """Predict how many more judgments the goal takes, by the model, with an interval.
 
-    Whoever asks again within a minute is told the last estimate at once, of the `state` that it names, while the next
+    A request within a minute gets the last estimate at once, of the `state` that it names, while the next
     is worked out.
     """
     current, found, preliminary = await _estimated(request, lambda: outlooks.of(one).remaining)
@@ -64,7 +64,7 @@ async def show_remaining(request: Request, one: CollectionDep, outlooks: Outlook
 async def show_plan(
     request: Request, one: CollectionDep, outlooks: OutlooksDep, listeners: ListenersQuery = 1
 ) -> PlanOut:
-    """Show what the goal takes, which systems judging will not tell apart, and what else could be had.
+    """Predict the judgments that the goal takes, the systems that stay tied, and what other designs would give.
 
     What `audiosim plan` says; it takes a while, as campaigns are played on with grades that the model draws.
     Whoever asks again within a minute is told the last plan at once, of the `state` that it names, while the next is
@@ -76,7 +76,7 @@ async def show_plan(
 
 @router.get("/collections/{collection}/assessors")
 def show_assessors(one: CollectionDep, outlooks: OutlooksDep) -> AssessorsOut:
-    """Show who grades higher or lower than the others, and whose answers give a reason for doubt; see `judges`, too."""
+    """List assessors who grade higher or lower than others, and those whose answers are doubtful; see also `judges`."""
     one.campaign.refresh()
     number, found = outlooks.of(one).leanings()
     doubts, aside = one.campaign.doubts(), list(one.campaign.aside())
@@ -118,7 +118,7 @@ def show_invitations(access: AccessDep, one: CollectionDep) -> InvitationsOut:
 def invite(
     access: AccessDep, response: Response, one: CollectionDep, asked: Annotated[InvitationIn, Body()]
 ) -> InvitationOut:
-    """Make a link by which somebody judges this collection under a name.
+    """Make a link with which somebody judges this collection under a name.
 
     Where there are tokens it holds one, which ends after some days or when it is withdrawn.
     """

@@ -115,7 +115,7 @@ def set_aside(
     said: Annotated[NamedJudgeIn, Body()],
     key: KeyHeader = "",
 ) -> RecordOut:
-    """Set somebody who judges aside: nothing rests on what they said or say; it is kept, and they can be taken back.
+    """Set somebody who judges aside: their judgments no longer count; they are kept, and can be taken back.
 
     They are offered no more pairs; what they still send is kept, too. See `judge-effect` for what it changes.
     """
@@ -131,6 +131,6 @@ def take_back(
     said: Annotated[NamedJudgeIn, Body()],
     key: KeyHeader = "",
 ) -> RecordOut:
-    """Take somebody back who was set aside: what they said counts again."""
+    """Take somebody back who was set aside: their judgments count again."""
     name = _named(one, said.judge)
     return written(one.campaign.take_back(name, caller.name, said.reason, key), response)

@@ -56,7 +56,7 @@ def share_results(
 
 @router.post("/collections/{collection}/links/revoke")
 def revoke_link(access: AccessDep, one: CollectionDep, asked: Annotated[RevocationIn, Body()]) -> LinksOut:
-    """Revoke a link to the results: whoever has it sees them no more."""
+    """Revoke a link to the results: it no longer opens them."""
     collection, tokens = one.collection.identifier, access.tokens
     if tokens is None:
         raise InputError("this service has no tokens, so no link can be revoked")

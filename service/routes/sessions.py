@@ -32,7 +32,7 @@ async def open_session(
 
 @router.get("/session")
 async def show_session(request: Request, response: Response, access: AccessDep) -> SessionOut:
-    """Show who asks, by a token or as a trusted proxy says; nobody where neither tells."""
+    """Show the identity behind a request, from a token or a trusted proxy; nobody if there is neither."""
     await access.prepare(presented(request)[0])
     return _session(access.recognise(request), response)
 
