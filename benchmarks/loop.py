@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 from audiosim import Collection, Judgment, Selection, parse_measure
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.plugins import make_estimator
+from audiosim.relevance.judges import Panel
 from audiosim.selection import SELECTION_RULES
 from audiosim.simulation import Design, Replay, replay, synthetic_collection
 
@@ -73,6 +74,17 @@ def by_several(pool: Pool, truth: np.ndarray, people: int, judged: int) -> tuple
     return statistics.median(told), statistics.median(looked)
 
 
+def learning_anew(pool: Pool, truth: np.ndarray, judged: int) -> float:
+    """Time to learn from so many judgments of six people, over that to learn from as many grades of one."""
+    rng, estimator = np.random.default_rng(0), make_estimator(pool, "joint")
+    place, judge = rng.permutation(len(truth))[:judged], rng.integers(6, size=judged)
+    said = truth[place] / pool.scale.maximum + 0.1 * rng.standard_normal(6)[judge] + 0.195 * rng.standard_normal(judged)
+    panel = Panel(tuple("abcdef"), place, judge, np.clip(said, 0, 1))
+    grades = np.where(np.isin(np.arange(len(truth)), place), truth, np.nan)
+    several, single = lambda _: estimator.panel_model(panel), lambda _: estimator.relearned(grades)
+    return statistics.median(cpu_times(several, RUNS)) / statistics.median(cpu_times(single, RUNS))
+
+
 def whole_process(*arguments: str) -> float:
     """Median seconds of processor time of the command as a whole process."""
 
@@ -108,6 +120,9 @@ def on_real_judgments(folder: Path, seeds: int, figures: Figures) -> None:
     for people, judged, limit in ((1, 600, 8), (6, 600, 8), (300, 600, 20)):
         told, looked = by_several(pool, truth, people, judged)
         figures.add(f"ask and tell, {people} people, joint, {judged} judged", 1000 * told, "ms", limit)
+    for judged in (600, 1500):
+        times = learning_anew(pool, truth, judged)
+        figures.add(f"learning from {judged:,} judgments of six people, beside one", times, "times", 1.5)
         figures.add(f"confidence with the check of the model, {people} people, joint", 1000 * looked, "ms")
     for limit, command in (
         (2.0, ["estimate", "--model", "mout", "--judgments", "none"]),
