@@ -329,4 +329,7 @@ def reproduce(
     rows = found.to_dict()
     options.print_result(form, rows, rows, lambda: reproduction_view(rows))
     if found.missing:
-        sys.stderr.write(f"note: the data for {found.missing} of {len(rows)} numbers is not in {folder}\n")
+        sys.stderr.write(
+            f"note: the data for {found.missing} of {len(rows)} numbers is not in {folder}, expected mirex2011, a "
+            "collection, and preferences/answers.tsv there\n"
+        )

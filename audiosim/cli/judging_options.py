@@ -51,7 +51,7 @@ Repeats = Annotated[
     float,
     service_option(
         "REPEATS",
-        "Share of what each assessor answers that is a pair they judged before: shows the noise within a person.",
+        "Share of pairs, among those each assessor gets, that they judged before: shows the noise within a person.",
         min=0,
         max=MOST_CHECKED,
     ),
@@ -60,7 +60,7 @@ KnownShare = Annotated[
     float,
     service_option(
         "KNOWN_SHARE",
-        "Share of what each assessor answers that is a pair whose grade is known, of --known: shows their attention.",
+        "Share of pairs, among those each assessor gets, with a known grade (--known): shows their attention.",
         min=0,
         max=MOST_CHECKED,
     ),

@@ -67,7 +67,7 @@ At = Annotated[
     typer.Option(
         "--at",
         metavar="LIST",
-        help="With --repeat: hold what is stated against the truth at these numbers of judgments, such as 0,100,200. "
+        help="With --repeat: compare statements with the truth at these numbers of judgments, such as 0,100,200. "
         "Stopping rules are noted when they are met, and judging goes on to the last of these.",
     ),
 ]

@@ -54,7 +54,7 @@ def spread_on_cluster(
         try:
             yield from _in_batches(client, partial(_whole, work, limit_s=limit_s, lost=lost), tasks, lost)
         except (CancelledError, OSError):  # a connection that closes, or that nobody takes up again
-            raise InputError(f"the scheduler at {scheduler} is gone; what it has answered is kept") from None
+            raise InputError(f"the scheduler at {scheduler} is gone; finished results are kept") from None
 
 
 def together(work: Callable[[Task], Result], tasks: Sequence[Task], scheduler: str) -> Iterator[Result]:

@@ -109,7 +109,7 @@ class _Checked:
         """The judgments alone decide, not what was predicted before."""
         again = self.predict(grades, state).probabilities
         if again.shape != expected.shape or not np.allclose(again, expected, rtol=0, atol=ROUNDING):
-            raise InputError(f"{self.name}: what was predicted before changes the prediction with {state}")
+            raise InputError(f"{self.name}: an earlier prediction changes the prediction with {state}")
 
     def check_own_judgment(self, grades: Array, row: int, before: Array) -> None:
         """Check that a judged pair's prediction ignores its own judgment, changed or withdrawn."""

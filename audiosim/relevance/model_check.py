@@ -243,6 +243,6 @@ def _kinds(seen: Prequential, first: Array, sums: tuple[Array, ...]) -> dict[str
         f"grades are {side} than predicted": of_all,
         "grades do not differ as predicted": of_sums(leans, seen.error, seen.deviation),
         "early grades were further off than predicted": of_spread(first, count),
-        "systems are further from what was stated than it said": of_each[0],
-        "differences of systems are further off than said": of_each[1],
+        "scores of systems are further off than predicted": of_each[0],
+        "differences of systems are further off than predicted": of_each[1],
     }

@@ -216,7 +216,7 @@ def _method(record: Publication) -> list[str]:
         "judgments (Urbano & Schedl 2013; Urbano 2013, chapters 7 and 8). Groups and ranks hold together at the stated "
         "level: the largest standardised difference over all pairs, from draws of the joint distribution of the scores "
         "(Hothorn, Bretz & Westfall 2008), and intervals of ranks by counting (Klein, Wright & Wieczorek 2020).",
-        "The model is checked by each judgment, held against what was predicted for it from those before it (Dawid "
+        "The model is checked with each judgment, compared with its prediction from the earlier judgments (Dawid "
         "1984), by a test martingale that a right model makes fail with a probability of at most 5 % however often one "
         "looks (Vovk & Wang 2021).",
         f"{kind} Missing grades were drawn {len(record.scores)} times from the model and the answers put together by "

@@ -271,9 +271,9 @@ def demo_view(result: "DemoResult") -> RenderableType:
     ranking, end = result.ranking, result.curve[-1]
     saved = (
         f"A simulated listener judged {ranking.judged:,} of {ranking.pool:,} pairs "
-        f"({ranking.judged / ranking.pool:.0%}), {result.batch} at a time. The truth is known here: "
-        f"{end.accuracy:.1%} of the pairs of systems are in the right order (tau {result.tau:.3f}), "
-        f"where {end.confidence:.1%} was promised."
+        f"({100 * ranking.judged / ranking.pool:.0f} %), {result.batch} at a time. The truth is known here: "
+        f"{100 * end.accuracy:.1f} % of the pairs of systems are in the right order (tau {result.tau:.3f}); "
+        f"the stated confidence was {100 * end.confidence:.1f} %."
     )
     files = PlainTable(("File", "left"), ("What it is", "left"))
     for path, meaning in result.files:

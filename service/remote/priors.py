@@ -165,7 +165,7 @@ def _check_one_opinion(alone: Marginals, prior: BlockNormal) -> None:
     """Raise an InputError if gains and level chances, which should agree, differ much on average."""
     differences = prior.mean - alone.probabilities @ alone.levels / alone.maximum
     if abs(average := float(np.mean(differences)) if len(differences) else 0.0) > MOST_DIFFERENT:
-        raise InputError(f"its mean gains are {average:+.2f} from what its chances of levels come to, expected 0")
+        raise InputError(f"its mean gains are {average:+.2f} from those of its level probabilities, expected 0")
 
 
 def _check_kinds(parts: dict[str, Any]) -> None:

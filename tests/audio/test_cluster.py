@@ -152,9 +152,7 @@ def test_a_scheduler_that_is_lost_ends_the_work_with_one_line(loopback, sounds, 
     outcomes = describe_all(sounds, STANDARD_FRAMES, read_slowly, scheduler=started.address)
     next(outcomes)
     started.processes[0].kill()
-    with pytest.raises(
-        InputError, match=rf"^the scheduler at {started.address} is gone; what it has answered is kept$"
-    ):
+    with pytest.raises(InputError, match=rf"^the scheduler at {started.address} is gone; finished results are kept$"):
         list(outcomes)
 
 

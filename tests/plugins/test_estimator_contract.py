@@ -195,11 +195,11 @@ class Made(Simple):
         (Raising, "mine: predict raises ZeroDivisionError: nothing is left to predict, with every pair judged"),
         (Filling, "mine: predict changes the grades that it is given"),
         (Drawing, "mine: two predictions from the same judgments differ"),
-        (Remembering, "mine: what was predicted before changes the prediction with nothing judged"),
+        (Remembering, "mine: an earlier prediction changes the prediction with nothing judged"),
         (Reusing, "mine: a later prediction changes an earlier one"),
         (lambda pool: Believing(pool, missing=False), "mine: a pair's own judgment changes its own prediction"),
         (lambda pool: Believing(pool, missing=True), "mine: a pair's own judgment changes its own prediction"),
-        (Made, "mine: what was predicted before changes the prediction with half of the pairs judged"),
+        (Made, "mine: an earlier prediction changes the prediction with half of the pairs judged"),
     ],
 )
 def test_an_estimator_that_does_not_behave_is_told(pool, make, message):
