@@ -273,7 +273,7 @@ def demo_view(result: "DemoResult") -> RenderableType:
         f"A simulated listener judged {ranking.judged:,} of {ranking.pool:,} pairs "
         f"({100 * ranking.judged / ranking.pool:.0f} %), {result.batch} at a time. The truth is known here: "
         f"{100 * end.accuracy:.1f} % of the pairs of systems are in the right order (tau {result.tau:.3f}); "
-        f"the stated confidence was {100 * end.confidence:.1f} %."
+        f"the stated confidence was {100 * (end.confidence or 0):.1f} %."
     )
     files = PlainTable(("File", "left"), ("What it is", "left"))
     for path, meaning in result.files:
