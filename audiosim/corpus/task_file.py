@@ -3,7 +3,7 @@
     question = "How well does the melody fit the prompt?"   # above the clips
     instructions = "Listen to both clips to the end."       # before the start, and under Help
     consent = "I am over 18 and agree that ..."             # to be agreed to before the start
-    language = "es"                                         # of the page, unless its address or the browser says other
+    language = "es"                                         # of these texts and of the page
     grades = "fine"                                         # or broad, or both: on the fine and broad scales
     control = "slider"                                      # or buttons
     labels = ["not at all", "perfectly"]                    # of every button, or of a slider's two ends

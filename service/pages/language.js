@@ -3,15 +3,20 @@
 const ORDER = ["zero", "one", "two", "few", "many", "other"]; // of gettext's plural forms
 
 const page = typeof document === "undefined" ? null : document;
-const found = page?.getElementById("catalogue")?.textContent;
+const found = page?.documentElement.dataset.messages;
 /** @type {Record<string, string | string[]>} */
 const messages = found ? JSON.parse(found) : {};
 
 /** The language of the page, for numbers and dates too. */
 export const language = page?.documentElement.lang || "en";
 
+/** The browser's own form of the language, such as en-GB for en. */
+const here = (typeof navigator === "undefined" ? [] : navigator.languages).find((one) => one.split("-")[0] === language) ?? language;
 const rules = new Intl.PluralRules(language);
 const numbers = new Intl.NumberFormat(language);
+
+/** A message that is translated where it is used. */
+export const m = (message) => message;
 
 /** A message in the language of the page, with `{name}` in it replaced; a message in no catalogue stays as it is. */
 export function t(message, values = {}) {
@@ -42,5 +47,5 @@ export function tnodes(message, nodes) {
 
 /** A moment as people here write it; of today only the time. */
 export function moment(when, today = when.toDateString() === new Date().toDateString()) {
-  return new Intl.DateTimeFormat(page?.documentElement.dataset.locale || undefined, today ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" }).format(when);
+  return new Intl.DateTimeFormat(here, today ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" }).format(when);
 }

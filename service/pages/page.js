@@ -1,9 +1,11 @@
 // What both pages need of the document: themes, announcements, building of elements.
 
+import { m, t } from "./language.js";
+
 document.documentElement.dataset.loaded = ""; // for unloaded.js: a module runs when all that it imports is there
 
 const KEY = "audiosim-theme";
-const THEMES = ["system", "light", "dark"];
+const THEMES = [m("system"), m("light"), m("dark")];
 
 /**
  * The element of an identifier; the page has it, or the page is wrong.
@@ -63,7 +65,7 @@ export function onThemeChange(listener) {
 export function switchThemes(button) {
   const show = () => {
     const now = document.documentElement.dataset.theme ?? "system";
-    button.textContent = `Theme: ${now}`;
+    button.textContent = t("Theme: {theme}", { theme: t(now) });
   };
   button.addEventListener("click", () => {
     const now = document.documentElement.dataset.theme ?? "system";

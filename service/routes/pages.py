@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Annotated
 
-from fastapi import HTTPException, Request, Response
+from fastapi import HTTPException, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
 from audiosim.service.callers.caller import PUBLIC
 from audiosim.service.entrance.exchange import ServedDep, chapter
+from audiosim.service.interface.languages import ENGLISH, chosen_language, in_language
 
 router = chapter("pages", "", dependencies=[PUBLIC], include_in_schema=False)
 
@@ -31,6 +33,7 @@ TYPES = {
 }
 FOR_EVER = "public, max-age=31536000, immutable"
 HASH_DIGITS = 16
+LanguageQuery = Annotated[str, Query(max_length=40)]
 LEVEL = 6  # of compression: the last percents of 2 MB are not worth that the first reader waits
 
 
@@ -81,9 +84,9 @@ class Release:
             ),
         )
 
-    def fill(self, name: str, collection: str = "") -> str:
-        """A page, about a collection where one is named."""
-        filled = self.templates[name].replace("{{static}}", f"/static/{self.version}")
+    def fill(self, name: str, collection: str = "", language: str = ENGLISH) -> str:
+        """A page in a language, about a collection where one is named."""
+        filled = in_language(self.templates[name], language).replace("{{static}}", f"/static/{self.version}")
         return filled.replace("{{collection}}", html.escape(collection))
 
 
@@ -112,9 +115,15 @@ async def docs() -> Response:
 
 
 @router.api_route("/judge/{collection}", methods=["GET", "HEAD"])
-def judge(collection: str, served: ServedDep) -> Response:
-    """The page on which an assessor judges."""
-    return _page("judge", collection, collection in served.collections.names)
+def judge(request: Request, collection: str, served: ServedDep, lang: LanguageQuery = "") -> Response:
+    """The page on which an assessor judges, in the language of the address, of the task or of the browser."""
+    if collection not in served.collections.names:
+        return _sent("missing", collection, 404)
+    there = served.collections.at_hand(collection)
+    task = None if there is None else there.collection.assessor_task
+    own = "" if task is None else task.table.language
+    language = chosen_language(lang, own, request.headers.get("accept-language", ""))
+    return _sent("judge", collection, language=language)
 
 
 @router.api_route("/organise/{collection}", methods=["GET", "HEAD"])
@@ -133,8 +142,9 @@ def _page(name: str, collection: str, known: bool) -> Response:
     return _sent(name, collection) if known else _sent("missing", collection, 404)
 
 
-def _sent(name: str, collection: str = "", status: int = 200) -> Response:
-    return HTMLResponse(shipped().fill(name, collection), status, {"Cache-Control": "no-cache"})
+def _sent(name: str, collection: str = "", status: int = 200, language: str = ENGLISH) -> Response:
+    headers = {"Cache-Control": "no-cache", "Vary": "Accept-Language"}
+    return HTMLResponse(shipped().fill(name, collection, language), status, headers)
 
 
 @router.api_route("/static/{version}/{name:path}", methods=["GET", "HEAD"])

@@ -86,3 +86,24 @@ def test_a_task_leads_from_consent_over_training_to_its_own_scale(browse, http, 
     assert [(row["assessor"], row["moment"], row["consent"], row["years"]) for row in rows] == [
         ("Ann", "before", "yes", "some")
     ]
+
+
+def test_the_page_speaks_the_language_of_the_address_or_the_browser(browse, audit):
+    german = browse("/judge/demo?lang=de&listen=0")
+    expect(german.locator("#name-form button")).to_have_text("Weiter")
+    japanese = browse("/judge/demo?listen=0", locale="ja-JP")
+    for page, lang, words in ((german, "de", "Bevor Sie beginnen"), (japanese, "ja", "始める前に")):
+        assert page.evaluate("document.documentElement.lang") == lang
+        page.fill("#name", f"Ann {lang}")
+        page.keyboard.press("Enter")
+        expect(page.locator("#person-title")).to_have_text(words)
+        assert audit(page) == []
+    japanese.get_by_label("同意します").check()
+    japanese.get_by_label("some", exact=True).check()
+    japanese.locator("#person-form button").click()
+    expect(japanese.locator("#start-text")).to_contain_text("まず練習が 1 組")
+    japanese.click("#skip-training")
+    expect(japanese.locator("#play-text")).to_have_text("一時停止")
+    assert audit(japanese) == []
+    japanese.evaluate("document.documentElement.dir = 'rtl'")  # as a language that is written from the right has it
+    assert audit(japanese) == []

@@ -1,5 +1,7 @@
 // What answers mean: where a slider starts, whether two grades contradict each other, answers in words.
 
+import { t } from "../language.js";
+
 const GROSS = 50; // points of 100 between a broad grade's own range and the fine grade
 
 /** Where a slider starts that nobody has moved: in the middle, or for the fine grade in that of what the broad one says. */
@@ -16,15 +18,15 @@ export function disagree({ broad: coarse = null, fine: exact = null }) {
 
 /** An answer's grades and choices in words, such as "Somewhat similar, 62 of 100"; texts are left out. */
 export function inWords(answer, questions) {
-  if (answer.cannot != null) return `Cannot judge: ${answer.cannot}`;
+  if (answer.cannot != null) return t("Cannot judge: {why}", { why: answer.cannot });
   const said = questions.filter(({ name, kind }) => kind !== "text" && answer[name] != null);
   return said.map((question) => oneInWords(question, answer[question.name])).join(", ");
 }
 
 function oneInWords({ kind, levels, words }, value) {
   const word = words[levels.indexOf(value)];
-  if (word) return word;
-  return kind === "slider" || typeof value === "number" ? `${value} of ${levels.at(-1)}` : value;
+  if (word) return t(word);
+  return kind === "slider" || typeof value === "number" ? t("{value} of {top}", { value, top: levels.at(-1) }) : value;
 }
 
 /** An answer's texts, such as its note. */

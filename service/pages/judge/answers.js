@@ -1,5 +1,6 @@
 // The list of own answers: to look at, to revise; and those that the service refused.
 
+import { moment, t } from "../language.js";
 import { byId, element } from "../page.js";
 import { spread } from "./work.js";
 import { inWords, textsOf } from "./answered.js";
@@ -16,7 +17,7 @@ export async function listAnswers(work, revise) {
 
 function row(answer, place, questions, revise) {
   const when = new Date(answer.time);
-  const button = element("button", { class: "plain", "aria-label": `Revise the answer to pair ${place}`, on: { click: () => revise(answer) } }, "Revise");
+  const button = element("button", { class: "plain", "aria-label": t("Revise the answer to pair {place}", { place }), on: { click: () => revise(answer) } }, t("Revise"));
   return element(
     "tr",
     {},
@@ -27,20 +28,15 @@ function row(answer, place, questions, revise) {
   );
 }
 
-function moment(when) {
-  const today = when.toDateString() === new Date().toDateString();
-  return new Intl.DateTimeFormat(undefined, today ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" }).format(when);
-}
-
 function refusal(work, message, revise) {
   const again = async (act) => {
     await act;
     work.outbox.flush();
     await listAnswers(work, revise);
   };
-  const retry = element("button", { class: "plain", on: { click: () => again(work.store.retry(message)) } }, "Send again");
-  const forget = element("button", { class: "plain", on: { click: () => again(work.store.forget(message)) } }, "Discard");
+  const retry = element("button", { class: "plain", on: { click: () => again(work.store.retry(message)) } }, t("Send again"));
+  const forget = element("button", { class: "plain", on: { click: () => again(work.store.forget(message)) } }, t("Discard"));
   const named = { judgment: () => inWords(spread(message.body), work.questions), comparison: () => "a comparison" };
   const what = (named[message.kind] ?? (() => "Undo"))();
-  return element("div", { class: "note bad" }, element("p", {}, `Rejected: ${what}. The service said: ${message.reason}.`), element("div", { class: "row" }, retry, forget));
+  return element("div", { class: "note bad" }, element("p", {}, t("Rejected: {what}. The service said: {why}.", { what, why: message.reason })), element("div", { class: "row" }, retry, forget));
 }

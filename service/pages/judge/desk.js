@@ -1,5 +1,6 @@
 // The desk: one pair, its two clips, the controls to grade it with.
 
+import { m, t } from "../language.js";
 import { byId, onThemeChange } from "../page.js";
 import { disagree } from "./answered.js";
 import { AnswerForm } from "./form.js";
@@ -10,7 +11,9 @@ const INKS = ["--accent", "--second"];
 const NUDGE_S = 1;
 const CALM_MS = 250; // between two moves of the playhead where motion is to be reduced
 const NAMES = ["query", "candidate"];
-const WANTS = { choice: "choose a button", slider: "set the slider", text: "write an answer" };
+const HEAR = { query: m("hear the query for {seconds} s more"), candidate: m("hear the candidate for {seconds} s more") };
+const MOMENT = { query: m("hear the query for a moment more"), candidate: m("hear the candidate for a moment more") };
+const WANTS = { choice: t("choose a button"), slider: t("set the slider"), text: t("write an answer") };
 
 /** Shows one pair at a time; `change` events tell of anything that its draft is made of. */
 export class Desk extends EventTarget {
@@ -35,12 +38,12 @@ export class Desk extends EventTarget {
    * listen  seconds, where they are not the usual ones
    * starts  where in each clip it begins, in seconds
    */
-  show(pair, clips, { draft = /** @type {{answers?: object, heard?: number[]}} */ ({}), listen = this.usualListen, starts = [0, 0], saveText = "Save and continue" } = {}) {
+  show(pair, clips, { draft = /** @type {{answers?: object, heard?: number[]}} */ ({}), listen = this.usualListen, starts = [0, 0], saveText = t("Save and continue") } = {}) {
     Object.assign(this, { pair, clips, required: listen, starts, shownAt: performance.now() });
     this.form.show(draft.answers);
     byId("save-text").textContent = saveText;
     this.player.load(clips, { heard: draft.heard, starts });
-    this.trouble(clips.every(Boolean) ? "" : "This pair has no sound. Choose “Cannot judge…” and say that a clip does not play.");
+    this.trouble(clips.every(Boolean) ? "" : t("This pair has no sound. Choose “Cannot judge…” and say that a clip does not play."));
     byId("feedback").hidden = true;
     byId("position").setAttribute("aria-valuemax", this.player.length.toFixed(1));
     this.#draw();
@@ -60,7 +63,7 @@ export class Desk extends EventTarget {
     const heard = this.player.count();
     for (const [side, name] of NAMES.entries()) {
       const left = this.required - heard[side];
-      if (left > 0) wants.push(`hear the ${name} for ${left < 0.95 ? "a moment" : `${Math.ceil(left)} s`} more`);
+      if (left > 0) wants.push(left < 0.95 ? t(MOMENT[name]) : t(HEAR[name], { seconds: Math.ceil(left) }));
     }
     for (const { kind, text, grade } of this.form.open) wants.push(`${WANTS[kind]}${grade ? "" : ` (${text})`}`);
     const text = wants.join(", ");
@@ -153,7 +156,7 @@ export class Desk extends EventTarget {
     const gross = disagree(this.form.said);
     const warning = byId("warning");
     if (gross === warning.hidden) {
-      warning.textContent = gross ? "The button and the slider disagree. You can save this if you mean it." : "";
+      warning.textContent = gross ? t("The button and the slider disagree. You can save this if you mean it.") : "";
       warning.hidden = !gross;
     }
     this.#showMissing();
@@ -174,7 +177,7 @@ export class Desk extends EventTarget {
 
   #showPlayer() {
     const { player } = this;
-    byId("play-text").textContent = player.playing ? "Pause" : "Play";
+    byId("play-text").textContent = player.playing ? t("Pause") : t("Play");
     byId("play").toggleAttribute("disabled", !player.length);
     byId("match").setAttribute("aria-pressed", String(player.matched));
     SIDES.forEach((side, place) => {
@@ -193,7 +196,7 @@ export class Desk extends EventTarget {
     byId("head").style.left = length ? `${(100 * position) / length}%` : "0";
     byId("time").textContent = length ? `${clock(position)} / ${clock(length)}` : "";
     byId("position").setAttribute("aria-valuenow", position.toFixed(1));
-    byId("position").setAttribute("aria-valuetext", `${Math.round(position)} seconds`);
+    byId("position").setAttribute("aria-valuetext", t("{n} seconds", { n: Math.round(position) }));
   }
 
   #draw() {

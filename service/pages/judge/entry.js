@@ -2,6 +2,7 @@
 
 import { logIn, logOut, session, takeInvitation } from "../api.js";
 import { accept } from "../invitation.js";
+import { t, tnodes } from "../language.js";
 import { byId } from "../page.js";
 import { named } from "../text.js";
 import { showScreen, submitted, trouble } from "./screens.js";
@@ -14,7 +15,7 @@ export async function enter() {
   for (;;) {
     const who = await patiently(session);
     if (who === null) await askForToken();
-    else if (who.role === "client") await askForAnother("You are signed in as ", named(who.name), ", with a token for programs, which cannot judge.");
+    else if (who.role === "client") await askForAnother(...tnodes("You are signed in as {name}, with a token for programs, which cannot judge.", { name: named(who.name) }));
     else if (who.role === "assessor") return { assessor: who.name, leave: leaveSession };
     else return { assessor: await askForName(who.name, name?.trim()), leave: forgetName };
   }
@@ -39,7 +40,7 @@ async function patiently(ask, before = "") {
 
 /** Say why the token that is there does not do, and take another one. */
 export async function askForAnother(...why) {
-  byId("token-wrong").replaceChildren(...why, " Open an assessor's link, or paste its token here.");
+  byId("token-wrong").replaceChildren(...why, ` ${t("Open an assessor's link, or paste its token here.")}`);
   byId("token-wrong").hidden = false;
   await askForToken();
 }
@@ -61,7 +62,7 @@ async function present(token, show = logIn) {
     return true;
   } catch (error) {
     if (![401, 422, 429].includes(error.status)) throw error;
-    wrong.textContent = `That did not work: ${error.message}.`;
+    wrong.textContent = t("That did not work: {why}.", { why: error.message });
     wrong.hidden = false;
     return false;
   }
@@ -81,7 +82,7 @@ async function askForName(known, invited) {
 }
 
 async function leaveSession() {
-  await patiently(logOut, "You are still signed in: ");
+  await patiently(logOut, `${t("You are still signed in:")} `);
   await Store.forgetAll();
   location.reload();
 }

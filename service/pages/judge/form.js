@@ -1,5 +1,6 @@
 // The form that a pair is judged with, built from the questions that the service lists.
 
+import { t } from "../language.js";
 import { byId, element } from "../page.js";
 import { startOf } from "./answered.js";
 
@@ -90,9 +91,9 @@ function choices(question, take) {
     const id = `${idOf(question)}-${place}`;
     const input = element("input", { type: "radio", name, id, value: place, on: { change: () => take(level) } });
     const key = question.grade ? [element("kbd", { "aria-hidden": "true" }, String(place))] : [];
-    return element("div", { class: "choice" }, input, element("label", { for: id }, words[place] || String(level), ...key));
+    return element("div", { class: "choice" }, input, element("label", { for: id }, t(words[place] ?? "") || String(level), ...key));
   };
-  return element("fieldset", {}, element("legend", {}, legend), element("div", { class: "choices" }, ...levels.map(choice)));
+  return element("fieldset", {}, element("legend", {}, t(legend)), element("div", { class: "choices" }, ...levels.map(choice)));
 }
 
 function checkChoice(question, answer) {
@@ -105,11 +106,11 @@ function slider(question, take) {
   const takePlace = () => take(levels[Number(input.value)]);
   // A click on the very place where the thumb will stand changes nothing, and still means it.
   const input = element("input", { type: "range", id, name: question.name, class: "slider", min: 0, max: levels.length - 1, step: 1, on: { input: takePlace, click: takePlace } });
-  const words = ends.length ? [element("div", { class: "ends", "aria-hidden": "true" }, ...ends.map((word) => element("span", {}, word)))] : [];
+  const words = ends.length ? [element("div", { class: "ends", "aria-hidden": "true" }, ...ends.map((word) => element("span", {}, t(word))))] : [];
   return element(
     "div",
     {},
-    element("div", { class: "slider-line" }, element("label", { for: id }, heading), element("output", { id: `${id}-value`, for: id, class: "slider-value" })),
+    element("div", { class: "slider-line" }, element("label", { for: id }, t(heading)), element("output", { id: `${id}-value`, for: id, class: "slider-value" })),
     input,
     ...words,
   );
@@ -123,16 +124,16 @@ function moveSlider(question, answer, said) {
   input.value = String(unset ? startOf(question, said) : levels.indexOf(answer));
   input.style.setProperty("--set", String(unset ? 0 : levels.indexOf(answer) / (levels.length - 1)));
   for (const one of [input, shown]) one.classList.toggle("unset", unset);
-  shown.textContent = unset ? "not set" : String(answer);
-  input.setAttribute("aria-valuetext", unset ? "not set" : String(answer));
+  shown.textContent = unset ? t("not set") : String(answer);
+  input.setAttribute("aria-valuetext", unset ? t("not set") : String(answer));
 }
 
 function text(question, take) {
   const id = idOf(question);
   const area = element("textarea", { id, name: question.name, rows: 2, maxlength: 4000, on: { input: () => take(area.value.trim()) } });
-  if (question.required) return element("div", {}, element("label", { for: id }, question.text), area);
-  const label = element("label", { for: id, class: "hidden-visually" }, question.text);
-  return element("details", { id: `${id}-box` }, element("summary", {}, question.text), label, area);
+  if (question.required) return element("div", {}, element("label", { for: id }, t(question.text)), area);
+  const label = element("label", { for: id, class: "hidden-visually" }, t(question.text));
+  return element("details", { id: `${id}-box` }, element("summary", {}, t(question.text)), label, area);
 }
 
 function writeText(question, answer = "") {

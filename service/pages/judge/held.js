@@ -1,11 +1,16 @@
 // A campaign that is paused or closed: who did it, that answers are safe, and when it goes on.
 
 import { get, wait } from "../api.js";
+import { m, moment, t, tn, tnodes } from "../language.js";
 import { byId } from "../page.js";
 import { named } from "../text.js";
 import { showScreen } from "./screens.js";
 
 const LOOK_MS = 3_000;
+const SAID = {
+  paused: [m("{who} paused this listening test at {time}"), m("{who} paused this listening test on {time}")],
+  closed: [m("{who} closed this listening test at {time}"), m("{who} closed this listening test on {time}")],
+};
 
 /** Show that there is nothing to judge for now; done when the campaign is open again. */
 export async function untilOpen({ root, answers, outbox }) {
@@ -20,17 +25,16 @@ export async function untilOpen({ root, answers, outbox }) {
 }
 
 function say(now, count, waiting) {
-  byId("held-title").textContent = now.status === "closed" ? "Judging has ended" : "Paused";
+  byId("held-title").textContent = now.status === "closed" ? t("Judging has ended") : t("Paused");
   byId("held-who").replaceChildren(...whoDid(now));
   byId("held-safe").hidden = !count;
-  const kept = count === 1 ? "Your answer is" : `All your ${count} answers are`;
-  byId("held-safe").textContent = `${kept} safe${waiting ? `; ${waiting} on this device will be sent as soon as possible` : ""}.`;
+  byId("held-safe").textContent = `${tn("Your answer is safe.", "All your {n} answers are safe.", count)}${waiting ? ` ${t("{waiting} on this device will be sent as soon as possible.", { waiting })}` : ""}`;
 }
 
 /** Who paused or closed the campaign, when, and why, as far as it is known: as nodes. */
 export function whoDid({ status, by, since, reason }) {
   const when = new Date(since);
   const today = when.toDateString() === new Date().toDateString();
-  const time = new Intl.DateTimeFormat(undefined, today ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" }).format(when);
-  return [by ? named(by) : "The organiser", ` ${status} this listening test ${today ? "at" : "on"} ${time}`, ...(reason ? [": “", named(reason), "”."] : ["."])];
+  const nodes = { who: by ? named(by) : t("The organiser"), time: moment(when, today) };
+  return [...tnodes(SAID[status][today ? 0 : 1], nodes), ...(reason ? [": “", named(reason), "”."] : ["."])];
 }

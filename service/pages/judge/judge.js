@@ -1,7 +1,7 @@
 // The judging page: puts its parts together, and leads from entering to the first pair.
 
 import { get, wait } from "../api.js";
-import { t, tn } from "../language.js";
+import { t, tn, tnodes } from "../language.js";
 import { announce, byId, element, switchThemes } from "../page.js";
 import { apart, named } from "../text.js";
 import { listAnswers } from "./answers.js";
@@ -27,11 +27,11 @@ const RENEWAL_MS = 30_000; // between two looks at the leases
 const TRAINING_LISTEN_S = 3;
 const FLUSH_MS = 3_000; // for answers on their way before somebody signs out
 const STATES = {
-  saved: { look: "good", say: () => "Saved" },
-  saving: { look: "good", say: () => "Saving…" },
-  offline: { look: "warn", say: (waiting) => `Offline: ${waiting} waiting` },
-  held: { look: "warn", say: (waiting) => `On hold: ${waiting} waiting` },
-  "signed-out": { look: "bad", say: (waiting) => `Signed out: ${waiting} waiting` },
+  saved: { look: "good", say: () => t("Saved") },
+  saving: { look: "good", say: () => t("Saving…") },
+  offline: { look: "warn", say: (waiting) => t("Offline: {waiting} waiting", { waiting }) },
+  held: { look: "warn", say: (waiting) => t("On hold: {waiting} waiting", { waiting }) },
+  "signed-out": { look: "bad", say: (waiting) => t("Signed out: {waiting} waiting", { waiting }) },
 };
 
 const collection = document.body.dataset.collection;
@@ -43,7 +43,7 @@ async function begin() {
   const { assessor, leave } = await enter();
   const described = await asked("");
   byId("title").textContent = described.name;
-  document.title = `Judging ${apart(described.name)}`;
+  document.title = `${t("Judging")} ${apart(described.name)}`;
   const judging = await assemble(assessor);
   connect(judging);
   await judging.untilDone(() => judging.work.load());
@@ -105,7 +105,7 @@ async function openStore(assessor) {
     try {
       return await Store.open(collection, assessor);
     } catch {
-      await trouble("This browser does not let the page save answers on this device. Leave the private window or allow site data, then try again.");
+      await trouble(t("This browser does not let the page save answers on this device. Leave the private window or allow site data, then try again."));
     }
   }
 }
@@ -145,7 +145,7 @@ function showWelcome(work, lessons, leave) {
   byId("start").textContent = lessons.length ? t("Start the training") : t("Start");
   byId("skip-training").hidden = !lessons.length;
   byId("leave").hidden = false;
-  byId("leave").replaceChildren(element("span", {}, "Not ", named(work.assessor), "?"));
+  byId("leave").replaceChildren(element("span", {}, ...tnodes("Not {name}?", { name: named(work.assessor) })));
   byId("leave").addEventListener("click", () => Promise.race([work.outbox.flush(), wait(FLUSH_MS)]).then(leave), { once: true });
   byId("open-answers").hidden = false;
   byId("settings-wrong").hidden = !settings.wrong.length;
@@ -158,18 +158,20 @@ function showReasons(reasons) {
   const rows = reasons.map((reason, place) => {
     const id = `reason-${place}`;
     const input = element("input", { type: "radio", name: "reason", id, value: reason, checked: place === 0 });
-    return element("div", { class: "row" }, input, element("label", { for: id }, reason[0].toUpperCase() + reason.slice(1)));
+    return element("div", { class: "row" }, input, element("label", { for: id }, capital(t(reason))));
   });
   byId("reasons").prepend(...rows);
 }
 
+const capital = (words) => words[0].toUpperCase() + words.slice(1);
+
 async function train(judging, lessons) {
   for (const [place, lesson] of lessons.entries()) {
-    judging.place(`Training ${place + 1} of ${lessons.length}`, "not saved", place / lessons.length);
+    judging.place(t("Training {place} of {all}", { place: place + 1, all: lessons.length }), t("not saved"), place / lessons.length);
     const starts = ([, candidate]) => lesson.starts(candidate?.buffer.duration ?? 0);
     const said = await judging.answered("training", lesson.pair, { starts, listen: Math.min(TRAINING_LISTEN_S, settings.listen) });
     const { good, text } = lesson.teach(height(said.answers, judging.desk.form.questions));
-    judging.desk.teach(text, good, place + 1 < lessons.length ? "Next" : "To the first pair");
+    judging.desk.teach(text, good, place + 1 < lessons.length ? t("Next") : t("To the first pair"));
     await judging.pressed();
   }
 }
@@ -242,7 +244,7 @@ function showState({ target: outbox }) {
   const badge = byId("state");
   badge.hidden = false;
   badge.className = `badge push ${lost ? "bad" : look}`;
-  badge.textContent = lost ? `Saved, ${refused} rejected: see My answers` : say(waiting);
+  badge.textContent = lost ? t("Saved, {refused} rejected: see My answers", { refused }) : say(waiting);
   badge.title = reason;
   if (state !== shown && [state, shown].some((one) => !["saved", "saving"].includes(one))) announce(badge.textContent);
   if (state !== shown && state === "held") showHold();
@@ -254,11 +256,11 @@ function showState({ target: outbox }) {
 async function showHold() {
   const now = await get(`/v1/collections/${encodeURIComponent(collection)}/status`).catch(() => null);
   if (!now || now.status === "open") return;
-  const rest = now.status === "paused" ? "You can finish the pairs you have; answers are sent when judging resumes." : "They are sent if judging opens again.";
-  byId("hold").replaceChildren(...whoDid(now), ` Your answers are safe on this device. ${rest}`);
+  const rest = now.status === "paused" ? t("You can finish the pairs you have; answers are sent when judging resumes.") : t("They are sent if judging opens again.");
+  byId("hold").replaceChildren(...whoDid(now), ` ${t("Your answers are safe on this device.")} ${rest}`);
 }
 
 begin().catch((error) => {
   console.error(error);
-  trouble("Something went wrong in this page; your last answer may not be saved. Reload the page to continue.").then(() => location.reload());
+  trouble(t("Something went wrong in this page; your last answer may not be saved. Reload the page to continue.")).then(() => location.reload());
 });

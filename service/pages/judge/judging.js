@@ -1,6 +1,7 @@
 // One pair after the other: shown, answered, taken back, revised.
 
 import { wait } from "../api.js";
+import { t, tn } from "../language.js";
 import { announce, byId } from "../page.js";
 import { enterAgain } from "./entry.js";
 import { untilOpen } from "./held.js";
@@ -48,7 +49,7 @@ export class Judging {
     if (this.work.candidates > 1) return this.#showPage();
     const [pair] = this.work.pairs;
     const { done, settings, pairs } = this.work;
-    this.place(`Pair ${done + 1} of ${done + pairs.length}`, this.#rate(), done / settings.batch);
+    this.place(t("Pair {place} of {all}", { place: done + 1, all: done + pairs.length }), this.#rate(), done / settings.batch);
     return this.#present("pair", pair, { draft: this.drafts[nameOf(pair)] });
   }
 
@@ -77,7 +78,7 @@ export class Judging {
     this.keepingAnswer = work.compare(answer.said, answer.details);
     await this.keepingAnswer;
     this.pace.note();
-    announce("Saved.");
+    announce(t("Saved."));
     if (!work.comparisons.length && work.compared.length % batch) await this.untilDone(() => work.lease());
     await this.showNext();
   }
@@ -106,7 +107,7 @@ export class Judging {
     for (const pair of pairs) delete this.drafts[nameOf(pair)];
     work.store.keep("drafts", this.drafts);
     for (const _ of pairs) this.pace.note();
-    announce("Saved.");
+    announce(t("Saved."));
     if (!work.pairs.length && work.done) await this.untilDone(() => work.lease());
     await this.showNext();
   }
@@ -131,7 +132,7 @@ export class Judging {
     this.compare.pause();
     await this.keepingAnswer;
     const last = await this.work.undoComparison();
-    announce("Last answer undone.");
+    announce(t("Last answer undone."));
     await this.#showComparison(last.said);
     return true;
   }
@@ -147,7 +148,7 @@ export class Judging {
     if (turn !== this.turn) return new Promise(() => {}); // something else is shown by now
     this.desk.show(pair, found, { ...options, starts: options.starts?.(found) });
     for (const id of ["undo", "open-cannot"]) byId(id).hidden = mode === "training";
-    byId("undo").firstChild.textContent = mode === "revision" ? "Leave it as it was " : "Undo ";
+    byId("undo").firstChild.textContent = `${mode === "revision" ? t("Leave it as it was") : t("Undo")} `;
     this.mode = mode;
     this.player.play();
     this.clips.ahead(this.work.pairs.slice(mode === "pair" ? 1 : 0, AHEAD));
@@ -168,7 +169,7 @@ export class Judging {
     delete this.drafts[nameOf(pair)];
     this.work.store.keep("drafts", this.drafts);
     if (mode === "pair") this.pace.note();
-    announce(mode === "pair" ? `Saved. ${this.work.pairs.length} left in this batch.` : "Revision saved.");
+    announce(mode === "pair" ? t("Saved. {n} left in this batch.", { n: this.work.pairs.length }) : t("Revision saved."));
     await this.showNext();
   }
 
@@ -208,10 +209,10 @@ export class Judging {
   async undo() {
     const compared = shownScreen() === "compare" || (shownScreen() === "batch" && this.work.compared.length > 0 && !this.work.done);
     if (compared && (await this.#undoComparison())) return;
-    if (shownScreen() === "compare") return announce("Nothing to undo.");
+    if (shownScreen() === "compare") return announce(t("Nothing to undo."));
     if (this.kind === "revision") return this.showNext();
     const paged = this.work.candidates > 1 && ["several", "batch"].includes(shownScreen());
-    if (paged) return (await this.#undoPage()) || announce("Nothing to undo.");
+    if (paged) return (await this.#undoPage()) || announce(t("Nothing to undo."));
     if (this.kind === "training" || !["desk", "batch"].includes(shownScreen())) return;
     this.#keepDraft();
     const { mode } = this;
@@ -220,11 +221,11 @@ export class Judging {
     const last = await this.work.undo();
     if (!last) {
       this.mode = mode;
-      announce("Nothing to undo.");
+      announce(t("Nothing to undo."));
       return;
     }
-    announce("Last answer undone.");
-    this.place("Once more: the last pair", this.#rate(), this.work.done / this.work.settings.batch);
+    announce(t("Last answer undone."));
+    this.place(t("Once more: the last pair"), this.#rate(), this.work.done / this.work.settings.batch);
     const draft = { answers: last };
     if (this.work.answers.has(nameOf(last))) await this.showNext(); // it was a revision: what it replaced holds
     else await this.#present("pair", last.pair, { draft, listen: 0 });
@@ -234,9 +235,9 @@ export class Judging {
   async revise(answer) {
     const pair = await this.work.pairOf(answer);
     this.#keepDraft();
-    this.place("Revising an earlier answer", "", this.work.done / this.work.settings.batch);
+    this.place(t("Revising an earlier answer"), "", this.work.done / this.work.settings.batch);
     const draft = { answers: answer };
-    await this.#present("revision", pair, { draft, listen: 0, saveText: "Save the revision" });
+    await this.#present("revision", pair, { draft, listen: 0, saveText: t("Save the revision") });
   }
 
   /** Keep the pairs of the batch for longer, and look whether they still are the assessor's. */
@@ -254,7 +255,7 @@ export class Judging {
     }
     const held = new Set(this.work.pairs.map(nameOf));
     if (this.mode === null || turn !== this.turn || shown.every((pair) => held.has(nameOf(pair)))) return;
-    announce("This pair timed out and was given to someone else. Here is the next one.");
+    announce(t("This pair timed out and was given to someone else. Here is the next one."));
     await this.showNext();
   }
 
@@ -268,16 +269,16 @@ export class Judging {
     this.compare.pause();
     if (answers.size + compared.length > 0 && (!full || this.work.none)) await this.atEnd();
     this.several.pause();
-    byId("batch-title").textContent = full ? "Batch done" : "Nothing to judge now";
-    byId("next-batch").textContent = full ? "Next batch" : "Look again";
+    byId("batch-title").textContent = full ? t("Batch done") : t("Nothing to judge now");
+    byId("next-batch").textContent = full ? t("Next batch") : t("Look again");
     byId("undo-last").hidden = !answers.size && !compared.length;
     const median = this.pace.medianS;
-    const speed = median === null ? "" : ` Your pace: ${Math.round(median)} s a pair.`;
+    const speed = median === null ? "" : ` ${t("Your pace: {seconds} s a pair.", { seconds: Math.round(median) })}`;
     const rest = full
-      ? " Continue, or come back later: your place is kept."
-      : " All pairs are judged or with other assessors. Thank you.";
-    const beside = compared.length ? ` You have made ${compared.length} ${compared.length === 1 ? "comparison" : "comparisons"} since you opened the page.` : "";
-    byId("batch-text").textContent = `You have judged ${answers.size} ${answers.size === 1 ? "pair" : "pairs"} in total.${beside}${speed}${rest}`;
+      ? ` ${t("Continue, or come back later: your place is kept.")}`
+      : ` ${t("All pairs are judged or with other assessors. Thank you.")}`;
+    const beside = compared.length ? ` ${tn("You have made {n} comparison since you opened the page.", "You have made {n} comparisons since you opened the page.", compared.length)}` : "";
+    byId("batch-text").textContent = `${tn("You have judged {n} pair in total.", "You have judged {n} pairs in total.", answers.size)}${beside}${speed}${rest}`;
     showScreen("batch");
   }
 
@@ -344,7 +345,7 @@ export class Judging {
         if (turn !== this.turn) return [null, null];
         if (error.status === 401) await this.signIn();
         else if (!error.passing) throw error;
-        trouble("The next clips cannot be loaded. Retrying.");
+        trouble(t("The next clips cannot be loaded. Retrying."));
         await Promise.race([wait(RETRY_MS), new Promise((done) => addEventListener("online", done, { once: true }))]);
       }
     }
@@ -353,7 +354,7 @@ export class Judging {
   async #rest() {
     this.player.pause();
     const minutes = Math.max(1, Math.round(this.pace.workedS / 60));
-    byId("rest-text").textContent = `You have judged for ${minutes} ${minutes === 1 ? "minute" : "minutes"}. Ears tire: a few minutes without music help. Your place is kept even if you close the page.`;
+    byId("rest-text").textContent = `${tn("You have judged for {n} minute.", "You have judged for {n} minutes.", minutes)} ${t("Ears tire: a few minutes without music help. Your place is kept even if you close the page.")}`;
     await openDialog("rest");
     this.pace.rest();
   }

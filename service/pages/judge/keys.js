@@ -1,5 +1,6 @@
 // What the keys do. Letters and digits can be switched off, as WCAG 2.1.4 asks; native controls keep their own keys.
 
+import { t } from "../language.js";
 import { byId, element } from "../page.js";
 
 const STORED = "audiosim-single-keys";
@@ -9,17 +10,17 @@ const PRESSED = "button, a, summary";
 /** The keys, for the help: what is pressed, and what it does. */
 function rows({ choice, slider }) {
   return [
-    [["Space"], "Play, pause"],
-    [["Q"], "Hear the query"],
-    [["C"], "Hear the candidate"],
-    ...(choice ? [[choice.levels.map((_, place) => String(place)).slice(0, 10), choice.words.filter(Boolean).join(", ") || choice.text]] : []),
-    ...(slider ? [[["←", "→", "↑", "↓"], "Slider by 1, by 10"]] : []),
-    [slider ? ["Shift", "←", "→"] : ["←", "→"], "Back and forward in both clips"],
-    [["L"], "Same loudness, on and off"],
-    [["Enter"], "Save and continue"],
-    [["Z"], "Undo the last answer"],
-    [["Esc"], "Leave the note, close this"],
-    [["?"], "This help"],
+    [["Space"], t("Play, pause")],
+    [["Q"], t("Hear the query")],
+    [["C"], t("Hear the candidate")],
+    ...(choice ? [[choice.levels.map((_, place) => String(place)).slice(0, 10), choice.words.filter(Boolean).map((word) => t(word)).join(", ") || t(choice.text)]] : []),
+    ...(slider ? [[["←", "→", "↑", "↓"], t("Slider by 1, by 10")]] : []),
+    [slider ? ["Shift", "←", "→"] : ["←", "→"], t("Back and forward in both clips")],
+    [["L"], t("Same loudness, on and off")],
+    [["Enter"], t("Save and continue")],
+    [["Z"], t("Undo the last answer")],
+    [["Esc"], t("Leave the note, close this")],
+    [["?"], t("This help")],
   ];
 }
 

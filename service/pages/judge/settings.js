@@ -5,7 +5,7 @@ const NUMBERS = {
   listen: { usual: 0, least: 0, most: 600 }, // seconds of each clip to be heard before a grade counts, beyond the campaign's rule
   break: { usual: 30, least: 0.01, most: 600 }, // minutes until a break is suggested
 };
-const NAMES = [...Object.keys(NUMBERS), "ask"]; // what may be asked for, the service knows
+const NAMES = [...Object.keys(NUMBERS), "ask", "lang"]; // what may be asked for, the service knows
 
 /** The settings in an address's query; `wrong` says of each that is none what was expected. */
 export function readSettings(search) {

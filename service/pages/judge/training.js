@@ -1,5 +1,7 @@
 // Three pairs to learn the scale on. What can be known is said; where nothing can, that is said too.
 
+import { t } from "../language.js";
+
 /**
  * The training of a batch: `{pair, starts, teach}` each, where `teach(said)` puts the grades into words.
  *
@@ -31,22 +33,22 @@ export function height(said, questions) {
 }
 
 function teachSame(share) {
-  const fact = "These two were the very same recording: that is the top of the scale.";
+  const fact = t("These two were the very same recording: that is the top of the scale.");
   return share >= 0.9
-    ? { good: true, text: `${fact} You rated it there, or close to it.` }
-    : { good: false, text: `${fact} You rated it lower. Use the whole scale: nothing can sound more alike than this.` };
+    ? { good: true, text: `${fact} ${t("You rated it there, or close to it.")}` }
+    : { good: false, text: `${fact} ${t("You rated it lower. Use the whole scale: nothing can sound more alike than this.")}` };
 }
 
 function teachChance(share) {
-  const fact = "These two were paired at random and nobody has judged them, so there is no right answer. Most such pairs are not similar.";
+  const fact = t("These two were paired at random and nobody has judged them, so there is no right answer. Most such pairs are not similar.");
   return share < 0.5
-    ? { good: true, text: `${fact} You heard it that way too.` }
-    : { good: true, text: `${fact} You found them rather similar. If that is what you hear, keep it, but save the top of the scale for what could replace the query.` };
+    ? { good: true, text: `${fact} ${t("You heard it that way too.")}` }
+    : { good: true, text: `${fact} ${t("You found them rather similar. If that is what you hear, keep it, but save the top of the scale for what could replace the query.")}` };
 }
 
 function teachShifted(share) {
-  const fact = "This was one recording again, with the candidate starting half-way through. Moment-to-moment changes count little: judge the sound as a whole, such as instruments, rhythm and mood.";
+  const fact = t("This was one recording again, with the candidate starting half-way through. Moment-to-moment changes count little: judge the sound as a whole, such as instruments, rhythm and mood.");
   return share >= 0.7
-    ? { good: true, text: `${fact} You rated it high, as most people do.` }
-    : { good: false, text: `${fact} You rated it lower than most people do.` };
+    ? { good: true, text: `${fact} ${t("You rated it high, as most people do.")}` }
+    : { good: false, text: `${fact} ${t("You rated it lower than most people do.")}` };
 }

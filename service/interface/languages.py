@@ -1,0 +1,73 @@
+"""Languages of the pages: which one a browser gets, and the catalogue of its messages.
+
+    service/pages/languages/de.po     gettext's messages, to be translated with any of its tools
+    service/pages/languages/de.json   the same for the service and the pages, written by `make_languages.py` there
+
+English is what the pages are written in, so that it needs no catalogue. Marked in templates by `{{_Message}}`, in
+modules by `t("Message")` and `tn("one", "many", count)`.
+"""
+
+import html
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+CATALOGUES = Path(__file__).resolve().parents[1] / "pages" / "languages"
+ENGLISH = "en"
+FROM_RIGHT = frozenset({"ar", "dv", "fa", "he", "ks", "ps", "sd", "ug", "ur", "yi"})
+MARKED = re.compile(r"\{\{_(.+?)\}\}")
+WISH = re.compile(r"\s*([A-Za-z]{1,8})(?:-[A-Za-z0-9-]*)?\s*(?:;\s*q=([01](?:\.\d{0,3})?))?\s*")
+MOST_WISHES = 50
+
+Messages = Mapping[str, str | list[str]]
+
+
+@cache
+def languages() -> tuple[str, ...]:
+    """Codes of the languages that there are, English first."""
+    return (ENGLISH, *sorted(path.stem for path in CATALOGUES.glob("*.json")))
+
+
+@cache
+def messages_of(language: str) -> Messages:
+    """The messages of a language by their English text; a list where their form depends on a number."""
+    if language == ENGLISH:
+        return {}
+    found: Messages = json.loads((CATALOGUES / f"{language}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def direction(language: str) -> str:
+    """Direction in which a language is written: rtl or ltr."""
+    return "rtl" if language in FROM_RIGHT else "ltr"
+
+
+def chosen_language(asked: str, own: str, accepted: str) -> str:
+    """The language of a page: the first of these that there is, or else English.
+
+    asked     in the address
+    own       of the collection's task
+    accepted  the browser's Accept-Language header
+    """
+    wishes = []
+    for place, wish in enumerate(accepted.split(",")[:MOST_WISHES]):
+        if (found := WISH.fullmatch(wish)) is not None and float(found[2] or 1) > 0:
+            wishes.append((-float(found[2] or 1), place, found[1]))
+    named = [asked, own, *(name for _, _, name in sorted(wishes))]
+    codes = (name.partition("-")[0].lower() for name in named)
+    return next((code for code in codes if code in languages()), ENGLISH)
+
+
+def in_language(template: str, language: str) -> str:
+    """A page's template with its messages in a language, and the messages for its modules."""
+    messages = messages_of(language)
+
+    def translated(found: re.Match[str]) -> str:
+        message = messages.get(found[1], found[1])
+        return message if isinstance(message, str) else found[1]
+
+    said = html.escape(json.dumps(messages, ensure_ascii=False)) if messages else ""
+    filled = MARKED.sub(translated, template).replace("{{messages}}", said)
+    return filled.replace("{{language}}", language).replace("{{direction}}", direction(language))

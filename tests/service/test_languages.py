@@ -1,0 +1,83 @@
+"""Languages of the pages: every catalogue holds every message, and a browser gets the language that it should."""
+
+import importlib.util
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from service.interface.languages import CATALOGUES, chosen_language, direction, in_language, languages, messages_of
+from service.routes.pages import shipped
+
+babel = pytest.importorskip("babel.messages.pofile", reason="babel is not installed")
+LANGUAGES = ["de", "es", "ja", "zh"]
+HOLES = re.compile(r"\{\w+\}|</?\w+>")
+
+
+@pytest.fixture(scope="module")
+def making():
+    """The script that writes the catalogues."""
+    path = Path(__file__).parents[2] / "docs" / "make_languages.py"
+    spec = importlib.util.spec_from_file_location("make_languages", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_languages_are_those_with_a_catalogue():
+    assert languages() == ("en", *LANGUAGES)
+    assert {path.stem for path in CATALOGUES.glob("*.po")} == set(LANGUAGES)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_catalogue_holds_every_message_and_every_place_in_it(making, language):
+    found = babel.read_po(io.BytesIO((CATALOGUES / f"{language}.po").read_bytes()), locale=language)
+    wanted = making.messages()
+    assert len(wanted) > 150
+    forms = {"de": 2, "es": 2, "ja": 1, "zh": 1}[language]
+    for message in wanted:
+        plain = isinstance(message, str)
+        there = found.get(message if plain else message[0])
+        assert there is not None, message
+        texts = [there.string] if plain else list(there.string)
+        assert all(text.strip() for text in texts), message
+        assert len(texts) == (1 if plain else forms)
+        holes = set(HOLES.findall(message if plain else message[1]))
+        without = holes if plain else holes - {"{n}"}  # one of a thing may do without its number
+        assert all(set(HOLES.findall(text)) in (holes, without) for text in texts), message
+    assert json.loads(making.json_of(found)) == messages_of(language)  # what pages load is what was translated
+    assert {one.id if isinstance(one.id, str) else one.id[0] for one in found if one.id} == {
+        one if isinstance(one, str) else one[0] for one in wanted
+    }
+
+
+@pytest.mark.parametrize(
+    ("asked", "own", "accepted", "language"),
+    [
+        ("", "", "", "en"),
+        ("", "", "de-CH,de;q=0.9,en;q=0.8", "de"),
+        ("", "", "fr, zh-TW;q=0.5, ja;q=0.7", "ja"),
+        ("", "", "en-GB,en;q=0.9,de;q=0.8", "en"),
+        ("", "", "de;q=0, es;q=0.1", "es"),
+        ("", "es", "de", "es"),
+        ("ja", "es", "de", "ja"),
+        ("../x", "<b>", "*;q=9, \x00", "en"),
+    ],
+)
+def test_the_address_goes_before_the_task_and_that_before_the_browser(asked, own, accepted, language):
+    assert chosen_language(asked, own, accepted) == language
+
+
+def test_a_page_is_sent_in_its_language_and_direction():
+    german = shipped().fill("judge", "a<b", "de")
+    assert '<html lang="de" dir="ltr" data-messages="{&quot;' in german
+    assert ">Speichern und weiter<" in german
+    assert "a&lt;b" in german
+    assert "{{" not in german
+    english = shipped().fill("judge", "demo")
+    assert '<html lang="en" dir="ltr" data-messages="">' in english
+    assert ">Save and continue<" in english
+    assert [direction(one) for one in ("ar", "he", "fa", "es")] == ["rtl", "rtl", "rtl", "ltr"]
+    assert in_language('<html dir="{{direction}}">{{_No such message}}', "ja") == '<html dir="ltr">No such message'
