@@ -13,10 +13,11 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from unicodedata import bidirectional
 
 CATALOGUES = Path(__file__).resolve().parents[1] / "pages" / "languages"
 ENGLISH = "en"
-FROM_RIGHT = frozenset({"ar", "dv", "fa", "he", "ks", "ps", "sd", "ug", "ur", "yi"})
+FROM_RIGHT = ("R", "AL")  # letters of scripts that are written from the right, as Unicode classes them
 MARKED = re.compile(r"\{\{_(.+?)\}\}")
 WISH = re.compile(r"\s*([A-Za-z]{1,8})(?:-[A-Za-z0-9-]*)?\s*(?:;\s*q=([01](?:\.\d{0,3})?))?\s*")
 MOST_WISHES = 50
@@ -39,9 +40,10 @@ def messages_of(language: str) -> Messages:
     return found
 
 
-def direction(language: str) -> str:
-    """Direction in which a language is written: rtl or ltr."""
-    return "rtl" if language in FROM_RIGHT else "ltr"
+def direction(messages: Messages) -> str:
+    """Direction in which the messages of a language are written: rtl or ltr."""
+    letters = "".join(one for one in messages.values() if isinstance(one, str))
+    return "rtl" if sum(bidirectional(sign) in FROM_RIGHT for sign in letters) > len(letters) / 2 else "ltr"
 
 
 def chosen_language(asked: str, own: str, accepted: str) -> str:
@@ -70,4 +72,4 @@ def in_language(template: str, language: str) -> str:
 
     said = html.escape(json.dumps(messages, ensure_ascii=False)) if messages else ""
     filled = MARKED.sub(translated, template).replace("{{messages}}", said)
-    return filled.replace("{{language}}", language).replace("{{direction}}", direction(language))
+    return filled.replace("{{language}}", language).replace("{{direction}}", direction(messages))

@@ -79,5 +79,5 @@ def test_a_page_is_sent_in_its_language_and_direction():
     english = shipped().fill("judge", "demo")
     assert '<html lang="en" dir="ltr" data-messages="">' in english
     assert ">Save and continue<" in english
-    assert [direction(one) for one in ("ar", "he", "fa", "es")] == ["rtl", "rtl", "rtl", "ltr"]
+    assert [direction({"Saved": one}) for one in ("تم الحفظ", "נשמר", "Guardado", "")] == ["rtl", "rtl", "ltr", "ltr"]
     assert in_language('<html dir="{{direction}}">{{_No such message}}', "ja") == '<html dir="ltr">No such message'
