@@ -21,7 +21,7 @@ from audiosim.campaign.store import MemoryStore, Store
 from audiosim.campaign.stretch import Counter, Lesson, Stretch
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment, Pair
-from audiosim.corpus.pool import build_pool
+from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError, StoreError
 from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import Measure, as_measure
@@ -51,6 +51,7 @@ class Campaign:
         withheld: Container[Pair] = (),
         known: Iterable[Record] = (),
         count_long: Counter = Stretch.counted,
+        pool: Pool | None = None,
     ) -> None:
         """Open the campaign on a log, by default in memory, and replay the log.
 
@@ -60,10 +61,11 @@ class Campaign:
         withheld        pairs that nobody is to judge, such as pairs that cannot be played
         known           first lines of the log, already read by another campaign on this very store
         count_long      runs slow counts, for example in another process
+        pool            of the collection down to the measure's cutoff, if the caller has it; None: built here
         """
         settings, measure = settings or CampaignSettings(), as_measure(measure)
         self._collection, self._settings, self._clock = collection, settings, clock
-        self._pool = build_pool(collection, measure.cutoff)
+        self._pool = build_pool(collection, measure.cutoff) if pool is None else pool
         self._ledger = Ledger(collection.scale, collection.judgments, collection.comparisons)
         store = MemoryStore() if store is None else store
         self._log = Log(store, self._ledger, self._note, settings.patience_s)
@@ -80,7 +82,7 @@ class Campaign:
         given = (self._pool, estimator, measure, settings, collection.judgments, held, count_long)
         self._count = begin_count(self.lessons, *given)
         self._log.sync(known)
-        identify(store, collection, self._ledger.judged, settings.adopt)
+        identify(store, collection, self._ledger.judged, settings.adopt, self._pool)
         self._count.count(settings.patience_s, Reach.ALL)
         self._learn_now(suppress(StoreError))  # a log that is not writable may still be readable
 

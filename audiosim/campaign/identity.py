@@ -12,7 +12,7 @@ from typing import Any
 from audiosim.campaign.store import Store
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Pair
-from audiosim.corpus.pool import build_pool
+from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError, StoreError
 
 
@@ -34,9 +34,13 @@ class Identity:
     task: str = ""
 
     @classmethod
-    def of(cls, collection: Collection) -> "Identity":
-        """The current identity of a collection."""
-        pool = build_pool(collection, collection.cutoff)
+    def of(cls, collection: Collection, pool: Pool | None = None) -> "Identity":
+        """The current identity of a collection.
+
+        pool  of the collection, down to any cutoff, if the caller has one
+        """
+        if pool is None or pool.cutoff != collection.cutoff:
+            pool = build_pool(collection, collection.cutoff)
         scale, pairs = collection.scale, frozenset(pool.pairs)
         return cls(scale.name, scale.levels, collection.cutoff, pairs, collection.task)
 
@@ -84,12 +88,15 @@ def check_same(then: Identity, now: Identity, judged: Container[Pair]) -> None:
         )
 
 
-def identify(store: Store, collection: Collection, judged: Container[Pair], adopt: bool) -> None:
+def identify(
+    store: Store, collection: Collection, judged: Container[Pair], adopt: bool, pool: Pool | None = None
+) -> None:
     """Compare a collection with the one that a log was written about, and store its identity beside the log.
 
     adopt  True to accept another collection
+    pool   as of `Identity.of`
     """
-    now, (about, rules) = Identity.of(collection), store.described()
+    now, (about, rules) = Identity.of(collection, pool), store.described()
     if about and not adopt:
         check_same(Identity.load(about), now, judged)
     if about != (said := now.dump()):

@@ -15,6 +15,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -239,6 +240,12 @@ def load_model(name: "str | Path | Model") -> Model:
             raise InputError(f"model {str(name)!r} is there for several scales, expected {' or '.join(of_scales)}")
         expected = f"a .json file or one of {', '.join(known)}{did_you_mean(str(name), known)}"
         raise InputError(f"unknown model {str(name)!r}, expected {expected}")
+    return _parse(path) if path.suffix == ".json" and str(path) == str(name) else _shipped(path)
+
+
+@lru_cache(maxsize=32)
+def _shipped(path: Path) -> Model:
+    """A model that comes with the package, read once: a service of hundreds of collections uses the same few."""
     return _parse(path)
 
 

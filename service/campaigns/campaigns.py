@@ -13,6 +13,7 @@ from audiosim.campaign.engine import database_path
 from audiosim.campaign.event import Clock, Record, utc_now
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Pair
+from audiosim.corpus.pool import Pool
 from audiosim.corpus.question import Question
 from audiosim.errors import StoreError
 from audiosim.measures.measure import Measure
@@ -85,12 +86,14 @@ class Judging:
         store: Store,
         withheld: Container[Pair],
         known: Iterable[Record] = (),
+        pool: Pool | None = None,
     ) -> Campaign:
         """The campaign of a collection, continued from its log.
 
         estimator  for the pool of the collection down to the cutoff of the measure
         withheld   pairs that nobody is to judge
         known      first lines of its log, as for `Campaign`
+        pool       as for `Campaign`
         """
         measure = self.measure_of(collection)
         campaign = Campaign(
@@ -103,6 +106,7 @@ class Judging:
             withheld=withheld,
             known=known,
             count_long=self.errands.count,
+            pool=pool,
         )
         self.stopping_rule.level(campaign.selection)  # so that an invalid goal is refused now, not at the first request
         return campaign

@@ -175,7 +175,7 @@ class ServedCollection:
         pool = build_pool(collection, cutoff)
         self.mute, self.coverage = self.sounds.mute(pool.pairs), self.sounds.coverage(pool.pairs)
         estimator = make_estimator(pool, self.model)
-        self.campaign = judging.open(collection, estimator, self.store, self.mute, known)
+        self.campaign = judging.open(collection, estimator, self.store, self.mute, known, pool)
         self.listen_s = judging.listen(self.store, bool(self.sounds))
         self._making, self._ranking = Lock(), Lock()
         self._pool = lru_cache(maxsize=KEPT)(self._build_pool)

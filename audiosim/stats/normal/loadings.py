@@ -171,6 +171,11 @@ class Loadings(Sequence[Array]):
     def _change(self, found: NDArray[np.floating], effects: Array) -> None:
         """Correct the product of Z and effects in the changed blocks."""
         mixed = [(self.blocks[block], part) for block, part in self.changed.items() if isinstance(part, MixedRows)]
+        if effects.ndim == 1:
+            single = [one for one in mixed if len(one[1].known) == 1]
+            if single:
+                _change_at_once(found, single, effects)
+            mixed = [one for one in mixed if len(one[1].known) != 1]
         if mixed:
             known = np.vstack([part.known for _, part in mixed]) @ effects
             ends = np.cumsum([len(part.known) for _, part in mixed]).tolist()
@@ -247,6 +252,15 @@ class Loadings(Sequence[Array]):
         rows.sort_indices()
         changed = {block: np.hstack([self[block], more[self.blocks[block]]]) for block in self.changed}
         return Loadings(rows, self.blocks, changed)
+
+
+def _change_at_once(found: NDArray[np.floating], mixed: Sequence[tuple[Integers, MixedRows]], effects: Array) -> None:
+    """Correct a product (n,) of Z and effects (p,) in many blocks of one known value each, as on many queries."""
+    rows = np.concatenate([rows for rows, _ in mixed])
+    gain = np.concatenate([how.gain[:, 0] for _, how in mixed])
+    known = np.concatenate([how.known for _, how in mixed]) @ effects
+    found[rows] -= gain * np.repeat(known, [len(rows) for rows, _ in mixed])
+    found[np.concatenate([rows[how.certain] for rows, how in mixed])] = 0
 
 
 def _squared(effect: Integers, data: Array, covariance: Array) -> Array:
