@@ -130,8 +130,8 @@ JOBS: dict[str, tuple[Job, int]] = {  # and the most pairs that it is asked for
     "one ask and tell": (looped, 1_000_000),
     "predict, 500 judged": (command("predict", "--format", "csv", judged=True), 86_000),
     "evaluate, all judged": (command("evaluate", *JSON, "--measure", "CG@10", judged=None), 1_000_000),
-    "plan, nothing judged": (command("plan", *JSON, "--measure", "CG@10", judged=False), 4_000),
-    "train --features joint": (trained, 1_000),
+    "plan, nothing judged": (command("plan", *JSON, "--measure", "CG@10", judged=False), 17_000),
+    "train --features joint": (trained, 4_000),
 }
 
 
