@@ -110,7 +110,7 @@ def triangle_layers(labels: Sequence[str], values: ArrayLike, marked: ArrayLike)
     ]
     across = {"field": "column", "type": "nominal", "sort": heads[1:], "title": None}
     encoding = {
-        "x": across | {"axis": {"orient": "top", "labelAngle": -45 if heads == names else 0}},
+        "x": across | {"axis": {"orient": "top", "labelAngle": -45 if heads == names else 0, "labelOverlap": True}},
         "y": {"field": "row", "type": "nominal", "sort": names[:-1], "title": None, "axis": {"labelLimit": 220}},
         "color": {"value": ACCENT},
         "opacity": {"condition": {"test": "datum.marked", "value": 0.55}, "value": 0.1},

@@ -16,6 +16,7 @@ from audiosim.stats.generalizability.gtheory import crossed
 
 SURE = 0.95
 SIGNIFICANT = 0.05
+MOST_LETTERS = 3  # of a group, where more say nothing to a reader
 
 
 def evaluation_page(
@@ -49,7 +50,7 @@ def campaign_page(
     ranking = verdicts.ranking
     measure, beside = str(ranking.measure), {row["system"]: row for row in verdicts.system_rows()}
     rows = [row | beside[row["system"]] | {"ranks": _ranks(beside[row["system"]])} for row in ranking.system_rows()]
-    groups = ("group",) if verdicts.groups else ()
+    groups = ("group",) if verdicts.groups and max(map(len, verdicts.letters)) <= MOST_LETTERS else ()
     keys = ("system", "expectation", "low", "high", "ranks", *groups, "best")
     heads = ("System", measure, "Low", "High", "Ranks", *(key.title() for key in groups), "P(best)")
     drawing = inline_svg(ranking.plot(page_axes(len(rows))), f"{measure} of each system")
