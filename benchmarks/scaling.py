@@ -190,7 +190,7 @@ def draw(curves: Curves, path: Path) -> None:
     for axes, unit in ((time_axes, "processor time, s"), (memory_axes, "peak memory, MB")):
         axes.set(xlabel="pairs", ylabel=unit)
         axes.grid(alpha=0.3)
-    time_axes.legend(fontsize=8, frameon=False)
+    time_axes.legend(fontsize=8, frameon=False, loc="center right", bbox_to_anchor=(1, 0.4))
     figure.savefig(path, dpi=150)
 
 
