@@ -5,7 +5,9 @@ The routes of a collection may have to make its pool first: they are plain funct
 
 from typing import Annotated
 
-from audiosim.service.callers.caller import ANYONE, CLIENT_OF_ANY
+import msgspec
+
+from audiosim.service.callers.caller import ANYONE, CLIENT_OF_ANY, Caller, CallerDep
 from audiosim.service.entrance.exchange import (
     CollectionDep,
     CutoffQuery,
@@ -36,12 +38,12 @@ async def show_model(model: ModelDep) -> ModelOut:
 
 
 @router.get("/collections", dependencies=[ANYONE])
-def list_collections(cards: CardsDep) -> list[CollectionOut]:
+def list_collections(caller: CallerDep, cards: CardsDep) -> list[CollectionOut]:
     """Every collection, each with its own cutoff and model; the levels of their scales are at /v1/scales.
 
     Of many, those that were never open yet are opened for it. One that cannot be opened is left out; the log says why.
     """
-    return [card.said for card in cards.all()]
+    return [_shown(card.said, caller) for card in cards.all()]
 
 
 @router.get("/scales", dependencies=[ANYONE])
@@ -54,9 +56,16 @@ def list_scales(cards: CardsDep) -> list[ScaleOut]:
 
 
 @router.get("/collections/{collection}", dependencies=[ANYONE])
-def show_collection(one: CollectionDep, model: ModelQuery = None, cutoff: CutoffQuery = None) -> CollectionOut:
-    """One collection, by another model or cutoff if they are given."""
-    return CollectionOut.from_domain(one, one.predictor(model, cutoff))
+def show_collection(
+    caller: CallerDep, one: CollectionDep, model: ModelQuery = None, cutoff: CutoffQuery = None
+) -> CollectionOut:
+    """One collection, by another model or cutoff if they are given; assessors see no systems."""
+    return _shown(CollectionOut.from_domain(one, one.predictor(model, cutoff)), caller)
+
+
+def _shown(found: CollectionOut, caller: Caller) -> CollectionOut:
+    """A collection as a caller may see it."""
+    return msgspec.structs.replace(found, systems=[]) if caller.role == "assessor" else found
 
 
 @router.post("/collections/{collection}/reload")

@@ -11,7 +11,7 @@ from audiosim.service.callers.caller import ASSESSOR, CallerDep
 from audiosim.service.campaigns.shares import Shares
 from audiosim.service.entrance.exchange import CollectionDep, chapter, kept
 from audiosim.service.routes.exports import STATE
-from audiosim.service.routes.judging import WRITES, KeyHeader, fair_share, named_assessor, written
+from audiosim.service.routes.judging import WRITES, KeyHeader, fair_share, named_assessor, unnamed, with_names, written
 from audiosim.service.wire.comparison_types import (
     ComparisonIn,
     ComparisonLeaseOut,
@@ -40,7 +40,7 @@ def lease_comparisons(
     count = min(asked.count, fair_share(request, caller, one, shares, assessor))
     worth = campaign.comparisons.worth(assessor)
     chosen = campaign.comparisons.ask(count, assessor) if worth.kind == "comparison" else []
-    found = [ComparisonLeaseOut.from_domain(one, lease) for lease in chosen]
+    found = [ComparisonLeaseOut.from_domain(one, lease, one.called(caller.role)) for lease in chosen]
     return NextComparisonsOut(assessor, campaign.current_state.number, *worth, found)
 
 
@@ -55,8 +55,11 @@ def add_comparison(
     """Record a comparison; the assessor's earlier one of the same two documents is kept, and no longer counts."""
     one.campaign.comparisons.check_taken()
     assessor = named_assessor(caller, one, said.assessor)
+    said = with_names(one, said, "query", "document_a", "document_b")
     event = said.to_domain(assessor, key, one.judging.clock_of(one.store), one.listen_s)
-    return written(one.campaign.tell(event), response)
+    called = one.called(caller.role)
+    with unnamed(called, said.query, said.document_a, said.document_b):
+        return written(one.campaign.tell(event), response, called)
 
 
 @router.get(

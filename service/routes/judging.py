@@ -1,7 +1,9 @@
 """Judging: pairs to judge, what is said of them, what was said so far."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from fastapi import Body, Header, HTTPException, Query, Request, Response
@@ -13,6 +15,7 @@ from audiosim.service.callers.caller import ANYONE, ASSESSOR, Caller, CallerDep
 from audiosim.service.campaigns.shares import Shares
 from audiosim.service.entrance.access import address_of
 from audiosim.service.entrance.exchange import CollectionDep, chapter, kept
+from audiosim.service.shelf.aliases import Called, by_name
 from audiosim.service.shelf.served_collection import ServedCollection
 from audiosim.service.wire.judgment_types import (
     AnswersOut,
@@ -33,6 +36,8 @@ ROUNDED_S = 0.05
 MOST_SHOWN = 1000
 
 router = chapter("judging")
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 KeyHeader = Annotated[
     str,
@@ -58,11 +63,29 @@ WRITES: dict[str, Any] = {
 }
 
 
-def written(record: Record, response: Response) -> RecordOut:
-    """A record that is safe: 201, or 200 where it was so before."""
+def written(record: Record, response: Response, called: Called = by_name) -> RecordOut:
+    """A record that is safe: 201, or 200 where it was so before; with its names as its author may know them."""
     if record.replayed:
         response.status_code = 200
-    return RecordOut.from_domain(record)
+    return RecordOut.from_domain(record, called)
+
+
+def with_names(one: ServedCollection, said: S, *fields: str) -> S:
+    """What an assessor said, with names in place of aliases."""
+    return msgspec.structs.replace(said, **{field: one.aliases.name(getattr(said, field)) for field in fields})
+
+
+@contextmanager
+def unnamed(called: Called, *names: str) -> Iterator[None]:
+    """Errors speak of queries and documents as the caller may know them."""
+    try:
+        yield
+    except InputError as error:
+        words = str(error)
+        for name in sorted(names, key=len, reverse=True):
+            words = words.replace(name, called(name))
+        error.args = (words,)
+        raise
 
 
 def named_assessor(caller: Caller, one: ServedCollection, said: str | None) -> str:
@@ -78,9 +101,9 @@ def named_assessor(caller: Caller, one: ServedCollection, said: str | None) -> s
 
 
 @router.get("/collections/{collection}/questions", dependencies=[ANYONE])
-def show_questions(one: CollectionDep, ask: AskQuery = None) -> QuestionsOut:
+def show_questions(caller: CallerDep, one: CollectionDep, ask: AskQuery = None) -> QuestionsOut:
     """The questions that an assessor answers about each pair: the judging page is made from them."""
-    return QuestionsOut.from_domain(one, one.questions.asked(ask))
+    return QuestionsOut.from_domain(one, one.questions.asked(ask), one.called(caller.role))
 
 
 @router.get("/collections/{collection}/status", dependencies=[ANYONE])
@@ -103,9 +126,9 @@ def lease_pairs(
     count = min(asked.count, fair_share(request, caller, one, shares, assessor))
     pairs = one.campaign.ask(count, assessor, asked.by_query)
     if not pairs and one.mute:
-        _check_heard(one)
+        _check_heard(one, caller)
     leases = {lease.pair: lease for lease in one.campaign.leases(assessor)}
-    held = [leased(one, leases[pair]) for pair in pairs if pair in leases]
+    held = [leased(one, leases[pair], one.called(caller.role)) for pair in pairs if pair in leases]
     return NextOut(assessor, one.campaign.current_state.number, held)
 
 
@@ -119,10 +142,11 @@ def fair_share(request: Request, caller: Caller, one: ServedCollection, shares: 
     return share
 
 
-def _check_heard(one: ServedCollection) -> None:
+def _check_heard(one: ServedCollection, caller: Caller) -> None:
     """An error where nothing of a collection can be heard."""
     if len(one.mute) == len(one.campaign.selection.pool.pairs):
-        raise HTTPException(409, f"no pair can be heard: {one.coverage}")
+        why = "the organiser knows why" if caller.role == "assessor" else one.coverage
+        raise HTTPException(409, f"no pair can be heard: {why}")
 
 
 def _rushed(one: ServedCollection, event: Event) -> Event:
@@ -144,10 +168,13 @@ def add_judgment(
     caller: CallerDep, response: Response, one: CollectionDep, said: Annotated[JudgmentIn, Body()], key: KeyHeader = ""
 ) -> RecordOut:
     """Record an assessor's judgment of a pair; their earlier one is kept, and no longer counts."""
+    said = with_names(one, said, "query", "document")
     event = said.to_domain(
         named_assessor(caller, one, said.assessor), key, one.judging.clock_of(one.store), one.questions
     )
-    return written(one.campaign.tell(_rushed(one, event)), response)
+    called = one.called(caller.role)
+    with unnamed(called, said.query, said.document):
+        return written(one.campaign.tell(_rushed(one, event)), response, called)
 
 
 @router.post("/collections/{collection}/undo", dependencies=[ASSESSOR], **WRITES)
@@ -155,7 +182,8 @@ def undo_answer(
     caller: CallerDep, response: Response, one: CollectionDep, asked: Annotated[UndoIn, Body()], key: KeyHeader = ""
 ) -> RecordOut:
     """Take an answer back: that of a number, or the assessor's last; what it replaced counts again."""
-    return written(one.campaign.undo(named_assessor(caller, one, asked.assessor), asked.number, key), response)
+    record = one.campaign.undo(named_assessor(caller, one, asked.assessor), asked.number, key)
+    return written(record, response, one.called(caller.role))
 
 
 @router.get("/collections/{collection}/answers", dependencies=[ASSESSOR])
@@ -173,8 +201,9 @@ def show_answers(
     name = named_assessor(caller, one, assessor)
     number = one.campaign.refresh()
     found = one.campaign.answers(name, count + 1, before)
+    called = one.called(caller.role)
     rows = [
-        msgspec.structs.replace(RecordOut.from_domain(record), **addresses_of(one, record.event.pair))
+        msgspec.structs.replace(RecordOut.from_domain(record, called), **addresses_of(one, record.event.pair, called))
         for record in found[-count:]
     ]
     return AnswersOut(name, number, len(found) > count, rows, list(one.campaign.questionnaires.get(name, {})))

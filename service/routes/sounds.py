@@ -14,6 +14,7 @@ from audiosim.service.entrance.exchange import ServedDep, chapter
 from audiosim.service.shelf.served_collection import NotServedError
 from audiosim.service.shelf.shelf import Served
 from audiosim.service.shelf.sound_files import peaks
+from audiosim.service.shelf.untagged_sounds import untagged_copy
 from audiosim.service.wire.judgment_types import PeaksOut
 
 router = chapter("sound", dependencies=[ASSESSOR_OF_ANY])
@@ -51,8 +52,9 @@ AUDIO = {"content": {"audio/*": {"schema": {"type": "string", "format": "binary"
 def send_sound(
     request: Request, caller: CallerDep, document: str, served: ServedDep, collection: CollectionQuery = None
 ) -> FileResponse:
-    """The sound file of a document, or one range of its bytes."""
-    return sound_response(request, _path(caller, served, document, collection))
+    """The sound file of a document, or one range of its bytes; for assessors its sound alone, as FLAC."""
+    path = _path(caller, served, document, collection)
+    return sound_response(request, untagged_copy(path) if caller.role == "assessor" else path)
 
 
 router.head("/documents/{document:path}/sound", include_in_schema=False)(send_sound)
@@ -93,7 +95,7 @@ async def show_peaks(
         return PeaksOut.from_domain(await to_thread.run_sync(peaks, path, limiter=DECODERS))
     except SoundError as error:
         # Where the file lies on this machine is nobody's business.
-        problem = str(error).replace(str(path), path.name)
+        problem = str(error).replace(str(path), "the file" if caller.role == "assessor" else path.name)
         raise SoundError(f"the sound of document {document!r:.200} cannot be drawn: {problem}") from None
 
 
@@ -105,7 +107,8 @@ def _path(caller: Caller, served: Served, document: str, collection: str | None)
         raise InputError("this service has many collections: say which one, ?collection=NAME")
     for name in served.collections.names:
         if all(name == other for other in wanted):
-            path = served.collection(name).sounds.path(document)
+            one = served.collection(name)
+            path = one.sounds.path(one.aliases.name(document))
             if path is not None:
                 return path
     raise NotServedError(f"there is no sound of document {document!r:.200}")

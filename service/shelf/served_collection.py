@@ -22,6 +22,7 @@ from audiosim.expected.separation import verdicts_of_pool, with_next
 from audiosim.expected.verdicts import Verdicts
 from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure, make_estimator
+from audiosim.properties import cached_property
 from audiosim.relevance.any_pair import Known
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator
@@ -32,6 +33,7 @@ from audiosim.selection import Selection
 from audiosim.service.campaigns.campaigns import Judging
 from audiosim.service.campaigns.learned_estimators import Remembering
 from audiosim.service.campaigns.questions import Questions
+from audiosim.service.shelf.aliases import Aliases, Called, by_name
 from audiosim.service.shelf.prediction import State
 from audiosim.service.shelf.sound_files import Sounds
 
@@ -199,6 +201,20 @@ class ServedCollection:
         fresh = ServedCollection(collection, self.model, judging, self.folder, self.store, self.campaign.log())
         fresh.judging = self.judging
         return fresh
+
+    @cached_property
+    def aliases(self) -> Aliases:
+        """Aliases of everything that assessors may be handed."""
+        pool, task = self.campaign.selection.pool, self.collection.assessor_task
+        lessons = () if task is None else task.table.training
+        asked = {*pool.queries, *(one.query for one in lessons)}
+        found = {*(pair.document for pair in pool.pairs), *(one.document for one in lessons)}
+        names = asked | found | {self.collection.query_document(query) for query in asked}
+        return Aliases(names, f"{self.collection.identifier}\0{self.judging.settings.seed}")
+
+    def called(self, role: str) -> Called:
+        """Names of queries and documents towards callers of a role: assessors must not know what they hear."""
+        return self.aliases.of if role == "assessor" else by_name
 
     def retrieves(self, document: str) -> bool:
         """True if a system retrieved a document at any depth, or a query is that document."""

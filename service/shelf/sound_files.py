@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 
@@ -19,6 +20,9 @@ LOUDEST = 127
 RATE_HZ = 22_050
 LIMITS = SoundLimits(seconds=1200.0, samples=60_000_000)  # of a clip to be judged: 10 minutes of a compact disc
 KEPT = 1024
+DECODING = (
+    Lock()
+)  # one sound at a time is decoded; its library loads itself when first used, which two threads must not
 ALLOW = "allow its folder with --sounds, or `sounds` in collection.toml"
 
 
@@ -110,7 +114,8 @@ def peaks(path: Path) -> Peaks:
 
 @lru_cache(maxsize=KEPT)
 def _peaks(path: Path, _changed: int, _size: int) -> Peaks:
-    signal = read(path, RATE_HZ, LIMITS)
+    with DECODING:
+        signal = read(path, RATE_HZ, LIMITS)
     low, high = extremes(signal.samples, PEAKS)
     return Peaks(_whole(low), _whole(high), signal.duration_s, loudness_db(signal.samples))
 

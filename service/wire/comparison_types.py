@@ -9,6 +9,7 @@ from audiosim.campaign.comparison_ledger import ComparisonLease
 from audiosim.campaign.event import RUSHED, Clock, write_time
 from audiosim.corpus.model import Pair
 from audiosim.service.entrance.exchange import Strict, Wire
+from audiosim.service.shelf.aliases import Called
 from audiosim.service.shelf.served_collection import ServedCollection
 from audiosim.service.wire.judgment_types import MOST_ASKED, Name, Seconds, Text, addresses_of, time_of_answer
 
@@ -76,10 +77,13 @@ class ComparisonLeaseOut(Wire):
     b_peaks: str | None
 
     @classmethod
-    def from_domain(cls, served: ServedCollection, lease: ComparisonLease) -> "ComparisonLeaseOut":
-        a, b = (addresses_of(served, Pair(lease.query, one)) for one in (lease.document_a, lease.document_b))
+    def from_domain(cls, served: ServedCollection, lease: ComparisonLease, called: Called) -> "ComparisonLeaseOut":
+        a, b = (addresses_of(served, Pair(lease.query, one), called) for one in (lease.document_a, lease.document_b))
+        query, document_a, document_b = map(called, lease[:3])
         return cls(
-            *lease[:3],
+            query,
+            document_a,
+            document_b,
             until=write_time(lease.until),
             query_sound=a["query_sound"],
             query_peaks=a["query_peaks"],

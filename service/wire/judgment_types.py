@@ -17,6 +17,7 @@ from audiosim.corpus.task_file import TaskTable
 from audiosim.errors import InputError
 from audiosim.service.campaigns.questions import REASONS, Questions
 from audiosim.service.entrance.exchange import Strict, Wire
+from audiosim.service.shelf.aliases import Called, by_name
 from audiosim.service.shelf.served_collection import ServedCollection
 from audiosim.service.shelf.sound_files import Peaks
 
@@ -175,9 +176,12 @@ class RecordOut(Wire, omit_defaults=True):
     document_peaks: str | None = None
 
     @classmethod
-    def from_domain(cls, record: Record) -> "RecordOut":
+    def from_domain(cls, record: Record, called: Called = by_name) -> "RecordOut":
         row = record.event.row()
         row.pop("until")
+        row |= {name: called(row[name]) for name in ("query", "document") if row.get(name)}
+        if "document_b" in record.event.details:
+            row["details"] = {**row["details"], "document_b": called(str(row["details"]["document_b"]))}
         return cls(number=record.number, replayed=record.replayed, **row)
 
 
@@ -239,7 +243,9 @@ class QuestionsOut(Wire):
     candidates: int = 1
 
     @classmethod
-    def from_domain(cls, served: ServedCollection, asked: Sequence[Question]) -> "QuestionsOut":
+    def from_domain(
+        cls, served: ServedCollection, asked: Sequence[Question], called: Called = by_name
+    ) -> "QuestionsOut":
         collection = served.collection
         table = TaskTable() if collection.assessor_task is None else collection.assessor_task.table
         return cls(
@@ -256,7 +262,9 @@ class QuestionsOut(Wire):
             list(table.before),
             list(table.after),
             [
-                TrainingOut(**addresses_of(served, Pair(one.query, one.document)), grade=one.grade, text=one.text)
+                TrainingOut(
+                    **addresses_of(served, Pair(one.query, one.document), called), grade=one.grade, text=one.text
+                )
                 for one in table.training
             ],
             served.judging.settings.candidates,
@@ -285,22 +293,22 @@ class Addresses(TypedDict):
     document_peaks: str | None
 
 
-def addresses_of(served: ServedCollection, pair: Pair) -> Addresses:
-    """Addresses of what can be heard of a pair."""
+def addresses_of(served: ServedCollection, pair: Pair, called: Called) -> Addresses:
+    """Addresses of what can be heard of a pair, by what its documents are called."""
     query = served.collection.query_document(pair.query)
     return Addresses(
-        query_sound=_address(served, query, "sound"),
-        query_peaks=_address(served, query, "peaks"),
-        document_sound=_address(served, pair.document, "sound"),
-        document_peaks=_address(served, pair.document, "peaks"),
+        query_sound=_address(served, query, "sound", called),
+        query_peaks=_address(served, query, "peaks", called),
+        document_sound=_address(served, pair.document, "sound", called),
+        document_peaks=_address(served, pair.document, "peaks", called),
     )
 
 
-def _address(served: ServedCollection, document: str, what: str) -> str | None:
+def _address(served: ServedCollection, document: str, what: str, called: Called) -> str | None:
     if document not in served.sounds:
         return None
     query = urlencode({"collection": served.collection.identifier})
-    return f"/v1/documents/{quote(document, safe='')}/{what}?{query}"
+    return f"/v1/documents/{quote(called(document), safe='')}/{what}?{query}"
 
 
 class LeasedOut(Wire):
@@ -331,15 +339,16 @@ class NextOut(Wire):
     pairs: list[LeasedOut]
 
 
-def leased(served: ServedCollection, lease: Lease) -> LeasedOut:
+def leased(served: ServedCollection, lease: Lease, called: Called) -> LeasedOut:
     """A lease as it is sent."""
     return LeasedOut(
-        *lease.pair,
+        query=called(lease.pair.query),
+        document=called(lease.pair.document),
         until=write_time(lease.until),
         again=lease.again,
         why=lease.why,
         second=bool(served.campaign.assessors_of(lease.pair) - {lease.assessor}),
-        **addresses_of(served, lease.pair),
+        **addresses_of(served, lease.pair, called),
     )
 
 

@@ -1,0 +1,31 @@
+"""Sound without a word about it: a recording as FLAC, with no tags, no pictures and no name."""
+
+from pathlib import Path
+
+import lazy_loader
+
+from audiosim.audio.decode import read
+from audiosim.audio.sound_limits import SoundLimits
+from audiosim.errors import SoundError
+
+soundfile = lazy_loader.load("soundfile")
+
+FALLBACK_RATE_HZ = 44_100
+FRAMES = 2**18  # written at a time
+
+
+def write_untagged(source: Path, target: Path, limits: SoundLimits) -> None:
+    """Write the samples of a sound file as a FLAC file of 16 bits, and nothing else that the file holds.
+
+    What libsndfile does not read is taken from the decoder that does, as one channel of 44,100 Hz.
+    """
+    try:
+        with soundfile.SoundFile(source) as heard:
+            if heard.frames > limits.seconds * heard.samplerate:
+                raise SoundError(f"longer than the {limits.seconds:g} s of a clip that is played")
+            with soundfile.SoundFile(target, "w", heard.samplerate, heard.channels, "PCM_16", format="FLAC") as written:
+                for block in heard.blocks(FRAMES, dtype="float32"):
+                    written.write(block)
+    except soundfile.LibsndfileError:
+        signal = read(source, FALLBACK_RATE_HZ, limits)
+        soundfile.write(target, signal.samples, signal.rate_hz, "PCM_16", format="FLAC")

@@ -1,0 +1,141 @@
+"""Nothing that reaches an assessor's browser says what is heard: bodies and headers of all answers in a session."""
+
+import shutil
+from itertools import chain
+
+import httpx
+import numpy as np
+import pytest
+import soundfile
+
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import FINE, Document, Run
+from service.callers.tokens import TokenStore
+
+expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
+
+PATIENCE = 1200  # tenths of a second
+SYSTEMS = ("chroma-winner", "timbre-loser")
+DOCUMENTS = ("Zappelmann_-_Nachtfahrt", "Quexbold_-_Meeresrauschen", "Wibberly_-_Fernlicht", "Ollapotz_-_Dampfkessel")
+QUERY = "Vrenschtow_-_Sonnenaufgang"
+TAG = "Kristallklangarchiv"
+SECRETS = [*SYSTEMS, *chain.from_iterable(name.split("_-_") for name in (QUERY, *DOCUMENTS)), TAG, "geheimordner"]
+
+
+@pytest.fixture
+def invited(commanded, tmp_path):
+    """A server of a collection whose names all tell something, the token of an assessor, and one of an organiser."""
+    folder = tmp_path / "listening"
+    known = {}
+    (folder / "geheimordner").mkdir(parents=True)
+    for number, name in enumerate((QUERY, *DOCUMENTS)):
+        artist, title = name.split("_-_")
+        path = folder / "geheimordner" / f"{name}.wav"
+        with soundfile.SoundFile(path, "w", 22_050, 2) as sound:
+            sound.title, sound.artist, sound.comment = title, artist, TAG
+            sound.write(0.3 * np.sin(np.arange(2 * 22_050) * (0.05 + 0.02 * number))[:, None].repeat(2, axis=1))
+        assert TAG.encode() in path.read_bytes()  # there is something to hide
+        known[name] = Document(name, artist=artist, path=f"geheimordner/{name}.wav")
+    runs = tuple(
+        Run(system, {QUERY: order}) for system, order in zip(SYSTEMS, (DOCUMENTS[:3], DOCUMENTS[1:]), strict=True)
+    )
+    Collection("listening", "listening", FINE, 3, runs, known).save(tmp_path / "saved")
+    shutil.copytree(tmp_path / "saved", folder, dirs_exist_ok=True)
+    database = f"sqlite:///{tmp_path / 'invited.db'}"
+    store = TokenStore(database)
+    tokens = store.create("Ann", "assessor"), store.create("Olga", "organiser")
+    store.close()
+    with commanded([folder], tmp_path / "log", "--listen", 0, "--candidates", 2, "--db", database) as running:
+        yield running, *tokens
+
+
+def recorded(page):
+    """All that a page receives from now on: address, headers and body of each answer."""
+    found = []
+
+    def pass_on(route):
+        answer = route.fetch()
+        found.append((route.request.url, answer.headers, answer.body()))
+        route.fulfill(response=answer)
+
+    page.context.route("**/*", pass_on)
+    return found
+
+
+def leaks(found):
+    """What of the secrets stands in what was received, and where."""
+    return [
+        (secret, url)
+        for url, headers, body in found
+        for secret in SECRETS
+        if secret.lower() in f"{url}{headers}".lower() or secret.lower().encode() in body.lower()
+    ]
+
+
+def test_a_browser_learns_nothing_of_system_artist_or_title(browse, invited):
+    server, token, organiser = invited
+    page = browse()
+    found = recorded(page)
+    page.goto(f"/judge/listening?listen=0&batch=2#token={token}")
+    page.locator("#skip-training").click()
+    expect(page.locator("#several-where")).to_have_text("Pairs 1 to 2 of 2")
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    for key in ("a", "1", "ArrowRight", "b", "2", "ArrowRight"):
+        page.keyboard.press(key)
+    page.keyboard.press("Enter")
+    expect(page.locator("#batch-title")).to_have_text("Batch done")
+    with server.client() as http:
+        http.headers["Authorization"] = f"Bearer {organiser}"
+        for _ in range(PATIENCE):
+            events = http.get("/v1/collections/listening/log").json()["events"]
+            kept = [one for one in events if one["kind"] == "judgment"]
+            if len(kept) == 2:
+                break
+            page.wait_for_timeout(100)  # which lets the page's own requests pass
+    assert {one["query"] for one in kept} == {QUERY}  # aliases stay in the browser; the log has the names
+    assert {one["document"] for one in kept} <= set(DOCUMENTS)
+    page.reload()
+    expect(page.locator("#start-title")).to_have_text("Welcome back")
+    page.goto("/")
+    page.wait_for_load_state("networkidle")
+    page.context.unroute_all(behavior="ignoreErrors")
+    sounds = [(headers, body) for url, headers, body in found if "/sound?" in url]
+    assert len(sounds) >= 3
+    assert {(one["last-modified"], one["content-type"]) for one, _ in sounds} == {
+        ("Thu, 01 Jan 1970 00:00:00 GMT", "audio/flac")
+    }
+    assert all(body.startswith(b"fLaC") for _, body in sounds)
+    assert leaks(found) == []
+
+
+def test_an_assessor_who_asks_by_hand_learns_nothing_either(invited):
+    server, token, organiser = invited
+    received = []
+
+    def keep(answer: httpx.Response) -> None:
+        answer.read()
+        received.append((str(answer.request.url), dict(answer.headers), answer.content))
+
+    one = "/v1/collections/listening"
+    with server.client() as http:
+        http.headers["Authorization"] = f"Bearer {token}"
+        http.event_hooks["response"].append(keep)
+        for path in ("/v1/collections", one, f"{one}/questions", f"{one}/status", f"{one}/answers"):
+            assert http.get(path).status_code == 200
+        first, second = http.post(f"{one}/next", json={"count": 2}).json()["pairs"]
+        said = {"query": first["query"], "document": first["document"]}
+        assert http.post(f"{one}/judgments", json={**said, "fine": 40}).json()["document"] == first["document"]
+        assert http.post(f"{one}/judgments", json={**said, "fine": 400}).status_code == 422
+        assert http.post(f"{one}/judgments", json={**said, "document": "no such"}).status_code == 422
+        assert http.post(f"{one}/undo", json={}).status_code == 201
+        for address in (second["document_sound"], second["document_peaks"], second["query_sound"]):
+            assert http.get(address).status_code == 200
+        assert http.get(f"{one}/ranking").status_code == 403
+        assert leaks(received) == []
+        http.headers["Authorization"] = f"Bearer {organiser}"
+        assert leaks(received) == []
+        plain = http.post(f"{one}/next", json={"assessor": "Ann", "count": 2}).json()["pairs"]
+        assert {pair["query"] for pair in plain} == {QUERY}  # the organiser reads names
+        whole = http.get(plain[0]["document_sound"])
+        assert TAG.encode() in whole.content
+        assert leaks(received) != []
