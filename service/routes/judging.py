@@ -71,7 +71,7 @@ def written(record: Record, response: Response, called: Called = by_name) -> Rec
 
 
 def with_names(one: ServedCollection, said: S, *fields: str) -> S:
-    """What an assessor said, with names in place of aliases."""
+    """Body of a request, with names in place of aliases."""
     return msgspec.structs.replace(said, **{field: one.aliases.name(getattr(said, field)) for field in fields})
 
 

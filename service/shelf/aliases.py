@@ -8,7 +8,7 @@ BYTES = 12
 
 
 class Called(Protocol):
-    """What a query or document is called towards somebody."""
+    """Name of a query or document towards somebody."""
 
     def __call__(self, name: str, /) -> str: ...
 
