@@ -63,7 +63,7 @@ def recorded(page):
 
 
 def leaks(found):
-    """What of the secrets stands in what was received, and where."""
+    """Secrets found in answers, and their addresses."""
     return [
         (secret, url)
         for url, headers, body in found
