@@ -64,6 +64,13 @@ def test_audiosim_s_own_measures_are_the_same_however_they_were_found():
     assert parse_measure("CG@5", KNOWN) == parse_measure("CG@5")
 
 
+def test_a_measure_says_in_words_what_it_measures():
+    assert parse_measure("RBP(p=0.5)@7").words == (
+        "gain of the first 7 results for a listener who goes on after each with probability 0.5"
+    )
+    assert parse_measure("ONE2@5", KNOWN).words == ""
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -78,6 +85,10 @@ def test_audiosim_s_own_measures_are_the_same_however_they_were_found():
         (
             lambda: parse_measure("CG@5", {"CG": Definition("CG", (), one_rank)}),
             "CG comes with audiosim, expected another name for a measure of your own",
+        ),
+        (
+            lambda: Definition("ONE", (), one_rank, words="rank down to {cutoff} by {way}"),
+            "the words of ONE may name its cutoff and parameters, got way",
         ),
         (lambda: Definition("ONE"), "ONE needs a score or weights of ranks, got neither"),
         (
