@@ -339,6 +339,14 @@ def init(
             show_default=False,
         ),
     ] = None,
+    generated: Annotated[
+        bool,
+        typer.Option(
+            "--generated",
+            help="FOLDER has a folder for each system and one called prompts, with one recording for each prompt in "
+            "each, under the same names.",
+        ),
+    ] = False,
     form: As = Format.table,
 ) -> None:
     """Turn a music folder into a collection: read its tags, index its sound, and draw a first sample of queries.
@@ -348,8 +356,13 @@ def init(
     and URLs. Possible duplicates are listed; choose which to keep. FOLDER is not changed. Run the command again to
     resume it, or to add new files.
 
+    With --generated, systems are folders, and every recording gets an identifier that tells nothing of its system.
+
     Example: `audiosim init my-demo/sounds -o campaign/`
     """
+    if generated:
+        _init_generated(folder, collection, form)
+        return
     from audiosim.sound_functions import init as init_collection
 
     made = init_collection(folder, collection, queries=queries, seed=seed, jobs=jobs, by=embeddings or ())
@@ -357,3 +370,12 @@ def init(
     result = made.to_dict()
     result["failed"] = [{"path": _encodable(failure.path), "error": failure.error} for failure in made.failed]
     print_result(form, result, made.rows(), lambda: music_folder_view(result))
+
+
+def _init_generated(folder: Path, collection: Path, form: Format) -> None:
+    from audiosim.service.drafts.generated_folders import collect_generated
+
+    made = collect_generated(folder, collection)
+    rows = [{"system": run.system, "recordings": len(run.rankings)} for run in made.runs]
+    said = f"{len(rows)} systems, {len(made.query_documents)} prompts in {collection}"
+    print_result(form, {"systems": rows, "prompts": len(made.query_documents)}, rows, lambda: Text(said))

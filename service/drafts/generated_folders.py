@@ -6,10 +6,15 @@ Identifiers are drawn so that they tell an assessor's browser neither the system
 """
 
 import hashlib
+import os
+import shutil
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from audiosim.audio.decoder import SUFFIXES
+from audiosim.corpus.collection import Collection
 from audiosim.corpus.collection_files import is_file
 from audiosim.corpus.lines import write_texts
 from audiosim.corpus.metadata_tables import document_lines, query_lines, read_documents
@@ -97,6 +102,42 @@ def write_generated(folder: Path, recordings: RecordingFolders, prompts: str | N
             folder / "documents.tsv": document_lines(documents),
         }
     )
+
+
+def collect_generated(folder: str | Path, target: str | Path) -> Collection:
+    """Make a collection of a folder that has one folder per system and one for the prompts; all of it or nothing.
+
+    target  folder of the collection, which must not exist; it gets copies of the recordings, or links to them
+    """
+    folder, target = Path(folder), Path(target)
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder, expected one with a folder for each system")
+    if target.exists():
+        raise InputError(f"{target}: is there already, expected a name for a new collection")
+    found = [path for path in sorted(folder.glob("*/*")) if path.suffix.lower() in SUFFIXES]
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".", dir=target.parent) as aside:
+            made = Path(aside) / target.name
+            for path in found:
+                place = made / SOUNDS / path.relative_to(folder)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                link_or_copy(path, place)
+            made.mkdir(exist_ok=True)
+            write_generated(made, RecordingFolders.of(made), None)
+            Collection.load(made)
+            made.rename(target)
+    except OSError as error:
+        raise InputError(f"{target}: cannot be made: {error.strerror}") from None
+    return Collection.load(target)
+
+
+def link_or_copy(path: Path, target: Path) -> None:
+    """Make a file there a link to this one; a copy where the file system has no links."""
+    try:
+        os.link(path.resolve(), target)
+    except OSError:
+        shutil.copyfile(path, target)
 
 
 def _few(names: Mapping[str, str]) -> str:

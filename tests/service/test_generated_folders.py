@@ -1,0 +1,55 @@
+"""Folders of generated sound made into a collection by the command: systems, prompts, and what assessors hear."""
+
+import json
+import shutil
+
+import pytest
+from typer.testing import CliRunner
+
+from audiosim import package_files
+from audiosim.cli import app
+from audiosim.corpus.collection import Collection
+from service.app import create_app
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two systems and the prompts, three recordings each."""
+    sounds = sorted((package_files.folder("fixtures") / "demo" / "sounds").rglob("*.*"))
+    sounds = [path for path in sounds if path.is_file()][:9]
+    for place, path in enumerate(sounds):
+        target = tmp_path / "made" / ("prompts", "plain", "bright")[place // 3] / f"tune{place % 3}{path.suffix}"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+    (tmp_path / "made" / "plain" / "notes.txt").write_text("not a recording")
+    return tmp_path / "made"
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["init", *map(str, arguments), "--generated", "--format", "json"])
+
+
+def test_folders_of_recordings_become_a_collection_that_is_served(folder, tmp_path, in_process):
+    found = run(folder, "-o", tmp_path / "mine")
+    systems = [{"system": name, "recordings": 3} for name in ("bright", "plain")]
+    assert json.loads(found.stdout) == {"systems": systems, "prompts": 3}
+    collection = Collection.load(tmp_path / "mine")
+    with in_process(create_app([collection], folders={"mine": tmp_path / "mine"})) as http:
+        pairs = http.post("/v1/collections/mine/next", json={"assessor": "ann", "count": 9}).json()["pairs"]
+        assert len(pairs) == 6
+        for pair in pairs:
+            prompt, answer = (http.get(pair[side]).content for side in ("query_sound", "document_sound"))
+            (heard,) = {path.stem for path in folder.glob("prompts/*") if path.read_bytes() == prompt}
+            made = [path for path in folder.glob("[!p]*/*") if path.read_bytes() == answer]
+            made += [path for path in folder.glob("plain/*") if path.read_bytes() == answer]
+            assert heard in {path.stem for path in made}  # the recording that a system made for this prompt
+            assert not any(word in json.dumps(pair) for word in ("plain", "bright", "tune"))
+
+
+def test_a_folder_that_cannot_become_one_leaves_nothing_behind(folder, tmp_path):
+    assert "no such folder" in str(run(tmp_path / "none", "-o", tmp_path / "mine").exception)
+    shutil.copyfile(next(folder.glob("plain/tune0*")), folder / "plain" / "other.wav")
+    refused = run(folder, "-o", tmp_path / "mine")
+    assert refused.exit_code != 0
+    assert "no recording other in sounds/prompts, expected one of tune0, tune1, tune2" in str(refused.exception)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["made"]
