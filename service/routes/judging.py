@@ -17,6 +17,7 @@ from audiosim.service.entrance.access import address_of
 from audiosim.service.entrance.exchange import CollectionDep, chapter, kept
 from audiosim.service.shelf.aliases import Called, by_name
 from audiosim.service.shelf.served_collection import ServedCollection
+from audiosim.service.wire.comparison_types import ROUNDED_S
 from audiosim.service.wire.judgment_types import (
     AnswersOut,
     JudgmentIn,
@@ -32,7 +33,6 @@ from audiosim.service.wire.judgment_types import (
 )
 
 SHARE_S = 60  # until it is worth asking again for pairs that others have
-ROUNDED_S = 0.05
 MOST_SHOWN = 1000
 
 router = chapter("judging")

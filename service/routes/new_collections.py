@@ -15,8 +15,6 @@ from audiosim.campaign import DatabaseStore
 from audiosim.collection_check import check
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.measures.measure import Measure
-from audiosim.plugins import find_measure
 from audiosim.service.callers.caller import CallerDep
 from audiosim.service.campaigns.campaigns import WAIT_S
 from audiosim.service.drafts.draft import Draft, Home
@@ -179,17 +177,17 @@ async def plan_draft(
     served: ServedDep, home: HomeDep, draft: str, asked: Annotated[StoppingRuleIn, Body()]
 ) -> ConsequencesOut:
     """Show what a goal takes, as `audiosim plan` does, of a few simulated campaigns."""
-    return await _work(home, draft, lambda kept_in, one: _planned(kept_in, one, asked, served.default_model))
+    return await _work(home, draft, lambda kept_in, one: _planned(kept_in, one, asked, served))
 
 
-def _planned(home: Home, draft: Draft, asked: StoppingRuleIn, model: str | None) -> ConsequencesOut:
+def _planned(home: Home, draft: Draft, asked: StoppingRuleIn, served: Served) -> ConsequencesOut:
     end = time.monotonic() + PLAN_S
     with draft.assembled(home.load) as (found, _):
         own = draft.settings.campaign
-        measure: Measure = find_measure(own.measure or f"CG@{found.cutoff}")
+        measure = own.of_judging(served.judging).measure_of(found)
         effort = plan(
             found,
-            own.model or model,
+            own.model or served.default_model,
             measure,
             stopping_rule=asked.stopping_rule,
             campaigns=CAMPAIGNS,
@@ -204,7 +202,7 @@ def _planned(home: Home, draft: Draft, asked: StoppingRuleIn, model: str | None)
             high,
             effort.hours,
             effort.listeners,
-            len(build_pool(found).pairs),
+            len(build_pool(found, measure.cutoff).pairs),
             effort.unmet,
             len(effort.counts),
             len(effort.unsettled),

@@ -118,6 +118,18 @@ def test_a_collection_made_over_http_is_the_folder_that_the_commands_read(http, 
     assert again.state.served.collection("new").campaign.state == "paused"
 
 
+def test_a_plan_is_by_the_measure_of_the_service(database, in_process, home):
+    """Of 30 retrieved pairs the two systems' first ranks are 10."""
+    judging = Judging(database, "CG@1", settings=CampaignSettings())
+    with in_process(create_app([], "uniform", judging=judging, home=home)) as http:
+        draft = begun(http)
+        send(http, "all.trec", RUNS)
+        assert http.post(f"{draft}/settings", json={"scale": "broad"}).status_code == 200
+        assert http.post(f"{draft}/plan", json={"stopping_rule": "judgments=7"}).json()["pool"] == 10
+        assert http.post(f"{draft}/settings", json={"scale": "broad", "measure": "CG@3"}).status_code == 200
+        assert http.post(f"{draft}/plan", json={"stopping_rule": "judgments=7"}).json()["pool"] == 30
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
