@@ -86,6 +86,7 @@ def write_report(
     success: float = 0.5,
     evidence: bool = False,
     hover: bool = False,
+    pictures: bool = False,
     folder: str | Path | None = None,
     log: str | None = None,
 ) -> Path:
@@ -99,6 +100,7 @@ def write_report(
     success     share of satisfied users above which a result list is a success, for a bundle
     evidence    also report what each piece of evidence is worth, as `worth` does; for a page
     hover       also show the numbers of each mark where the pointer is, which takes a megabyte; for a page
+    pictures    also show the mel spectrograms of the queries' recordings, which are those of the index; for a page
     folder      of a `Collection`, whose files a bundle has checksums of
     log         URL of the database whose log a bundle holds; None: `judgments`, where that is one
 
@@ -110,10 +112,11 @@ def write_report(
     what, subject = find_measure(measures[0]), as_about(about, OF_THIS_KIND) if about else OF_THIS_KIND
     if output.suffix == ".html":
         with with_hover() if hover else nullcontext():
-            write_text(output, [_page(read, measures, what, model, distribution, subject, evidence)])
+            write_text(output, [_page(read, measures, what, model, distribution, subject, evidence, pictures)])
         return output
-    if evidence or hover:
-        raise InputError(f"--{'evidence' if evidence else 'hover'} is for a page, which ends in .html, got {output}")
+    for name, asked in (("evidence", evidence), ("hover", hover), ("pictures", pictures)):
+        if asked:
+            raise InputError(f"--{name} is for a page, which ends in .html, got {output}")
     folder = collection if isinstance(collection, str | Path) else folder
     _write_record(read, what, model, distribution, success, folder, log or url, output)
     return output
@@ -134,25 +137,27 @@ def _page(
     distribution: DifferenceDistribution,
     subject: About,
     evidence: bool,
+    pictures: bool,
 ) -> str:
     """The text of a page: of scores where all is judged, of expected scores where not."""
     from audiosim.evaluation import evaluate
     from audiosim.report.evaluation_page import campaign_page, evaluation_page
     from audiosim.report.rendering import origin_of
+    from audiosim.sound_functions import query_pictures
 
     pool = build_pool(collection, what.cutoff)
     grades = pool.spread(collection.grades())
     worth = _worth_of(collection, what) if evidence else None
-    origin = origin_of(date.today(), source_of(pool, grades))
+    origin, drawn = origin_of(date.today(), source_of(pool, grades)), query_pictures(collection) if pictures else {}
     if not np.isnan(grades).any():
         found = {measure: evaluate(collection, find_measure(measure)) for measure in measures}
-        return evaluation_page(collection.name, found, worth, origin)
+        return evaluation_page(collection.name, found, worth, origin, drawn)
     estimator = after_judgments(pool, make_estimator(pool, model or JOINT), collection.judgments)
     expected, order = expected_scores(what, pool), pool.locate_judged(collection.grades())
     subject = subject if len(pool.queries) >= FEWEST_QUERIES else THESE
     verdicts = verdicts_of_pool(expected, estimator, grades, distribution, order, about=subject)
     curve = confidences(pool, what, estimator, collection.judgments, distribution=distribution, about=subject)
-    return campaign_page(collection.name, verdicts, curve, worth, {**origin, "Model": verdicts.ranking.model})
+    return campaign_page(collection.name, verdicts, curve, worth, {**origin, "Model": verdicts.ranking.model}, drawn)
 
 
 def _worth_of(collection: Collection, measure: Measure) -> "EvidenceWorth":

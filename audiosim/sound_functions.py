@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from audiosim.corpus.arguments import as_collection
-from audiosim.corpus.collection import SOUNDS
+from audiosim.corpus.collection import SOUNDS, Collection
 from audiosim.corpus.lines import write_text
 from audiosim.errors import InputError, SoundError
 from audiosim.plugins import find_embedding, other_decoders
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from audiosim.audio.embedding import Embed, Embedding
     from audiosim.audio.music_folder import MusicFolder
     from audiosim.audio.sound_map import MapBy, SoundMap
+
+_WITHOUT_INDEX = f"{{}} has no index of its sounds: audiosim extract -o COLLECTION/{SOUNDS} makes one"
 
 
 def embed(
@@ -119,7 +121,7 @@ def sound_map(
     alone = isinstance(collection, str | Path) and (Path(collection) / HEAD).exists()
     read = None if alone else as_collection(collection)
     if read is not None and read.sounds is None:
-        raise InputError(f"{read.name} has no index of its sounds: audiosim extract -o COLLECTION/{SOUNDS} makes one")
+        raise InputError(_WITHOUT_INDEX.format(read.name))
     folder = Path(str(collection)) if read is None else read.sounds
     searched = Searched.load([folder or ""])
     groups = {} if read is None else {name: one.genre or one.artist for name, one in read.documents.items()}
@@ -137,6 +139,18 @@ def sound_map(
         page = map_page(name, found, paths, Path(output).parent, read, pictures=drawn)
         write_text(Path(output), [page])
     return found
+
+
+def query_pictures(collection: Collection) -> dict[str, bytes]:
+    """Pictures of the recordings of a collection's queries, JPEG files; those that cannot be read have none."""
+    from audiosim.audio.index import AudioIndex
+
+    if collection.sounds is None:
+        raise InputError(_WITHOUT_INDEX.format(collection.name))
+    paths = {one.identifier: one.path for one in AudioIndex.load(collection.sounds).recordings}
+    asked = {query: paths[document] for query, document in collection.query_documents.items() if document in paths}
+    with progress("drawing") as show:
+        return _pictures(asked, show)
 
 
 def _pictures(paths: Mapping[str, str], show: Callable[[int, int], object]) -> dict[str, bytes]:

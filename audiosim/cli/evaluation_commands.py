@@ -190,6 +190,10 @@ def report(
         bool,
         typer.Option("--hover", help="Show the numbers of each mark where the pointer is; the page grows by 1 MB."),
     ] = False,
+    pictures: Annotated[
+        bool,
+        typer.Option("--pictures", help="Show the queries' recordings as mel spectrograms, by librosa; for a page."),
+    ] = False,
     partial: options.Partial = False,
     aspect: options.AspectName = None,
 ) -> None:
@@ -213,7 +217,7 @@ def report(
     log = judgments if judgments and "://" in judgments else None
     write_report(
         collection, output, measures, model, distribution=distribution, about=subject, success=success,
-        evidence=evidence, hover=hover, folder=folder, log=log,
+        evidence=evidence, hover=hover, pictures=pictures, folder=folder, log=log,
     )  # fmt: skip
 
 

@@ -3,8 +3,8 @@
 The index is opened when the first of these features is asked for. Pairs are unknown where the pool
 has no index or the recording in question is not in it. How close a recording is to the query, and how alike two of
 its documents sound (`closeness`), is judged by the Jensen-Shannon divergence of their Gaussians and mutual proximity,
-as `audiosim neighbours` does; aSIM and kSIM go by the symmetrised Kullback-Leibler divergence. Vectors of sound count
-beside the Gaussians in qSIM, aSIM and kSIM.
+as `audiosim neighbours` does in a library of one band; aSIM and kSIM go by the symmetrised Kullback-Leibler divergence.
+Vectors of sound count beside the Gaussians in qSIM, aSIM and kSIM.
 """
 
 from collections.abc import Callable, Iterator, Sequence

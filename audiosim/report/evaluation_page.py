@@ -1,6 +1,7 @@
 """Report of the systems of a collection, as one page that needs no other file."""
 
 import math
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,15 +21,21 @@ MOST_LETTERS = 3  # of a group, where more say nothing to a reader
 
 
 def evaluation_page(
-    name: str, found: Mapping[str, Evaluation], worth: EvidenceWorth | None = None, origin: Origin | None = None
+    name: str,
+    found: Mapping[str, Evaluation],
+    worth: EvidenceWorth | None = None,
+    origin: Origin | None = None,
+    pictures: Mapping[str, bytes] | None = None,
 ) -> str:
     """The report on systems whose documents are all judged, by some measures.
 
-    worth   of the evidence, where that is to be shown
-    origin  of the page: see `origin_of`
+    worth     of the evidence, where that is to be shown
+    origin    of the page: see `origin_of`
+    pictures  query -> JPEG file of its recording
     """
     measures = [_measured(measure, one) for measure, one in found.items()]
-    return render("evaluation.html", name, origin, measures=measures, evidence=_worth(worth))
+    shown = _encoded(pictures)
+    return render("evaluation.html", name, origin, measures=measures, evidence=_worth(worth), pictures=shown)
 
 
 def campaign_page(
@@ -37,6 +44,7 @@ def campaign_page(
     curve: Sequence[tuple[int, float | None]],
     worth: EvidenceWorth | None = None,
     origin: Origin | None = None,
+    pictures: Mapping[str, bytes] | None = None,
 ) -> str:
     """The report on systems some of whose documents are judged.
 
@@ -44,6 +52,7 @@ def campaign_page(
     curve     (judged, confidence) as the judgments were made; empty where there are none
     worth     of the evidence, where that is to be shown
     origin    of the page: see `origin_of`
+    pictures  query -> JPEG file of its recording
     """
     from audiosim.plots import page_axes
 
@@ -69,7 +78,13 @@ def campaign_page(
         pairs=_triangle([row["system"] for row in rows], cells, meaning),
         course=_course(curve) if len(curve) > 1 else None,
         evidence=_worth(worth),
+        pictures=_encoded(pictures),
     )
+
+
+def _encoded(pictures: Mapping[str, bytes] | None) -> list[tuple[str, str]]:
+    """Pictures as pages hold them."""
+    return [(query, b64encode(picture).decode()) for query, picture in (pictures or {}).items()]
 
 
 def _summary(verdicts: Verdicts) -> list[tuple[str, str]]:

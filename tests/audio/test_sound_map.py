@@ -118,6 +118,15 @@ def test_an_address_is_one_that_a_browser_finds_from_the_page(tmp_path):
     assert sound_address("", tmp_path) == ""
 
 
+def test_pictures_in_a_report_need_an_index_and_a_page(run, tmp_path):
+    code, _, err = run("report", DEMO, "--pictures", "-o", tmp_path / "report.html")
+    assert (code, err.count("\n")) == (1, 1)
+    assert "has no index of its sounds: audiosim extract -o COLLECTION/sounds.index makes one" in err
+    code, _, err = run("report", DEMO, "--pictures", "-o", tmp_path / "report.zip")
+    assert code == 1
+    assert "--pictures is for a page, which ends in .html, got" in err
+
+
 @pytest.mark.slow
 def test_the_page_knows_the_sound_of_each_point_and_what_is_judged(tmp_path, run):
     from shutil import copytree
@@ -134,6 +143,12 @@ def test_the_page_knows_the_sound_of_each_point_and_what_is_judged(tmp_path, run
     assert drawn.keys() == set(collection.query_documents.values())
     assert all(content.startswith(b"\xff\xd8\xff") for content in drawn.values())
     assert len(set(drawn.values())) == len(drawn), "each its own"
+    assert run("report", tmp_path / "demo", "--pictures", "-o", tmp_path / "report.html")[0] == 0
+    report = (tmp_path / "report.html").read_text(encoding="utf-8")
+    shown = re.findall(r'src="data:image/jpeg;base64,([^"]+)" alt="mel spectrogram of query (\S+)"', report)
+    assert {query: b64decode(one) for one, query in shown} == {
+        q: drawn[d] for q, d in collection.query_documents.items()
+    }
     grades = collection.grades()
     for asked in data["queries"]:
         assert found.names[asked["at"]] == collection.query_documents[asked["name"]]
