@@ -26,7 +26,8 @@ PLACEHOLDER = re.compile(r"\.\.\.|…|\||\[")  # a form of a command, not a comm
 # test_study_app has studies; musicnn is not in the environment of the tests, test_embedded has embeddings.
 ELSEWHERE = re.compile(
     r"https?://|tcp://|s3://|postgresql://|--oidc|--learn joint|audiosim demo|--known|"
-    r"study (serve|answers)|judges dialsumm|judges \S+ --judgments sqlite|neighbours \S+ --judged|--with musicnn"
+    r"study (serve|answers)|judges dialsumm|judges \S+ --judgments sqlite|neighbours \S+ --judged|--with musicnn|"
+    r"--aspect|--generated"
 )
 COMMANDS = typer.main.get_command(cli.app)
 VERBS = COMMANDS.list_commands(click.Context(COMMANDS))  # prose may begin a line with audiosim, too
