@@ -23,7 +23,8 @@ PLACEHOLDER = re.compile(r"\.\.\.|…|\||\[")  # a form of a command, not a comm
 # Another machine, a cluster, an issuer of tokens: test_served_examples, test_cluster and test_sign_in have them;
 # test_joint_fit what `--learn joint` does in every campaign, test_cli_judges and test_check_pairs campaigns in which
 # ann has judged, test_embedded weights by judgments. The dialogues that machines judge are not ours;
-# test_study_app has studies; musicnn is not in the environment of the tests, test_embedded has embeddings.
+# test_study_app has studies, test_cli_judges aspects; musicnn is not in the environment of the tests, test_embedded
+# has embeddings.
 ELSEWHERE = re.compile(
     r"https?://|tcp://|s3://|postgresql://|--oidc|--learn joint|audiosim demo|--known|"
     r"study (serve|answers)|judges dialsumm|judges \S+ --judgments sqlite|neighbours \S+ --judged|--with musicnn|"
@@ -39,7 +40,7 @@ SMALLER = {
     "-n 20": "-n 5",
 }
 CLIPS = 6  # in the folder of music
-NAMES = {"RULE": "judgments=20", "URL": "sqlite:///campaign.db"}
+NAMES = {"RULE": "judgments=20", "URL": "sqlite:///campaign.db", "million.index": "my-demo/sounds.index"}
 SYSTEMS = {"A": "timbre-full", "B": "rhythm", "new": "timbre-full", "old": "rhythm"}
 FULLY_JUDGED = {"evaluate", "reliability", "simulate", "study", "train", "worth"}
 
