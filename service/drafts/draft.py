@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.collection_files import find_file, find_runs
-from audiosim.corpus.collection_toml import Settings, read_settings, settings_lines
+from audiosim.corpus.collection_toml import Settings, settings_lines
 from audiosim.corpus.lines import write_texts
 from audiosim.corpus.metadata_tables import read_queries
 from audiosim.corpus.model import parse_scale, retrieved_by
@@ -30,7 +30,7 @@ from audiosim.corpus.task_file import TASK_FILE, TaskTable, task_lines
 from audiosim.errors import FormatError, InputError
 from audiosim.service.campaigns.campaign_file import FILE as CAMPAIGN
 from audiosim.service.campaigns.campaign_file import CampaignFile
-from audiosim.service.drafts.draft_files import TABLES, DraftFile, Kind, check_file, place_of
+from audiosim.service.drafts.draft_files import HEAD, KIND_IN, DraftFile, Kind, check_file, place_of
 from audiosim.service.drafts.generated_folders import RecordingFolders, write_generated, write_paths
 from audiosim.service.shelf.served_collection import NotServedError
 
@@ -107,9 +107,7 @@ class Draft:
     def _listed(self, path: Path) -> DraftFile:
         name = path.relative_to(self.folder).as_posix()
         first = name.partition("/")[0]
-        kinds: dict[str, Kind] = {"sounds": "recording", "runs": "runs", "judges": "judge"}
-        kinds |= {file: kind for kind, file in TABLES.items()}
-        return DraftFile(name, kinds.get(first.removesuffix(".gz"), "judgments"), path.stat().st_size)
+        return DraftFile(name, KIND_IN.get(first.removesuffix(".gz"), "judgments"), path.stat().st_size)
 
     def put(self, name: str, content: bytes, kind: Kind | None = None) -> DraftFile:
         """Add a file, or replace it, after every command's reader has read it; where it is wrong, nothing changes.
@@ -117,13 +115,13 @@ class Draft:
         name  as the sender has it, with folders
         kind  None: by its name and first line
         """
-        found, place = place_of(name, kind, content[:4096])
+        found, place = place_of(name, kind, content[:HEAD])
         target = self.folder / place
         there = self.paths()
         before = target.stat().st_size if target.is_file() else 0
         if len(there) >= MOST_FILES and not before:
             raise InputError(f"a collection may have {MOST_FILES:,} files at most")
-        self._check_room(len(content) - before)
+        self._check_room(there, len(content) - before)
         with _kept_as(name), _beside(self.folder) as aside:
             copy = aside / place
             copy.parent.mkdir(parents=True, exist_ok=True)
@@ -135,10 +133,10 @@ class Draft:
             copy.replace(target)
         return DraftFile(place, found, len(content), said)
 
-    def _check_room(self, more: int) -> None:
+    def _check_room(self, there: list[Path], more: int) -> None:
         parts = self.folder / PARTS
-        there = [*self.paths(), *(parts.iterdir() if parts.is_dir() else ())]
-        if sum(path.stat().st_size for path in there) + more > MOST_BYTES:
+        kept = [*there, *(parts.iterdir() if parts.is_dir() else ())]
+        if sum(path.stat().st_size for path in kept) + more > MOST_BYTES:
             raise InputError(f"the files of a collection may have {MOST_BYTES:,} bytes at most")
 
     def _clear(self, kind: Kind, place: str) -> None:
@@ -165,7 +163,7 @@ class Draft:
         there = path.stat().st_size if path.exists() else 0
         if offset not in (0, there):
             raise InputError(f"{name}: expected the part at {there:,} bytes, got the one at {offset:,}; send it anew")
-        self._check_room(len(content) - (there if offset == 0 else 0))
+        self._check_room(self.paths(), len(content) - (there if offset == 0 else 0))
         with _kept_as(name):
             parts.mkdir(exist_ok=True)
             with path.open("wb" if offset == 0 else "ab") as stream:
@@ -222,7 +220,6 @@ class Draft:
         chosen = settings.collection_settings()
         if lines := settings_lines(chosen):
             write_texts({folder / "collection.toml": lines})
-            read_settings(folder / "collection.toml")
         if lines := settings.campaign.lines():
             write_texts({folder / CAMPAIGN: lines})
         if lines := task_lines(settings.asked):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Literal, get_args
+from typing import Literal
 
 from audiosim.audio import decode
 from audiosim.audio.decoder import SUFFIXES
@@ -20,7 +20,6 @@ from audiosim.errors import InputError
 from audiosim.service.shelf.sound_files import LIMITS, RATE_HZ
 
 Kind = Literal["recording", "runs", "documents", "queries", "systems", "judgments", "comparisons", "judge", "task"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
 SOUNDS = "sounds"
 RUNS = "runs"
 TABLES: dict[Kind, str] = {
@@ -29,6 +28,12 @@ TABLES: dict[Kind, str] = {
     "systems": "systems.tsv",
     "comparisons": COMPARISONS,
     "task": TASK_FILE,
+}
+KIND_IN: dict[str, Kind] = {  # by first part of a path in the folder; judgments have several names
+    SOUNDS: "recording",
+    RUNS: "runs",
+    JUDGES: "judge",
+    **{file: kind for kind, file in TABLES.items()},
 }
 LONGEST_PART, DEEPEST = 120, 6  # characters of a name, and folders
 LONGEST_JOINED = 240  # bytes; a file's name may have 255, and a judge's gets an ending
@@ -43,7 +48,7 @@ class DraftFile:
     """A file of a collection that is being made.
 
     name    its path in the folder
-    kind    in KINDS
+    kind    of the file
     size    in bytes
     said    one line on its contents; empty where they were not read
     """

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from audiosim.audio.decoder import SUFFIXES
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.collection_files import is_file
+from audiosim.corpus.collection_files import find_file, is_file
 from audiosim.corpus.lines import write_texts
 from audiosim.corpus.metadata_tables import document_lines, query_lines, read_documents
 from audiosim.corpus.model import Document, Run
@@ -157,7 +157,7 @@ def write_paths(folder: Path, recordings: RecordingFolders, wanted: Iterable[str
 
     wanted  documents that the runs name
     """
-    table = next((path for path in (folder / "documents.tsv", folder / "documents.tsv.gz") if path.exists()), None)
+    table = find_file(folder, "documents.tsv")
     known = {} if table is None else read_documents(table)
     paths = recordings.paths()
     documents = {

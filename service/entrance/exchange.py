@@ -215,3 +215,9 @@ def _check_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def answer(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A wire value, or a list of them, as JSON."""
     return Response(msgspec.json.encode(value), status, headers, JSON)
+
+
+def attachment(name: str) -> dict[str, str]:
+    """The header of an answer that browsers keep as a file of this name; characters that headers may not have are _."""
+    plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)
+    return {"Content-Disposition": f'attachment; filename="{plain}"'}

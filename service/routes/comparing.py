@@ -1,6 +1,5 @@
 """Comparisons: which of two documents is closer to the query, asked for, answered and exported."""
 
-import re
 from typing import Annotated, cast
 
 from fastapi import Body, Request, Response
@@ -9,7 +8,7 @@ from fastapi.responses import PlainTextResponse
 from audiosim.corpus.comparisons import comparison_lines
 from audiosim.service.callers.caller import ASSESSOR, CallerDep
 from audiosim.service.campaigns.shares import Shares
-from audiosim.service.entrance.exchange import CollectionDep, chapter, kept
+from audiosim.service.entrance.exchange import CollectionDep, attachment, chapter, kept
 from audiosim.service.routes.exports import STATE
 from audiosim.service.routes.judging import WRITES, KeyHeader, fair_share, named_assessor, unnamed, with_names, written
 from audiosim.service.wire.comparison_types import (
@@ -76,7 +75,6 @@ def export_comparisons(one: CollectionDep) -> Response:
     """The comparisons that hold, the collection's own among them, as a comparisons.tsv."""
     one.campaign.refresh()
     number, found = one.campaign.comparisons.in_force()
-    name = re.sub(r"[^A-Za-z0-9._-]", "_", f"{one.collection.identifier}-{number}-comparisons.tsv")
-    headers = {STATE: str(number), "Content-Disposition": f'attachment; filename="{name}"'}
+    headers = {STATE: str(number), **attachment(f"{one.collection.identifier}-{number}-comparisons.tsv")}
     text = "".join(f"{line}\n" for line in comparison_lines(found))
     return cast("Response", PlainTextResponse(text, headers=headers, media_type="text/tab-separated-values"))

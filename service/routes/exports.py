@@ -15,7 +15,7 @@ from audiosim.corpus.lines import csv_line, shortest
 from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
 from audiosim.service.campaigns.questions import STANDARD
-from audiosim.service.entrance.exchange import CollectionDep, chapter
+from audiosim.service.entrance.exchange import CollectionDep, attachment, chapter
 from audiosim.service.files.export_rows import csv_lines, json_lines, judgment_rows, spreadsheet_lines
 from audiosim.service.shelf.served_collection import ServedCollection
 from audiosim.service.wire.judgment_types import MEASURED
@@ -71,8 +71,7 @@ def export_judgments(request: Request, one: CollectionDep, form: FormatQuery = N
     one.campaign.refresh()
     number, lines, more = _lines(one, form)
     name = f"{one.collection.identifier}-{number}{'-spreadsheet.csv' if form == 'spreadsheet' else f'.{form}'}"
-    name = re.sub(r"[^A-Za-z0-9._-]", "_", name)
-    headers = {STATE: str(number), "Content-Disposition": f'attachment; filename="{name}"', **more}
+    headers = {STATE: str(number), **attachment(name), **more}
     return StreamingResponse(_chunks(lines), headers=headers, media_type=FORMATS[form])
 
 
@@ -84,8 +83,8 @@ def export_judgments(request: Request, one: CollectionDep, form: FormatQuery = N
 def export_questionnaires(one: CollectionDep) -> StreamingResponse:
     """The answers of people about themselves, before and after judging, as CSV: a column for each question."""
     one.campaign.refresh()
-    headers = {"Content-Disposition": 'attachment; filename="questionnaires.csv"'}
-    return StreamingResponse(_chunks(questionnaire_lines(one)), headers=headers, media_type="text/csv")
+    lines = _chunks(questionnaire_lines(one))
+    return StreamingResponse(lines, headers=attachment("questionnaires.csv"), media_type="text/csv")
 
 
 def aspect_judgments(one: ServedCollection) -> list[Judgment]:

@@ -18,6 +18,7 @@ from audiosim.errors import InputError
 from audiosim.service.callers.caller import CallerDep
 from audiosim.service.campaigns.campaigns import WAIT_S
 from audiosim.service.drafts.draft import Draft, Home
+from audiosim.service.drafts.draft_files import Kind
 from audiosim.service.entrance.exchange import BodyDep, ServedDep, chapter, kept
 from audiosim.service.routes.sounds import media_type
 from audiosim.service.shelf.open_collections import CollectionSource
@@ -31,7 +32,6 @@ from audiosim.service.wire.draft_types import (
     DraftOut,
     DraftSettingsIn,
     DraftsOut,
-    KindOf,
     NewDraftIn,
     StoppingRuleIn,
 )
@@ -49,7 +49,7 @@ ASKED_ANEW = {"Cache-Control": "private, no-cache"}  # another file may take the
 
 HomeDep = Annotated[Home | None, kept("home")]
 FileQuery = Annotated[str, Query(min_length=1, max_length=1000)]
-KindQuery = Annotated[KindOf | None, Query(description="what the file is; by its name and first line if not given")]
+KindQuery = Annotated[Kind | None, Query(description="what the file is; by its name and first line if not given")]
 WholeQuery = Annotated[int | None, Query(ge=1, description="bytes of the whole file, where this is a part")]
 OffsetQuery = Annotated[int, Query(ge=0, description="bytes of it before this part")]
 

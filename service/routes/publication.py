@@ -1,6 +1,5 @@
 """Report of record of a campaign, as a bundle to publish."""
 
-import re
 from dataclasses import replace
 from typing import Annotated
 
@@ -10,7 +9,7 @@ from audiosim.campaign.event import utc_now
 from audiosim.campaign.log_reader import log_lines
 from audiosim.measures.measure import Measure
 from audiosim.record import record_of
-from audiosim.service.entrance.exchange import CollectionDep, chapter
+from audiosim.service.entrance.exchange import CollectionDep, attachment, chapter
 from audiosim.service.routes.campaign_state import MeasureQuery, RankingsDep
 from audiosim.service.shelf.served_collection import ServedCollection
 
@@ -34,8 +33,7 @@ async def publish_record(
     """
     wanted = one.measure(measure)
     content = await rankings.do((one, "record", wanted, success), lambda: _zipped(one, wanted, success))
-    name = re.sub(r"[^A-Za-z0-9._-]", "_", f"{one.collection.identifier}-record.zip")
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    headers = attachment(f"{one.collection.identifier}-record.zip")
     return Response(content, headers=headers, media_type="application/zip")
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, field
 
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import SCALES, retrieved_by
+from audiosim.corpus.model import retrieved_by
 from audiosim.corpus.question import Question
 from audiosim.corpus.task_file import TaskAspect, TaskTable
 from audiosim.errors import InputError
@@ -14,10 +14,9 @@ from audiosim.selection import SELECTION_RULES
 from audiosim.service.campaigns.campaign_file import CampaignFile, published_models
 from audiosim.service.campaigns.questions import Questions
 from audiosim.service.drafts.draft import LONGEST_TEXT, Draft, DraftSettings, Home
-from audiosim.service.drafts.draft_files import KINDS, DraftFile
+from audiosim.service.drafts.draft_files import DraftFile
 from audiosim.service.entrance.exchange import Strict, Wire
 
-KindOf = Literal["recording", "runs", "documents", "queries", "systems", "judgments", "comparisons", "judge", "task"]
 DraftText = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 STOPPING_RULES = {
     "confidence=0.9": "on average 90 % sure of the order of two systems",
@@ -139,8 +138,6 @@ class DraftOut(Wire):
 class ChoicesOut(Wire):
     """Names that settings may have; `stopping_rules` with what each says."""
 
-    kinds: list[str]
-    scales: list[str]
     measures: list[str]
     stopping_rules: dict[str, str]
     selection_rules: list[str]
@@ -149,9 +146,7 @@ class ChoicesOut(Wire):
     @classmethod
     def known(cls) -> "ChoicesOut":
         """All of them."""
-        return cls(
-            list(KINDS), list(SCALES), list(MEASURES), STOPPING_RULES, sorted(SELECTION_RULES), list(published_models())
-        )
+        return cls(list(MEASURES), STOPPING_RULES, sorted(SELECTION_RULES), list(published_models()))
 
 
 class DraftsOut(Wire):

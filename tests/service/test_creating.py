@@ -98,12 +98,10 @@ def test_a_collection_made_over_http_is_the_folder_that_the_commands_read(http, 
     assert (taken["judgments"], taken["hours"]) == (5, pytest.approx(5 * 30 / 3600 / 2))  # 2 are judged
     assert http.post(f"{draft}/create").json() == {"collection": "new"}
     made = Collection.load(home.folder / "new")
-    assert (made.name, made.task, str(made.scale), made.cutoff) == (
-        "New one",
-        "Alike?",
-        "broad",
-        2,
-    ) or made.scale.levels == (0, 1, 2)
+    assert made.name == "New one"
+    assert made.task == "Alike?"
+    assert made.cutoff == 2
+    assert made.scale.levels == (0, 1, 2)
     assert made.runs[0] == Run("one", {f"q{q}": tuple(f"one{q}{rank}" for rank in (1, 2, 3)) for q in range(1, 6)})
     assert made.documents["one11"].genre == "baroque"
     assert [judge.name for judge in made.judges] == ["clap"]

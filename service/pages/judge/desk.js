@@ -3,6 +3,7 @@
 import { m, t } from "../language.js";
 import { byId, onThemeChange } from "../page.js";
 import { disagree } from "./answered.js";
+import { round } from "./beside.js";
 import { AnswerForm } from "./form.js";
 import { SIDES } from "./player.js";
 import { drawWaveform } from "./waveform.js";
@@ -76,7 +77,6 @@ export class Desk extends EventTarget {
 
   /** What goes with an answer: how long was listened, and how long it took. */
   get details() {
-    const round = (seconds) => Math.round(seconds * 100) / 100;
     const [query, candidate] = this.player.count();
     return {
       query_played_s: round(query),
