@@ -178,7 +178,7 @@ def _write_record(
     output: Path,
 ) -> None:
     """Write the bundle to publish, with the campaign's log where the judgments are of one."""
-    from audiosim.campaign.log_reader import log_in, log_lines
+    from audiosim.campaign.log_reader import log_in, log_lines, published
     from audiosim.record import record_of
     from audiosim.report.bundle import bundle, write_bundle
     from audiosim.report.file_sums import collection_checksums, model_checksum
@@ -189,5 +189,5 @@ def _write_record(
     sums = {} if folder is None else collection_checksums(Path(folder))
     if record.model is not None:
         sums |= model_checksum(model, estimator.name)
-    log = None if url is None else log_lines(log_in(url, collection))
+    log = None if url is None else log_lines(published(log_in(url, collection)))
     write_bundle(bundle(record, date.today(), sums, log), output)

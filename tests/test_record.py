@@ -15,6 +15,7 @@ import pytest
 from scipy import stats
 
 from audiosim.campaign import Campaign, DatabaseStore
+from audiosim.campaign.event import Event
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
@@ -222,6 +223,8 @@ def test_the_command_s_bundle_of_a_campaign_has_its_log_and_the_checksum_of_the_
         for judgment in some.collection.judgments[:5]:
             campaign.tell(judgment)
         judged = [(record.number, record.event.kind) for record in campaign.log()]
+        about_ann = {"moment": "before", "age": 33}  # which is not to be published
+        campaign.tell(Event("questionnaire", "2026-01-01T12:00:00Z", "ann", details=about_ann))
     own = tmp_path / "mine.json"
     save_model(replace(load_model("joint-fine"), name="mine"), own)
     code, _, err = run("report", tmp_path / "some", "--judgments", database, "--model", own, "-o", tmp_path / "out")

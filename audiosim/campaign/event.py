@@ -2,14 +2,14 @@
 
 import math
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from audiosim.corpus.judgments import GRADES
 from audiosim.corpus.model import SCALES, Judgment, Pair, PairedComparison, Scale, check_judgment
-from audiosim.corpus.question import TEXT_LIMIT
+from audiosim.corpus.question import MARKS, TEXT_LIMIT
 from audiosim.errors import InputError
 
 ANSWERS = ("judgment", "cannot")
@@ -22,7 +22,7 @@ QUESTIONNAIRE = "questionnaire"
 MOMENTS = ("before", "after")  # of judging, at which people answer questions about themselves
 KINDS = (*ANSWERS, "repeat", "undo", *LEASES, "learn", *STATES, *ASIDE, *COMPARING, QUESTIONNAIRE)
 
-UNASKED, RUSHED = MARKS = ("unasked", "rushed")  # marks of an answer, among its details
+UNASKED, RUSHED = MARKS
 
 NAME_LIMIT = 1000  # characters of an identifier, a name, a key
 DETAILS_LIMIT = 32
@@ -203,6 +203,20 @@ def judgment_event(judgment: Judgment, scale: Scale, now: str) -> Event:
     column = scale.name if scale.name in GRADES else "grade"
     grades = {column: check_judgment(judgment).grade}
     return Event("judgment", judgment.time or now, judgment.assessor, judgment.query, judgment.document, grades)
+
+
+def check_aspects(events: Iterable[Event], names: Sequence[str]) -> None:
+    """Raise an error where a judgment lacks the grade of an aspect.
+
+    names  of the aspects that a campaign has
+    """
+    for event in events:
+        missing = [name for name in names if name not in event.details] if event.kind in JUDGING else []
+        if missing:
+            raise InputError(
+                f"a pair has a grade of each aspect here: expected {', '.join(names)} of document {event.document} for "
+                f"query {event.query}, got none of {', '.join(missing)}"
+            )
 
 
 def turn_event(kind: str, now: datetime, by: str, reason: str = "", key: str = "", **about: Plain) -> Event:

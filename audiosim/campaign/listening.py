@@ -7,13 +7,13 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from audiosim.campaign.event import Event
+from audiosim.corpus.question import ON_ONE_PAGE
 from audiosim.errors import InputError
 
 SLACK_S = 60.0  # total allowance for clock differences
 DAY_S = 86_400.0  # period over which listening is added up
 FEWEST = 10  # answers of an assessor before their pace is assessed
 HASTY_S = 1.0  # median time between answers that is too short to hear two clips
-ON_ONE_PAGE = "beside"  # number of candidates that were judged on one page
 PLAYED = ("query_played_s", "document_played_s")
 
 

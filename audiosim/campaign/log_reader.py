@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from audiosim.campaign.admission import check_aside
-from audiosim.campaign.event import Record, turn_event, utc_now
+from audiosim.campaign.event import JUDGING, QUESTIONNAIRE, Record, turn_event, utc_now
 from audiosim.campaign.identity import Identity, check_same
 from audiosim.campaign.ledger import Ledger
 from audiosim.corpus.aspects import Aspects
@@ -55,7 +55,8 @@ def judged_aspects(records: Iterable[Record], aspects: Aspects) -> dict[str, tup
 def _of_aspect(records: Iterable[Record], aspects: Aspects, name: str) -> tuple[Judgment, ...]:
     ledger = Ledger(aspects.scale, aspects.judgments[name])
     for number, event, _ in records:
-        ledger.apply(number, event.of_aspect(name))
+        if event.kind not in JUDGING or name in event.details:  # an imported grade may be of no aspect
+            ledger.apply(number, event.of_aspect(name))
     return tuple(replace(one, aspect=name) for one in ledger.judgments())
 
 
@@ -96,6 +97,11 @@ def log_in(url: str, collection: Collection) -> list[Record]:
 
     with closing(DatabaseStore(url, collection.identifier, reading=True)) as store:
         return [Record(number, event) for number, event in store.read()]
+
+
+def published(records: Iterable[Record]) -> Iterator[Record]:
+    """The lines of a log that may be published: all but people's answers about themselves."""
+    return (record for record in records if record.event.kind != QUESTIONNAIRE)
 
 
 def log_lines(records: Iterable[Record]) -> Iterator[str]:

@@ -11,6 +11,16 @@ from audiosim.errors import InputError
 TEXT_LIMIT = 4000  # characters of a written answer
 ANSWER_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 WIDEST_RANGE = 1000
+MARKS = ("unasked", "rushed")  # of an answer, among its details in the log
+ON_ONE_PAGE = "beside"  # number of candidates that were judged on one page
+MEASURED = ("seconds", "played_s", "query_played_s", "document_played_s", ON_ONE_PAGE)
+MOMENT, CONSENT, CONSENT_TEXT = PERSONAL = ("moment", "consent", "consent_text")  # beside a person's answers
+# Other fields of an answer, in requests, in the log and in exports: an answer under such a name would overwrite one.
+TAKEN = (
+    *("query", "document", "document_b", "assessor", "time", "key", "number", "pair", "counts"),
+    *("fine", "broad", "grade", "note", "cannot", "reason", "answer", "answers", "why", "judge"),
+    *(*MARKS, *MEASURED, *PERSONAL),
+)
 
 Value = float | str
 

@@ -31,7 +31,7 @@ from msgspec import Struct
 
 from audiosim.corpus.lines import every_line
 from audiosim.corpus.model import Scale
-from audiosim.corpus.question import ANSWER_NAME, Question, with_levels
+from audiosim.corpus.question import ANSWER_NAME, TAKEN, Question, with_levels
 from audiosim.errors import FormatError, InputError
 from audiosim.messages import did_you_mean, repeated, shortened
 
@@ -189,9 +189,10 @@ def _checked(table: TaskTable) -> TaskTable:
         (key, number, one.name) for key in ("aspect", *QUESTIONS) for number, one in enumerate(getattr(table, key))
     ]
     twice = repeated(name for _, _, name in named)
-    if twice is not None:
-        key, number, _ = [one for one in named if one[2] == twice][1]
-        raise _WrongKeyError(key, f"{key}: the name {twice} is taken, expected another one", number, "name")
+    taken = [one for one in named if one[2] in TAKEN] or [one for one in named if one[2] == twice][1:]
+    if taken:
+        key, number, name = taken[0]
+        raise _WrongKeyError(key, f"{key}: the name {name} is taken, expected another one", number, "name")
     for key in QUESTIONS:
         for number, one in enumerate(getattr(table, key)):
             if one.grade:

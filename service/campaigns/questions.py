@@ -16,7 +16,7 @@ from audiosim.corpus.aspects import mean_of
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.judgments import GRADES
 from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
-from audiosim.corpus.question import Question, Value, with_levels
+from audiosim.corpus.question import TAKEN, Question, Value, with_levels
 from audiosim.corpus.task_file import AssessorTask, TaskTable, offered
 from audiosim.errors import InputError
 from audiosim.messages import repeated
@@ -24,11 +24,6 @@ from audiosim.messages import repeated
 MOST_BUTTONS = 8
 ENDS = ("Least similar", "Most similar")
 YOUR_GRADE = "Your grade"
-# Names of an answer's other fields: no question may have them.
-TAKEN = (
-    *("query", "document", "assessor", "cannot", "time", "reason", "answers", "moment", "consent"),
-    *("seconds", "played_s", "query_played_s", "document_played_s"),
-)
 ASKS = ("fine", "broad", "both")
 
 
@@ -223,9 +218,8 @@ def _converted(said: Mapping[str, object]) -> tuple[Question, ...]:
 
 def check_question_names(names: Sequence[str]) -> None:
     """Raise an error where a question has the name of another one, or of another field of an answer."""
-    taken = {*TAKEN, *GRADES, *(one.name for one in STANDARD)}
     for name in names:
-        if name in taken:
+        if name in TAKEN:
             raise InputError(f"the name {name} is taken, give the question another one")
     if (twice := repeated(names)) is not None:
         raise InputError(f"two questions are called {twice}")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from audiosim.campaign.event import Event, judgment_event
+from audiosim.campaign.event import Event, check_aspects, judgment_event
 from audiosim.corpus.judgments import read_judgments
 from audiosim.corpus.model import Judgment, Scale
 from audiosim.errors import ClosedError, FormatError, InputError, RewoundError, StoreError
@@ -71,6 +71,7 @@ def events_of(file: Import, body: bytes, one: ServedCollection) -> list[Event]:
     for line, judgment in enumerate(parse_judgments(body, scale), start=1):
         event = judgment_event(judgment, scale, file.time)
         events.append(replace(event, key=f"{file.prefix}/{line}"))
+    check_aspects(events, () if one.collection.aspects is None else one.collection.aspects.names)
     one.campaign.selection.pool.locate(event.pair for event in events)
     for assessor in {event.assessor for event in events}:
         one.campaign.known_as(assessor)  # an error if the name has no visible character

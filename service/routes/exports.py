@@ -13,12 +13,12 @@ from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.judgments import COUNTS, GRADES, judgments_csv_lines, qrels_lines
 from audiosim.corpus.lines import csv_line, shortest
 from audiosim.corpus.model import Judgment
+from audiosim.corpus.question import MEASURED
 from audiosim.errors import InputError
 from audiosim.service.campaigns.questions import STANDARD
 from audiosim.service.entrance.exchange import CollectionDep, attachment, chapter
 from audiosim.service.files.export_rows import csv_lines, json_lines, judgment_rows, spreadsheet_lines
 from audiosim.service.shelf.served_collection import ServedCollection
-from audiosim.service.wire.judgment_types import MEASURED
 
 router = chapter("judging")
 
@@ -45,7 +45,8 @@ FormatQuery = Annotated[
     Query(
         alias="format",
         pattern=f"^({'|'.join(FORMATS)})$",
-        description="csv and jsonl carry everything, and audiosim reads them; spreadsheet is csv with an apostrophe "
+        description="csv and jsonl carry everything, and audiosim reads them, but takes several aspects from the "
+        "form aspects alone; spreadsheet is csv with an apostrophe "
         "before what would be taken for a formula, and the header Audiosim-Defused says before how many cells; qrels "
         "has the mean grade of each pair; aspects has a line for each aspect, as a file of judgments has; answers has "
         "a column for each question; log is the whole log, line by line; "

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Query, Response
 
 from audiosim.campaign.event import utc_now
-from audiosim.campaign.log_reader import log_lines
+from audiosim.campaign.log_reader import log_lines, published
 from audiosim.measures.measure import Measure
 from audiosim.record import record_of
 from audiosim.service.entrance.exchange import CollectionDep, attachment, chapter
@@ -28,8 +28,8 @@ async def publish_record(
 ) -> Response:
     """The bundle that `audiosim report` writes, of the judgments so far, with the campaign's log.
 
-    A page that opens without the service, tables, judgments, log, checksums and CITATION.cff. It takes seconds: a few
-    are made at a time, and more are refused.
+    A page that opens without the service, tables, judgments, log, checksums and CITATION.cff. The log is without the
+    answers of people about themselves. It takes seconds: a few are made at a time, and more are refused.
     """
     wanted = one.measure(measure)
     content = await rankings.do((one, "record", wanted, success), lambda: _zipped(one, wanted, success))
@@ -49,5 +49,5 @@ def _zipped(one: ServedCollection, measure: Measure, success: float) -> bytes:
     sums = {} if one.folder is None else collection_checksums(one.folder)
     if record.model is not None:
         sums |= model_checksum(one.model, estimator.name)
-    log = log_lines(line for line in one.campaign.log() if line.number <= number)
+    log = log_lines(line for line in published(one.campaign.log()) if line.number <= number)
     return zipped(bundle(record, utc_now().date(), sums, log), f"{one.collection.identifier}-record")

@@ -8,11 +8,10 @@ from msgspec import Meta, field
 
 from audiosim.campaign import Campaign, Event, Lease, Record
 from audiosim.campaign.event import DETAILS_LIMIT, QUESTIONNAIRE, STATES, Clock, parse_time, write_time
-from audiosim.campaign.listening import ON_ONE_PAGE
 from audiosim.campaign.settings import MOST_BESIDE
 from audiosim.corpus.judgments import GRADES
 from audiosim.corpus.model import Pair
-from audiosim.corpus.question import Question
+from audiosim.corpus.question import MEASURED, Question
 from audiosim.corpus.task_file import TaskTable
 from audiosim.errors import InputError
 from audiosim.service.campaigns.questions import REASONS, Questions
@@ -24,7 +23,6 @@ from audiosim.service.shelf.sound_files import Peaks
 MOST_ASKED = 100
 LATE_DAYS = 60  # after which nobody sends an answer any more
 AHEAD_S = 60.0  # that a client's clock may be ahead of this one's
-MEASURED = ("seconds", "played_s", "query_played_s", "document_played_s", ON_ONE_PAGE)
 
 Name = Annotated[str, Meta(max_length=1000)]
 Text = Annotated[str, Meta(max_length=4000)]

@@ -8,11 +8,15 @@ import shutil
 import pytest
 
 from audiosim import package_files
-from audiosim.campaign.log_reader import with_log
+from audiosim.campaign.event import MARKS, Event, Record
+from audiosim.campaign.log_reader import judged_aspects, with_log
+from audiosim.corpus.aspects import Aspects
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import FINE
+from audiosim.corpus.question import TAKEN
 from service.app import create_app
 from service.campaigns.campaigns import Judging
-from service.campaigns.questions import TAKEN
+from service.files.import_process import import_next
 from service.wire.judgment_types import JudgmentIn, QuestionnaireIn
 
 CLIENT = "/v1/collections/demo"
@@ -107,8 +111,8 @@ def test_a_campaign_opened_again_knows_who_answered(demo, database, http, in_pro
 
 
 def test_no_question_takes_the_name_of_a_field():
-    fields = {*JudgmentIn.__struct_fields__, *QuestionnaireIn.__struct_fields__}
-    assert fields - {"fine", "broad", "grade", "note"} <= set(TAKEN)
+    fields = {*JudgmentIn.__struct_fields__, *QuestionnaireIn.__struct_fields__, *MARKS}
+    assert fields <= set(TAKEN)
 
 
 ASPECTS = """[[aspect]]
@@ -126,7 +130,8 @@ def test_aspects_are_judged_at_once_and_carried_by_log_undo_export_and_replay(de
     folder = shutil.copytree(demo, tmp_path / "demo", ignore=shutil.ignore_patterns("judgments*"))
     (folder / "task.toml").write_text(ASPECTS, encoding="utf-8")
     url = f"sqlite:///{tmp_path / 'aspects.db'}"
-    with in_process(create_app([Collection.load(folder)], judging=Judging(database=url))) as http:
+    app = create_app([Collection.load(folder)], judging=Judging(database=url))
+    with in_process(app) as http:
         asked = http.get(f"{CLIENT}/questions").json()["questions"]
         assert [(one["name"], one["grade"]) for one in asked] == [("form", True), ("sound", True), ("note", False)]
         assert asked[1]["ends"] == ["no", "the same"]
@@ -154,6 +159,11 @@ def test_aspects_are_judged_at_once_and_carried_by_log_undo_export_and_replay(de
             (first["document"], "sound", "31"),
         ]
         exported = http.get(f"{CLIENT}/judgments?format=aspects").text
+        table = f"query,document,grade,assessor\n{first['query']},{first['document']},50.5,bea\n"
+        http.post(f"{CLIENT}/judgments/import", content=table)
+        import_next(app.state.served.collection("demo"), app.state.imports, lambda _: False)
+        problem = "a pair has a grade of each aspect here: expected form, sound of document "
+        assert http.get(f"{CLIENT}/imports").json()[0]["problem"].startswith(problem)
     with in_process(create_app([Collection.load(folder)], judging=Judging(database=url))) as other:
         assert other.get(f"{CLIENT}/judgments?format=aspects").text == exported
     found = with_log(url, Collection.load(folder))
@@ -161,3 +171,15 @@ def test_aspects_are_judged_at_once_and_carried_by_log_undo_export_and_replay(de
     assert [one.grade for one in found.by_aspect("sound").judgments] == [31]
     (folder / "judgments.csv").write_text(exported, encoding="utf-8")
     assert [one.grade for one in Collection.load(folder).judgments] == [50.5]
+
+
+def test_a_grade_of_no_aspect_in_an_older_log_counts_in_none():
+    now = "2026-01-01T12:00:00.000Z"
+    said = [
+        Event("judgment", now, "ann", "q", "d", {"grade": 50.5}, {"form": 70, "sound": 31}),
+        Event("judgment", now, "bea", "q", "d", {"grade": 50.5}),
+        Event("undo", now, "bea", refers=2),
+        Event("judgment", now, "bea", "q", "d", {"grade": 50}),
+    ]
+    found = judged_aspects([Record(*one) for one in enumerate(said, start=1)], Aspects(FINE, {"form": (), "sound": ()}))
+    assert {name: [one.grade for one in some] for name, some in found.items()} == {"form": [70], "sound": [31]}
