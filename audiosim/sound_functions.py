@@ -114,7 +114,7 @@ def sound_map(
     descriptions  that count: "gaussians" or "levelled", names of vectors; None: Gaussians and vectors
     pictures      of the queries' recordings, their mel spectrograms, are in the page too
     """
-    from audiosim.audio.index_store import HEAD
+    from audiosim.audio.index_head import HEAD
     from audiosim.audio.recordings import Searched
     from audiosim.audio.sound_map import map_of
 
@@ -148,7 +148,9 @@ def query_pictures(collection: Collection) -> dict[str, bytes]:
     if collection.sounds is None:
         raise InputError(_WITHOUT_INDEX.format(collection.name))
     paths = {one.identifier: one.path for one in AudioIndex.load(collection.sounds).recordings}
-    asked = {query: paths[document] for query, document in collection.query_documents.items() if document in paths}
+    queries = sorted({query for run in collection.runs for query in run.rankings})
+    documents = {query: collection.query_document(query) for query in queries}
+    asked = {query: paths[document] for query, document in documents.items() if document in paths}
     with progress("drawing") as show:
         return _pictures(asked, show)
 

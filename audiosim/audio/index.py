@@ -14,6 +14,7 @@ from audiosim.audio.checksums import RowsOnDisk, check_rows
 from audiosim.audio.decode import STANDARD_READER, Reader
 from audiosim.audio.decoder import Decoder
 from audiosim.audio.describe import Described, Failure, Outcomes, Read, describe_all, listed, pack_row
+from audiosim.audio.index_head import HEAD, read_head
 from audiosim.audio.index_store import Appender, Recording, Recordings
 from audiosim.audio.parameters import STANDARD_FRAMES, Descriptor, Parameters
 from audiosim.audio.remote import is_url
@@ -81,7 +82,7 @@ class AudioIndex:
 
     def save(self, folder: str | Path) -> None:
         """Write the index to a new folder."""
-        if (Path(folder) / index_store.HEAD).exists():
+        if (Path(folder) / HEAD).exists():
             raise InputError(f"{folder}: holds an index already, expected a new folder")
         with Appender(folder, self.parameters) as index:
             for start in range(0, len(self), SAVED):
@@ -110,7 +111,7 @@ class AudioIndex:
         """(n,) whether the band of the recording is known to end."""
         if isinstance(self.recordings, Recordings):
             return self.recordings.limited
-        return np.array([recording.limit_hz is not None for recording in self.recordings], dtype=bool)
+        return np.array([recording.limited for recording in self.recordings], dtype=bool)
 
     def counts(self) -> dict[str, int]:
         """Number of the recordings whose band is known to end, and of those that are silent."""
@@ -355,9 +356,9 @@ def extract(
 
 def _parameters_of(folder: str | Path | None) -> Parameters:
     """Parameters of an index; STANDARD_FRAMES without one."""
-    if folder is None or not (Path(folder) / index_store.HEAD).exists():
+    if folder is None or not (Path(folder) / HEAD).exists():
         return STANDARD_FRAMES
-    parameters = index_store.read_head(Path(folder))
+    parameters = read_head(Path(folder)).parameters
     for one in parameters.descriptors:
         if isinstance(one, Descriptor):
             raise InputError(f"{folder}: holds frames of descriptor {one.name}, expected it among the parameters")

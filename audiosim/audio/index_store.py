@@ -1,6 +1,6 @@
 """The files of an index: opened by memory map, appended to without rewriting, whole after a kill at any moment.
 
-    index.json        the version of this layout, the Parameters of all frames and the names of their dimensions
+    index.json        its head; see `audiosim.audio.index_head`
     gaussians.f32     one row per entry: mean, upper triangle of the covariance row by row, ln det; float32
     recordings.jsonl  one line per entry, in the same order
     entries.u64       two numbers per entry: where its line ends; what it is (see `entry_flags`)
@@ -19,7 +19,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
@@ -41,6 +41,7 @@ from audiosim.audio.checksums import (
     read_checks,
 )
 from audiosim.audio.entry_flags import LIMITED, REMOVES, REPLACES, SILENT, flags_of, held_entries
+from audiosim.audio.index_head import prepare_head, read_head, write_head
 from audiosim.audio.parameters import Parameters
 from audiosim.errors import FormatError, InputError
 from audiosim.properties import cached_property
@@ -49,10 +50,10 @@ from audiosim.stats.gaussians.gaussian import Singles, width
 if sys.platform != "win32":
     import fcntl
 
-VERSION = 3
-HEAD, ROWS, LINES, ENTRIES = "index.json", "gaussians.f32", "recordings.jsonl", "entries.u64"
+ROWS, LINES, ENTRIES = "gaussians.f32", "recordings.jsonl", "entries.u64"
 
 ENTRY_BYTES = 16
+BAND_LIMITED = "band-limited:"  # a note that begins so says where the band ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,16 @@ class Recording:
     silent: bool = False
     limit_hz: float | None = None
 
+    @property
+    def limited(self) -> bool:
+        """True if its band is known to end; of one extracted before `limit_hz` was kept, the note says so."""
+        return self.limit_hz is not None or is_limited(self.note)
+
+
+def is_limited(note: str) -> bool:
+    """True if a note on a recording says that its band ends."""
+    return any(one.startswith(BAND_LIMITED) for one in note.split("; "))
+
 
 _FIELDS = [field.name for field in fields(Recording)]
 
@@ -87,8 +98,8 @@ _FIELDS = [field.name for field in fields(Recording)]
 class Recordings(Sequence[Recording]):
     """The recordings of an index on disk, their lines parsed when the first of them is asked for."""
 
-    def __init__(self, folder: Path, entries: Entries, places: Integers) -> None:
-        self.folder, self._entries, self._places = folder, entries, places
+    def __init__(self, folder: Path, entries: Entries, places: Integers, unflagged: int) -> None:
+        self.folder, self._entries, self._places, self._unflagged = folder, entries, places, unflagged
 
     @overload
     def __getitem__(self, place: int) -> Recording: ...
@@ -113,8 +124,12 @@ class Recordings(Sequence[Recording]):
 
     @property
     def limited(self) -> Booleans:
-        """Mask of the recordings whose band is known to end, read without their lines."""
-        return self._flagged(LIMITED)
+        """Mask of the recordings whose band is known to end; the lines of those without a flag alone are read."""
+        limited, old = self._flagged(LIMITED), np.flatnonzero(self._places < self._unflagged)
+        if len(old):
+            lines = _parse(self.folder / LINES, self._entries[: self._unflagged], _NOTED, self._places[old])
+            limited[old] |= [is_limited(lines[place].note) for place in self._places[old]]
+        return limited
 
     def _flagged(self, flag: np.uint64) -> Booleans:
         flags: Booleans = (self._entries[self._places, 1] & flag) != 0
@@ -130,9 +145,13 @@ class _Named(msgspec.Struct, gc=False):
     identifier: str
 
 
+class _Noted(msgspec.Struct, gc=False):
+    note: str = ""
+
+
 _RECORDING = msgspec.json.Decoder(Recording)
-_NAMED = msgspec.json.Decoder(_Named)
-Line = TypeVar("Line", Recording, _Named)
+_NAMED, _NOTED = msgspec.json.Decoder(_Named), msgspec.json.Decoder(_Noted)
+Line = TypeVar("Line", Recording, _Named, _Noted)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,11 +173,11 @@ class Stored:
 def load(folder: str | Path) -> Stored:
     """The index in a folder. Takes no longer for many recordings than for few, but to count those that hold."""
     folder = Path(folder)
-    parameters = read_head(folder)
-    columns = width(parameters.dimension)
+    head = read_head(folder)
+    parameters, columns = head.parameters, width(head.parameters.dimension)
     entries = _read_entries(folder, columns)
     places = held_entries(entries[:, 1])
-    recordings = Recordings(folder, entries, places)
+    recordings = Recordings(folder, entries, places, len(entries) if head.unflagged is None else head.unflagged)
     if len(entries) == 0:
         return Stored(parameters, np.empty((0, columns), np.float32), places, recordings)
     rows: Singles = np.memmap(folder / ROWS, "<f4", mode="r", shape=(len(entries), columns))
@@ -171,7 +190,7 @@ class Appender:
     def __init__(self, folder: str | Path, parameters: Parameters) -> None:
         self.folder = Path(folder)
         self._columns = width(parameters.dimension)
-        _prepare(self.folder, parameters)
+        head = prepare_head(self.folder, parameters)
         _read_entries(self.folder, self._columns)  # refused before a file is made in place of a lost one
         names = (ENTRIES, LINES, ROWS, CHECKS)
         self._entries, self._lines, self._rows, self._checks = ((self.folder / name).open("ab") for name in names)
@@ -180,6 +199,8 @@ class Appender:
             entries = _read_entries(self.folder, self._columns)
             places, damaged = self._sorted_out(entries)
             recordings = _parse(self.folder / LINES, entries, _RECORDING, places)
+            if head.unflagged is None:
+                write_head(self.folder, replace(head, unflagged=len(entries)))
         except BaseException:
             self.close()
             raise
@@ -228,7 +249,7 @@ class Appender:
             raise InputError(f"a row must be {self._columns} finite numbers, got {rows.shape[1:]}")
         kinds = []
         for recording in recordings:
-            flags = flags_of(recording.silent, recording.limit_hz is not None)
+            flags = flags_of(recording.silent, recording.limited)
             kinds.append(self._replaced(recording.identifier) | flags)
             self._places[recording.identifier] = self._count + len(kinds) - 1
             self._known[recording.identifier] = recording
@@ -286,44 +307,6 @@ class Appender:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _prepare(folder: Path, parameters: Parameters) -> None:
-    """Make a new index, or see that the one in the folder has the same parameters."""
-    if (folder / HEAD).exists():
-        found = read_head(folder)
-        if found != parameters:
-            raise InputError(f"{folder}: holds frames of other parameters ({found}), expected {parameters}")
-        return
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(path.name != f"{HEAD}.new" for path in folder.iterdir()):
-            raise InputError(f"{folder}: is not an index and not empty, expected an index or a new folder")
-        new = folder / f"{HEAD}.new"
-        known = {"parameters": parameters.to_json(), "dimensions": parameters.dimensions}
-        new.write_text(json.dumps({"version": VERSION} | known) + "\n", encoding="utf-8")
-        new.replace(folder / HEAD)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made ({error.strerror}), expected an index or a new folder") from None
-
-
-def read_head(folder: Path) -> Parameters:
-    """The parameters of the index in a folder."""
-    path = folder / HEAD
-    try:
-        head = json.loads(path.read_text(encoding="utf-8"))
-        version = head["version"]
-        parameters = Parameters.from_json(head["parameters"]) if version == VERSION else None
-        dimensions = head["dimensions"] if parameters else []
-    except OSError:
-        raise InputError(f"{folder}: is not an index, expected a folder with {HEAD}") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise FormatError(path, 1, "expected the version and the parameters of an index") from None
-    if parameters is None:
-        raise FormatError(path, 1, f"expected an index of version {VERSION}, found {version!r}; extract it again")
-    if dimensions != list(parameters.dimensions):
-        raise FormatError(path, 1, f"expected the dimensions of its parameters, {', '.join(parameters.dimensions)}")
-    return parameters
 
 
 def _read_entries(folder: Path, columns: int) -> Entries:

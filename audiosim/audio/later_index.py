@@ -7,7 +7,8 @@ from pathlib import Path
 
 from audiosim.audio.describe import Described
 from audiosim.audio.index import AudioIndex
-from audiosim.audio.index_store import HEAD, Appender
+from audiosim.audio.index_head import HEAD
+from audiosim.audio.index_store import Appender
 from audiosim.corpus.arrivals import ARRIVALS
 from audiosim.stats.gaussians.gaussian import from_triangles, to_rows
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from audiosim.audio.index_store import HEAD, read_head
+from audiosim.audio.index_head import HEAD, read_head
 from audiosim.audio.parameters import BANDS, CONTRAST, MFCC, PLAIN, STANDARD_FRAMES, Descriptor, Parameters
 from audiosim.errors import InputError
 from audiosim.messages import one_line
@@ -36,7 +36,7 @@ def installed_frames(folder: Path) -> Parameters:
     """
     if not (folder / HEAD).exists():
         return STANDARD_FRAMES
-    parameters = read_head(folder)
+    parameters = read_head(folder).parameters
     return replace(parameters, descriptors=find_frames(",".join(parameters.names)).descriptors)
 
 

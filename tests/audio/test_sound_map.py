@@ -14,14 +14,17 @@ from scipy.stats import spearmanr
 import audiosim
 from audiosim.audio import sound_map
 from audiosim.audio.index import AudioIndex
+from audiosim.audio.index_store import Appender, Recording
 from audiosim.audio.parameters import PLAIN
+from audiosim.audio.picture import picture_of
 from audiosim.audio.recordings import Searched
 from audiosim.audio.sound_map import OTHERS, map_coordinates, map_of
 from audiosim.corpus.collection import Collection
 from audiosim.errors import InputError
 from audiosim.plots import page_axes
 from audiosim.report.map_page import sound_address
-from audiosim.stats.gaussians.gaussian import Gaussian
+from audiosim.sound_functions import query_pictures
+from audiosim.stats.gaussians.gaussian import Gaussian, width
 
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
 EACH = 12
@@ -125,6 +128,15 @@ def test_pictures_in_a_report_need_an_index_and_a_page(run, tmp_path):
     code, _, err = run("report", DEMO, "--pictures", "-o", tmp_path / "report.zip")
     assert code == 1
     assert "--pictures is for a page, which ends in .html, got" in err
+
+
+def test_a_query_that_is_a_document_of_the_same_name_has_its_picture_in_a_report(tmp_path):
+    (tmp_path / "runs.trec").write_text("d001 Q0 d002 1 2.0 a\nd009 Q0 d002 1 2.0 a\n", encoding="utf-8")
+    path = DEMO / "sounds" / "d001.ogg"
+    with Appender(tmp_path / "sounds.index", PLAIN) as index:
+        rows = np.zeros((1, width(PLAIN.dimension)), np.float32)
+        index.extend([Recording("d001", str(path))], rows)
+    assert query_pictures(Collection.load(tmp_path)) == {"d001": picture_of(path)}
 
 
 @pytest.mark.slow

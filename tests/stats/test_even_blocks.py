@@ -105,3 +105,9 @@ def test_an_array_that_somebody_holds_is_not_handed_out_again():
     assert held.tolist() == [7, 7, 7]
     assert row.tolist() == [5, 5]
     assert space.empty((3,), np.float32).dtype == np.float32
+    address = third.ctypes.data
+    transposed = third[None].T  # a view of a view holds it when the array itself is gone
+    del third
+    assert space.empty((3,), np.float64).ctypes.data != address
+    del transposed
+    assert space.empty((3,), np.float64).ctypes.data == address

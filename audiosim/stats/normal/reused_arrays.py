@@ -1,7 +1,7 @@
 """Large arrays that are used again once nothing refers to them: new memory costs more than the sums written to it."""
 
-import sys
 from threading import Lock
+from weakref import ref
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -9,7 +9,19 @@ from numpy.typing import DTypeLike
 from audiosim.arrays import Array
 
 KEPT = 12  # arrays
-NOBODY = 3  # references to an array that only the list, the loop and the question itself hold
+
+
+class _Lent:
+    """Memory as one array has it: alive for as long as that array, or any view of it, is.
+
+    NumPy keeps what it made an array of, so that this says who holds the array, and no count of references, which
+    differs between versions of Python.
+    """
+
+    __slots__ = ("__array_interface__", "__weakref__", "_memory")
+
+    def __init__(self, memory: Array) -> None:
+        self._memory, self.__array_interface__ = memory, memory.__array_interface__
 
 
 class ReusedArrays:
@@ -20,18 +32,25 @@ class ReusedArrays:
     """
 
     def __init__(self) -> None:
-        self._arrays: list[Array] = []
+        self._lent: list[tuple[Array, ref[_Lent]]] = []
         self._lock = Lock()
 
     def empty(self, shape: tuple[int, ...], kind: DTypeLike) -> Array:
         """An array with any content."""
         with self._lock:
-            for array in self._arrays:
-                if array.shape == shape and array.dtype == kind and sys.getrefcount(array) <= NOBODY:
+            for place, (memory, lent) in enumerate(self._lent):
+                if memory.shape == shape and memory.dtype == kind and lent() is None:
+                    self._lent[place], array = _lend(memory)
                     return array
-            array = np.empty(shape, kind)
-            self._arrays = [*self._arrays[-KEPT + 1 :], array]
+            one, array = _lend(np.empty(shape, kind))
+            self._lent = [*self._lent[-KEPT + 1 :], one]
             return array
 
     def __reduce__(self) -> tuple[type["ReusedArrays"], tuple[()]]:
         return ReusedArrays, ()
+
+
+def _lend(memory: Array) -> tuple[tuple[Array, ref[_Lent]], Array]:
+    """Memory and who has it, and an array in it."""
+    lent = _Lent(memory)
+    return (memory, ref(lent)), np.asarray(lent)
