@@ -19,7 +19,7 @@ VERSION, BEFORE = 4, 3
 
 @dataclass(frozen=True, slots=True)
 class IndexHead:
-    """What holds of all entries of an index.
+    """Facts about all entries of an index.
 
     unflagged  entries, from the first, whose flags do not say whether their band is known to end; None: all of them
     """
