@@ -24,6 +24,7 @@ class Change(NamedTuple):
     own        their grade of it from here on; NaN: none
     comparison  answer to a comparison that holds from here on, instead of a grade: then `pair` is its first
     withdrawn  True if this answer holds no longer
+    answered   line of this answer; 0: the collection's own
     """
 
     number: int
@@ -35,6 +36,7 @@ class Change(NamedTuple):
     own: float = math.nan
     comparison: PairedComparison | None = None
     withdrawn: bool = False
+    answered: int = 0
 
 
 def grades_after(before: Mapping[Pair, float], changes: Iterable[Change]) -> dict[Pair, float]:
@@ -51,15 +53,42 @@ def grades_after(before: Mapping[Pair, float], changes: Iterable[Change]) -> dic
     return grades
 
 
-def comparisons_after(before: Iterable[PairedComparison], changes: Iterable[Change]) -> tuple[PairedComparison, ...]:
-    """Comparisons that hold after changes, in the order in which they were made."""
-    held = {what_compares(one): one for one in before}
-    for change in changes:
-        if change.comparison is not None:
-            held.pop(what_compares(change.comparison), None)
-            if not change.withdrawn:
-                held[what_compares(change.comparison)] = change.comparison
-    return tuple(held.values())
+class ComparisonsInForce:
+    """Comparisons that hold, change by change.
+
+    own  the collection's, before all changes
+    """
+
+    def __init__(self, own: Iterable[PairedComparison]) -> None:
+        self._held = {what_compares(one): (0, one) for one in own}
+        self._places = {what: place for place, what in enumerate(self._held)}
+
+    def take(self, changes: Iterable[Change]) -> None:
+        """Take in the next changes."""
+        for change in changes:
+            if change.comparison is None:
+                continue
+            what = what_compares(change.comparison)
+            if change.withdrawn:
+                self._held.pop(what, None)
+            else:
+                self._held[what] = change.answered, change.comparison
+
+    def ordered(self) -> tuple[PairedComparison, ...]:
+        """The comparisons in the order of an export: the collection's own, then the others as they were made."""
+        places = self._places
+        held = sorted(self._held.items(), key=lambda one: (one[1][0], places.get(one[0], 0)))
+        return tuple(one for _, (_, one) in held)
+
+
+def comparisons_after(own: Iterable[PairedComparison], changes: Iterable[Change]) -> tuple[PairedComparison, ...]:
+    """Comparisons that hold after all changes so far, in the order of an export.
+
+    own  the collection's
+    """
+    held = ComparisonsInForce(own)
+    held.take(changes)
+    return held.ordered()
 
 
 def panel_after(before: Panel, pool: Pool, changes: Iterable[Change]) -> Panel:

@@ -64,6 +64,10 @@ class Comparisons:
             return self._own.get(what)
         return last.comparison if last.counts else None
 
+    def number(self, what: Compares) -> int:
+        """Line of the last answer that was not undone; 0 without any, where the collection's own holds."""
+        return next(reversed(self._answers.get(what, {})), 0)
+
     def of(self, assessor: str) -> Collection[Compares]:
         """Everything that a person compared and did not withdraw."""
         answered = (what for what, by in self._answers.items() if by)

@@ -159,17 +159,19 @@ class Ledger:
         self._note_answer(number, event)
         return self._settle_comparison(what, before)
 
-    def _compared(self, what: Compares) -> PairedComparison | None:
-        """The answer to a comparison that holds, unless its author is set aside."""
-        return None if what[0] in self.aside else self.comparisons.holding(what)
+    def _compared(self, what: Compares) -> tuple[PairedComparison, int] | None:
+        """The answer to a comparison that holds, and its line, unless its author is set aside."""
+        held = None if what[0] in self.aside else self.comparisons.holding(what)
+        return None if held is None else (held, self.comparisons.number(what))
 
-    def _settle_comparison(self, what: Compares, before: PairedComparison | None) -> Change | None:
+    def _settle_comparison(self, what: Compares, before: tuple[PairedComparison, int] | None) -> Change | None:
         after = self._compared(what)
-        about = after or before
-        if about is None or after == before:
+        held = after or before
+        if held is None or after == before:
             return None
+        about, line = held
         more = (after is not None) - (before is not None)
-        return Change(self.number, about.pairs[0], math.nan, 0, more, what[0], math.nan, about, after is None)
+        return Change(self.number, about.pairs[0], math.nan, 0, more, what[0], math.nan, about, after is None, line)
 
     def _undo(self, event: Event) -> Change | None:
         if event.refers not in self._counting.get(event.assessor, {}):

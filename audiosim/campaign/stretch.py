@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.campaign.changes import Change, comparisons_after, grades_after, panel_after
+from audiosim.campaign.changes import Change, ComparisonsInForce, comparisons_after, grades_after, panel_after
 from audiosim.corpus.model import PairedComparison
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.moments import FIRST_LEARNING
@@ -90,6 +90,7 @@ class Stretch:
         learned = {state: self.lesson(state).learned() for state in self.missing}
         known, place, past = {**self.known, **learned}, self.place, self.past
         selection = self._start(known) if self.begun is None else self.begun
+        held, taken = ComparisonsInForce(self.first.comparisons), 0
         while place < len(self.changes) or past < len(self.learnings):
             if past < len(self.learnings) and self.learnings[past].place == place:
                 selection, past = selection.taught(known[self.learnings[past].state]), past + 1
@@ -97,8 +98,8 @@ class Stretch:
                 change = self.changes[place]
                 if change.comparison is not None:
                     end = self._last_compared(place, past)
-                    compared = comparisons_after(selection.comparisons, self.changes[place:end])
-                    selection, place = selection.compared(compared, end - place), end
+                    held.take(self.changes[taken:end])
+                    selection, place, taken = selection.compared(held.ordered(), end - place), end, end
                     continue
                 said = change.assessor, change.own
                 selection = selection.judge(self.first.pool.positions[change.pair], change.grade, said)

@@ -219,6 +219,5 @@ def add_questionnaire(
 ) -> RecordOut:
     """Record a person's answers about themselves, before or after judging; sent again, the last answers hold."""
     name = named_assessor(caller, one, said.assessor)
-    return written(
-        one.campaign.tell(said.to_domain(name, key, one.judging.clock_of(one.store), one.questions)), response
-    )
+    event = said.to_domain(name, key, one.judging.clock_of(one.store), one.questions)
+    return written(one.campaign.tell(event), response, one.called(caller.role))

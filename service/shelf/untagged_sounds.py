@@ -11,29 +11,66 @@ from audiosim.audio.untagged import write_untagged
 from audiosim.service.shelf.sound_files import DECODING, LIMITS
 
 EPOCH = (0, 0)  # time of access and of change of every copy, so that headers tell no date
+MOST_COPIED_BYTES = 2 * 10**9  # of one process
 
 _opening = Lock()  # two first calls at once would make two folders, of which one is removed with its files
 
 
+class UntaggedSounds:
+    """Copies in a folder, of so many bytes at most: where there are more, those not heard for longest are removed.
+
+    folder  for these copies alone
+    most    bytes; one copy is kept, however long it is
+    """
+
+    def __init__(self, folder: Path, most: int = MOST_COPIED_BYTES) -> None:
+        self._folder, self._most = folder, most
+        self._bytes: dict[Path, int] = {}  # of each copy, the last heard last
+        self._turn = Lock()
+
+    def copy_of(self, path: Path) -> Path:
+        """The copy of a sound file; made anew once the file has changed."""
+        status = path.stat()
+        about = f"{path}\0{status.st_mtime_ns}\0{status.st_size}".encode(errors="surrogateescape")
+        copy = self._folder / f"{hashlib.blake2b(about, digest_size=16).hexdigest()}.flac"
+        if self._heard(copy):
+            return copy
+        with DECODING:
+            if not self._heard(copy):
+                unfinished = copy.with_suffix(".part")
+                write_untagged(path, unfinished, LIMITS)
+                os.utime(unfinished, EPOCH)
+                unfinished.replace(copy)
+                self._keep(copy)
+        return copy
+
+    def _heard(self, copy: Path) -> bool:
+        """True if a copy is there; then it counts as heard just now."""
+        with self._turn:
+            if copy not in self._bytes or not copy.exists():
+                return False
+            self._bytes[copy] = self._bytes.pop(copy)
+            return True
+
+    def _keep(self, copy: Path) -> None:
+        with self._turn:
+            self._bytes.pop(copy, None)
+            self._bytes[copy] = copy.stat().st_size
+            while len(self._bytes) > 1 and sum(self._bytes.values()) > self._most:
+                oldest = next(iter(self._bytes))
+                del self._bytes[oldest]
+                oldest.unlink(missing_ok=True)  # whoever is being sent it reads it to its end
+
+
 @cache
-def _folder() -> "tempfile.TemporaryDirectory[str]":
-    """A folder of this process, removed when it ends."""
-    return tempfile.TemporaryDirectory(prefix="audiosim-sounds-", ignore_cleanup_errors=True)
+def _copies() -> "tuple[UntaggedSounds, tempfile.TemporaryDirectory[str]]":
+    """The copies of this process, in a folder that is removed when it ends."""
+    folder = tempfile.TemporaryDirectory(prefix="audiosim-sounds-", ignore_cleanup_errors=True)
+    return UntaggedSounds(Path(folder.name)), folder
 
 
 def untagged_copy(path: Path) -> Path:
     """The copy of a sound file; made anew once the file has changed."""
-    status = path.stat()
-    about = f"{path}\0{status.st_mtime_ns}\0{status.st_size}".encode(errors="surrogateescape")
     with _opening:
-        folder = Path(_folder().name)
-    copy = folder / f"{hashlib.blake2b(about, digest_size=16).hexdigest()}.flac"
-    if copy.exists():
-        return copy
-    with DECODING:
-        if not copy.exists():
-            unfinished = copy.with_suffix(".part")
-            write_untagged(path, unfinished, LIMITS)
-            os.utime(unfinished, EPOCH)
-            unfinished.replace(copy)
-    return copy
+        copies, _ = _copies()
+    return copies.copy_of(path)

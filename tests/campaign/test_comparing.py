@@ -1,6 +1,7 @@
 """Comparisons in campaigns: asked, told, withdrawn, replayed, kept; their values against closed forms."""
 
 import math
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -21,6 +22,8 @@ NOON = "2013-05-01T12:00:00Z"
 SCALE = Scale("custom", (0.0, 1.0, 2.0, 3.0, 4.0))
 SYSTEMS, QUERIES = 4, 10
 ONLY = CampaignSettings(comparisons="only")
+OWN = ["ann q2 01 a", "ann q2 12 a", "ann q2 23 a"]
+OWN = ["ann q2 01 a", "ann q2 12 a", "ann q2 23 a"]
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +105,38 @@ def test_a_log_with_comparisons_is_replayed_sealed_backed_up_and_read_back(colle
     other = f"sqlite:///{tmp_path / 'other.db'}"
     assert restore(tmp_path / "backup", other) == verify(url) == verify(other)
     assert comparisons_in(other, collection) == read_comparisons(file)
+
+
+def test_comparisons_count_in_the_order_in_which_an_export_lists_them(collection):
+    """Revisions, the same answer again, undoings and people set aside change both orders alike."""
+    own = tuple(PairedComparison("q2", f"q2/S{n}", f"q2/S{n + 1}", "a", "ann") for n in range(3))
+    asked = replace(collection, comparisons=own)
+    campaign = Campaign(asked, measure="CG@1", settings=ONLY)
+
+    def order():
+        found = campaign.comparisons.in_force()[1]
+        fresh = Campaign(asked, measure="CG@1", settings=ONLY, store=MemoryStore(), known=campaign.log())
+        assert campaign.selection.comparisons == fresh.selection.comparisons == found
+        return [f"{one.assessor} {one.query} {one.document_a[-1]}{one.document_b[-1]} {one.answer}" for one in found]
+
+    first = campaign.tell(compared())
+    campaign.tell(compared(assessor="bob"))
+    campaign.tell(compared(answer="b"))  # a revision is the last ...
+    assert order() == [*OWN, "bob q1 01 a", "ann q1 01 b"]
+    campaign.undo("ann")  # ... until it is undone
+    assert order() == [*OWN, "ann q1 01 a", "bob q1 01 a"]
+    same = campaign.tell(compared())
+    assert order() == [*OWN, "bob q1 01 a", "ann q1 01 a"]
+    campaign.tell(compared("q2", "q2/S0", "q2/S1", "b"))
+    assert order() == [*OWN[1:], "bob q1 01 a", "ann q1 01 a", "ann q2 01 b"]
+    campaign.undo("ann")
+    campaign.undo("ann", same.number)
+    assert order() == [*OWN, "ann q1 01 a", "bob q1 01 a"]
+    campaign.set_aside("ann", "olga")
+    assert order() == ["bob q1 01 a"]
+    campaign.take_back("ann", "olga")
+    campaign.undo("ann", first.number)
+    assert order() == [*OWN, "bob q1 01 a"]
 
 
 def test_people_are_asked_for_comparisons_that_nobody_holds_and_they_did_not_make(collection):

@@ -127,6 +127,16 @@ def test_an_assessor_who_asks_by_hand_learns_nothing_either(invited):
         assert http.post(f"{one}/judgments", json={**said, "fine": 40}).json()["document"] == first["document"]
         assert http.post(f"{one}/judgments", json={**said, "fine": 400}).status_code == 422
         assert http.post(f"{one}/judgments", json={**said, "document": "no such"}).status_code == 422
+        key = {"Idempotency-Key": "once"}
+        kept = http.post(f"{one}/judgments", json={**said, "fine": 50}, headers=key).json()["number"]
+        asked = {"moment": "before", "answers": {"age": "30"}}
+        assert http.post(f"{one}/undo", json={}, headers=key).status_code == 422
+        assert http.post(f"{one}/undo", json={"number": kept + 1}).status_code == 422
+        assert http.post(f"{one}/questionnaire", json=asked).status_code == 422
+        assert http.post(f"{one}/questionnaire", json={"moment": "before"}, headers=key).status_code == 422
+        assert http.post(f"{one}/questionnaire", json={"moment": "before"}).status_code == 201
+        assert http.post(f"{one}/undo", json={}).status_code == 201
+        assert http.post(f"{one}/undo", json={"number": kept}).status_code == 422
         assert http.post(f"{one}/undo", json={}).status_code == 201
         for address in (second["document_sound"], second["document_peaks"], second["query_sound"]):
             assert http.get(address).status_code == 200

@@ -18,6 +18,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Document, Run
 from audiosim.corpus.pool import build_pool
 from service.shelf.sound_files import Sounds, extremes, loudness_db
+from service.shelf.untagged_sounds import UntaggedSounds
 
 RATE_HZ = 22_050
 SOUND = "/v1/documents/a/sound"
@@ -213,6 +214,28 @@ def test_stretches_agree_with_cutting_the_sound_by_hand():
     assert high.tolist() == [piece.max() for piece in pieces]
     assert extremes(samples[:3], 10)[0].tolist() == samples[:3].tolist()
     assert loudness_db(np.ones(4, np.float32)) == 0
+
+
+def test_copies_for_assessors_take_bounded_room_and_those_not_heard_for_longest_go_first(tmp_path):
+    rng = np.random.default_rng(7)
+    sounds = [tmp_path / f"{name}.wav" for name in "abc"]
+    for path in sounds:
+        soundfile.write(path, rng.uniform(-1, 1, RATE_HZ), RATE_HZ)  # noise, which FLAC does not make much smaller
+    kept, alone = tmp_path / "copies", tmp_path / "alone"
+    kept.mkdir()
+    alone.mkdir()
+    one = UntaggedSounds(alone).copy_of(sounds[0]).stat().st_size
+    copies = UntaggedSounds(kept, most=5 * one // 2)  # two, not three
+    first, second = map(copies.copy_of, sounds[:2])
+    whole = second.read_bytes()
+    assert copies.copy_of(sounds[0]) == first  # heard once more
+    third = copies.copy_of(sounds[2])
+    assert set(kept.iterdir()) == {first, third}
+    assert copies.copy_of(sounds[1]).read_bytes() == whole  # made anew
+    assert set(kept.iterdir()) == {second, third}
+    assert soundfile.info(str(second)).frames == RATE_HZ
+    small = UntaggedSounds(alone, most=1)
+    assert small.copy_of(sounds[2]).exists()  # one that is asked for is always there
 
 
 def test_a_path_that_leads_nowhere_is_no_sound(tmp_path):
