@@ -19,24 +19,19 @@ from starlette.types import ASGIApp
 import audiosim
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.inspection import inspect
-from audiosim.errors import InputError, StoreError
+from audiosim.errors import InputError
 from audiosim.service.campaigns.campaigns import Judging
-from audiosim.service.campaigns.shares import Shares
 from audiosim.service.drafts.draft import Home
 from audiosim.service.entrance.access import Access
 from audiosim.service.entrance.connections import Connection
 from audiosim.service.entrance.exchange import ModelRoute, WireRoute
-from audiosim.service.entrance.limits import Entrance, Gate, Limits, Shared
-from audiosim.service.files.additions import Receiver
-from audiosim.service.files.import_store import ImportStore
-from audiosim.service.interface.cards import Cards
+from audiosim.service.entrance.limits import Limits
 from audiosim.service.interface.document import SERVERS, TAGS, describe
 from audiosim.service.interface.problems import answer_problems
 from audiosim.service.open_inference import inference_routes, model_repository
-from audiosim.service.operation.keeper import Keeper
 from audiosim.service.operation.logs import Form, request_log, start_logging
-from audiosim.service.operation.metrics import Metrics
 from audiosim.service.operation.observation import Observed
+from audiosim.service.operation.service_state import ServiceState, state_of
 from audiosim.service.operation.startup import Starting
 from audiosim.service.process.memory import keep_freed_memory
 from audiosim.service.routes import (
@@ -58,15 +53,12 @@ from audiosim.service.routes import (
     sounds,
 )
 from audiosim.service.routes import judging as judging_routes
-from audiosim.service.routes.campaign_state import Followers
 from audiosim.service.shelf.open_collections import KEEP_OPEN, CollectionSource
-from audiosim.service.shelf.outlook import Outlooks
 from audiosim.service.shelf.shelf import Served
 from audiosim.stats.threads import stay_on_one_thread
 
 LOG = logging.getLogger("service")
 GRACE_S = 30
-RANKINGS, RANKINGS_WAITING = 2, 4  # by measures other than a campaign's own, which may take seconds
 KEEP_ALIVE_S = 60
 MOST_CONNECTIONS = 900
 SWITCH_S = 0.001  # longest turn of a computing thread, for which the thread that answers requests has to wait
@@ -128,30 +120,15 @@ def create_app(
         separate_input_output_schemas=False,
         openapi_tags=TAGS,
         servers=SERVERS,
-        lifespan=_kept,
+        lifespan=_running,
     )
-    served = app.state.served = Served(collections, models, judging, folders, keep_open, home is not None, default)
-    app.state.home = home
-    app.state.access = Access() if access is None else access
-    app.state.imports = ImportStore(None if judging is None else judging.database)
-    app.state.outlooks = Outlooks()
-    cards = app.state.cards = Cards(served.collections)
-    app.state.keeper = Keeper(served, app.state.access, app.state.imports, app.state.outlooks, cards)
-    app.state.receiver = Receiver(served)
-    app.state.followers = Followers()
-    app.state.shares = Shares()
-    app.state.rankings = Shared(Gate(RANKINGS, RANKINGS_WAITING, "rankings"))
-    limits = limits or Limits()
-    app.state.entrance = Entrance(app.state.access, limits)
-    gate = app.state.gate = Gate(limits.at_work, limits.waiting)
-    metrics = app.state.metrics = Metrics(
-        gate, lambda: {name: one.campaign.current_state for name, one in served.collections.open.items()}
-    )
-    app.state.finished = [metrics.finished]
-    app.add_middleware(Observed, app.state.finished, metrics.in_flight)
+    served = Served(collections, models, judging, folders, keep_open, home is not None, default)
+    access = Access() if access is None else access
+    state = app.state.service = ServiceState.of(served, home, access, limits or Limits())
+    app.add_middleware(Observed, state.finished, state.metrics.in_flight)
     answer_problems(app)
     _add_routes(app)
-    describe(app)
+    describe(app, served, access)
     return app
 
 
@@ -167,20 +144,10 @@ def _add_routes(app: FastAPI) -> None:
 
 
 @asynccontextmanager
-async def _kept(app: FastAPI) -> AsyncIterator[None]:
+async def _running(app: FastAPI) -> AsyncIterator[None]:
     """Run the application's background tasks while it lives."""
-    app.state.keeper.start()
-    app.state.receiver.start()
-    try:
+    with state_of(app).running():
         yield
-    finally:
-        app.state.access.close()
-        app.state.receiver.stop()
-        app.state.keeper.stop()
-        try:
-            app.state.keeper.rescue()
-        except StoreError:
-            LOG.exception("the database file is gone, and what it held could not be kept")
 
 
 def run_server(
@@ -215,13 +182,13 @@ def run_server(
 
     def checked() -> FastAPI:
         app = make if isinstance(make, FastAPI) else make()
-        app.state.access.check_host(host)
+        state_of(app).access.check_host(host)
         return app
 
     def made(app: FastAPI) -> None:
         sys.setswitchinterval(SWITCH_S)
-        app.state.finished.append(request_log(log, sys.stderr))
-        app.state.followers.stopping = lambda: server.should_exit
+        state_of(app).finished.append(request_log(log, sys.stderr))
+        state_of(app).followers.stopping = lambda: server.should_exit
         for level, line in _greetings(app, listening):
             LOG.log(level, line)
         if show is not None:
@@ -244,13 +211,14 @@ def run_server(
 
 def _greetings(app: FastAPI, listening: socket.socket) -> Iterator[tuple[int, str]]:
     """Lines printed at the start of a service, each with its log level: its address, how files were read, cautions."""
-    collections, access, root = app.state.served.collections, app.state.access, near(listening)
+    state, root = state_of(app), near(listening)
+    collections, access = state.served.collections, state.access
     names, there = collections.names, collections.open
     shown = ", ".join(names) if names and collections.fit else f"{len(names) or 'no'} collections"
     yield logging.INFO, f"serving {shown} at {address(listening)}; Ctrl-C stops"
     yield logging.INFO, f"start page: {root}/"
-    if app.state.home is not None:
-        yield logging.INFO, f"organisers make collections at {root}/create; they are kept in {app.state.home.folder}"
+    if state.home is not None:
+        yield logging.INFO, f"organisers make collections at {root}/create; they are kept in {state.home.folder}"
     for name in map(quote, names if collections.fit else ["COLLECTION"]):
         yield logging.INFO, f"assessors judge at {root}/judge/{name}; organisers follow at {root}/organise/{name}"
     for one in there.values():
@@ -266,7 +234,7 @@ def _greetings(app: FastAPI, listening: socket.socket) -> Iterator[tuple[int, st
     if not access.locked:
         open_to_all = "there are no tokens: everybody on this machine may do everything; audiosim token creates one"
         yield logging.WARNING, open_to_all
-    judging = app.state.served.judging
+    judging = state.served.judging
     if judging.database is None:
         yield logging.WARNING, "there is no database: judgments are lost when the service stops; --db names one"
     if (path := judging.database_file) is not None:

@@ -6,7 +6,7 @@ Wire types are those of msgspec, which decodes them several times faster than th
 import json
 import re
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Annotated, Any, Self, TypeVar, get_type_hints
+from typing import Annotated, Any, Protocol, Self, TypeVar, get_type_hints
 
 import msgspec
 from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
@@ -18,7 +18,7 @@ from pydantic_core import CoreSchema, core_schema
 from audiosim.messages import repeated
 from audiosim.relevance.model_files import Model
 from audiosim.service.callers.caller import scopes_of
-from audiosim.service.entrance.limits import LARGE_BYTES
+from audiosim.service.entrance.limits import LARGE_BYTES, Doors, doors_of
 from audiosim.service.shelf.served_collection import DEEPEST_CUTOFF, ServedCollection
 from audiosim.service.shelf.shelf import Served
 
@@ -74,7 +74,7 @@ def _admitting(route: APIRoute, handle: Handler) -> Handler:
     scopes = scopes_of(route)
 
     async def handle_whole(request: Request) -> Response:
-        async with request.app.state.entrance.admitted(request, scopes) as whole:
+        async with doors_of(request).entrance.admitted(request, scopes) as whole:
             return await handle(whole)
 
     return handle_whole
@@ -107,22 +107,28 @@ COMPONENTS = "#/components/schemas/{name}"
 FAILING = failing("ProblemOut", "application/problem+json")
 
 
-def kept(name: str) -> Any:
-    """Dependency on a value that the application holds under a name."""
+class Serving(Doors, Protocol):
+    """The parts of a service's state that requests about collections and models need."""
 
-    async def find(request: Request) -> object:
-        return getattr(request.app.state, name)
-
-    return Depends(find)
+    @property
+    def served(self) -> Served:
+        """Collections and models."""
+        ...
 
 
 # Coroutines, because FastAPI would run plain functions in a thread.
+async def find_served(request: Request) -> Served:
+    """Everything that is served."""
+    state: Serving = request.app.state.service
+    return state.served
+
+
 async def read_body(request: Request) -> bytes:
     """The body, already checked against the limits."""
     return await request.body()
 
 
-ServedDep = Annotated[Served, kept("served")]
+ServedDep = Annotated[Served, Depends(find_served)]
 
 
 async def named_collection(served: ServedDep, collection: str) -> ServedCollection:
@@ -146,7 +152,8 @@ class ModelRoute(APIRoute):
         kind, endpoint = get_type_hints(self.endpoint)["asked"], self.endpoint
 
         async def handle(request: Request) -> Response:
-            state, body = request.app.state, await request.body()
+            state: Serving = request.app.state.service
+            body = await request.body()
             async with state.gate.turn(len(body) > LARGE_BYTES):
                 response = await endpoint(request, state.served.model(request.path_params["model"]), kind.taken(body))
             assert isinstance(response, Response)

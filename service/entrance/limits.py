@@ -5,7 +5,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Hashable, Set
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Request, Response
@@ -217,8 +217,28 @@ class Lingering(Response):
         await send({"type": "http.response.body", "body": b""})
 
 
+class Doors(Protocol):
+    """The parts of a service's state that every request passes."""
+
+    @property
+    def entrance(self) -> Entrance:
+        """Admission of requests."""
+        ...
+
+    @property
+    def gate(self) -> Gate:
+        """Limit on concurrent predictions."""
+        ...
+
+
+def doors_of(request: Request) -> Doors:
+    """The doors of the service that got a request."""
+    state: Doors = request.app.state.service
+    return state
+
+
 async def _predict_in_turn(request: Request) -> AsyncIterator[None]:
-    async with request.app.state.gate.turn(len(await request.body()) > LARGE_BYTES):
+    async with doors_of(request).gate.turn(len(await request.body()) > LARGE_BYTES):
         yield
 
 

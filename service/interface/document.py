@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from audiosim.service.callers.caller import GENERAL, NOBODY, scopes_of
-from audiosim.service.entrance.access import COOKIE
+from audiosim.service.entrance.access import COOKIE, Access
 from audiosim.service.entrance.exchange import COMPONENTS, Wire
 from audiosim.service.interface.operation_examples import RequestExample, examples_of, simplest_first
 from audiosim.service.shelf.shelf import Served
@@ -58,7 +58,7 @@ MEANINGS = {  # of parameters that mean the same in every operation
 }
 
 
-def describe(app: FastAPI) -> None:
+def describe(app: FastAPI, served: Served, access: Access) -> None:
     """Add the parts that FastAPI cannot know: wire types, names of the served collections, and access rules."""
     plain = app.openapi
 
@@ -70,12 +70,12 @@ def describe(app: FastAPI) -> None:
             components.setdefault("schemas", {}).update(schemas)
             components["securitySchemes"] = SCHEMES
             roles = {one.unique_id: scopes_of(one) - {GENERAL} for one in app.routes if isinstance(one, APIRoute)}
-            examples = examples_of(app.state.served)
+            examples = examples_of(served)
             for operation in (one for methods in document["paths"].values() for one in methods.values()):
-                _name_what_is_served(operation, app.state.served)
+                _name_what_is_served(operation, served)
                 _summarise(operation)
                 _show(operation, examples.get(operation["operationId"]))
-                if app.state.access.locked:
+                if access.locked:
                     _add_access(operation, roles[operation["operationId"]])
         return plain()
 

@@ -13,7 +13,7 @@ from starlette.types import Scope
 from audiosim.errors import ClosedError, InputError, LeaseError, MissingPackageError, ServiceError, StoreError
 from audiosim.messages import printable
 from audiosim.service.callers.caller import scopes_of
-from audiosim.service.entrance.limits import Lingering
+from audiosim.service.entrance.limits import Lingering, doors_of
 from audiosim.service.shelf.served_collection import NotServedError
 from audiosim.service.wire.prediction_types import ProblemOut
 
@@ -50,7 +50,7 @@ async def _of_http(request: Request, error: Exception) -> Response:
     headers, route = dict(error.headers or {}), request.scope.get("route")
     if error.detail in ROUTER and not hasattr(request.state, "caller"):  # the caller has not been determined yet
         try:
-            async with request.app.state.entrance.admitted(request, scopes_of(route)):
+            async with doors_of(request).entrance.admitted(request, scopes_of(route)):
                 pass
         except HTTPException as refused:
             return await _of_http(request, refused)
@@ -58,7 +58,7 @@ async def _of_http(request: Request, error: Exception) -> Response:
         known = (one.methods for one in request.app.routes if one.path == route.path)
         headers["Allow"] = ", ".join(sorted(set().union(*known)))
     answer = refusal(request.scope, error.status_code, ROUTER.get(error.detail, error.detail), headers)
-    return Lingering(answer, request.app.state.entrance.limits) if request.scope["state"]["unread"] else answer
+    return Lingering(answer, doors_of(request).entrance.limits) if request.scope["state"]["unread"] else answer
 
 
 async def _of_arguments(request: Request, error: Exception) -> Response:

@@ -1,31 +1,25 @@
 """Standing of a campaign: the ranking, the progress, its changes as they come; and whether it goes on."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, suppress
 from typing import Annotated, Any
 
-import msgspec
 from fastapi import Body, HTTPException, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from audiosim.errors import StoreError
 from audiosim.expected.about import About
 from audiosim.expected.verdicts import Verdicts
 from audiosim.service.callers.caller import CLIENT, CallerDep
-from audiosim.service.entrance.exchange import CollectionDep, ServedDep, answer, chapter, kept
+from audiosim.service.entrance.exchange import CollectionDep, ServedDep, answer, chapter
 from audiosim.service.entrance.limits import Shared
+from audiosim.service.operation.followers import Followers
+from audiosim.service.operation.service_state import part
 from audiosim.service.process.memory import kept_beside
 from audiosim.service.routes.judging import WRITES, CountQuery, written
-from audiosim.service.shelf.served_collection import ServedCollection
 from audiosim.service.wire.judgment_types import RecordOut, TurnIn
-from audiosim.service.wire.state_types import CampaignOut, ChangeOut, RankingOut
+from audiosim.service.wire.state_types import CampaignOut, RankingOut
 
 router = chapter("campaign")
 
-POLL_S = 0.5
-HEARTBEAT_S = 15.0
 MOST_FOLLOWERS = 100
 SHOWN = 200
 FirstQuery = Annotated[int, Query(ge=0, le=2**31, description="how many assessors, leases and so on to pass over")]
@@ -40,7 +34,7 @@ AboutQuery = Annotated[
     Query(max_length=3, description="`these` queries or `queries` of this kind; and `panel`, `listeners` or N people"),
 ]
 
-RankingsDep = Annotated[Shared, kept("rankings")]
+RankingsDep = Annotated[Shared, part(lambda state: state.rankings)]
 
 
 @router.get("/collections/{collection}/ranking", dependencies=[CLIENT], response_model=RankingOut)
@@ -93,51 +87,6 @@ def close(caller: CallerDep, response: Response, one: CollectionDep, turn: TurnB
     return written(one.campaign.close(caller.name, turn.reason), response)
 
 
-class Followers:
-    """Those who watch the changes of campaigns; they are let go when the service is stopping."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.stopping: Callable[[], bool] = lambda: False
-
-    async def follow(
-        self, kept: AbstractContextManager[object], find: Callable[[], ServedCollection], last: int | None
-    ) -> AsyncIterator[bytes]:
-        """Server-sent events: where the campaign stands, at once and after each change, with its number as the id.
-
-        kept  keeps the collection open
-        find  gives the collection as it is served now: runs may come to it
-        last  number that the client has seen already
-        """
-        clock = asyncio.get_running_loop().time
-        self.count += 1
-        one, spoken = None, clock()
-        try:
-            with kept:
-                while not self.stopping():
-                    served = await run_in_threadpool(find)
-                    change = await run_in_threadpool(_change, served, last if one in (None, served) else None)
-                    one = served
-                    if change is not None:
-                        last, spoken = change.state, clock()
-                        yield b"id: %d\nevent: change\ndata: %s\n\n" % (last, msgspec.json.encode(change))
-                    elif clock() - spoken > HEARTBEAT_S:
-                        spoken = clock()
-                        yield b": still here\n\n"
-                    await asyncio.sleep(POLL_S)
-        finally:
-            self.count -= 1
-
-
-def _change(one: ServedCollection, last: int | None) -> ChangeOut | None:
-    """Standing of a campaign, if not where it was; nothing while its log cannot be read."""
-    with suppress(StoreError):
-        one.campaign.refresh()
-        if one.campaign.current_state.number != last:
-            return ChangeOut.from_domain(one)
-    return None
-
-
 @router.get(
     "/collections/{collection}/events",
     response_class=Response,
@@ -146,7 +95,10 @@ def _change(one: ServedCollection, last: int | None) -> ChangeOut | None:
     },
 )
 async def follow_changes(
-    request: Request, served: ServedDep, one: CollectionDep, followers: Annotated[Followers, kept("followers")]
+    request: Request,
+    served: ServedDep,
+    one: CollectionDep,
+    followers: Annotated[Followers, part(lambda state: state.followers)],
 ) -> Response:
     """Send the campaign's state whenever it changes, for as long as somebody listens: server-sent events."""
     if followers.count >= MOST_FOLLOWERS:

@@ -15,14 +15,14 @@ from audiosim.service.entrance.exchange import (
     ModelQuery,
     ServedDep,
     chapter,
-    kept,
 )
 from audiosim.service.interface.cards import Cards
+from audiosim.service.operation.service_state import part
 from audiosim.service.wire.prediction_types import CollectionOut, ModelOut, ScaleOut
 
 router = chapter("catalogue")
 
-CardsDep = Annotated[Cards, kept("cards")]
+CardsDep = Annotated[Cards, part(lambda state: state.cards)]
 
 
 @router.get("/models", dependencies=[CLIENT_OF_ANY])

@@ -11,10 +11,11 @@ from fastapi import Depends, HTTPException, Query, Request, Response
 
 from audiosim.corpus.model import Document
 from audiosim.service.callers.caller import CLIENT, CallerDep
-from audiosim.service.entrance.exchange import JSON, BodyDep, CollectionDep, chapter, kept, reference
+from audiosim.service.entrance.exchange import JSON, BodyDep, CollectionDep, chapter, reference
 from audiosim.service.entrance.limits import Entrance
 from audiosim.service.files.additions import LONGEST_IDENTIFIER, ArrivedDocument, ArrivedJudge, ArrivedRuns, Receiver
 from audiosim.service.files.deliveries import Delivery
+from audiosim.service.operation.service_state import part
 from audiosim.service.process.memory import give_back_freed_memory
 from audiosim.service.routes.imports import ImportsDep
 from audiosim.service.routes.judging import KeyHeader
@@ -66,9 +67,9 @@ class Incoming:
     caller: CallerDep
     one: CollectionDep
     body: BodyDep
-    receiver: Annotated[Receiver, kept("receiver")]
+    receiver: Annotated[Receiver, part(lambda state: state.receiver)]
     sent_before: ImportsDep
-    entrance: Annotated[Entrance, kept("entrance")]
+    entrance: Annotated[Entrance, part(lambda state: state.entrance)]
     key: KeyHeader = ""
 
     @property

@@ -8,7 +8,8 @@ from fastapi.responses import PlainTextResponse
 from audiosim.corpus.comparisons import comparison_lines
 from audiosim.service.callers.caller import ASSESSOR, CallerDep
 from audiosim.service.campaigns.shares import Shares
-from audiosim.service.entrance.exchange import CollectionDep, attachment, chapter, kept
+from audiosim.service.entrance.exchange import CollectionDep, attachment, chapter
+from audiosim.service.operation.service_state import part
 from audiosim.service.routes.exports import STATE
 from audiosim.service.routes.judging import WRITES, KeyHeader, fair_share, named_assessor, unnamed, with_names, written
 from audiosim.service.wire.comparison_types import (
@@ -27,7 +28,7 @@ def lease_comparisons(
     request: Request,
     caller: CallerDep,
     one: CollectionDep,
-    shares: Annotated[Shares, kept("shares")],
+    shares: Annotated[Shares, part(lambda state: state.shares)],
     asked: Annotated[NextComparisonsIn, Body()],
 ) -> NextComparisonsOut:
     """Comparisons to answer next, if they are worth more of the assessor's time than grades.

@@ -6,10 +6,11 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 
 from audiosim.service.callers.caller import CLIENT, PUBLIC
-from audiosim.service.entrance.exchange import chapter, kept
+from audiosim.service.entrance.exchange import chapter
 from audiosim.service.files.additions import Receiver
 from audiosim.service.operation.keeper import Keeper
 from audiosim.service.operation.metrics import MEDIA_TYPE, Metrics
+from audiosim.service.operation.service_state import part
 from audiosim.service.wire.prediction_types import HealthOut
 
 router = chapter("health", "")
@@ -23,7 +24,9 @@ async def live() -> HealthOut:
 
 @router.get("/health/ready", dependencies=[PUBLIC])
 async def ready(
-    response: Response, keeper: Annotated[Keeper, kept("keeper")], receiver: Annotated[Receiver, kept("receiver")]
+    response: Response,
+    keeper: Annotated[Keeper, part(lambda state: state.keeper)],
+    receiver: Annotated[Receiver, part(lambda state: state.receiver)],
 ) -> HealthOut:
     """Report whether all is loaded and logs can be read and written within a second; 503 with the reasons if not."""
     reasons = [*keeper.reasons(), *receiver.reasons()]
@@ -37,7 +40,7 @@ async def ready(
     response_class=Response,
     responses={200: {"description": "Figures in Prometheus' text format", "content": {"text/plain": {}}}},
 )
-async def metrics(found: Annotated[Metrics, kept("metrics")]) -> Response:
+async def metrics(found: Annotated[Metrics, part(lambda state: state.metrics)]) -> Response:
     """Requests, predictions, judgments and the process itself, for Prometheus to collect."""
     return Response(found.text(), media_type=MEDIA_TYPE)
 

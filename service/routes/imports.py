@@ -7,9 +7,10 @@ from fastapi import Request, Response
 
 from audiosim.errors import InputError
 from audiosim.service.callers.caller import CallerDep
-from audiosim.service.entrance.exchange import BodyDep, CollectionDep, chapter, kept
+from audiosim.service.entrance.exchange import BodyDep, CollectionDep, chapter
 from audiosim.service.files.deliveries import Delivery
 from audiosim.service.files.import_store import FAILED, Import, ImportStore
+from audiosim.service.operation.service_state import part
 from audiosim.service.routes.judging import KeyHeader
 from audiosim.service.wire.organisation_types import ImportOut
 
@@ -18,7 +19,7 @@ FILES: dict[str, Any] = {
     **{kind: {"schema": {"type": "string"}} for kind in ("text/csv", "text/plain", "application/jsonl")},
     "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},  # whichever it is
 }
-ImportsDep = Annotated[ImportStore, kept("imports")]
+ImportsDep = Annotated[ImportStore, part(lambda state: state.imports)]
 
 router = chapter("organising")
 

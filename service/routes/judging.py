@@ -14,7 +14,8 @@ from audiosim.errors import InputError
 from audiosim.service.callers.caller import ANYONE, ASSESSOR, Caller, CallerDep
 from audiosim.service.campaigns.shares import Shares
 from audiosim.service.entrance.access import address_of
-from audiosim.service.entrance.exchange import CollectionDep, chapter, kept
+from audiosim.service.entrance.exchange import CollectionDep, chapter
+from audiosim.service.operation.service_state import part
 from audiosim.service.shelf.aliases import Called, by_name
 from audiosim.service.shelf.served_collection import ServedCollection
 from audiosim.service.wire.comparison_types import ROUNDED_S
@@ -118,7 +119,7 @@ def lease_pairs(
     request: Request,
     caller: CallerDep,
     one: CollectionDep,
-    shares: Annotated[Shares, kept("shares")],
+    shares: Annotated[Shares, part(lambda state: state.shares)],
     asked: Annotated[NextIn, Body()],
 ) -> NextOut:
     """The pairs to judge next; they are the assessor's until their leases end, and asking again extends the leases."""

@@ -19,7 +19,8 @@ from audiosim.service.callers.caller import CallerDep
 from audiosim.service.campaigns.campaigns import WAIT_S
 from audiosim.service.drafts.draft import Draft, Home
 from audiosim.service.drafts.draft_files import Kind
-from audiosim.service.entrance.exchange import BodyDep, ServedDep, chapter, kept
+from audiosim.service.entrance.exchange import BodyDep, ServedDep, chapter
+from audiosim.service.operation.service_state import part
 from audiosim.service.routes.sounds import media_type
 from audiosim.service.shelf.open_collections import CollectionSource
 from audiosim.service.shelf.served_collection import NotServedError
@@ -47,7 +48,7 @@ NO_HOME = "this service has no folder for new collections: start it with --home 
 NOT_OPENED = "not opened yet"
 ASKED_ANEW = {"Cache-Control": "private, no-cache"}  # another file may take the name
 
-HomeDep = Annotated[Home | None, kept("home")]
+HomeDep = Annotated[Home | None, part(lambda state: state.home)]
 FileQuery = Annotated[str, Query(min_length=1, max_length=1000)]
 KindQuery = Annotated[Kind | None, Query(description="what the file is; by its name and first line if not given")]
 WholeQuery = Annotated[int | None, Query(ge=1, description="bytes of the whole file, where this is a part")]

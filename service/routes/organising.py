@@ -14,7 +14,8 @@ from audiosim.campaign.event import utc_now
 from audiosim.campaign.self_checks import self_checks
 from audiosim.errors import InputError
 from audiosim.service.callers.tokens import Token, TokenStore
-from audiosim.service.entrance.exchange import CollectionDep, chapter, kept
+from audiosim.service.entrance.exchange import CollectionDep, chapter
+from audiosim.service.operation.service_state import part
 from audiosim.service.routes.judging import BeforeQuery, CountQuery
 from audiosim.service.routes.sessions import AccessDep
 from audiosim.service.shelf.outlook import Lookahead, Outlooks
@@ -34,7 +35,7 @@ from audiosim.service.wire.organisation_types import (
 )
 
 Found = TypeVar("Found")
-OutlooksDep = Annotated[Outlooks, kept("outlooks")]
+OutlooksDep = Annotated[Outlooks, part(lambda state: state.outlooks)]
 ListenersQuery = Annotated[int, Query(ge=1, le=10_000, description="who judge at the same time")]
 router = chapter("organising")
 

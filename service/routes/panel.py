@@ -14,8 +14,9 @@ from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.relearning import after_comparisons
 from audiosim.selection import Selection
 from audiosim.service.callers.caller import CallerDep
-from audiosim.service.entrance.exchange import CollectionDep, answer, chapter, kept
+from audiosim.service.entrance.exchange import CollectionDep, answer, chapter
 from audiosim.service.entrance.limits import Shared
+from audiosim.service.operation.service_state import part
 from audiosim.service.process.memory import kept_beside
 from audiosim.service.routes.campaign_state import AboutQuery
 from audiosim.service.routes.judging import MOST_SHOWN, WRITES, CountQuery, KeyHeader, written
@@ -28,7 +29,7 @@ router = chapter("campaign")
 SHOWN = 20
 
 JudgeQuery = Annotated[str, Query(min_length=1, max_length=1000, description="name of somebody who judged")]
-EffectsDep = Annotated[Shared, kept("rankings")]
+EffectsDep = Annotated[Shared, part(lambda state: state.rankings)]
 
 
 @router.get("/collections/{collection}/judges", response_model=JudgesOut)

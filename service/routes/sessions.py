@@ -7,13 +7,14 @@ from fastapi import Body, Request, Response
 from audiosim.service.callers.caller import NOBODY, OPEN, PUBLIC, Caller, DeniedError
 from audiosim.service.callers.tokens import READER
 from audiosim.service.entrance.access import COOKIE, Access, address_of, presented
-from audiosim.service.entrance.exchange import chapter, kept
+from audiosim.service.entrance.exchange import chapter
+from audiosim.service.operation.service_state import part
 from audiosim.service.wire.judgment_types import SessionIn, SessionOut
 
 router = chapter("session", dependencies=[PUBLIC])
 
 KEPT_S = 90 * 86_400
-AccessDep = Annotated[Access, kept("access")]
+AccessDep = Annotated[Access, part(lambda state: state.access)]
 
 
 @router.post("/session")

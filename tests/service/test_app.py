@@ -27,7 +27,7 @@ from service.entrance.connections import Connection
 @pytest.mark.slow
 def test_one_model_may_be_given_for_all_collections_or_one_for_each(small, coarse):
     def names(app):
-        served = app.state.served
+        served = app.state.service.served
         return [served.collection(name).predictor().name for name in ("small", "coarse")]
 
     assert names(create_app([small, coarse])) == ["joint-fine", "joint-broad"]
@@ -46,7 +46,7 @@ def test_a_route_that_checks_no_token_is_not_served(small, monkeypatch):
 def test_a_model_file_is_served_under_its_name(small, tmp_path):
     trained = replace(load_model("historical-fine"), name="trained")
     save_model(trained, tmp_path / "file.json")
-    served = create_app([small], str(tmp_path / "file.json")).state.served
+    served = create_app([small], str(tmp_path / "file.json")).state.service.served
     assert served.model("trained") == trained
     own = served.collection("small").predictor()
     assert own.name == "trained"
@@ -54,7 +54,7 @@ def test_a_model_file_is_served_under_its_name(small, tmp_path):
 
 
 def test_a_pool_and_its_predictions_are_made_once(small):
-    served = create_app([small]).state.served.collection("small")
+    served = create_app([small]).state.service.served.collection("small")
     assert served.predictor("mout", 2) is served.predictor("mout", 2)
     assert served.predictor("joint") is served.predictor()
     assert served.predictor("mout", 2).own is served.predictor("mout", 2).own
@@ -66,7 +66,7 @@ def test_serving_a_database_counts_the_judgments_of_its_log(coarse, tmp_path):
     log = DatabaseStore(url, "coarse")
     log.append(Event("judgment", "2013-05-01T12:00:00Z", "", pair.query, pair.document, {"broad": 2}))
     log.close()
-    served = create_app([coarse], judging=Judging(url)).state.served.collection("coarse")
+    served = create_app([coarse], judging=Judging(url)).state.service.served.collection("coarse")
     state = served.predictor().now()
     assert (state.number, state.judgments, state.belief.grades[0]) == (1, 1, 2)
     assert served.predictor("mout", 2).now().belief.grades[0] == 2

@@ -112,8 +112,8 @@ def test_a_collection_made_over_http_is_the_folder_that_the_commands_read(http, 
     assert http.get("/openapi.json").status_code == 200
     assert http.post("/v1/drafts", json={"name": "new"}).status_code == 422
     again = create_app([], "uniform", judging=Judging(database), home=Home(home.folder))  # as after a restart
-    assert again.state.served.collections.names == ["new"]
-    assert again.state.served.collection("new").campaign.state == "paused"
+    assert again.state.service.served.collections.names == ["new"]
+    assert again.state.service.served.collection("new").campaign.state == "paused"
 
 
 def test_a_plan_is_by_the_measure_of_the_service(database, in_process, home):
@@ -298,7 +298,7 @@ def test_the_services_model_is_that_of_new_collections_and_their_own_goes_before
         draft = begun(http, "other")
         send(http, "all.trec", RUNS, "other")
         assert http.post(f"{draft}/create").status_code == 201
-    again = create_app([], "mjud", judging=Judging(database), home=Home(home.folder)).state.served
+    again = create_app([], "mjud", judging=Judging(database), home=Home(home.folder)).state.service.served
     assert [again.collection(name).model for name in ("new", "other")] == ["uniform", "mjud"]
 
 

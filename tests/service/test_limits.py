@@ -7,6 +7,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -53,8 +54,9 @@ class Echo:
     def __init__(self, limits=LIMITS):
         self.go = threading.Event()
         self.app = app = FastAPI()
-        app.state.entrance = Entrance(Access(), limits)
-        app.state.gate = Gate(limits.at_work, limits.waiting)
+        app.state.service = SimpleNamespace(
+            entrance=Entrance(Access(), limits), gate=Gate(limits.at_work, limits.waiting)
+        )
         answer_problems(app)
         app.add_middleware(Observed)
         app.router.route_class = WireRoute
@@ -91,7 +93,7 @@ def echo():
 
 @pytest.fixture
 def gate(echo):
-    return echo.app.state.gate
+    return echo.app.state.service.gate
 
 
 @pytest.fixture

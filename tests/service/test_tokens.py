@@ -370,7 +370,7 @@ def test_a_route_that_does_not_say_whom_it_is_for_is_the_organiser_s(store, smal
         pass
 
     bearers = {role: (b"authorization", b"Bearer " + store.create(role, role).encode()) for role in ALLOWED}
-    app.state.access.reload()
+    app.state.service.access.reload()
     assert asked(app, "GET", "/new") == 401
     assert [asked(app, "GET", "/new", bearers[role]) for role in ("client", "assessor")] == [403, 403]
     assert scopes_of(app.routes[-1]) == {"organiser"}
