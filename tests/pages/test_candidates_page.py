@@ -42,6 +42,25 @@ def until_heard(page):
             page.wait_for_timeout(100)
 
 
+def begin(page):
+    """Enter as Ann and go to the first page."""
+    page.locator("#name:focus").wait_for()
+    page.keyboard.type("Ann")
+    page.keyboard.press("Enter")
+    page.locator("#skip-training").click()
+    until_shown(page, "Pairs 1 to 3 of 6")
+
+
+def refuse(page, key):
+    """Say that the candidate with a key cannot be judged."""
+    page.keyboard.press(key)
+    page.locator("#several-cannot").click()
+    page.get_by_role("radio", name="A clip is broken or silent").check()
+    page.locator("#cannot-form button[value=save]").click()
+    expect(page.locator(".candidate-cannot:visible")).to_contain_text("a clip is broken or silent")
+    page.locator("#screen-several").focus()
+
+
 def test_three_candidates_are_judged_on_a_page_by_keyboard(browse, http, wait_until, audit):
     def judged():
         events = http.get("/v1/collections/demo/log").json()["events"]
@@ -52,11 +71,7 @@ def test_three_candidates_are_judged_on_a_page_by_keyboard(browse, http, wait_un
         ]
 
     page = browse("/judge/demo?listen=0.1&batch=6", viewport={"width": 360, "height": 740})
-    page.locator("#name:focus").wait_for()
-    page.keyboard.type("Ann")
-    page.keyboard.press("Enter")
-    page.locator("#skip-training").click()
-    until_shown(page, "Pairs 1 to 3 of 6")
+    begin(page)
     page.keyboard.press("Enter")
     expect(page.locator("#several-missing")).to_contain_text("choose a button of Candidate A")
     grade(page, (0, 1, 2))
@@ -77,12 +92,7 @@ def test_three_candidates_are_judged_on_a_page_by_keyboard(browse, http, wait_un
     until_shown(page, "Pairs 1 to 3 of 6")
     wait_until(lambda: [one["kind"] for one in judged()].count("undo") == 3)
     expect(page.locator("form[aria-label='Candidate C'] input[type=radio]").nth(2)).to_be_checked()
-    page.keyboard.press("b")
-    page.locator("#several-cannot").click()
-    page.get_by_role("radio", name="A clip is broken or silent").check()
-    page.locator("#cannot-form button[value=save]").click()
-    expect(page.locator(".candidate-cannot:visible")).to_contain_text("a clip is broken or silent")
-    page.locator("#screen-several").focus()
+    refuse(page, "b")
     until_heard(page)
     page.keyboard.press("Enter")
     until_shown(page, "Pairs 4 to 6 of 6")
@@ -101,3 +111,45 @@ def test_three_candidates_are_judged_on_a_page_by_keyboard(browse, http, wait_un
     assert {one["document"] for one in last[:3]} == {one["document"] for one in first}
     exported = http.get("/v1/collections/demo/judgments", params={"format": "jsonl"}).text.splitlines()
     assert len(exported) == 6  # one of them says why it cannot be judged
+
+
+def test_a_page_with_a_clip_that_is_gone_is_judged_and_a_revision_is_taken_back_alone(browse, http, wait_until, watch):
+    def undone():
+        return sum(one["kind"] == "undo" for one in http.get("/v1/collections/demo/log").json()["events"])
+
+    watch.expected.append("404")
+    sounds = []
+
+    def lose_the_second(route):
+        sounds.append(route.request.url)
+        gone = list(dict.fromkeys(sounds)).index(route.request.url) == 1  # the first is the query's
+        route.fulfill(status=404) if gone else route.continue_()
+
+    page = browse("/judge/demo?listen=0.1&batch=6")
+    page.context.route("**/sound?*", lose_the_second)
+    begin(page)  # the others play
+    expect(page.locator("#several-desk .note[role=status]")).to_have_text("No sound: Candidate A.")
+    grade(page, (0, 1, 2))
+    page.keyboard.press("Enter")
+    expect(page.locator("#several-missing")).to_contain_text("ay that Candidate A cannot be judged")
+    refuse(page, "a")
+    until_heard(page)
+    page.locator("#open-help").click()
+    expect(page.locator("#several-desk .transport button")).to_contain_text("Play")  # help is read in silence
+    page.keyboard.press("Escape")
+    page.locator("#screen-several").focus()
+    page.keyboard.press("Enter")
+    until_shown(page, "Pairs 4 to 6 of 6")
+
+    page.locator("#open-answers").click()
+    page.locator("#answers-rows button").first.click()
+    page.locator("#save").click()
+    until_shown(page, "Pairs 4 to 6 of 6")
+    page.keyboard.press("z")
+    wait_until(lambda: undone() == 1)
+    expect(page.locator("#announcer")).to_have_text("Last answer undone.")
+    until_shown(page, "Pairs 4 to 6 of 6")
+    page.keyboard.press("z")
+    until_shown(page, "Pairs 1 to 3 of 6")
+    wait_until(lambda: undone() == 4)
+    page.context.unroute_all(behavior="ignoreErrors")

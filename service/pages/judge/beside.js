@@ -55,8 +55,9 @@ export class Beside extends EventTarget {
   /** Show clips, null where there is none that plays, and begin to play. */
   show(clips) {
     this.clips = clips;
-    this.player.load(clips);
-    this.trouble(clips.every(Boolean) ? "" : "One of these clips does not play.");
+    this.player.load(clips, { some: true });
+    const silent = this.names.filter((_, place) => !clips[place]);
+    this.trouble(silent.length ? `No sound: ${silent.join(", ")}.` : "");
     this.position.max = String(Math.max(0, this.player.length));
     this.#draw();
     this.player.play();
@@ -69,10 +70,15 @@ export class Beside extends EventTarget {
     this.problem.hidden = !text;
   }
 
-  /** What is to be heard still, in words; empty where nothing is. */
-  get missing() {
+  /**
+   * What is to be heard still, in words; empty where nothing is, as where the query does not play.
+   *
+   * spared  places of clips that need not be heard
+   */
+  missing(spared = []) {
     const heard = this.player.count();
-    const left = this.names.filter((_, place) => this.clips[place] && heard[place] < this.listen);
+    const wanted = (place) => this.clips[0] && this.clips[place] && !spared.includes(place);
+    const left = this.names.filter((_, place) => wanted(place) && heard[place] < this.listen);
     return left.length ? `Hear ${left.map((name) => (name === "Query" ? "the query" : name)).join(", ")} for ${this.listen} s` : "";
   }
 

@@ -60,6 +60,11 @@ export class Compare extends EventTarget {
 
   pause() {
     this.done = null;
+    this.hush();
+  }
+
+  /** Stop the sound; the comparison goes on. */
+  hush() {
     this.beside?.player.pause();
   }
 
@@ -93,7 +98,7 @@ export class Compare extends EventTarget {
 
   /** What keeps the comparison from being saved, in words; empty where nothing does. */
   get missing() {
-    return [this.desk.missing, this.said === null ? "Choose an answer" : ""].filter(Boolean).join(", ");
+    return [this.desk.missing(), this.said === null ? "Choose an answer" : ""].filter(Boolean).join(", ");
   }
 
   #showMissing() {

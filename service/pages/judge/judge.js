@@ -179,7 +179,7 @@ async function train(judging, lessons) {
 function connect(judging) {
   const { desk, work } = judging;
   const open = (id) => {
-    player.pause();
+    judging.hush();
     return openDialog(id);
   };
   const help = () => open("help");
@@ -222,7 +222,7 @@ function connect(judging) {
 async function trainAgain(judging) {
   byId("help", HTMLDialogElement).close();
   const lessons = lessonsOf(judging);
-  if (!lessons.length || judging.mode !== "pair") return;
+  if (!lessons.length || !["pair", "page"].includes(judging.mode)) return;
   await train(judging, lessons);
   await judging.showNext();
 }

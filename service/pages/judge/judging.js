@@ -60,13 +60,19 @@ export class Judging {
     byId("progress", HTMLProgressElement).value = share;
   }
 
+  /** Stop all sound; what is shown goes on. */
+  hush() {
+    for (const one of [this.compare, this.several]) one.hush();
+    this.player.pause();
+  }
+
   /** Ask which of two is closer; where no more of these are handed out, ask what comes next. */
   async #showComparison(said) {
-    const { work, compare, player } = this;
+    const { work, compare } = this;
     const { batch } = work.settings;
     const turn = ++this.turn;
     this.kind = this.mode = null;
-    player.pause();
+    this.hush();
     showScreen("compare");
     const [one] = work.comparisons;
     const done = work.compared.length % batch;
@@ -85,11 +91,11 @@ export class Judging {
 
   /** Show the candidates of a page beside one another; then what comes next. */
   async #showPage() {
-    const { work, several, player } = this;
+    const { work, several } = this;
     const { batch } = work.settings;
     const turn = ++this.turn;
     this.kind = this.mode = null;
-    player.pause();
+    this.hush();
     showScreen("several");
     const pairs = work.page;
     const last = work.done + pairs.length;
@@ -99,7 +105,9 @@ export class Judging {
     const found = await this.#patiently(() => this.clips.all(Several.addresses(pairs)), turn, (text) => several.desk.beside.trouble(text));
     if (turn !== this.turn) return;
     this.kind = this.mode = "page";
-    const answers = await several.answered(found, drafts);
+    const answered = several.answered(found, drafts);
+    this.clips.ahead(work.pairs.filter((pair) => !pairs.includes(pair)).slice(0, AHEAD));
+    const answers = await answered;
     if (turn !== this.turn) return;
     this.mode = null;
     this.keepingAnswer = work.answerPage(pairs, answers);
@@ -119,8 +127,10 @@ export class Judging {
     this.turn++;
     this.several.pause();
     await this.keepingAnswer;
-    for (const { pair, cannot, ...answers } of await this.work.undoPage()) this.drafts[nameOf(pair)] = { answers, cannot };
-    announce("Last page undone.");
+    const undone = await this.work.undoPage();
+    const open = undone.filter(({ pair }) => !this.work.answers.has(nameOf(pair))); // of a revised one what it replaced holds
+    for (const { pair, cannot, ...answers } of open) this.drafts[nameOf(pair)] = { answers, cannot };
+    announce(undone.length > 1 ? "Last page undone." : t("Last answer undone."));
     await this.showNext();
     return true;
   }
@@ -142,6 +152,7 @@ export class Judging {
     const turn = ++this.turn;
     this.mode = null;
     this.kind = mode;
+    for (const one of [this.compare, this.several]) one.pause(); // their turn is over
     this.player.pause();
     if (shownScreen() !== "desk") showScreen("desk");
     const found = await this.#clipsOf(pair, turn);
@@ -183,18 +194,21 @@ export class Judging {
   async cannot() {
     if (this.mode === null || this.mode === "training") return;
     const paged = this.mode === "page";
-    const player = paged ? this.several.desk.beside.player : this.player;
-    const place = paged ? this.several.heard : 0;
+    const { turn } = this;
+    const { player } = paged ? this.several.desk.beside : this;
+    const { playing } = player;
+    const pair = paged ? this.several.pairs[this.several.heard] : this.desk.pair;
     player.pause();
     const closed = await openDialog("cannot");
-    if (paged) player.play(); // the page goes on: this was about one of its candidates
+    if (paged && playing && turn === this.turn) player.play(); // the page goes on: this was about one of its candidates
     if (closed !== "save") return;
     const form = byId("cannot-form", HTMLFormElement);
     const words = byId("reason-text", HTMLTextAreaElement).value.trim();
     const chosen = new FormData(form).get("reason");
     const reason = chosen === "other" ? words || "something else" : [chosen, words].filter(Boolean).join(": ");
     form.reset();
-    if (paged) return this.several.refuse(place, reason);
+    if (turn !== this.turn) return; // a renewal has brought other pairs meanwhile
+    if (paged) return this.several.refuse(this.several.pairs.indexOf(pair), reason);
     const { note } = this.desk.form.said;
     this.#take({ cannot: reason, answers: note ? { note } : {} });
   }
@@ -308,7 +322,7 @@ export class Judging {
   signIn() {
     this.signing ??= (async () => {
       const before = shownScreen();
-      this.player.pause();
+      this.hush();
       if (!(await enterAgain(this.work.assessor))) location.reload();
       this.signing = null;
       showScreen(before);
@@ -352,7 +366,7 @@ export class Judging {
   }
 
   async #rest() {
-    this.player.pause();
+    this.hush();
     const minutes = Math.max(1, Math.round(this.pace.workedS / 60));
     byId("rest-text").textContent = `${tn("You have judged for {n} minute.", "You have judged for {n} minutes.", minutes)} ${t("Ears tire: a few minutes without music help. Your place is kept even if you close the page.")}`;
     await openDialog("rest");

@@ -54,18 +54,23 @@ export class Player extends EventTarget {
     return (this.offset + Math.max(0, this.context.currentTime - this.voice.startedAt)) % this.length;
   }
 
-  /** Take other clips, `{buffer, loudness_db, peak}` each, null where there is none; from `starts` seconds of each. */
-  load(clips, { heard = clips.map(() => 0), starts = clips.map(() => 0) } = {}) {
+  /**
+   * Take other clips, `{buffer, loudness_db, peak}` each, null where there is none; from `starts` seconds of each.
+   *
+   * some  whether to play those that there are; otherwise all or none
+   */
+  load(clips, { heard = clips.map(() => 0), starts = clips.map(() => 0), some = false } = {}) {
     this.pause();
+    const found = clips.filter(Boolean);
     this.clips = clips;
     this.starts = starts;
     this.heard = [...heard];
     this.offset = 0;
-    this.side = 0;
+    this.side = some ? Math.max(0, clips.findIndex(Boolean)) : 0;
     this.buffers = null;
-    if (clips.every(Boolean)) {
-      this.length = loopLength(clips.map((clip) => clip.buffer.duration));
-      this.buffers = clips.map((clip, place) => this.#looped(clip.buffer, starts[place]));
+    if (found.length === clips.length || (some && found.length)) {
+      this.length = loopLength(found.map((clip) => clip.buffer.duration));
+      this.buffers = clips.map((clip, place) => clip && this.#looped(clip.buffer, starts[place]));
     } else {
       this.length = 0;
     }
@@ -79,7 +84,8 @@ export class Player extends EventTarget {
     this.context.resume();
     const startedAt = this.context.currentTime + SOON_S;
     const fades = this.levels.map(() => new GainNode(this.context, { gain: 0 }));
-    const sources = this.buffers.map((buffer, side) => {
+    const sources = this.buffers.flatMap((buffer, side) => {
+      if (!buffer) return [];
       const source = new AudioBufferSourceNode(this.context, { buffer, loop: true, loopEnd: this.length });
       source.connect(fades[side]).connect(this.levels[side]);
       source.start(startedAt, this.offset);
@@ -128,8 +134,9 @@ export class Player extends EventTarget {
   /** Bring all clips to the same loudness, or leave them as they are. */
   match(matched) {
     this.matched = matched;
-    const gains = this.buffers && matched ? levelGains(this.clips) : this.levels.map(() => 1);
-    this.levels.forEach((level, side) => this.#fade(level.gain, gains[side]));
+    const found = (this.clips ?? []).filter(Boolean);
+    const gains = this.buffers && matched ? levelGains(found) : found.map(() => 1);
+    this.levels.forEach((level, side) => this.#fade(level.gain, gains[found.indexOf(this.clips?.[side])] ?? 1));
     this.#tell();
   }
 
@@ -137,7 +144,7 @@ export class Player extends EventTarget {
   count() {
     if (this.voice) {
       const now = this.context.currentTime;
-      this.heard[this.side] += Math.max(0, now - this.since);
+      if (this.clips[this.side]) this.heard[this.side] += Math.max(0, now - this.since);
       this.since = Math.max(now, this.since);
     }
     return this.heard;

@@ -65,6 +65,11 @@ export class Several extends EventTarget {
 
   pause() {
     this.done = null;
+    this.hush();
+  }
+
+  /** Stop the sound; the page goes on. */
+  hush() {
     this.desk?.beside.player.pause();
   }
 
@@ -132,9 +137,15 @@ export class Several extends EventTarget {
 
   /** What keeps the page from being saved, in words; empty where nothing does. */
   get missing() {
-    const wants = [this.desk.beside.missing];
+    const refused = this.pairs.flatMap((_, place) => (this.cannot[place] ? [place + 1] : []));
+    const spared = refused.length === this.pairs.length ? [0, ...refused] : refused;
+    const { beside } = this.desk;
+    const wants = [beside.missing(spared)];
     for (const [place, form] of this.desk.forms.entries()) {
       if (this.cannot[place]) continue;
+      const heard = beside.clips[0] && beside.clips[place + 1];
+      if (this.listen > 0 && !heard) wants.push(`say that ${nameOf(place)} cannot be judged`);
+      if (this.listen > 0 && !heard) continue;
       const [open] = form.open;
       if (open) wants.push(`${WANTS[open.kind]} of ${nameOf(place)}${open.grade ? "" : ` (${open.text})`}`);
     }

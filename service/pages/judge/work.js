@@ -13,7 +13,7 @@ export class Work {
    */
   constructor({ collection, assessor, questions, settings, store, outbox, comparing = false, candidates = 1 }) {
     this.candidates = candidates;
-    this.pages = []; // how many answers each page had that was answered since this one was opened
+    this.pages = []; // keys of the answers of each page that was answered since this one was opened
     this.comparing = comparing;
     this.assessor = assessor;
     this.questions = questions;
@@ -141,25 +141,27 @@ export class Work {
 
   /** Keep what was said of each candidate of a page: it is on disk when this is done. */
   async answerPage(pairs, answers) {
+    const keys = new Set();
     for (const [place, pair] of pairs.entries()) {
       const { said, details, since } = answers[place];
-      await this.answer(pair, said, details, since);
+      keys.add(await this.answer(pair, said, details, since));
     }
-    this.pages.push(pairs.length);
+    this.pages.push(keys);
   }
 
-  /** Take the last page back, or the last answer where no page is known; what was said, with `pair` each. */
+  /** Take the last page back, or the last answer alone where it is of no known page; what was said, with `pair` each. */
   async undoPage() {
+    const keys = this.pages.at(-1) ?? new Set();
+    const of = (answer) => answer !== undefined && keys.has(answer.key);
+    if (!of(this.history.at(-1))) return [await this.undo()].filter(Boolean);
     const found = [];
-    for (let left = this.pages.pop() ?? 1; left > 0; left--) {
-      const last = await this.undo();
-      if (last) found.unshift(last);
-    }
+    while (of(this.history.at(-1))) found.unshift(await this.undo());
+    this.pages.pop();
     return found;
   }
 
   /**
-   * Keep what was said of a pair, `answers` by question or `cannot`, with details: it is on disk when this is done.
+   * Keep what was said of a pair, `answers` by question or `cannot`, with details: it is on disk when this is done; its key.
    *
    * since  seconds that passed since
    */
@@ -171,6 +173,7 @@ export class Work {
     this.history.push({ ...spread(body), key, place });
     this.pairs = this.pairs.filter((other) => nameOf(other) !== nameOf(pair));
     this.first = null;
+    return key;
   }
 
   /** Take the last answer back; it, with `pair` to judge again, or null where there is none. */
