@@ -68,15 +68,42 @@ class Queue:
         return self._offers(ledger, selection, now, count, assessor, by_query)
 
     def _page(self, ledger: Ledger, selection: Selection, now: datetime, count: int, assessor: str) -> list[Offer]:
-        """Offers of one query: that of the first, filled up with the best free pairs of this query."""
-        offers = self._offers(ledger, selection, now, count, assessor, True)
+        """Offers of one query, filled up with its best free pairs; then whatever else the assessor holds.
+
+        All that is held is offered, so that asking again extends every lease: after an undo there are two pages.
+        """
+        kept = self._kept(ledger, now, assessor)
+        offers = [Offer(pair) for pair in kept[:count]] or self._offers(ledger, selection, now, count, assessor, True)
         page = [offer for offer in offers if offer.pair.query == offers[0].pair.query]
-        if page and len(page) < count:
+        if page and len(page) < count and page[0].pair.query not in self._of_others(ledger, now, assessor):
             free = self._mask((*self._unanswerable(ledger, assessor), *ledger.judged, *(offer.pair for offer in page)))
             free &= self._mask(lease.pair for lease in ledger.leases(now))
             free &= self._pool.query == self._queries[page[0].pair.query]
             page += [Offer(pair) for pair in selection.ask(count - len(page), free, True, assessor or None)]
-        return page
+        return page + [Offer(pair) for pair in kept if Offer(pair) not in page]
+
+    def _kept(self, ledger: Ledger, now: datetime, assessor: str) -> list[Pair]:
+        """Pairs that an assessor holds, those of the query that was handed out last first."""
+        if not assessor or assessor in ledger.aside:
+            return []
+        out = self._unanswerable(ledger, assessor)
+        held = [
+            lease.pair
+            for lease in ledger.leases(now)
+            if lease.assessor == assessor
+            and lease.pair not in out
+            and lease.pair in self._pool.positions
+            and (lease.again or assessor not in ledger.assessors(lease.pair))  # not of a revision that was taken back
+        ]
+        last = {pair.query: place for place, pair in enumerate(held)}
+        return sorted(held, key=lambda pair: -last[pair.query])
+
+    def _of_others(self, ledger: Ledger, now: datetime, assessor: str) -> set[str]:
+        """Queries that stay with somebody else; none if the campaign does not keep them whole."""
+        if not (assessor and self._settings.whole_queries):
+            return set()
+        held = ((lease.pair, lease.assessor) for lease in ledger.leases(now))
+        return self._whole.of_others(assessor, self._here(ledger, now), held)
 
     def _offers(
         self, ledger: Ledger, selection: Selection, now: datetime, count: int, assessor: str, by_query: bool
@@ -99,7 +126,7 @@ class Queue:
             # Of the judged ones the selection may not know the last yet.
             allowed = self._mask((*held, *out, *ledger.judged, *pairs))
             if assessor and self._settings.whole_queries:
-                others = self._whole.of_others(assessor, self._here(ledger, now), held.items())
+                others = self._of_others(ledger, now, assessor)
                 free = allowed & np.isin(self._pool.query, [self._queries[query] for query in others], invert=True)
                 pairs += selection.ask(count - len(pairs), free, by_query, assessor)
                 allowed[[self._pool.positions[pair] for pair in pairs if pair in self._pool.positions]] = False

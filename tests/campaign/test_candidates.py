@@ -43,6 +43,34 @@ def test_what_is_left_of_a_page_is_filled_up_with_its_query(campaign):
     assert page[0] not in rest
 
 
+def test_a_page_is_not_filled_up_with_a_query_of_somebody_else(collection):
+    """All that Ann judged waits for a second person, whose page holds nothing else of her query."""
+    campaign = Campaign(collection, "joint", "CG@5", settings=CampaignSettings(candidates=4, twice=1.0))
+    first = campaign.ask(4, "ann")
+    for pair in first[:3]:
+        campaign.tell(Judgment(*pair, 1.0, "ann"))
+    page = campaign.ask(4, "bob")
+    assert set(page) == set(first[:3])
+    for pair in page:
+        campaign.tell(Judgment(*pair, 1.0, "bob"))
+    assert {pair.query for pair in campaign.ask(4, "bob")}.isdisjoint({first[0].query})
+
+
+def test_a_page_that_was_taken_back_comes_first_and_the_next_one_stays_held(campaign, watch):
+    first = campaign.ask(4, "ann")
+    for pair in first:
+        campaign.tell(Judgment(*pair, 1.0, "ann"))
+    second = campaign.ask(4, "ann")
+    for _ in first:
+        campaign.undo("ann")
+    for _ in range(4):
+        watch.forward(40)  # of the 60 s that a lease lasts
+        held = campaign.ask(4, "ann")
+        assert set(held[:4]) == set(first)
+        assert held[4:] == second
+    assert set(campaign.ask(4, "bob")).isdisjoint({*first, *second})
+
+
 def test_a_campaign_by_pages_ends_with_everything_judged(campaign):
     pool = campaign.selection.pool
     for _ in range(len(pool.pairs)):
