@@ -44,7 +44,7 @@ def test_what_is_left_of_a_page_is_filled_up_with_its_query(campaign):
 
 
 def test_a_page_is_not_filled_up_with_a_query_of_somebody_else(collection):
-    """All that Ann judged waits for a second person, whose page holds nothing else of her query."""
+    """All that Ann judged waits for a second person, whose page holds nothing else of that query."""
     campaign = Campaign(collection, "joint", "CG@5", settings=CampaignSettings(candidates=4, twice=1.0))
     first = campaign.ask(4, "ann")
     for pair in first[:3]:
