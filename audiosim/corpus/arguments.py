@@ -7,10 +7,11 @@ from inspect import signature
 from pathlib import Path
 from typing import ParamSpec, TypeVar, cast
 
+from audiosim.corpus.aspects import MEAN, Aspects
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.in_memory import is_frame, judgments_in_memory
 from audiosim.corpus.judgments import read_judgments
-from audiosim.corpus.model import Scale
+from audiosim.corpus.model import Judgment, Scale
 from audiosim.errors import InputError
 
 Argument = TypeVar("Argument")
@@ -37,12 +38,24 @@ def as_collection(
         return Collection.from_frames(collection, judgments, scale=scale)
     if judgments is None:
         return collection
+    given = collection.scale if collection.aspects is None else collection.aspects.scale
     if isinstance(judgments, str | Path):
-        read = () if str(judgments) == "none" else read_judgments(Path(judgments), collection.scale)[1]
-        return replace(collection, judgments=read)
+        return _judged(collection, () if str(judgments) == "none" else read_judgments(Path(judgments), given)[1])
     said: list[str] = []
-    judged = judgments_in_memory(judgments, collection.scale, said.append)
-    return replace(collection, judgments=judged, guesses=(*collection.guesses, *said))
+    judged = judgments_in_memory(judgments, given, said.append)
+    return _judged(replace(collection, guesses=(*collection.guesses, *said)), judged)
+
+
+def _judged(collection: Collection, judgments: Sequence[Judgment]) -> Collection:
+    """A collection with other judgments: parted by their aspects, where they have any."""
+    if not any(one.aspect for one in judgments):
+        return replace(collection, judgments=tuple(judgments))
+    task, before = collection.assessor_task, collection.aspects
+    known = frozenset[str]() if before is None else before.evidence_names
+    judges = [one for one in collection.judges if one.name not in known]
+    scale = collection.scale if before is None else before.scale
+    aspects = Aspects.of(scale, judgments, () if task is None else task.aspects, judges)
+    return replace(collection, aspects=aspects, judges=tuple(judges)).by_aspect(collection.aspect or MEAN)
 
 
 def judgments_in_place_of(second: Argument, judgments: object, usual: Argument) -> tuple[Argument, object]:

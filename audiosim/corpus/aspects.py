@@ -5,8 +5,10 @@ nothing about an unjudged pair: it has none. Where they judged different pairs, 
 about another: a covariate of its grades, whose slope is learned, as the grades of a judging machine are.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 
 from audiosim.corpus.grades import mean_grades
@@ -32,10 +34,17 @@ class Aspects:
     judgments: Mapping[str, tuple[Judgment, ...]]
 
     @classmethod
-    def of(cls, scale: Scale, judgments: Sequence[Judgment], names: Sequence[str] = ()) -> "Aspects":
+    def of(
+        cls,
+        scale: Scale,
+        judgments: Sequence[Judgment],
+        names: Sequence[str] = (),
+        judges: Sequence[MachineJudge] = (),
+    ) -> "Aspects":
         """The judgments of a collection, parted by their aspects.
 
-        names  aspects that there are; none: those of the judgments
+        names   aspects that there are; none: those of the judgments
+        judges  of the collection, none of which may have the name of an aspect's evidence
         """
         parted: dict[str, list[Judgment]] = {name: [] for name in names}
         for one in judgments:
@@ -45,7 +54,11 @@ class Aspects:
                     f"of query {one.query}, got {one.aspect or 'none'}"
                 )
             parted.setdefault(one.aspect, []).append(one)
-        return cls(scale, {name: tuple(some) for name, some in parted.items()})
+        found = cls(scale, {name: tuple(some) for name, some in parted.items()})
+        taken = next((one.name for one in judges if one.name in found.evidence_names), None)
+        if taken is not None:
+            raise InputError(f"the name {taken} of a machine judge is that of an aspect's grades: rename the judge")
+        return found
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -70,7 +83,9 @@ class Aspects:
         for key in held[0]:
             if all(key in some for some in held):
                 (pair, assessor), said = key, [some[key] for some in held]
-                yield Judgment(*pair, mean_of([one.grade for one in said]), assessor, max(one.time for one in said))
+                yield Judgment(
+                    *pair, mean_of([one.grade for one in said], self.scale), assessor, max(one.time for one in said)
+                )
 
     def evidence(self, aspect: str) -> tuple[MachineJudge, ...]:
         """The grades of other aspects as evidence about one; none where they concern no further pair."""
@@ -93,11 +108,15 @@ def _by_pair(grades: Mapping[Pair, float]) -> dict[Pair, float]:
     return {pair: float(grade) for pair, grade in grades.items()}
 
 
-def mean_of(grades: Sequence[float]) -> float:
-    """The mean of a pair's grades in all aspects, a level of `mean_scale`."""
-    return round(sum(sorted(grades)) / len(grades), EXACT)
+def mean_of(grades: Sequence[float], scale: Scale) -> float:
+    """The mean of a pair's grades in all aspects, as the nearest level of `mean_scale`."""
+    mean, levels = sum(grades) / len(grades), mean_scale(scale, len(grades)).levels
+    place = bisect_left(levels, mean)
+    # Levels such as 1/7 are rounded sum by sum, so that a level may lie a little to either side of the mean.
+    return min(levels[max(0, place - 1) : place + 1], key=lambda level: abs(level - mean))
 
 
+@lru_cache(maxsize=16)
 def mean_scale(scale: Scale, count: int) -> Scale:
     """The scale of the means of so many grades: all values that these can have."""
     if count < 2:

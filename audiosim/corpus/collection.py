@@ -386,7 +386,7 @@ def _parted(collection: Collection) -> Collection:
     names = () if collection.assessor_task is None else collection.assessor_task.aspects
     if not names and not any(one.aspect for one in collection.judgments):
         return collection
-    aspects = Aspects.of(collection.scale, collection.judgments, names)
+    aspects = Aspects.of(collection.scale, collection.judgments, names, collection.judges)
     note = f"aspects {', '.join(aspects.names)}: ranked by their mean; --aspect NAME ranks by one"
     return replace(collection, aspects=aspects, guesses=(*collection.guesses, note)).by_aspect(MEAN)
 

@@ -121,7 +121,8 @@ class Questions:
         said = [answers.get(name) for name in self.aspects]
         if grades or not all(isinstance(one, int | float) for one in said):
             raise InputError(f"expected a grade of each of {', '.join(self.aspects)}, in answers, and no other")
-        return {"grade": mean_of([self.scale.check(float(one)) for one in said if isinstance(one, int | float)])}
+        checked = [self.scale.check(float(one)) for one in said if isinstance(one, int | float)]
+        return {"grade": mean_of(checked, self.scale)}
 
     def check(self, answers: Mapping[str, Value], judged: bool) -> dict[str, Value]:
         """The answers, checked to belong to questions and to be complete; grades are checked by their scales.

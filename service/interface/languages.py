@@ -1,7 +1,7 @@
 """Languages of the pages: which one a browser gets, and the catalogue of its messages.
 
     service/pages/languages/de.po     gettext's messages, to be translated with any of its tools
-    service/pages/languages/de.json   the same for the service and the pages, written by `make_languages.py` there
+    service/pages/languages/de.json   the same for the service and the pages, written by docs/make_languages.py
 
 English is what the pages are written in, so that it needs no catalogue. Marked in templates by `{{_Message}}`, in
 modules by `t("Message")` and `tn("one", "many", count)`.

@@ -205,13 +205,14 @@ class StatusOut(Wire):
 
 
 class TrainingOut(Wire):
-    """A pair whose `grade` is known, with what can be heard of it, and a `text` to show after the answer."""
+    """A pair whose `grade` of up to `top` is known, what can be heard of it, and a `text` to show after the answer."""
 
     query_sound: str | None
     query_peaks: str | None
     document_sound: str | None
     document_peaks: str | None
     grade: float
+    top: float
     text: str
 
 
@@ -261,7 +262,10 @@ class QuestionsOut(Wire):
             list(table.after),
             [
                 TrainingOut(
-                    **addresses_of(served, Pair(one.query, one.document), called), grade=one.grade, text=one.text
+                    **addresses_of(served, Pair(one.query, one.document), called),
+                    grade=one.grade,
+                    top=served.questions.scale.maximum,
+                    text=one.text,
                 )
                 for one in table.training
             ],

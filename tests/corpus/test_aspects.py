@@ -1,13 +1,19 @@
 """Several aspects of a pair: read from a column, ranked by one or by their mean, one as evidence about another."""
 
+import io
 from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations_with_replacement
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from audiosim.corpus.aspects import Aspects, mean_scale
+from audiosim.corpus.arguments import as_collection
+from audiosim.corpus.aspects import Aspects, mean_of, mean_scale
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import BROAD, FINE, Judgment, Run, Scale
+from audiosim.corpus.judge_files import MachineJudge
+from audiosim.corpus.model import BROAD, FINE, Judgment, Pair, Run, Scale
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import FormatError, InputError
 from audiosim.plugins import make_estimator
@@ -62,6 +68,29 @@ def test_a_line_without_a_name_of_its_aspect_is_refused(folder, old, new, proble
     (folder / "judgments.csv").write_text(ROWS.replace(old, new))
     with pytest.raises(FormatError, match=problem):
         Collection.load(folder)
+
+
+def test_judgments_from_memory_or_of_a_file_are_parted_in_any_collection(folder):
+    rows = pd.read_csv(io.StringIO(ROWS))
+    bare = Collection.load(folder, "none")
+    for found in (
+        as_collection(folder, rows),
+        as_collection(bare, rows),
+        as_collection(bare, folder / "judgments.csv"),
+    ):
+        assert said(found) == said(Collection.load(folder))
+        assert said(as_collection(found.by_aspect("sound"), rows)) == said(found.by_aspect("sound"))
+    judged = MachineJudge.of("aspect-form", {Pair("q", "d1"): 1.0})
+    with pytest.raises(InputError, match="the name aspect-form of a machine judge is that of an aspect's grades"):
+        as_collection(replace(bare, judges=(judged,)), rows)
+
+
+def test_a_mean_is_a_level_of_its_scale_however_the_levels_are_rounded():
+    scale = Scale("custom", tuple(n / 7 for n in range(8)))
+    for grades in combinations_with_replacement(scale.levels, 4):
+        mean = mean_of(grades, scale)
+        assert mean in mean_scale(scale, 4)
+        assert mean == pytest.approx(sum(map(Fraction, grades)) / 4, abs=1e-8)
 
 
 def test_without_aspects_there_is_none_to_choose(folder):

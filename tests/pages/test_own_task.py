@@ -19,7 +19,7 @@ labels = ["not at all", "half", "wholly"]
 
 [[aspect]]
 name = "form"
-question = "How well does the form fit?"
+question = "Saved"
 
 [[aspect]]
 name = "sound"
@@ -104,6 +104,9 @@ def test_the_page_speaks_the_language_of_the_address_or_the_browser(browse, audi
     expect(japanese.locator("#start-text")).to_contain_text("まず練習が 1 組")
     japanese.click("#skip-training")
     expect(japanese.locator("#play-text")).to_have_text("一時停止")
+    expect(japanese.locator("#form legend").first).to_have_text(
+        "Saved"
+    )  # the organiser's words, not the page's 保存済み
     assert audit(japanese) == []
     japanese.evaluate("document.documentElement.dir = 'rtl'")  # as a language that is written from the right has it
     assert audit(japanese) == []

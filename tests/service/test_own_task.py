@@ -69,7 +69,7 @@ def test_the_page_is_made_from_the_task(http):
     assert (grade["name"], grade["kind"], grade["levels"]) == ("fine", "choice", [0, 25, 50, 75, 100])
     assert grade["words"] == ["no", "", "half", "", "yes"]
     assert [one["name"] for one in found["before"]] == ["years"]
-    assert found["training"][0]["grade"] == 75
+    assert (found["training"][0]["grade"], found["training"][0]["top"]) == (75, 100)
 
 
 def test_people_s_answers_are_checked_kept_and_exported(http):

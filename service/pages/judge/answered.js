@@ -1,7 +1,10 @@
 // What answers mean: where a slider starts, whether two grades contradict each other, answers in words.
 
-import { t } from "../language.js";
+import { m, t } from "../language.js";
 
+const STANDARD = ["broad", "fine", "grade", "note"]; // names of the service's own questions, which no other has
+// Words of the service's own grades; an organiser's words are shown as they are.
+const USUAL = [m("Least similar"), m("Most similar"), m("Not similar"), m("Somewhat similar"), m("Very similar"), m("Similar"), m("nothing alike"), m("sounds the same")];
 const GROSS = 50; // points of 100 between a broad grade's own range and the fine grade
 
 /** Where a slider starts that nobody has moved: in the middle, or for the fine grade in that of what the broad one says. */
@@ -20,12 +23,21 @@ export function disagree({ broad: coarse = null, fine: exact = null }) {
 export function inWords(answer, questions) {
   if (answer.cannot != null) return t("Cannot judge: {why}", { why: answer.cannot });
   const said = questions.filter(({ name, kind }) => kind !== "text" && answer[name] != null);
-  return said.map((question) => oneInWords(question, answer[question.name])).join(", ");
+  const aspects = questions.filter(({ name, grade }) => grade && !STANDARD.includes(name)).length > 1;
+  const named = ({ name, grade }) => (aspects && grade ? `${name}: ` : "");
+  return said.map((question) => `${named(question)}${oneInWords(question, answer[question.name])}`).join(", ");
 }
 
-function oneInWords({ kind, levels, words }, value) {
+/** The text above a question, translated where it is the service's own. */
+export const headingOf = ({ name, text }) => (STANDARD.includes(name) ? t(text) : text);
+
+/** A word of a question's level or end, translated where it is the service's own. */
+export const wordOf = ({ grade }, word) => (grade && USUAL.includes(word) ? t(word) : word);
+
+function oneInWords(question, value) {
+  const { kind, levels, words } = question;
   const word = words[levels.indexOf(value)];
-  if (word) return t(word);
+  if (word) return wordOf(question, word);
   return kind === "slider" || typeof value === "number" ? t("{value} of {top}", { value, top: levels.at(-1) }) : value;
 }
 

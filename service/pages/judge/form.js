@@ -2,7 +2,7 @@
 
 import { t } from "../language.js";
 import { byId, element } from "../page.js";
-import { startOf } from "./answered.js";
+import { headingOf, startOf, wordOf } from "./answered.js";
 
 const CONTROLS = {
   choice: { make: choices, show: checkChoice },
@@ -86,14 +86,14 @@ export class AnswerForm extends EventTarget {
 const idOf = ({ name, id = name }) => `answer-${id}`;
 
 function choices(question, take) {
-  const { name, levels, words, text: legend } = question;
+  const { name, levels, words } = question;
   const choice = (level, place) => {
     const id = `${idOf(question)}-${place}`;
     const input = element("input", { type: "radio", name, id, value: place, on: { change: () => take(level) } });
     const key = question.grade ? [element("kbd", { "aria-hidden": "true" }, String(place))] : [];
-    return element("div", { class: "choice" }, input, element("label", { for: id }, t(words[place] ?? "") || String(level), ...key));
+    return element("div", { class: "choice" }, input, element("label", { for: id }, wordOf(question, words[place]) || String(level), ...key));
   };
-  return element("fieldset", {}, element("legend", {}, t(legend)), element("div", { class: "choices" }, ...levels.map(choice)));
+  return element("fieldset", {}, element("legend", {}, headingOf(question)), element("div", { class: "choices" }, ...levels.map(choice)));
 }
 
 function checkChoice(question, answer) {
@@ -101,16 +101,16 @@ function checkChoice(question, answer) {
 }
 
 function slider(question, take) {
-  const { levels, ends, text: heading } = question;
+  const { levels, ends } = question;
   const id = idOf(question);
   const takePlace = () => take(levels[Number(input.value)]);
   // A click on the very place where the thumb will stand changes nothing, and still means it.
   const input = element("input", { type: "range", id, name: question.name, class: "slider", min: 0, max: levels.length - 1, step: 1, on: { input: takePlace, click: takePlace } });
-  const words = ends.length ? [element("div", { class: "ends", "aria-hidden": "true" }, ...ends.map((word) => element("span", {}, t(word))))] : [];
+  const words = ends.length ? [element("div", { class: "ends", "aria-hidden": "true" }, ...ends.map((word) => element("span", {}, wordOf(question, word))))] : [];
   return element(
     "div",
     {},
-    element("div", { class: "slider-line" }, element("label", { for: id }, t(heading)), element("output", { id: `${id}-value`, for: id, class: "slider-value" })),
+    element("div", { class: "slider-line" }, element("label", { for: id }, headingOf(question)), element("output", { id: `${id}-value`, for: id, class: "slider-value" })),
     input,
     ...words,
   );
@@ -131,9 +131,9 @@ function moveSlider(question, answer, said) {
 function text(question, take) {
   const id = idOf(question);
   const area = element("textarea", { id, name: question.name, rows: 2, maxlength: 4000, on: { input: () => take(area.value.trim()) } });
-  if (question.required) return element("div", {}, element("label", { for: id }, t(question.text)), area);
-  const label = element("label", { for: id, class: "hidden-visually" }, t(question.text));
-  return element("details", { id: `${id}-box` }, element("summary", {}, t(question.text)), label, area);
+  if (question.required) return element("div", {}, element("label", { for: id }, headingOf(question)), area);
+  const label = element("label", { for: id, class: "hidden-visually" }, headingOf(question));
+  return element("details", { id: `${id}-box` }, element("summary", {}, headingOf(question)), label, area);
 }
 
 function writeText(question, answer = "") {

@@ -129,7 +129,7 @@ async function welcome(judging, leave) {
 
 /** The organiser's pairs to learn on, or else three of the batch's clips. */
 function lessonsOf({ task, work }) {
-  const known = knownPairs(task.training, work.questions);
+  const known = knownPairs(task.training);
   return known.length ? known : trainingPairs(work.pairs);
 }
 

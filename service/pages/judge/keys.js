@@ -2,6 +2,7 @@
 
 import { t } from "../language.js";
 import { byId, element } from "../page.js";
+import { headingOf, wordOf } from "./answered.js";
 
 const STORED = "audiosim-single-keys";
 const TYPED = "input:not([type=radio], [type=range], [type=checkbox]), textarea, select";
@@ -13,7 +14,7 @@ function rows({ choice, slider }) {
     [["Space"], t("Play, pause")],
     [["Q"], t("Hear the query")],
     [["C"], t("Hear the candidate")],
-    ...(choice ? [[choice.levels.map((_, place) => String(place)).slice(0, 10), choice.words.filter(Boolean).map((word) => t(word)).join(", ") || t(choice.text)]] : []),
+    ...(choice ? [[choice.levels.map((_, place) => String(place)).slice(0, 10), choice.words.filter(Boolean).map((word) => wordOf(choice, word)).join(", ") || headingOf(choice)]] : []),
     ...(slider ? [[["←", "→", "↑", "↓"], t("Slider by 1, by 10")]] : []),
     [slider ? ["Shift", "←", "→"] : ["←", "→"], t("Back and forward in both clips")],
     [["L"], t("Same loudness, on and off")],

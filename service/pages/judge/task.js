@@ -66,14 +66,13 @@ function completed(form, complaint) {
 }
 
 /** The training with an organiser's pairs, whose answers are known: as `trainingPairs`. */
-export function knownPairs(training, questions) {
-  const top = questions.find(({ grade }) => grade)?.levels.at(-1) ?? 1;
+export function knownPairs(training) {
   return training
     .filter((pair) => pair.query_sound && pair.document_sound)
-    .map((pair) => ({ pair, starts: () => [0, 0], teach: (share) => teachKnown(share, pair, top) }));
+    .map((pair) => ({ pair, starts: () => [0, 0], teach: (share) => teachKnown(share, pair) }));
 }
 
-function teachKnown(share, { grade, text }, top) {
+function teachKnown(share, { grade, top, text }) {
   const near = Math.abs(share - grade / top) <= CLOSE;
   const known = near
     ? t("The known answer is {grade} of {top}. Yours is close to it.", { grade, top })

@@ -104,6 +104,7 @@ export class Work {
     const body = { assessor: this.assessor, count: Math.min(COMPARISONS, this.settings.batch) };
     const { kind, comparisons } = await post(`${this.root}/comparisons/next`, body, { repeatable: true });
     this.comparisons = comparisons;
+    this.none = !comparisons.length; // of pairs, too, where only comparisons are asked for
     if (kind === "comparison") this.pairs = [];
     return kind === "comparison";
   }
