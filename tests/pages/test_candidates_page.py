@@ -112,6 +112,20 @@ def test_three_candidates_are_judged_on_a_page_by_keyboard(browse, http, wait_un
     exported = http.get("/v1/collections/demo/judgments", params={"format": "jsonl"}).text.splitlines()
     assert len(exported) == 6  # one of them says why it cannot be judged
 
+    german = browse("/judge/demo?lang=de&listen=30&batch=6")
+    german.locator("#name:focus").wait_for()
+    german.keyboard.type("Bea")
+    german.keyboard.press("Enter")
+    german.locator("#skip-training").click()
+    until_shown(german, "Paare 1 bis 3 von 6")
+    expect(german.locator("#several-question")).to_have_text("Wie ähnlich klingt jeder Kandidat der Vorlage?")
+    german.keyboard.press("b")  # letters stay keys
+    german.keyboard.press("0")
+    expect(german.locator("form[aria-label='Kandidat B'] input[type=radio]").nth(0)).to_be_checked()
+    german.keyboard.press("Enter")
+    for words in ("Hören Sie die Vorlage, Kandidat A", "wählen Sie eine Schaltfläche für Kandidat C"):
+        expect(german.locator("#several-missing")).to_contain_text(words)
+
 
 def test_a_page_with_a_clip_that_is_gone_is_judged_and_a_revision_is_taken_back_alone(browse, http, wait_until, watch):
     def undone():

@@ -1,5 +1,6 @@
 // Clips beside one another: a query and its candidates, all in step, one of them heard.
 
+import { t } from "../language.js";
 import { byId, element, onThemeChange } from "../page.js";
 import { Player } from "./player.js";
 import { drawWaveform } from "./waveform.js";
@@ -11,6 +12,9 @@ const TICK_MS = 100;
 /** Letter of a candidate, which is its key, too. */
 export const letterOf = (place) => String.fromCharCode(65 + place);
 
+/** Key of a clip: the query is the first. */
+const keyOf = (place) => (place ? letterOf(place - 1) : "Q");
+
 /** Seconds with two digits. */
 export const round = (seconds) => Math.round(seconds * 100) / 100;
 
@@ -18,7 +22,7 @@ export const round = (seconds) => Math.round(seconds * 100) / 100;
 export class Beside extends EventTarget {
   /**
    * root    element that takes the rows
-   * names   of the clips, the query first; their initials are keys
+   * names   of the clips, the query first, then the candidates by letter
    * listen  seconds for which each is to be heard
    * controls  an element for each clip, shown in its row, or null
    */
@@ -30,8 +34,8 @@ export class Beside extends EventTarget {
     this.clips = names.map(() => null);
     this.canvases = names.map(() => element("canvas", { "aria-hidden": "true" }));
     this.buttons = names.map((name, place) => this.#button(name, place));
-    this.position = element("input", { type: "range", class: "slider", min: 0, max: 0, step: 0.1, value: 0, "aria-label": "Position in all clips", on: { input: () => this.player.seek(Number(this.position.value)) } });
-    this.toggle = element("button", { type: "button", "aria-keyshortcuts": "Space", on: { click: () => this.player.toggle() } }, "Play");
+    this.position = element("input", { type: "range", class: "slider", min: 0, max: 0, step: 0.1, value: 0, "aria-label": t("Position in all clips"), on: { input: () => this.player.seek(Number(this.position.value)) } });
+    this.toggle = element("button", { type: "button", "aria-keyshortcuts": "Space", on: { click: () => this.player.toggle() } }, t("Play"));
     this.problem = element("p", { class: "note warn", role: "status", hidden: true });
     const rows = names.map((_, place) => this.#row(place, controls[place]));
     root.replaceChildren(...rows, this.position, element("div", { class: "row transport" }, this.toggle), this.problem);
@@ -42,7 +46,7 @@ export class Beside extends EventTarget {
   }
 
   #button(name, place) {
-    const key = name === "Query" ? "Q" : name.at(-1);
+    const key = keyOf(place);
     const kind = place ? "candidate" : "query";
     return element("button", { type: "button", class: `clip-button ${kind}`, "aria-pressed": "false", "aria-keyshortcuts": key, on: { click: () => this.player.listen(place) } }, element("span", {}, name), element("kbd", { "aria-hidden": "true" }, key));
   }
@@ -57,7 +61,7 @@ export class Beside extends EventTarget {
     this.clips = clips;
     this.player.load(clips, { some: true });
     const silent = this.names.filter((_, place) => !clips[place]);
-    this.trouble(silent.length ? `No sound: ${silent.join(", ")}.` : "");
+    this.trouble(silent.length ? t("No sound: {names}.", { names: silent.join(", ") }) : "");
     this.position.max = String(Math.max(0, this.player.length));
     this.#draw();
     this.player.play();
@@ -78,13 +82,14 @@ export class Beside extends EventTarget {
   missing(spared = []) {
     const heard = this.player.count();
     const wanted = (place) => this.clips[0] && this.clips[place] && !spared.includes(place);
-    const left = this.names.filter((_, place) => wanted(place) && heard[place] < this.listen);
-    return left.length ? `Hear ${left.map((name) => (name === "Query" ? "the query" : name)).join(", ")} for ${this.listen} s` : "";
+    const called = this.names.map((name, place) => (place ? name : t("the query")));
+    const left = called.filter((_, place) => wanted(place) && heard[place] < this.listen);
+    return left.length ? t("Hear {names} for {seconds} s", { names: left.join(", "), seconds: this.listen }) : "";
   }
 
   /** Take a key: hear a clip, play, go on or back; whether it means something. */
   key({ key, shiftKey }) {
-    const place = this.names.findIndex((name) => (name === "Query" ? "q" : name.at(-1).toLowerCase()) === key.toLowerCase());
+    const place = this.names.findIndex((_, place) => keyOf(place) === key.toUpperCase());
     if (place >= 0) this.player.listen(place);
     else if (key === " ") this.player.toggle();
     else if (key.toLowerCase() === "l") this.player.match(!this.player.matched);
@@ -95,7 +100,7 @@ export class Beside extends EventTarget {
   }
 
   #showPlayer() {
-    this.toggle.replaceChildren(this.player.playing ? "Pause" : "Play", " ", element("kbd", { "aria-hidden": "true" }, "Space"));
+    this.toggle.replaceChildren(this.player.playing ? t("Pause") : t("Play"), " ", element("kbd", { "aria-hidden": "true" }, "Space"));
     this.buttons.forEach((button, place) => {
       button.setAttribute("aria-pressed", String(this.player.side === place));
       this.canvases[place].parentElement.classList.toggle("heard-now", this.player.side === place);
@@ -105,7 +110,7 @@ export class Beside extends EventTarget {
 
   #tick() {
     this.position.value = String(this.player.position);
-    this.position.setAttribute("aria-valuetext", `${Math.round(this.player.position)} seconds`);
+    this.position.setAttribute("aria-valuetext", t("{n} seconds", { n: Math.round(this.player.position) }));
     this.dispatchEvent(new Event("change"));
   }
 

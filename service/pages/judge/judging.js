@@ -100,7 +100,8 @@ export class Judging {
     const pairs = work.page;
     const last = work.done + pairs.length;
     several.prepare(pairs);
-    several.place(pairs.length > 1 ? `Pairs ${work.done + 1} to ${last} of ${batch}` : `Pair ${last} of ${batch}`, work.done / batch);
+    const where = pairs.length > 1 ? t("Pairs {first} to {last} of {batch}", { first: work.done + 1, last, batch }) : t("Pair {place} of {all}", { place: last, all: batch });
+    several.place(where, work.done / batch);
     const drafts = pairs.map((pair) => this.drafts[nameOf(pair)]);
     const found = await this.#patiently(() => this.clips.all(Several.addresses(pairs)), turn, (text) => several.desk.beside.trouble(text));
     if (turn !== this.turn) return;

@@ -1,11 +1,12 @@
 // A page of several candidates of one query: beside one another, each with a form of its own.
 
+import { m, t } from "../language.js";
 import { byId, element } from "../page.js";
 import { disagree } from "./answered.js";
 import { Beside, letterOf, round } from "./beside.js";
 import { AnswerForm } from "./form.js";
 
-const WANTS = { choice: "choose a button", slider: "set the slider", text: "write an answer" };
+const WANTS = { choice: m("choose a button of {name}"), slider: m("set the slider of {name}"), text: m("write an answer of {name}") };
 
 /** The screen of several candidates; `change` events tell of drafts, `undo` and `cannot` ones of a wish. */
 export class Several extends EventTarget {
@@ -147,14 +148,14 @@ export class Several extends EventTarget {
       if (this.listen > 0 && !heard) wants.push(`say that ${nameOf(place)} cannot be judged`);
       if (this.listen > 0 && !heard) continue;
       const [open] = form.open;
-      if (open) wants.push(`${WANTS[open.kind]} of ${nameOf(place)}${open.grade ? "" : ` (${open.text})`}`);
+      if (open) wants.push(`${t(WANTS[open.kind], { name: nameOf(place) })}${open.grade ? "" : ` (${open.text})`}`);
     }
     const text = wants.filter(Boolean).join(", ");
     return text && text[0].toUpperCase() + text.slice(1);
   }
 
   #make(count) {
-    const names = ["Query", ...Array.from({ length: count }, (_, place) => nameOf(place))];
+    const names = [t("Query"), ...Array.from({ length: count }, (_, place) => nameOf(place))];
     const root = element("div", { class: "stack" });
     const forms = [];
     const controls = names.map((name, place) => (place ? this.#control(name, place - 1, forms) : null));
@@ -167,7 +168,7 @@ export class Several extends EventTarget {
   #control(name, place, forms) {
     const form = element("form", { class: "candidate-form stack", "aria-label": name });
     forms.push(new AnswerForm(form, this.questions.map((question) => ({ ...question, id: `${place}-${question.name}` }))));
-    const judge = element("button", { type: "button", class: "plain", on: { click: () => this.refuse(place, "") } }, "Judge it after all");
+    const judge = element("button", { type: "button", class: "plain", on: { click: () => this.refuse(place, "") } }, t("Judge it after all"));
     return element("div", { class: "stack" }, form, element("p", { class: "note small candidate-cannot", hidden: true }, element("span", {}), " ", judge));
   }
 
@@ -176,7 +177,7 @@ export class Several extends EventTarget {
       const reason = this.cannot[place];
       note.hidden = !reason;
       note.previousElementSibling.hidden = Boolean(reason);
-      note.firstElementChild.textContent = reason ? `Cannot be judged: ${reason}.` : "";
+      note.firstElementChild.textContent = reason ? t("Cannot be judged: {why}.", { why: t(reason) }) : "";
     }
     this.#showMissing();
   }
@@ -185,7 +186,7 @@ export class Several extends EventTarget {
     const gross = this.desk.forms.map((form, place) => (disagree(form.said) ? nameOf(place) : "")).filter(Boolean);
     const warning = byId("several-warning");
     warning.hidden = !gross.length;
-    warning.textContent = gross.length ? `The button and the slider of ${gross.join(", ")} disagree. You can save this if you mean it.` : "";
+    warning.textContent = gross.length ? t("The button and the slider of {names} disagree. You can save this if you mean it.", { names: gross.join(", ") }) : "";
     this.#showMissing();
     this.dispatchEvent(new Event("change"));
   }
@@ -198,4 +199,4 @@ export class Several extends EventTarget {
   }
 }
 
-const nameOf = (place) => `Candidate ${letterOf(place)}`;
+const nameOf = (place) => t("Candidate {letter}", { letter: letterOf(place) });
