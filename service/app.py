@@ -46,6 +46,7 @@ from audiosim.service.routes import (
     organising,
     pages,
     panel,
+    pictures,
     predictions,
     publication,
     result_links,
@@ -80,6 +81,7 @@ CHAPTERS = (
     result_links,
     publication,
     sounds,
+    pictures,
     sessions,
     pages,
 )  # their routes are tried in this order

@@ -11,16 +11,26 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 RANGE_DB = 80.0  # below the loudest that is told apart, as in the descriptions
+HOP = 512  # samples from one frame to the next
+FRAMES = 1300  # of a small picture at most: four for each of its columns, and all those of 30 s
+NEEDED = ("plots,sound", "a picture of a recording")
 
 
 def picture_of(path: str | Path) -> bytes:
     """JPEG file of a recording's picture, small enough for a page that has many."""
-    need("plots,sound", "a picture of a recording")
+    need(*NEEDED)
+    return picture_of_signal(decode.read(path))
+
+
+def picture_of_signal(signal: decode.Signal) -> bytes:
+    """JPEG file of the picture of sound; of a long recording frames are drawn at equal distances, not all of them."""
+    need(*NEEDED)
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4.8, 2.2), dpi=80, layout="constrained")
-    axes = plot_recording(path, figure.subplots())
-    axes.set_title("")
+    axes = figure.subplots()
+    _draw(signal, axes, max(HOP, len(signal.samples) // FRAMES))
+    axes.locator_params(axis="x", nbins=5)  # times of minutes are wide
     file = BytesIO()
     figure.savefig(file, format="jpg", pil_kwargs={"quality": 70})
     return file.getvalue()
@@ -32,16 +42,20 @@ def plot_recording(path: str | Path, axes: "Axes | None" = None) -> "Axes":
     path  of a file that `extract` can read; a SoundError says why one cannot be
     axes  to draw on; new ones where None
     """
-    need("plots,sound", "a picture of a recording")
-    import librosa
-
+    need(*NEEDED)
     from audiosim.plots import new_axes
 
     axes = new_axes() if axes is None else axes
-    signal = decode.read(path)
-    power = librosa.feature.melspectrogram(y=signal.samples, sr=signal.rate_hz)
-    levels = librosa.power_to_db(power, ref=power.max(), top_db=RANGE_DB)
-    image = librosa.display.specshow(levels, sr=signal.rate_hz, x_axis="time", y_axis="mel", ax=axes)
-    axes.figure.colorbar(image, ax=axes, format="%+.0f dB")
-    axes.set(title=Path(path).name, xlabel="time in the recording", ylabel="frequency in Hz")
+    _draw(decode.read(path), axes, HOP)
+    axes.set_title(Path(path).name)
     return axes
+
+
+def _draw(signal: decode.Signal, axes: "Axes", hop: int) -> None:
+    import librosa
+
+    power = librosa.feature.melspectrogram(y=signal.samples, sr=signal.rate_hz, hop_length=hop)
+    levels = librosa.power_to_db(power, ref=power.max(), top_db=RANGE_DB)
+    image = librosa.display.specshow(levels, sr=signal.rate_hz, hop_length=hop, x_axis="time", y_axis="mel", ax=axes)
+    axes.figure.colorbar(image, ax=axes, format="%+.0f dB")
+    axes.set(xlabel="time in the recording", ylabel="frequency in Hz")

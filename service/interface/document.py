@@ -24,7 +24,7 @@ TAGS = [
     {"name": "organising", "description": "Assessors, invitations, the log, and files of judgments."},
     {"name": "results", "description": "Results to look at, read-only, and the links that show them."},
     {"name": "arrivals", "description": "Recordings and runs that come while judging goes on."},
-    {"name": "sound", "description": "What can be heard, and its waveform."},
+    {"name": "sound", "description": "What can be heard, its waveform and its picture."},
     {"name": "session", "description": "A token in a cookie, for pages."},
 ]
 SUMMARY_END = re.compile(r"[;:.](?:\s|$)|, (?=which |whether |where |and what )")

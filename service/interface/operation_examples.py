@@ -49,6 +49,7 @@ def examples_of(served: Served) -> dict[str, RequestExample]:
     made["show_answers"] = RequestExample({"assessor": ASSESSOR}, {})
     for name in ("model_version_metadata", "model_version_ready", "infer_version"):
         made[name] = RequestExample({"version": named.model.version}, made[name].body if name in made else {})
+    made["show_picture"] = RequestExample({"document": named.document}, {})
     for name in ("send_sound", "show_peaks"):
         made[name] = RequestExample({"document": named.document, "collection": named.collection.identifier}, {})
     return made

@@ -148,7 +148,8 @@ class CampaignOut(Wire):
     to order. `fit` is the check of the model, PASS, FAIL or NOT CHECKED, and
     `fit_sentence` says it; deviations are `widened` so many times where it fails.
     `basis` is "predicted, nothing judged", or the number of judged pairs that the confidence rests on. `sounds` says
-    what cannot be heard, and so is not handed out; empty where all can be. Of assessors, leases and pairs that cannot
+    what cannot be heard, and so is not handed out; empty where all can be; `heard` is false where the campaign has no
+    sound at all. Of assessors, leases and pairs that cannot
     be judged or were dropped a part is shown; `totals` says how many there are of each.
     """
 
@@ -180,6 +181,7 @@ class CampaignOut(Wire):
     sounds: str
     totals: dict[str, int]
     evidence: dict[str, int]
+    heard: bool = False
 
     @classmethod
     def from_domain(cls, served: ServedCollection, shown: slice) -> "CampaignOut":
@@ -211,6 +213,7 @@ class CampaignOut(Wire):
             leases=[HeldOut(*one.pair, one.assessor, write_time(one.until)) for one in leases[shown]],
             totals={"assessors": len(names), "cannot": len(cannot), "dropped": len(dropped), "leases": len(leases)},
             sounds=served.coverage,
+            heard=bool(served.sounds),
             evidence=evidence_counts(selection.belief),
         )
 

@@ -350,6 +350,14 @@ def test_assessors_and_what_they_cannot_judge_are_listed(browse, campaign):
     assert page.locator("#doubts li").all_inner_texts() == [f"{name}: {why}." for name, why in doubts.items()]
     (listed,) = campaign.get("campaign")["cannot"]
     assert cells(page, "#cannot") == [[listed["query"], listed["document"], "bob", "the clip is silent"]]
+    open_tab(page, "Cannot judge")
+    for kind, place in (("query", 0), ("document", 1)):  # each name opens a picture of its recording
+        page.locator("#cannot tbody button").nth(place).click()
+        picture = page.get_by_role("img", name=f"Mel spectrogram of {kind} {listed[kind]}", exact=True)
+        expect(picture).to_be_visible(timeout=PATIENCE_S * 1000)
+        wait_until(page, lambda: picture.evaluate("image => image.complete && image.naturalWidth > 300"))
+        page.keyboard.press("Escape")
+        expect(picture).to_be_hidden()
 
 
 def test_somebody_is_set_aside_after_what_it_changes_was_shown_and_taken_back(browse, campaign):

@@ -13,6 +13,7 @@ import { eventLog } from "./log.js";
 import { SURE, showNow } from "./now.js";
 import { resultLinks } from "./links.js";
 import { invitations, showAssessors, showCannot, showDisputed } from "./people.js";
+import { allowPictures, pictureDialog } from "./pictures.js";
 import { planning } from "./plan.js";
 import { showProgress } from "./progress.js";
 import { showRanking } from "./ranking.js";
@@ -79,6 +80,7 @@ function showTrouble(error) {
 const refresh = rounds(async () => {
   const [campaign, ranking, leanings] = await Promise.all(["campaign", "ranking", "assessors"].map((what) => get(`${PATH}/${what}`)));
   Object.assign(known, { campaign, ranking, leanings });
+  allowPictures(campaign);
   showFigures(campaign, ranking);
   showNow(known);
   showRanking(ranking);
@@ -233,6 +235,7 @@ function start(caller) {
   invitations(`${PATH}/invitations`);
   resultLinks(`${PATH}/links`);
   planning(PATH);
+  pictureDialog(PATH);
   nameIt().catch(showTrouble);
   follow(`${PATH}/events`, {
     change: changed,

@@ -5,6 +5,7 @@ import { announce, byId, element } from "../page.js";
 import { apart, count, day, duration, named, signed, whole } from "../text.js";
 import { inviteMany } from "./invite_many.js";
 import { drifts } from "./now.js";
+import { recording } from "./pictures.js";
 
 /** Show all who judge; `judges` is null while it is worked out; `turn` opens the dialog that sets one of them aside, or takes them back. */
 export function showAssessors({ campaign, leanings, judges }, turn) {
@@ -69,8 +70,8 @@ export function showDisputed({ pairs }) {
       element(
         "tr",
         {},
-        element("th", { scope: "row", title: apart(one.query) }, element("bdi", {}, one.query)),
-        element("td", {}, element("bdi", {}, one.document)),
+        element("th", { scope: "row", title: apart(one.query) }, recording("query", one.query)),
+        element("td", {}, recording("document", one.document)),
         element("td", {}, ...Object.entries(one.grades).flatMap(([name, grade], place) => [...(place ? [", "] : []), named(name || "unnamed"), ` ${grade}`])),
         number(one.spread.toFixed(1)),
         number(one.chance < 0.001 ? "< 0.001" : one.chance.toFixed(3)),
@@ -87,7 +88,13 @@ export function showCannot({ cannot, dropped, totals }) {
     : "None.";
   byId("cannot", HTMLTableElement).tBodies[0].replaceChildren(
     ...cannot.map((one) =>
-      element("tr", {}, ...[one.query, one.document, one.assessor, one.reason + (gone.has(`${one.query}\n${one.document}`) ? " (no longer asked for)" : "")].map((said) => element("td", {}, element("bdi", {}, said)))),
+      element(
+        "tr",
+        {},
+        element("td", {}, recording("query", one.query)),
+        element("td", {}, recording("document", one.document)),
+        ...[one.assessor, one.reason + (gone.has(`${one.query}\n${one.document}`) ? " (no longer asked for)" : "")].map((said) => element("td", {}, element("bdi", {}, said))),
+      ),
     ),
   );
 }
