@@ -355,7 +355,7 @@ def test_assessors_and_what_they_cannot_judge_are_listed(browse, campaign):
         page.locator("#cannot tbody button").nth(place).click()
         picture = page.get_by_role("img", name=f"Mel spectrogram of {kind} {listed[kind]}", exact=True)
         expect(picture).to_be_visible(timeout=PATIENCE_S * 1000)
-        wait_until(page, lambda: picture.evaluate("image => image.complete && image.naturalWidth > 300"))
+        expect(picture).to_have_js_property("naturalWidth", 384)
         page.keyboard.press("Escape")
         expect(picture).to_be_hidden()
 
