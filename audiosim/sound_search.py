@@ -133,7 +133,8 @@ def neighbours(
     divergence        "kl", symmetrised Kullback-Leibler, or "js", Jensen-Shannon of Gaussians
     mutual_proximity  rank by mutual proximity, which tames hubs, or by the divergence itself
     scheduler         address of a Dask cluster that searches the shards
-    approximate       compare each query with 200 recordings that FAISS finds, not with all; see `recall` of the result
+    approximate       compare each query with 200 recordings that FAISS finds, or 4 `count`, not with all; see `recall`
+                      of the result
 
     Silent recordings are left out.
     """
@@ -200,6 +201,8 @@ def _near_by(
         names = [name for name in searched.pieces if by is None or name in by]
         searched = Searched(searched.shards, sounds, _vectors_like(searched.shards, sounds, names))
     descriptions = descriptions_of(searched, by)
+    if approximate and GAUSSIANS not in (names := [one.name for one in descriptions]):
+        raise InputError(f"an approximate search is by {GAUSSIANS}, among others or alone; got {', '.join(names)}")
     if not approximate and [one.name for one in descriptions] == [GAUSSIANS]:
         return None, None
     weights: Any = [1.0 if by is None else by[one.name] for one in descriptions]

@@ -1,6 +1,7 @@
 """The service of a study: a page on which people compare two lists of results, and the log of their answers."""
 
 import asyncio
+import hashlib
 import logging
 import math
 import secrets
@@ -32,13 +33,14 @@ from audiosim.service.operation.observation import Observed
 from audiosim.service.routes.pages import send_file, shipped
 from audiosim.service.routes.sounds import sound_response
 from audiosim.service.shelf.sound_files import ALLOW, Sounds
+from audiosim.users.invitations import NAME, is_name, plain_name
 from audiosim.users.list_study import Ending, ListStudy, Showing, StudyAnswer, StudyProgress
 from audiosim.users.study_log import StudyLog
 
 LOG = logging.getLogger("service")
 Wire = TypeVar("Wire")
 BODY_BYTES, BODY_S = 64 * 2**10, 60.0
-LONGEST_NAME, LONGEST_COMMENT, LONGEST_S = 200, 2000, 86_400.0
+LONGEST_COMMENT, LONGEST_S = 2000, 86_400.0
 
 
 class StudyNextIn(msgspec.Struct, forbid_unknown_fields=True):
@@ -84,7 +86,6 @@ class StudyShownOut(msgspec.Struct):
 class StudyDesk:
     """Hands out examples and takes answers.
 
-    clips   sound file of each document that somebody may hear
     code    completion code for people from a crowdsourcing platform
     people  those who may take part, by name or code; None: everybody who can open the page
     """
@@ -99,11 +100,12 @@ class StudyDesk:
         people: Iterable[str] | None = None,
     ) -> None:
         self._progress, self._log, self._collection, self._code = progress, log, collection, code
-        self._people = None if people is None else frozenset(map(plain_name, people))
+        self._people = None if people is None else {plain_name(name): _mark(plain_name(name)) for name in people}
+        self._marks = frozenset(self._people.values() if self._people else ())
         study = progress.study
         queries = {collection.query_document(query) for query in study.queries}
-        self.clips = {one: path for one in sorted({*study.documents, *queries}) if (path := sounds.path(one))}
-        missing = sorted({*study.documents, *queries} - self.clips.keys())
+        self._clips = {one: path for one in sorted({*study.documents, *queries}) if (path := sounds.path(one))}
+        missing = sorted({*study.documents, *queries} - self._clips.keys())
         if missing:
             raise InputError(f"no sound of {len(missing)} documents of the study, such as {missing[0]}: {ALLOW}")
         self._keys: dict[str, tuple[str, Showing]] = {}
@@ -112,8 +114,8 @@ class StudyDesk:
     def admit(self, worker: str) -> str:
         """The name of a person who may take part, without needless spaces; others are refused."""
         name = plain_name(worker)
-        if not name or len(name) > LONGEST_NAME or not name.isprintable():
-            raise HTTPException(422, f"worker: expected a name of 1 to {LONGEST_NAME} printable characters")
+        if not is_name(name):
+            raise HTTPException(422, f"worker: expected {NAME}")
         if self._people is not None and name not in self._people:
             raise HTTPException(403, "this study is only for people with an invitation; use the link in yours")
         return name
@@ -132,10 +134,20 @@ class StudyDesk:
             key = secrets.token_hex(8)
             self._keys[worker] = key, shown
         pair = (self._progress.study.traps if shown.trap else self._progress.study.examples)[shown.place]
-        lists = [[_address(document) for document in listed] for listed in (pair.a, pair.b)]
+        lists = [[self._address(worker, document) for document in listed] for listed in (pair.a, pair.b)]
         a, b = reversed(lists) if shown.swapped else lists
-        query = _address(self._collection.query_document(pair.query))
+        query = self._address(worker, self._collection.query_document(pair.query))
         return StudyShownOut("task", answered, key, query, a, b)
+
+    def _address(self, worker: str, document: str) -> str:
+        return f"clips/{quote(document)}" if self._people is None else f"clips/{self._people[worker]}/{quote(document)}"
+
+    def clip(self, place: str) -> Path | None:
+        """The sound file at the end of an address; None where there is none, or nobody invited has that address."""
+        if self._people is None:
+            return self._clips.get(place)
+        mark, _, document = place.partition("/")
+        return self._clips.get(document) if mark in self._marks else None
 
     def take(self, said: StudyAnswerIn) -> StudyShownOut:
         """Keep an answer, once however often it is sent; answer with what comes next."""
@@ -154,8 +166,9 @@ class StudyDesk:
         return self.show(said.worker)
 
 
-def _address(document: str) -> str:
-    return f"clips/{quote(document)}"
+def _mark(name: str) -> str:
+    """Part of the addresses of an invited person's clips: as hard to guess as the name, which logs need not have."""
+    return hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
 def create_study_app(desk: StudyDesk, finished: Sequence[Callable[..., object]] = ()) -> ASGIApp:
@@ -174,7 +187,7 @@ def create_study_app(desk: StudyDesk, finished: Sequence[Callable[..., object]] 
         return answer(desk.take(said), 201)
 
     def clip(request: Request) -> Response:
-        path = desk.clips.get(request.path_params["document"])
+        path = desk.clip(request.path_params["document"])
         if path is None or not path.is_file():
             raise HTTPException(404, "the study has no such clip")
         return sound_response(request, path)
@@ -231,11 +244,6 @@ async def _body(request: Request, kind: type[Wire]) -> Wire:
         return msgspec.json.decode(bytes(whole), type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise HTTPException(422, str(error)) from None
-
-
-def plain_name(worker: str) -> str:
-    """A name without needless spaces."""
-    return " ".join(worker.split())
 
 
 def run_study(

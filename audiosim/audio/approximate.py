@@ -1,17 +1,18 @@
 """Approximate search of a large index: 128 bytes a recording, in lists that FAISS makes once and that may be deleted.
 
     approximate.faiss  the lists, of all entries of the index that hold a Gaussian
-    approximate.npz    the map from Gaussians to 128 numbers, entries covered, recall, CRC-32 of the lists
+    approximate.npz    the map from Gaussians to 128 numbers, entries covered, recall, CRC-32 of the lists and of the
+                       entries that they are of
 
-The search in them gives 200 candidates, which are then compared exactly. Entries that were added since are added to the
-lists; where the index has grown to twice its size, all is made anew.
+The search in them gives 200 candidates, or 4 for each neighbour wanted, which are then compared exactly. Entries that
+were added since are added to the lists; where the index has grown to twice its size, all is made anew.
 """
 
 import os
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
@@ -21,7 +22,9 @@ from zlib import crc32
 import numpy as np
 
 from audiosim.arrays import Array, Integers
+from audiosim.audio.checksums import read_checks
 from audiosim.audio.index import AudioIndex
+from audiosim.audio.index_store import ENTRIES
 from audiosim.audio.recordings import Searched
 from audiosim.errors import InputError
 from audiosim.extras import need
@@ -79,6 +82,7 @@ class CoarseIndex:
     entries  of the index that are covered
     trained  entries that there were when the lists were made
     recall   share of the ten nearest by Jensen-Shannon divergence that are among the candidates
+    origin   CRC-32 of the entries covered
     """
 
     projection: Projection
@@ -86,10 +90,11 @@ class CoarseIndex:
     entries: int
     trained: int
     recall: float
+    origin: int
 
-    def near(self, rows: Singles) -> Integers:
-        """(q, 200) entries that may be nearest to some Gaussians, -1 where there are no more."""
-        _, found = self.lists.search(self.projection(rows), CANDIDATES)
+    def near(self, rows: Singles, count: int = CANDIDATES) -> Integers:
+        """(q, count) entries that may be nearest to some Gaussians, -1 where there are no more."""
+        _, found = self.lists.search(self.projection(rows), count)
         return np.asarray(found, np.int64)
 
 
@@ -107,13 +112,16 @@ class ApproximateSearch:
         known = [coarse.recall for coarse in self._coarse if coarse is not None]
         self.recall = min(known, default=float("nan"))
 
-    def near(self, query: int) -> Integers:
-        """Places of recordings that may be nearest to one, itself among them."""
+    def near(self, query: int, count: int = CANDIDATES) -> Integers:
+        """Places of at least so many recordings of each index that may be nearest to one, itself among them.
+
+        Fewer where the lists that are searched have no more.
+        """
         row = self._searched.rows(np.array([query]))
         found, start = [np.empty(0, np.int64)], 0
         for shard, coarse, outside in zip(self._searched.shards, self._coarse, self._outside, strict=True):
             if coarse is not None:
-                entries = coarse.near(row)[0]
+                entries = coarse.near(row, max(count, CANDIDATES))[0]
                 places = outside[entries[entries >= 0]]
                 found.append(start + places[places >= 0])
             start += len(shard)
@@ -134,19 +142,27 @@ def coarse_index(index: AudioIndex) -> CoarseIndex | None:
         raise InputError("an approximate search needs an index on disk, got one in memory")
     if not len(index):
         return None
-    known = _read(folder)
-    count = len(index.row_table)
+    known, count = _read(folder), len(index.row_table)
+    if known is not None and (known.entries > count or known.origin != _origin(folder, known.entries)):
+        known = None  # of an index that was there before
     if known is not None and known.entries == count:
         return known
-    if known is None or known.entries > count or count >= 2 * known.trained:
+    if known is None or count >= 2 * known.trained:
         known = _made(index)
     else:
         _add(known.lists, known.projection, index.row_table, known.entries, count)
-        known = CoarseIndex(known.projection, known.lists, count, known.trained, known.recall)
-    known = CoarseIndex(known.projection, known.lists, count, known.trained, _recall(index, known))
+    known = replace(known, entries=count, recall=_recall(index, known), origin=_origin(folder, count))
     with suppress(OSError):  # of a folder that may only be read: made again next time
         _write(folder, known)
     return known
+
+
+def _origin(folder: Path, count: int) -> int:
+    """CRC-32 of the first entries of an index: of their checksums, or where there are none of their places."""
+    checks = read_checks(folder, count)
+    return crc32(
+        checks.tobytes() if len(checks) == count else np.fromfile(folder / ENTRIES, "<u8", 2 * count).tobytes()
+    )
 
 
 def _made(index: AudioIndex) -> CoarseIndex:
@@ -162,7 +178,7 @@ def _made(index: AudioIndex) -> CoarseIndex:
     lists.cp.niter, lists.cp.seed, lists.cp.min_points_per_centroid = 8, SEED, 1
     lists.train(np.concatenate(spread_on_threads(lambda some: projection(index.row_table[some]), chosen)))
     _add(lists, projection, index.row_table, 0, count)
-    return CoarseIndex(projection, lists, count, count, float("nan"))
+    return CoarseIndex(projection, lists, count, count, float("nan"), 0)
 
 
 def _spread(places: Integers, most: int) -> Integers:
@@ -224,7 +240,7 @@ def _read(folder: Path) -> CoarseIndex | None:
                 return None
             whitener = Whitener(known["shift"], known["stretch"], float(known["scale"]))
             projection = Projection(whitener, known["centre"], known["axes"])
-            counts = int(known["entries"]), int(known["trained"]), float(known["recall"])
+            counts = int(known["entries"]), int(known["trained"]), float(known["recall"]), int(known["origin"])
     except (OSError, ValueError, KeyError, EOFError, BadZipFile):
         return None
     return CoarseIndex(projection, _faiss().deserialize_index(content), *counts)
@@ -239,6 +255,7 @@ def _write(folder: Path, coarse: CoarseIndex) -> None:
     with facts.open("wb") as file:
         np.savez(
             file, crc=crc32(content.data), entries=coarse.entries, trained=coarse.trained, recall=coarse.recall,
+            origin=coarse.origin,
             shift=whitener.shift, stretch=whitener.stretch, scale=whitener.scale, centre=own.centre, axes=own.axes,
         )  # fmt: skip
     lists.replace(folder / LISTS)

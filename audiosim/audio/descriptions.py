@@ -26,8 +26,8 @@ from audiosim.stats.gaussians.proximity import has_two_kinds, mutual_proximity, 
 class Shortlists(Protocol):
     """Recordings that may be nearest to one by its Gaussian, found without comparing it with all."""
 
-    def near(self, query: int) -> Integers:
-        """Their places."""
+    def near(self, query: int, count: int) -> Integers:
+        """Their places, about so many."""
         ...
 
 
@@ -157,7 +157,8 @@ def neighbours_by(
 
     ids         of recordings that are searched, all where None; those of the sounds asked about where there are any
     weights     of the descriptions, above 0; equal where None
-    shortlists  for an approximate search: only these recordings may be nearest by their Gaussians; None: all
+    shortlists  for an approximate search: only these recordings may be nearest by their Gaussians, unless they are
+                fewer than k; None: all
 
     `proximity` of a neighbour is the weighted mean of its mutual proximities, `divergence` that of the first
     description that both have. Silent recordings are nobody's neighbours. Among more than 1,000 recordings those are
@@ -172,10 +173,14 @@ def neighbours_by(
         _Shares(one, ~searched.silent[:count], shortlists if one.name == GAUSSIANS else None) for one in descriptions
     ]
     size = max(SHORTLIST, 4 * k) if count > SAMPLE else count
+    barred = _Barred(searched.ids, artists)
     found: dict[str, tuple[Neighbour, ...]] = {}
     for start in range(0, len(wanted), TOGETHER):
         block = wanted[start : start + TOGETHER]
-        possible = [_possible(searched, shares, int(query), size, artists) for query in block]
+        possible = [
+            np.unique(np.concatenate([one.nearest(query, size, k, barred.by(query)) for one in shares]))
+            for query in block.tolist()
+        ]
         for one in shares:
             one.expect(np.unique(np.concatenate([block, *possible])))
         for number, (query, places) in enumerate(zip(block.tolist(), possible, strict=True), start):
@@ -216,19 +221,24 @@ class _Shares:
         self._places = places[self.description.known[places]]
         self._far = self.description.divergence(self._places, self.references)
 
-    def nearest(self, query: int, size: int) -> Integers:
-        """The places of so many that are nearest to one."""
+    def nearest(self, query: int, size: int, k: int, barred: Integers) -> Integers:
+        """The places of so many that are nearest to one.
+
+        k       of a shortlist with fewer, nothing is taken: all are compared
+        barred  places that are none of them
+        """
         if not self.description.known[query]:
             return np.empty(0, np.int64)
-        if self._shortlists is None:
-            others = np.flatnonzero(self.open)
-        else:
-            near = self._shortlists.near(query)
-            others = near[self.open[near]]
+        others = np.empty(0, np.int64)
+        if self._shortlists is not None:
+            near = self._shortlists.near(query, 4 * k)
+            others = np.setdiff1d(near[self.open[near]], barred)
+        if len(others) < k:
+            others = np.setdiff1d(np.flatnonzero(self.open), barred, assume_unique=True)
         if len(others) <= size:
             return others
         divergences = self.description.divergence(np.array([query]), others)[0]
-        return others[np.argpartition(divergences, size)[: size + 1]]
+        return others[np.argpartition(divergences, size - 1)[:size]]
 
     def to(self, query: int, places: Integers) -> tuple[Array, Array]:
         """(m,) divergences of some recordings from one, and their mutual proximities; NaN where either has none."""
@@ -250,20 +260,20 @@ class _Shares:
         return divergences, close
 
 
-def _possible(
-    searched: Searched,
-    shares: Sequence[_Shares],
-    query: int,
-    size: int,
-    artists: Mapping[str, str | None] | None,
-) -> Integers:
-    """Places of the recordings that may be among the neighbours of one: not itself, and not by its artist."""
-    places = np.unique(np.concatenate([one.nearest(query, size) for one in shares]))
-    ids = searched.ids
-    artist = artists.get(ids[query]) if artists and query < len(ids) else None
-    allowed = [place != query and not (artist and artists and artists.get(ids[place]) == artist) for place in places]
-    kept: Integers = places[np.array(allowed, dtype=bool)]
-    return kept
+class _Barred:
+    """Recordings that are no neighbours of one: itself, and those by its artist."""
+
+    def __init__(self, ids: Sequence[str], artists: Mapping[str, str | None] | None) -> None:
+        self._artists = [artists.get(name) for name in ids] if artists else []
+        self._places: dict[str, list[int]] = {}
+        for place, artist in enumerate(self._artists):
+            if artist:
+                self._places.setdefault(artist, []).append(place)
+
+    def by(self, query: int) -> Integers:
+        """Their places."""
+        artist = self._artists[query] if query < len(self._artists) else None
+        return np.array(self._places[artist] if artist else [query], dtype=np.int64)
 
 
 def _ranked(

@@ -318,6 +318,7 @@ def map_sounds(
 
 
 def init(
+    context: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder with sound files.", show_default=False)],
     collection: Annotated[
         Path,
@@ -361,6 +362,7 @@ def init(
     Example: `audiosim init my-demo/sounds -o campaign/`
     """
     if generated:
+        _refuse_given(context, "--generated", "queries", "seed", "jobs", "embeddings")
         _init_generated(folder, collection, form)
         return
     from audiosim.sound_functions import init as init_collection
@@ -370,6 +372,14 @@ def init(
     result = made.to_dict()
     result["failed"] = [{"path": _encodable(failure.path), "error": failure.error} for failure in made.failed]
     print_result(form, result, made.rows(), lambda: music_folder_view(result))
+
+
+def _refuse_given(context: typer.Context, with_option: str, *names: str) -> None:
+    """Refuse options that another one leaves without use."""
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name in names and source is not None and source.name != "DEFAULT":
+            raise InputError(f"{parameter.opts[-1]} means nothing with {with_option}, expected one of them")
 
 
 def _init_generated(folder: Path, collection: Path, form: Format) -> None:

@@ -184,15 +184,15 @@ def serve_study(
 
     Example: `audiosim study serve my-demo answers.tsv --traps traps.tsv --log study.jsonl`
     """
-    from audiosim.corpus.lines import read_lines
     from audiosim.service.study_app import run_study
+    from audiosim.users.invitations import read_invited
     from audiosim.users.list_study import StudyRules
     from audiosim.users.study_log import read_study
 
+    invited = None if people is None else read_invited(people)
     study = read_study(examples, traps, StudyRules(limit, opinions, trap_share, trust, seed=seed))
     collection = options.load_collection(folder, "none")
     show = webbrowser.open if open_page else None
-    invited = None if people is None else [text for _, text in read_lines(people, "a name or code a line")]
     run_study(collection, folder, study, log, sounds or (), completion_code, host, port, show, invited)
 
 
@@ -203,6 +203,14 @@ def collect_answers(
         Path,
         typer.Option("-o", "--output", metavar="FILE", help="File for the answers that count.", show_default=False),
     ],
+    people: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Count these people alone, a name or code a line: those whom `audiosim study serve` let in.",
+            show_default=False,
+        ),
+    ] = None,
     form: options.As = options.Format.table,
 ) -> None:
     """Write the answers of a study that count, for `audiosim satisfaction`, and list who gave them.
@@ -213,5 +221,5 @@ def collect_answers(
     """
     from audiosim.users.study_log import study_answers
 
-    found = study_answers(log, output)
+    found = study_answers(log, output, people)
     options.print_result(form, found.to_dict(), found.rows(), lambda: study_view(found, output))

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import Formatter
 
@@ -114,13 +114,25 @@ class Definition:
             raise InputError(f"the parameters of {self.name} must differ in their names, got {', '.join(names)}")
         if self.score is None and self.rank_weights is None:
             raise InputError(f"{self.name} needs a score or weights of ranks, got neither")
-        unknown = {name for _, name, _, _ in Formatter().parse(self.words) if name} - {"cutoff", *names}
+        self._check_words(names)
+        if self.relative is not None and self.rank_weights is None:
+            raise InputError(f"{self.name} needs weights of ranks to be relative to the ideal ranking, got none")
+
+    def _check_words(self, names: Sequence[str]) -> None:
+        """See that the words can be written for any cutoff and parameters."""
+        try:
+            unknown = {name for _, name, _, _ in Formatter().parse(self.words) if name} - {"cutoff", *names}
+            if not unknown:
+                self.words.format(cutoff=1, **dict.fromkeys(names, "1"))
+        except (ValueError, LookupError) as error:
+            raise InputError(
+                f"the words of {self.name} must be text with {{cutoff}} or parameters in braces, got {self.words!r}: "
+                f"{error}"
+            ) from None
         if unknown:
             raise InputError(
                 f"the words of {self.name} may name its cutoff and parameters, got {', '.join(sorted(unknown))}"
             )
-        if self.relative is not None and self.rank_weights is None:
-            raise InputError(f"{self.name} needs weights of ranks to be relative to the ideal ranking, got none")
 
 
 @dataclass(frozen=True, slots=True)

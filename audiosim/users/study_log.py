@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 from audiosim.corpus.lines import read_lines, write_text
 from audiosim.errors import FormatError, InputError, StoreError
 from audiosim.users.answers import CHOICES, ListPair, read_list_pairs
+from audiosim.users.invitations import read_invited
 from audiosim.users.list_study import ListStudy, Showing, StudyAnswer, StudyOutcome, StudyProgress, StudyRules
 
 FORM = "audiosim study 1"
@@ -81,13 +82,18 @@ def read_study_log(path: str | Path) -> tuple[ListStudy, list[StudyAnswer]]:
     return study, [_answer(path, line, text, study) for line, text in lines]
 
 
-def study_answers(log: str | Path, output: str | Path | None = None) -> StudyOutcome:
+def study_answers(log: str | Path, output: str | Path | None = None, people: str | Path | None = None) -> StudyOutcome:
     """The answers of a study that count, as a file for `satisfaction`.
 
     log     that `audiosim study serve` writes
     output  file for the answers; None: not written
+    people  file with a name or code a line: nobody else counts, such as those who answered before there was a list
     """
-    found = StudyOutcome.of(StudyProgress(*read_study_log(log)))
+    study, answers = read_study_log(log)
+    if people is not None:
+        invited = frozenset(read_invited(people))
+        answers = [one for one in answers if one.worker in invited]
+    found = StudyOutcome.of(StudyProgress(study, answers))
     if output is not None:
         write_text(Path(output), found.lines())
     return found

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 from msgspec import Struct
@@ -27,10 +28,11 @@ from audiosim.corpus.metadata_tables import read_queries
 from audiosim.corpus.model import parse_scale, retrieved_by
 from audiosim.corpus.runs import read_runs
 from audiosim.corpus.task_file import TASK_FILE, TaskTable, task_lines
-from audiosim.errors import FormatError, InputError
+from audiosim.errors import InputError
 from audiosim.service.campaigns.campaign_file import FILE as CAMPAIGN
 from audiosim.service.campaigns.campaign_file import CampaignFile
 from audiosim.service.drafts.draft_files import HEAD, KIND_IN, DraftFile, Kind, check_file, place_of
+from audiosim.service.drafts.file_names import named_from
 from audiosim.service.drafts.generated_folders import RecordingFolders, write_generated, write_paths
 from audiosim.service.shelf.served_collection import NotServedError
 
@@ -126,7 +128,7 @@ class Draft:
             copy = aside / place
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(content)
-            with _named_from(aside, place, name):
+            with named_from(aside, place, name):
                 said = check_file(copy, found)
             self._clear(found, place)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -189,7 +191,10 @@ class Draft:
     def settings(self) -> DraftSettings:
         """Its settings."""
         path = self.folder / SETTINGS
-        return msgspec.json.decode(path.read_bytes(), type=DraftSettings) if path.exists() else DraftSettings()
+        if not path.exists():
+            return DraftSettings()
+        # A later version may have written settings that this one does not know.
+        return msgspec.convert(_known(msgspec.json.decode(path.read_bytes()), DraftSettings), DraftSettings)
 
     def set(self, settings: DraftSettings) -> None:
         """Replace its settings."""
@@ -203,7 +208,7 @@ class Draft:
             folder.mkdir()
             for path in self.paths():
                 _link(path, folder / path.relative_to(self.folder))
-            with _named_from(aside, self.name, ""):
+            with named_from(aside, self.name, ""):
                 self._complete(folder)
                 found = load(folder)
             yield found, folder
@@ -226,6 +231,17 @@ class Draft:
             if find_file(folder, TASK_FILE):
                 raise InputError(f"{TASK_FILE} is among the files: empty the fields under Own task, or remove the file")
             write_texts({folder / TASK_FILE: lines})
+
+
+def _known(value: object, kind: Any) -> object:
+    """A value out of JSON with the fields that structures of this kind have."""
+    if isinstance(value, list):
+        inner = get_args(kind)
+        return [_known(one, inner[0]) for one in value] if inner else value
+    if isinstance(value, dict) and isinstance(kind, type) and issubclass(kind, Struct):
+        kinds = get_type_hints(kind)
+        return {name: _known(one, kinds[name]) for name, one in value.items() if name in kinds}
+    return value
 
 
 def _named_documents(folder: Path, paths: list[Path]) -> list[str]:
@@ -251,23 +267,6 @@ def _beside(folder: Path) -> Iterator[Path]:
     """A new folder on the same disk, removed at the end."""
     with tempfile.TemporaryDirectory(prefix=".", dir=folder.parent) as made:
         yield Path(made)
-
-
-@contextmanager
-def _named_from(aside: Path, place: str, name: str) -> Iterator[None]:
-    """Name files in errors as their sender has them: where they lie on this machine is nobody's business."""
-    try:
-        yield
-    except FormatError as error:
-        own = name or error.path.relative_to(aside / place).as_posix()
-        raise InputError(f"{own}:{error.line}: {_without(error.problem, aside, place)}") from None
-    except InputError as error:
-        said = str(error).replace(str(aside / place), name) if name else str(error)
-        raise InputError(_without(said, aside, place)) from None
-
-
-def _without(text: str, aside: Path, place: str) -> str:
-    return text.replace(f"{aside / place}/", "").replace(f"{aside}/", "")
 
 
 def _link(path: Path, target: Path) -> None:

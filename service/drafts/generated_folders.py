@@ -21,7 +21,9 @@ from audiosim.corpus.metadata_tables import document_lines, query_lines, read_do
 from audiosim.corpus.model import Document, Run
 from audiosim.corpus.runs import run_lines
 from audiosim.errors import InputError
+from audiosim.messages import printable
 from audiosim.service.drafts.draft_files import SOUNDS
+from audiosim.service.drafts.file_names import named_from
 
 PROMPTS = ("prompts", "prompt", "queries", "query", "references", "reference")
 
@@ -115,6 +117,9 @@ def collect_generated(folder: str | Path, target: str | Path) -> Collection:
     if target.exists():
         raise InputError(f"{target}: is there already, expected a name for a new collection")
     found = [path for path in sorted(folder.glob("*/*")) if path.suffix.lower() in SUFFIXES]
+    strange = next((path for path in found if not _is_text(str(path))), None)
+    if strange is not None:
+        raise InputError(f"{printable(str(strange))} cannot be named in a table, expected names in UTF-8")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".", dir=target.parent) as aside:
@@ -124,12 +129,17 @@ def collect_generated(folder: str | Path, target: str | Path) -> Collection:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 link_or_copy(path, place)
             made.mkdir(exist_ok=True)
-            write_generated(made, RecordingFolders.of(made), None)
-            Collection.load(made)
+            with named_from(Path(aside), target.name, ""):
+                write_generated(made, RecordingFolders.of(made), None)
+                Collection.load(made)
             made.rename(target)
     except OSError as error:
         raise InputError(f"{target}: cannot be made: {error.strerror}") from None
     return Collection.load(target)
+
+
+def _is_text(name: str) -> bool:
+    return name.encode("utf-8", "replace").decode() == name
 
 
 def link_or_copy(path: Path, target: Path) -> None:

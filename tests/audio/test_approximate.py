@@ -1,6 +1,7 @@
 """An approximate search is held against the search that compares each query with all."""
 
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -105,6 +106,33 @@ def test_lists_are_made_once_and_grow_with_the_index(tmp_path, monkeypatch):
     assert made == [1]
 
 
+def test_lists_of_another_index_in_the_same_folder_are_not_used(tmp_path):
+    index, kept = written(tmp_path / "index", rows_of(300)), tmp_path / "kept"
+    coarse_index(AudioIndex.load(index))
+    kept.mkdir()
+    for name in (LISTS, FACTS):
+        (index / name).rename(kept / name)
+    shutil.rmtree(index)
+    written(index, rows_of(300, seed=9))
+    for name in (LISTS, FACTS):
+        (kept / name).rename(index / name)
+    rows = rows_of(300, seed=9)[10:40]
+    assert coarse_index(AudioIndex.load(index)).near(rows, 1)[:, 0].tolist() == list(range(10, 40))
+
+
+def test_as_many_are_found_as_are_wanted(folder):
+    searched = Searched.load([folder])
+    kinds, search = descriptions_of(searched), ApproximateSearch(searched)
+    found = neighbours_by(searched, kinds, ["r5", "r8"], 1400, shortlists=search)
+    assert [len(near) for near in found.values()] == [1400, 1400]
+    close = {searched.ids[place] for place in search.near(5, 800)}
+    artists = dict.fromkeys(close, "the same")
+    near, exact = (neighbours_by(searched, kinds, ["r5"], 20, artists, shortlists=one)["r5"] for one in (search, None))
+    assert near == exact
+    assert len(near) == 20
+    assert not close & {one.identifier for one in near}
+
+
 @pytest.mark.parametrize("file", [LISTS, FACTS])
 def test_damaged_lists_are_made_again(folder, file):
     before = coarse_index(AudioIndex.load(folder))
@@ -136,6 +164,8 @@ def test_the_command_says_how_much_is_found(run, folder, tmp_path):
 def test_only_a_search_by_all_defaults_can_be_approximate(folder):
     with pytest.raises(InputError, match="an approximate search is by Jensen-Shannon and mutual proximity, in this"):
         neighbours(folder, divergence="kl", approximate=True)
+    with pytest.raises(InputError, match="is by gaussians, among others or alone; got levelled$"):
+        neighbours(folder, by="levelled", approximate=True)
     with pytest.raises(InputError, match="an approximate search needs an index on disk, got one in memory"):
         coarse_index(AudioIndex.of({}, FRAMES))
 

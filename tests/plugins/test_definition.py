@@ -90,6 +90,13 @@ def test_a_measure_says_in_words_what_it_measures():
             lambda: Definition("ONE", (), one_rank, words="rank down to {cutoff} by {way}"),
             "the words of ONE may name its cutoff and parameters, got way",
         ),
+        *(
+            (
+                lambda words=words: Definition("ONE", (WAY,), one_rank, words=words),
+                r"the words of ONE must be text with \{cutoff\} or parameters in braces, got '.*': .+",
+            )
+            for words in ("gain of {}", "gain {", "gain } of {cutoff}", "{way:.2f}", "{cutoff:q}")
+        ),
         (lambda: Definition("ONE"), "ONE needs a score or weights of ranks, got neither"),
         (
             lambda: Definition("ONE", (), one_rank, relative=judged_ideal),

@@ -1,7 +1,9 @@
 """Folders of generated sound made into a collection by the command: systems, prompts, and what assessors hear."""
 
 import json
+import os
 import shutil
+import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -53,3 +55,18 @@ def test_a_folder_that_cannot_become_one_leaves_nothing_behind(folder, tmp_path)
     assert refused.exit_code != 0
     assert "no recording other in sounds/prompts, expected one of tune0, tune1, tune2" in str(refused.exception)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["made"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_a_name_that_is_no_text_is_refused_in_words(folder, tmp_path):
+    (folder / "plain").rename(folder / os.fsdecode(b"\xff"))
+    refused = run(folder, "-o", tmp_path / "mine")
+    assert "\\udcff/tune0.ogg cannot be named in a table, expected names in UTF-8" in str(refused.exception)
+    assert not (tmp_path / "mine").exists()
+
+
+@pytest.mark.parametrize("given", [("--queries", 50), ("--seed", 1), ("--jobs", 2), ("--with", "tonal")])
+def test_options_that_mean_nothing_for_generated_sound_are_refused(folder, tmp_path, given):
+    refused = run(folder, "-o", tmp_path / "mine", *given)
+    assert str(refused.exception) == f"{given[0]} means nothing with --generated, expected one of them"
+    assert not (tmp_path / "mine").exists()

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import threading
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from audiosim.service.shelf.sound_files import Sounds
 from audiosim.service.study_app import StudyAnswerIn, StudyDesk, create_study_app
 from audiosim.users.answers import ListPair
 from audiosim.users.list_study import Ending, ListStudy, StudyProgress, StudyRules
-from audiosim.users.study_log import StudyLog, read_study_log
+from audiosim.users.study_log import StudyLog, read_study_log, study_answers
 
 DEMO = package_files.folder("fixtures") / "demo"
 HEADER = "query\tA1\tB1\tfine_A1\tfine_B1"
@@ -197,10 +198,36 @@ def test_a_study_for_invited_people_is_closed_to_others(tmp_path):
     said = {"worker": "mallory", "key": shown.key, "answer": "a"}
     refused, body = _sent(create_study_app(desk), json.dumps(said).encode())
     assert (refused, "only for people with an invitation" in body["detail"]) == (403, True)
+    document = shown.query.rpartition("/")[2]
+    assert desk.clip(shown.query.removeprefix("clips/")).is_file()
+    strange = StudyDesk(progress, log, collection, Sounds(collection, DEMO), people=["eve"])
+    theirs = strange.show(strange.admit("eve")).query.removeprefix("clips/")
+    assert [desk.clip(place) for place in (document, f"/{document}", f"c0ffee/{document}", theirs)] == [None] * 4
     accepted, _ = _sent(create_study_app(desk), json.dumps(said | {"worker": "c0ffee"}).encode())
     assert accepted == 201
     log.close()
     assert {one.worker for one in read_study_log(tmp_path / "log")[1]} == {"c0ffee"}
+    for name, count in (("c0ffee", 1), ("ann", 0)):
+        (tmp_path / "people.txt").write_text(f"\n {name}\n", encoding="utf-8")
+        assert len(study_answers(tmp_path / "log", people=tmp_path / "people.txt").people) == count
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("# people", "expected a name or code, which does not begin with #, found '# people'$"),
+        ("a" * 201, r"expected a name of 1 to 200 printable characters, found 'a{20}' \.\.\. of 201$"),
+        ("a\x07b", "expected a name of 1 to 200 printable characters, found "),
+    ],
+)
+def test_a_line_that_names_nobody_is_refused_before_the_service_starts(run, tmp_path, line, problem):
+    (tmp_path / "people.txt").write_text(f"ann\n\n{line}\n", encoding="utf-8")
+    (tmp_path / "examples.tsv").write_text(f"answer\t{HEADER}\n\tq13\td010\td040\t50\t40\n", encoding="utf-8")
+    files = [tmp_path / "examples.tsv", "--log", tmp_path / "log", "--people", tmp_path / "people.txt"]
+    code, _, err = run("study", "serve", DEMO, *files)
+    assert code == 1
+    assert re.search(r"people\.txt:3: " + problem, err.strip())
+    assert not (tmp_path / "log").exists()
 
 
 def test_invented_names_leave_no_keys_behind(desk, monkeypatch):

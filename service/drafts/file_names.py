@@ -1,0 +1,24 @@
+"""Names of files in errors, where a collection is made in a folder of its own."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from audiosim.errors import FormatError, InputError
+
+
+@contextmanager
+def named_from(aside: Path, place: str, name: str) -> Iterator[None]:
+    """Name files in errors as their sender has them: where they lie on this machine is nobody's business."""
+    try:
+        yield
+    except FormatError as error:
+        own = name or error.path.relative_to(aside / place).as_posix()
+        raise InputError(f"{own}:{error.line}: {_without(error.problem, aside, place)}") from None
+    except InputError as error:
+        said = str(error).replace(str(aside / place), name) if name else str(error)
+        raise InputError(_without(said, aside, place)) from None
+
+
+def _without(text: str, aside: Path, place: str) -> str:
+    return text.replace(f"{aside / place}/", "").replace(f"{aside}/", "")
