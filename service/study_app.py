@@ -33,7 +33,7 @@ from audiosim.service.operation.observation import Observed
 from audiosim.service.routes.pages import send_file, shipped
 from audiosim.service.routes.sounds import sound_response
 from audiosim.service.shelf.sound_files import ALLOW, Sounds
-from audiosim.users.invitations import NAME, is_name, plain_name
+from audiosim.users.invitations import NAME_EXPECTED, is_name, plain_name
 from audiosim.users.list_study import Ending, ListStudy, Showing, StudyAnswer, StudyProgress
 from audiosim.users.study_log import StudyLog
 
@@ -115,7 +115,7 @@ class StudyDesk:
         """The name of a person who may take part, without needless spaces; others are refused."""
         name = plain_name(worker)
         if not is_name(name):
-            raise HTTPException(422, f"worker: expected {NAME}")
+            raise HTTPException(422, f"worker: expected {NAME_EXPECTED}")
         if self._people is not None and name not in self._people:
             raise HTTPException(403, "this study is only for people with an invitation; use the link in yours")
         return name

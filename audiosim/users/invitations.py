@@ -6,7 +6,7 @@ from audiosim.corpus.lines import read_lines
 from audiosim.errors import FormatError
 
 LONGEST_NAME = 200
-NAME = f"a name of 1 to {LONGEST_NAME} printable characters"
+NAME_EXPECTED = f"a name of 1 to {LONGEST_NAME} printable characters"
 
 
 def plain_name(worker: str) -> str:
@@ -25,7 +25,7 @@ def read_invited(path: str | Path) -> tuple[str, ...]:
     for number, line in read_lines(path, "a name or code a line"):
         name = plain_name(line)
         if not is_name(name):
-            raise FormatError(path, number, f"expected {NAME}, found {name[:20]!r} ... of {len(name)}")
+            raise FormatError(path, number, f"expected {NAME_EXPECTED}, found {name[:20]!r} ... of {len(name)}")
         if name.startswith("#"):
             raise FormatError(path, number, f"expected a name or code, which does not begin with #, found {name!r:.60}")
         found.append(name)

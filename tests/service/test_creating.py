@@ -1,6 +1,7 @@
 """Collections that are made over HTTP: whole or not at all, by organisers alone, with the words of the commands."""
 
 import asyncio
+import json
 import wave
 
 import numpy as np
@@ -16,7 +17,7 @@ from service.callers.tokens import TokenStore
 from service.campaigns.campaign_file import CampaignFile
 from service.campaigns.campaigns import Judging
 from service.drafts import draft as drafts
-from service.drafts.draft import Home
+from service.drafts.draft import SETTINGS, Draft, Home
 from service.entrance.access import Access
 from service.routes.new_collections import TURNS
 
@@ -381,3 +382,20 @@ def test_a_file_that_cannot_be_kept_is_refused_in_a_line(http, sound, monkeypatc
     assert send(http, "a.trec", RUNS[:90], size=5000).status_code == 201
     assert send(http, "b.trec", RUNS[:9], size=5000).status_code == 201
     assert "bytes at most" in send(http, "c.trec", RUNS[:9], size=5000).json()["detail"]
+
+
+def test_settings_of_a_later_version_are_read_as_far_as_they_are_known(tmp_path):
+    (tmp_path / SETTINGS).write_text(
+        json.dumps(
+            {
+                "title": "Mine",
+                "mood": {"of": "later"},
+                "campaign": {"measure": "CG@3", "colour": "red"},
+                "asked": {"aspect": [{"name": "rhythm", "question": "How?", "weight": 2}], "labels": ["a", "b"]},
+            }
+        ),
+        encoding="utf-8",
+    )
+    found = Draft(tmp_path).settings
+    assert (found.title, found.campaign.measure, found.asked.labels) == ("Mine", "CG@3", ("a", "b"))
+    assert [(one.name, one.question) for one in found.asked.aspect] == [("rhythm", "How?")]
