@@ -17,7 +17,8 @@ FRAMES = 2**18  # written at a time
 def write_untagged(source: Path, target: Path, limits: SoundLimits) -> None:
     """Write the samples of a sound file as a FLAC file of 16 bits, and nothing else that the file holds.
 
-    What libsndfile does not read is taken from the decoder that does, as one channel of 44,100 Hz.
+    What libsndfile does not read is taken from the decoder that does, as one channel of 44,100 Hz. An OSError where the
+    target cannot be written, as on a full disk.
     """
     try:
         with soundfile.SoundFile(source) as heard:
@@ -28,4 +29,7 @@ def write_untagged(source: Path, target: Path, limits: SoundLimits) -> None:
                     written.write(block)
     except soundfile.LibsndfileError:
         signal = read(source, FALLBACK_RATE_HZ, limits)
-        soundfile.write(target, signal.samples, signal.rate_hz, "PCM_16", format="FLAC")
+        try:
+            soundfile.write(target, signal.samples, signal.rate_hz, "PCM_16", format="FLAC")
+        except soundfile.LibsndfileError as error:  # its words say nothing of a full disk
+            raise OSError(f"{target.name} cannot be written: {error}") from error

@@ -1,6 +1,8 @@
 """The sound of documents, by their identifiers, and what is drawn of it."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +16,7 @@ from audiosim.service.entrance.exchange import ServedDep, chapter
 from audiosim.service.shelf.served_collection import NotServedError
 from audiosim.service.shelf.shelf import Served
 from audiosim.service.shelf.sound_files import peaks
-from audiosim.service.shelf.untagged_sounds import untagged_copy
+from audiosim.service.shelf.untagged_sounds import untagged_sounds
 from audiosim.service.wire.judgment_types import PeaksOut
 
 router = chapter("sound", dependencies=[ASSESSOR_OF_ANY])
@@ -32,6 +34,7 @@ TYPES = {
 }
 CACHED = {"Cache-Control": "private, max-age=3600"}
 DECODERS = CapacityLimiter(1)
+ROOM_S = 60  # until it is worth asking again where copies cannot be written
 CollectionQuery = Annotated[
     str | None,
     Query(
@@ -49,15 +52,29 @@ AUDIO = {"content": {"audio/*": {"schema": {"type": "string", "format": "binary"
         206: {"description": "One range of it", **AUDIO},
     },
 )
-def send_sound(
+async def send_sound(
     request: Request, caller: CallerDep, document: str, served: ServedDep, collection: CollectionQuery = None
 ) -> FileResponse:
     """The sound file of a document, or one range of its bytes; for assessors its sound alone, as FLAC."""
     path = _path(caller, served, document, collection)
-    return sound_response(request, untagged_copy(path) if caller.role == "assessor" else path)
+    if caller.role == "assessor":
+        with _unplaced(caller, document, path, "sent"):
+            path = await _untagged(path)
+    return sound_response(request, path)
 
 
 router.head("/documents/{document:path}/sound", include_in_schema=False)(send_sound)
+
+
+async def _untagged(path: Path) -> Path:
+    """The copy of a sound file; while others decode, a request that waits holds no thread."""
+    try:
+        copies = untagged_sounds()
+        known = copies.known(path)
+        return known if known is not None else await to_thread.run_sync(copies.copy_of, path, limiter=DECODERS)
+    except OSError as error:
+        problem = f"no copy of this sound can be made now: {error.strerror or 'it cannot be written'}"
+        raise HTTPException(503, problem, {"Retry-After": str(ROOM_S)}) from error
 
 
 def sound_response(request: Request, path: Path) -> FileResponse:
@@ -91,12 +108,18 @@ async def show_peaks(
     """The waveform of a document, and how loud it is."""
     path = _path(caller, served, document, collection)
     response.headers.update(CACHED)
-    try:
+    with _unplaced(caller, document, path, "drawn"):
         return PeaksOut.from_domain(await to_thread.run_sync(peaks, path, limiter=DECODERS))
+
+
+@contextmanager
+def _unplaced(caller: Caller, document: str, path: Path, done: str) -> Iterator[None]:
+    """Errors of a sound speak of the document: where its file lies on this machine is nobody's business."""
+    try:
+        yield
     except SoundError as error:
-        # Where the file lies on this machine is nobody's business.
         problem = str(error).replace(str(path), "the file" if caller.role == "assessor" else path.name)
-        raise SoundError(f"the sound of document {document!r:.200} cannot be drawn: {problem}") from None
+        raise SoundError(f"the sound of document {document!r:.200} cannot be {done}: {problem}") from None
 
 
 def _path(caller: Caller, served: Served, document: str, collection: str | None) -> Path:

@@ -28,21 +28,33 @@ class UntaggedSounds:
         self._bytes: dict[Path, int] = {}  # of each copy, the last heard last
         self._turn = Lock()
 
+    def known(self, path: Path) -> Path | None:
+        """The copy of a sound file as it is now; None if it has to be made."""
+        copy = self._name(path)
+        return copy if self._heard(copy) else None
+
     def copy_of(self, path: Path) -> Path:
         """The copy of a sound file; made anew once the file has changed."""
-        status = path.stat()
-        about = f"{path}\0{status.st_mtime_ns}\0{status.st_size}".encode(errors="surrogateescape")
-        copy = self._folder / f"{hashlib.blake2b(about, digest_size=16).hexdigest()}.flac"
+        copy = self._name(path)
         if self._heard(copy):
             return copy
         with DECODING:
             if not self._heard(copy):
                 unfinished = copy.with_suffix(".part")
-                write_untagged(path, unfinished, LIMITS)
+                try:
+                    write_untagged(path, unfinished, LIMITS)
+                except BaseException:
+                    unfinished.unlink(missing_ok=True)  # a full disk is to get its room back
+                    raise
                 os.utime(unfinished, EPOCH)
                 unfinished.replace(copy)
                 self._keep(copy)
         return copy
+
+    def _name(self, path: Path) -> Path:
+        status = path.stat()
+        about = f"{path}\0{status.st_mtime_ns}\0{status.st_size}".encode(errors="surrogateescape")
+        return self._folder / f"{hashlib.blake2b(about, digest_size=16).hexdigest()}.flac"
 
     def _heard(self, copy: Path) -> bool:
         """True if a copy is there; then it counts as heard just now."""
@@ -69,8 +81,7 @@ def _copies() -> "tuple[UntaggedSounds, tempfile.TemporaryDirectory[str]]":
     return UntaggedSounds(Path(folder.name)), folder
 
 
-def untagged_copy(path: Path) -> Path:
-    """The copy of a sound file; made anew once the file has changed."""
+def untagged_sounds() -> UntaggedSounds:
+    """The copies of this process."""
     with _opening:
-        copies, _ = _copies()
-    return copies.copy_of(path)
+        return _copies()[0]

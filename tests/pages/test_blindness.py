@@ -108,8 +108,9 @@ def test_a_browser_learns_nothing_of_system_artist_or_title(browse, invited):
     assert leaks(found) == []
 
 
-def test_an_assessor_who_asks_by_hand_learns_nothing_either(invited):
+def test_an_assessor_who_asks_by_hand_learns_nothing_either(invited, tmp_path):
     server, token, organiser = invited
+    folder = tmp_path / "listening" / "geheimordner"
     received = []
 
     def keep(answer: httpx.Response) -> None:
@@ -141,6 +142,15 @@ def test_an_assessor_who_asks_by_hand_learns_nothing_either(invited):
         for address in (second["document_sound"], second["document_peaks"], second["query_sound"]):
             assert http.get(address).status_code == 200
         assert http.get(f"{one}/ranking").status_code == 403
+        sounds = {path: path.read_bytes() for path in folder.iterdir()}
+        for path in sounds:
+            path.write_bytes(b"no sound any more")
+        for address in (second["document_sound"], second["document_peaks"]):
+            broken = http.get(address)
+            assert broken.status_code == 422
+            assert str(folder) not in broken.text
+        for path, sound in sounds.items():
+            path.write_bytes(sound)
         assert leaks(received) == []
         http.headers["Authorization"] = f"Bearer {organiser}"
         assert leaks(received) == []

@@ -17,6 +17,7 @@ from audiosim.audio.music_folder import collect
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Document, Run
 from audiosim.corpus.pool import build_pool
+from audiosim.errors import SoundError
 from service.shelf.sound_files import Sounds, extremes, loudness_db
 from service.shelf.untagged_sounds import UntaggedSounds
 
@@ -236,6 +237,17 @@ def test_copies_for_assessors_take_bounded_room_and_those_not_heard_for_longest_
     assert soundfile.info(str(second)).frames == RATE_HZ
     small = UntaggedSounds(alone, most=1)
     assert small.copy_of(sounds[2]).exists()  # one that is asked for is always there
+
+
+def test_a_copy_that_cannot_be_written_is_an_error_of_the_system_and_leaves_nothing(tmp_path):
+    soundfile.write(tmp_path / "some.wav", np.zeros(RATE_HZ), RATE_HZ)
+    with pytest.raises(OSError, match="cannot be written"):
+        UntaggedSounds(tmp_path / "gone").copy_of(tmp_path / "some.wav")
+    (tmp_path / "some.wav").write_bytes(b"RIFF, as it says")
+    (tmp_path / "copies").mkdir()
+    with pytest.raises(SoundError):
+        UntaggedSounds(tmp_path / "copies").copy_of(tmp_path / "some.wav")
+    assert list((tmp_path / "copies").iterdir()) == []
 
 
 def test_a_path_that_leads_nowhere_is_no_sound(tmp_path):
