@@ -28,7 +28,10 @@ def check_next(event: Event, ledger: Ledger, pool: Pool, now: datetime, vouched:
     if event.kind in ASIDE:
         check_aside(event, ledger)
         return
-    if event.kind in ("learn", QUESTIONNAIRE):  # whoever has finished may answer after the campaign is closed
+    if event.kind == "learn":
+        return
+    if event.kind == QUESTIONNAIRE:
+        _check_questionnaire(event, ledger)
         return
     check_open(ledger)
     if event.kind == "undo":
@@ -127,6 +130,13 @@ def check_aside(event: Event, ledger: Ledger) -> None:
         raise InputError(f"{name} has judged nothing here: expected the name of somebody who has")
     if aside == (event.kind == "set_aside"):
         raise ClosedError(f"{name} is set aside already" if aside else f"{name} is not set aside")
+
+
+def _check_questionnaire(event: Event, ledger: Ledger) -> None:
+    """Raise an error unless judging goes on, or a person who has judged answers the last questions after its end."""
+    late = event.details["moment"] == "after" and "after" not in ledger.questionnaires.get(event.assessor, {})
+    if ledger.state == "closed" and not (late and ledger.judged_anything(event.assessor)):
+        check_open(ledger)
 
 
 def _check_turn(event: Event, ledger: Ledger) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from audiosim.corpus.judgments import GRADES
 from audiosim.corpus.model import SCALES, Judgment, Pair, PairedComparison, Scale, check_judgment
-from audiosim.corpus.question import MARKS, TEXT_LIMIT
+from audiosim.corpus.question import DETAILS_LIMIT, MARKS, TEXT_LIMIT
 from audiosim.errors import InputError
 
 ANSWERS = ("judgment", "cannot")
@@ -25,7 +25,6 @@ KINDS = (*ANSWERS, "repeat", "undo", *LEASES, "learn", *STATES, *ASIDE, *COMPARI
 UNASKED, RUSHED = MARKS
 
 NAME_LIMIT = 1000  # characters of an identifier, a name, a key
-DETAILS_LIMIT = 32
 WHOLE_LIMIT = 2**53  # whole numbers up to here are exact in every JSON reader
 
 Clock = Callable[[], datetime]

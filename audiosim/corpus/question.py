@@ -11,6 +11,7 @@ from audiosim.errors import InputError
 TEXT_LIMIT = 4000  # characters of a written answer
 ANSWER_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 WIDEST_RANGE = 1000
+DETAILS_LIMIT = 32  # of an event in the log, an answer to a question each
 MARKS = ("unasked", "rushed")  # of an answer, among its details in the log
 ON_ONE_PAGE = "beside"  # number of candidates that were judged on one page
 MEASURED = ("seconds", "played_s", "query_played_s", "document_played_s", ON_ONE_PAGE)
@@ -21,6 +22,8 @@ TAKEN = (
     *("fine", "broad", "grade", "note", "cannot", "reason", "answer", "answers", "why", "judge"),
     *(*MARKS, *MEASURED, *PERSONAL),
 )
+MOST_OF_PAIR = DETAILS_LIMIT - len(MEASURED) - len(MARKS) - 1  # questions about a pair, beside the note
+MOST_OF_PERSON = DETAILS_LIMIT - len(PERSONAL)  # questions about a person at one moment
 
 Value = float | str
 

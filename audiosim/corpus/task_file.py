@@ -31,12 +31,13 @@ from msgspec import Struct
 
 from audiosim.corpus.lines import every_line
 from audiosim.corpus.model import Scale
-from audiosim.corpus.question import ANSWER_NAME, TAKEN, Question, with_levels
+from audiosim.corpus.question import ANSWER_NAME, MOST_OF_PAIR, MOST_OF_PERSON, TAKEN, Question, with_levels
 from audiosim.errors import FormatError, InputError
 from audiosim.messages import did_you_mean, repeated, shortened
 
 TASK_FILE = "task.toml"
 MOST_ASPECTS = 8
+WIDEST_ROW = 20  # buttons of one grade
 LONGEST = 4000
 LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 QUESTIONS = ("further", "before", "after")
@@ -185,6 +186,11 @@ def _checked(table: TaskTable) -> TaskTable:
         raise _WrongKeyError("aspect", f"aspect: expected 2 to {MOST_ASPECTS} aspects, found {len(table.aspect)}")
     if table.aspect and table.grades:
         raise _WrongKeyError("grades", "grades: each aspect has one grade on the collection's scale; leave this out")
+    most_of = {"before": MOST_OF_PERSON, "after": MOST_OF_PERSON, "further": MOST_OF_PAIR - len(table.aspect)}
+    for key, most in most_of.items():
+        count = len(getattr(table, key))
+        if count > most:
+            raise _WrongKeyError(key, f"{key}: expected up to {most} questions, found {count}", most)
     named = [
         (key, number, one.name) for key in ("aspect", *QUESTIONS) for number, one in enumerate(getattr(table, key))
     ]
@@ -210,6 +216,7 @@ def check_task(path: str | Path, task: AssessorTask, scale: Scale, known: Mappin
     table = task.table
     try:
         levels = len(offered(task, scale))
+        _check_buttons(table.control, levels)
         _check_grades(table.grades, scale)
         _check_labels("labels", table.labels, table.control, levels)
         for number, aspect in enumerate(table.aspect):
@@ -218,6 +225,12 @@ def check_task(path: str | Path, task: AssessorTask, scale: Scale, known: Mappin
             _check_training(number, pair, scale, known)
     except _WrongKeyError as error:
         raise FormatError(path, _line_of(task.text, error.key, error.number, error.inner), str(error)) from None
+
+
+def _check_buttons(control: str, levels: int) -> None:
+    if control == "buttons" and levels > WIDEST_ROW:
+        problem = f"control: expected up to {WIDEST_ROW} buttons, found {levels} levels: set steps, or take a slider"
+        raise _WrongKeyError("control", problem)
 
 
 def _check_grades(grades: str, scale: Scale) -> None:

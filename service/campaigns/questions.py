@@ -5,6 +5,7 @@ in exports under its question's name. A new question is one more entry: in `STAN
 --questions`.
 """
 
+import hashlib
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from audiosim.corpus.aspects import mean_of
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.judgments import GRADES
 from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
-from audiosim.corpus.question import TAKEN, Question, Value, with_levels
+from audiosim.corpus.question import CONSENT_TEXT, MOST_OF_PAIR, TAKEN, Question, Value, with_levels
 from audiosim.corpus.task_file import AssessorTask, TaskTable, offered
 from audiosim.errors import InputError
 from audiosim.messages import repeated
@@ -80,6 +81,9 @@ class Questions:
             return cls(collection.scale, own)
         further = task.table.further
         check_question_names([*(one.name for one in (*further, *own, *task.asked_of_people)), *task.aspects])
+        asked = (*task.aspects, *further, *own)
+        if len(asked) > MOST_OF_PAIR:
+            raise InputError(f"expected up to {MOST_OF_PAIR} questions about each pair, got {len(asked)}")
         scale = collection.scale if collection.aspects is None else collection.aspects.scale
         return cls(scale, (*further, *own), task)
 
@@ -150,6 +154,8 @@ class Questions:
         """
         table = TaskTable() if self.task is None else self.task.table
         asked = {one.name: one for one in (table.before if moment == "before" else table.after)}
+        if not asked and not (moment == "before" and table.consent):
+            raise InputError(f"nobody is asked anything {moment} judging here: task.toml has no such questions")
         if moment == "before" and table.consent and not consent:
             raise InputError("expected consent: true, as the task asks for it")
         for name, answer in answers.items():
@@ -160,6 +166,16 @@ class Questions:
         if (first := next(missing, None)) is not None:
             raise InputError(f"expected an answer to {first.name}: {first.text}")
         return dict(answers)
+
+    @property
+    def consent_text(self) -> str:
+        """SHA-256 of the text that people agree to, so that the log says which it was; empty where there is none."""
+        text = "" if self.task is None else self.task.table.consent
+        return hashlib.sha256(text.encode()).hexdigest() if text else ""
+
+    def filled(self, moment: str, details: Mapping[str, object]) -> bool:
+        """True unless a person's answers at a moment have to be asked for again, as the text of the consent changed."""
+        return moment != "before" or details.get(CONSENT_TEXT, "") == self.consent_text
 
 
 def task_grades(task: AssessorTask, scale: Scale) -> tuple[Question, ...]:

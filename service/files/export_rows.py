@@ -116,12 +116,18 @@ def spreadsheet_lines(rows: Iterable[Row]) -> tuple[int, list[str]]:
     count, lines = 0, [csv_line([*CSV_COLUMNS, DEFUSED])]
     for row in rows:
         cells = _cells(row)
-        armed = [place for place, cell in enumerate(cells) if cell.startswith(FORMULAS)]
-        for place in armed:
-            cells[place] = f"'{cells[place]}"
+        armed = defuse(cells)
         count += len(armed)
         lines.append(csv_line([*cells, " ".join(CSV_COLUMNS[place] for place in armed)]))
     return count, lines
+
+
+def defuse(cells: list[str]) -> list[int]:
+    """Add an apostrophe to cells that a spreadsheet may take for formulas; their places."""
+    armed = [place for place, cell in enumerate(cells) if cell.startswith(FORMULAS)]
+    for place in armed:
+        cells[place] = f"'{cells[place]}"
+    return armed
 
 
 def _cells(row: Row) -> list[str]:

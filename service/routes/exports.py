@@ -8,16 +8,17 @@ from typing import Annotated
 from fastapi import HTTPException, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
+from audiosim.campaign.event import QUESTIONNAIRE, Event, Plain
 from audiosim.campaign.log_reader import judged_aspects, log_lines
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.judgments import COUNTS, GRADES, judgments_csv_lines, qrels_lines
 from audiosim.corpus.lines import csv_line, shortest
 from audiosim.corpus.model import Judgment
-from audiosim.corpus.question import MEASURED
+from audiosim.corpus.question import CONSENT, CONSENT_TEXT, MEASURED, MOMENT, PERSONAL
 from audiosim.errors import InputError
 from audiosim.service.campaigns.questions import STANDARD
 from audiosim.service.entrance.exchange import CollectionDep, attachment, chapter
-from audiosim.service.files.export_rows import csv_lines, json_lines, judgment_rows, spreadsheet_lines
+from audiosim.service.files.export_rows import csv_lines, defuse, json_lines, judgment_rows, spreadsheet_lines
 from audiosim.service.shelf.served_collection import ServedCollection
 
 router = chapter("judging")
@@ -82,10 +83,15 @@ def export_judgments(request: Request, one: CollectionDep, form: FormatQuery = N
     responses={200: {"description": "A line for each person and moment", "content": {"text/csv": {}}}},
 )
 def export_questionnaires(one: CollectionDep) -> StreamingResponse:
-    """The answers of people about themselves, before and after judging, as CSV: a column for each question."""
+    """The answers of people about themselves, before and after judging, as CSV: a column for each question.
+
+    Answers to questions that are asked no longer are among them. A text that a spreadsheet would take for a formula has
+    an apostrophe before it; the header Audiosim-Defused says how many.
+    """
     one.campaign.refresh()
-    lines = _chunks(questionnaire_lines(one))
-    return StreamingResponse(lines, headers=attachment("questionnaires.csv"), media_type="text/csv")
+    count, lines = questionnaire_lines(one)
+    headers = attachment("questionnaires.csv") | {DEFUSED: str(count)}
+    return StreamingResponse(_chunks(lines), headers=headers, media_type="text/csv")
 
 
 def aspect_judgments(one: ServedCollection) -> list[Judgment]:
@@ -97,16 +103,27 @@ def aspect_judgments(one: ServedCollection) -> list[Judgment]:
     return [judgment for some in found.values() for judgment in some]
 
 
-def questionnaire_lines(one: ServedCollection) -> Iterator[str]:
-    """The last answers of people about themselves as lines of CSV."""
+def questionnaire_lines(one: ServedCollection) -> tuple[int, list[str]]:
+    """The number of cells with an apostrophe added, and people's last answers about themselves as lines of CSV."""
+    said = [record.event for record in one.campaign.log() if record.event.kind == QUESTIONNAIRE]
     task = one.collection.assessor_task
-    asked = () if task is None else tuple(question.name for question in task.asked_of_people)
-    yield csv_line(["assessor", "moment", "time", "consent", *asked])
-    for number in sorted(number for by in list(one.campaign.questionnaires.values()) for number in by.values()):
-        event = one.campaign.record(number).event
-        consent = "yes" if event.details.get("consent") else None
-        said = [shortest(event.details.get(name)) for name in asked]
-        yield csv_line([event.assessor, event.details["moment"], event.time, consent, *said])
+    asked = [] if task is None else [question.name for question in task.asked_of_people]
+    asked = list(dict.fromkeys([*asked, *(name for event in said for name in event.details if name not in PERSONAL)]))
+    lines, count = [csv_line(["assessor", MOMENT, "time", CONSENT, CONSENT_TEXT, *asked])], 0
+    last: dict[tuple[str, Plain], Event] = {}
+    for event in said:
+        last.pop((event.assessor, event.details[MOMENT]), None)  # so that it becomes the last in order, too
+        last[event.assessor, event.details[MOMENT]] = event
+    for event in last.values():
+        kept = event.details
+        row: list[object] = [event.assessor, kept[MOMENT], event.time, "yes" if kept.get(CONSENT) else None]
+        row += [kept.get(CONSENT_TEXT), *(shortest(kept.get(name)) for name in asked)]
+        cells = ["" if value is None else str(value) for value in row]
+        texts = [cell if isinstance(value, str) else "" for cell, value in zip(cells, row, strict=True)]
+        for place in defuse(texts):
+            cells[place], count = texts[place], count + 1
+        lines.append(csv_line(cells))
+    return count, lines
 
 
 def negotiated(accept: str) -> str:

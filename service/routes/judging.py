@@ -207,7 +207,9 @@ def show_answers(
         msgspec.structs.replace(RecordOut.from_domain(record, called), **addresses_of(one, record.event.pair, called))
         for record in found[-count:]
     ]
-    return AnswersOut(name, number, len(found) > count, rows, list(one.campaign.questionnaires.get(name, {})))
+    given = {moment: one.campaign.record(n).event for moment, n in _questionnaires(one, name).items()}
+    filled = [moment for moment, event in given.items() if one.questions.filled(moment, event.details)]
+    return AnswersOut(name, number, len(found) > count, rows, filled)
 
 
 @router.post("/collections/{collection}/questionnaire", dependencies=[ASSESSOR], **WRITES)
@@ -218,7 +220,19 @@ def add_questionnaire(
     said: Annotated[QuestionnaireIn, Body()],
     key: KeyHeader = "",
 ) -> RecordOut:
-    """Record a person's answers about themselves, before or after judging; sent again, the last answers hold."""
+    """Record a person's answers about themselves, before or after judging; sent again, the last answers hold.
+
+    After the end of judging, those who judged may still answer the questions for after it, once.
+    """
     name = named_assessor(caller, one, said.assessor)
     event = said.to_domain(name, key, one.judging.clock_of(one.store), one.questions)
+    one.campaign.refresh()
+    number = _questionnaires(one, name).get(said.moment)
+    if number is not None and (there := one.campaign.record(number)).event.details == event.details:
+        return written(there._replace(replayed=True), response, one.called(caller.role))
     return written(one.campaign.tell(event), response, one.called(caller.role))
+
+
+def _questionnaires(one: ServedCollection, name: str) -> dict[str, int]:
+    """Numbers of a person's last answers about themselves, by moment."""
+    return dict(one.campaign.questionnaires.get(name, {}))

@@ -7,11 +7,11 @@ from urllib.parse import quote, urlencode
 from msgspec import Meta, field
 
 from audiosim.campaign import Campaign, Event, Lease, Record
-from audiosim.campaign.event import DETAILS_LIMIT, QUESTIONNAIRE, STATES, Clock, parse_time, write_time
+from audiosim.campaign.event import QUESTIONNAIRE, STATES, Clock, parse_time, write_time
 from audiosim.campaign.settings import MOST_BESIDE
 from audiosim.corpus.judgments import GRADES
 from audiosim.corpus.model import Pair
-from audiosim.corpus.question import MEASURED, Question
+from audiosim.corpus.question import CONSENT, CONSENT_TEXT, DETAILS_LIMIT, MEASURED, MOMENT, MOST_OF_PERSON, Question
 from audiosim.corpus.task_file import TaskTable
 from audiosim.errors import InputError
 from audiosim.service.campaigns.questions import REASONS, Questions
@@ -118,13 +118,14 @@ class QuestionnaireIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
     moment: Literal["before", "after"]
     assessor: Name | None = None
-    answers: Annotated[dict[Name, float | Text], Meta(max_length=DETAILS_LIMIT - 2)] = field(default_factory=dict)
+    answers: Annotated[dict[Name, float | Text], Meta(max_length=MOST_OF_PERSON)] = field(default_factory=dict)
     consent: bool = False
 
     def to_domain(self, assessor: str, key: str, clock: Clock, questions: Questions) -> Event:
         """The event that this is; an error where answers are wrong or missing, or there is no consent."""
         answers = questions.check_person(self.moment, self.answers, self.consent)
-        details = {"moment": self.moment, **({"consent": True} if self.consent else {}), **answers}
+        agreed: dict[str, bool | str] = {CONSENT: True, CONSENT_TEXT: questions.consent_text} if self.consent else {}
+        details = {MOMENT: self.moment, **agreed, **answers}
         return Event(QUESTIONNAIRE, write_time(clock()), assessor, details=details, key=key)
 
 

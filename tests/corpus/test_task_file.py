@@ -36,6 +36,7 @@ document = "d"
 grade = 70
 text = "The same player."
 """
+MANY = "".join(f'[[before]]\nname = "n{n}"\nkind = "text"\ntext = "Why?"\n' for n in range(29))
 KNOWN = {"query": {"q"}, "document": {"d"}}
 
 
@@ -73,6 +74,8 @@ def test_a_task_is_read_as_it_is_written(file):
         ('text = "Which mood?"', 'txt = "a"\ntext = "b"', ":12: further: unknown field txt"),
         ("range = [0, 20]", "range = [20, 0]", ":19: before: range must be two whole numbers, rising"),
         ('name = "years"', 'name = "mood"', ":16: before: the name mood is taken, expected another one"),
+        ('name = "mood"', 'name = "rushed"', ":10: further: the name rushed is taken, expected another one"),
+        ("[[before]]", MANY + "[[before]]", ":131: before: expected up to 29 questions, found 30"),
         ("grade = 70", 'grade = "70"', ":24: training: expected float, got str"),
         ("[[before]]", "[[aspect]]\nname = 'a'\nquestion = 'b'\n[[before]]", ":15: aspect: expected 2 to 8 aspects"),
     ],
@@ -90,6 +93,12 @@ def test_a_mistake_is_named_with_its_line(file, old, new, problem):
         ('"not at all", "wholly"', '"a", "b", "c"', FINE, ":7: labels: expected 2, one for each end, found 3"),
         ("grade = 70", "grade = 70.5", FINE, ":24: training: grade 70.5 is not on the fine scale"),
         ('document = "d"', 'document = "e"', FINE, ":23: training: the collection has no document e"),
+        (
+            '"slider"\nsteps = 11',
+            '"buttons"',
+            FINE,
+            ":5: control: expected up to 20 buttons, found 101 levels: set steps",
+        ),
         ("steps = 11", 'grades = "fine"', BROAD, ":6: grades: expected broad or both, as the scale is broad"),
     ],
 )

@@ -135,7 +135,7 @@ def test_an_assessor_who_asks_by_hand_learns_nothing_either(invited, tmp_path):
         assert http.post(f"{one}/undo", json={"number": kept + 1}).status_code == 422
         assert http.post(f"{one}/questionnaire", json=asked).status_code == 422
         assert http.post(f"{one}/questionnaire", json={"moment": "before"}, headers=key).status_code == 422
-        assert http.post(f"{one}/questionnaire", json={"moment": "before"}).status_code == 201
+        assert http.post(f"{one}/questionnaire", json={"moment": "before"}).status_code == 422
         assert http.post(f"{one}/undo", json={}).status_code == 201
         assert http.post(f"{one}/undo", json={"number": kept}).status_code == 422
         assert http.post(f"{one}/undo", json={}).status_code == 201

@@ -1,6 +1,7 @@
 """An organiser's own task: what the page is made from, and people's answers about themselves."""
 
 import csv
+import hashlib
 import io
 import json
 import shutil
@@ -32,6 +33,11 @@ kind = "choice"
 text = "Years of lessons?"
 levels = ["none", "some"]
 required = true
+
+[[after]]
+name = "thoughts"
+kind = "text"
+text = "Anything else?"
 
 [[training]]
 query = "{query}"
@@ -85,29 +91,44 @@ def test_people_s_answers_are_checked_kept_and_exported(http):
         refused = http.post(f"{CLIENT}/questionnaire", json={"assessor": "ann"} | said)
         assert (refused.status_code, refused.json()["detail"]) == (422, problem)
     said = {"assessor": "ann", "moment": "before", "consent": True, "answers": {"years": "some"}}
-    first = http.post(f"{CLIENT}/questionnaire", json=said, headers={"Idempotency-Key": "1"})
-    again = http.post(f"{CLIENT}/questionnaire", json=said, headers={"Idempotency-Key": "1"})
-    assert (first.status_code, again.status_code) == (201, 200)
+    first, again = (http.post(f"{CLIENT}/questionnaire", json=said) for _ in range(2))
+    assert (first.status_code, again.status_code, again.json()["replayed"]) == (201, 200, True)
+    pair = http.post(f"{CLIENT}/next", json={"assessor": "ann"}).json()["pairs"][0]
+    judged = {"query": pair["query"], "document": pair["document"], "assessor": "ann", "fine": 50}
+    assert http.post(f"{CLIENT}/judgments", json=judged).status_code == 201
     http.post(f"{CLIENT}/close")
-    after = http.post(f"{CLIENT}/questionnaire", json={"assessor": "ann", "moment": "after"})
-    assert after.status_code == 201  # whoever has finished may answer when judging has ended
+    after = {"assessor": "ann", "moment": "after", "answers": {"thoughts": '=HYPERLINK("x")'}}
+    # Whoever has finished may answer once when judging has ended; nobody else begins then.
+    for sent, status in ((after, 201), (after | {"answers": {}}, 409), (after | {"assessor": "bea"}, 409)):
+        assert http.post(f"{CLIENT}/questionnaire", json=sent).status_code == status
+    assert http.post(f"{CLIENT}/questionnaire", json=said | {"assessor": "bea"}).status_code == 409
     assert http.get(f"{CLIENT}/answers", params={"assessor": "ann"}).json()["questionnaires"] == ["before", "after"]
-    rows = list(csv.DictReader(io.StringIO(http.get(f"{CLIENT}/questionnaires").text)))
-    assert [(row["assessor"], row["moment"], row["consent"], row["years"]) for row in rows] == [
-        ("ann", "before", "yes", "some"),
-        ("ann", "after", "", ""),
+    table = http.get(f"{CLIENT}/questionnaires")
+    agreed = hashlib.sha256(b"I agree to be counted.").hexdigest()
+    assert [list(row.values())[:2] + list(row.values())[3:] for row in csv.DictReader(io.StringIO(table.text))] == [
+        ["ann", "before", "yes", agreed, "some", ""],
+        ["ann", "after", "", "", "", '\'=HYPERLINK("x")'],
     ]
+    assert table.headers["Audiosim-Defused"] == "1"
     log = [json.loads(line) for line in http.get(f"{CLIENT}/judgments?format=log").text.splitlines()]
     kept = [line["details"] for line in log if line["kind"] == "questionnaire"]
-    assert kept == [{"moment": "before", "consent": True, "years": "some"}, {"moment": "after"}]
+    said_before = {"moment": "before", "consent": True, "consent_text": agreed, "years": "some"}
+    assert kept == [said_before, {"moment": "after", "thoughts": '=HYPERLINK("x")'}]
 
 
-def test_a_campaign_opened_again_knows_who_answered(demo, database, http, in_process):
+def test_a_campaign_opened_again_knows_who_answered_and_agreed_to_which_text(demo, database, http, in_process):
     said = {"assessor": "ann", "moment": "before", "consent": True, "answers": {"years": "none"}}
     http.post(f"{CLIENT}/questionnaire", json=said)
-    app = create_app([Collection.load(demo)], judging=Judging(database=f"sqlite:///{database}"))
-    with in_process(app) as other:
-        assert other.get(f"{CLIENT}/answers", params={"assessor": "ann"}).json()["questionnaires"] == ["before"]
+    changed = shutil.copytree(demo, database.parent / "demo")
+    task = (changed / "task.toml").read_text(encoding="utf-8")
+    without_years = task[: task.index("[[before]]")] + task[task.index("[[after]]") :]
+    for text, filled in ((without_years, ["before"]), (without_years.replace("be counted", "be heard"), [])):
+        (changed / "task.toml").write_text(text, encoding="utf-8")
+        app = create_app([Collection.load(changed)], judging=Judging(database=f"sqlite:///{database}"))
+        with in_process(app) as other:
+            assert other.get(f"{CLIENT}/answers", params={"assessor": "ann"}).json()["questionnaires"] == filled
+            (row,) = csv.DictReader(io.StringIO(other.get(f"{CLIENT}/questionnaires").text))
+            assert row["years"] == "none"  # a question that is asked no longer
 
 
 def test_no_question_takes_the_name_of_a_field():
@@ -161,7 +182,7 @@ def test_aspects_are_judged_at_once_and_carried_by_log_undo_export_and_replay(de
         exported = http.get(f"{CLIENT}/judgments?format=aspects").text
         table = f"query,document,grade,assessor\n{first['query']},{first['document']},50.5,bea\n"
         http.post(f"{CLIENT}/judgments/import", content=table)
-        import_next(app.state.served.collection("demo"), app.state.imports, lambda _: False)
+        import_next(app.state.service.served.collection("demo"), app.state.service.imports, lambda _: False)
         problem = "a pair has a grade of each aspect here: expected form, sound of document "
         assert http.get(f"{CLIENT}/imports").json()[0]["problem"].startswith(problem)
     with in_process(create_app([Collection.load(folder)], judging=Judging(database=url))) as other:
