@@ -1,8 +1,9 @@
 """The log of a campaign in a database: SQLite, or PostgreSQL by its URL."""
 
+import secrets
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -22,6 +23,8 @@ from audiosim.campaign.tables import CAMPAIGNS, EVENTS, FIELDS, LAYOUT, LESSONS,
 from audiosim.errors import InputError, RewoundError, StoreError
 
 TIMEOUT_S = 10.0
+SHARED = "secret of this database"  # key of a note
+NEVER_DROPPED = "9999-12-31T23:59:59Z"  # notes that are later than others stay, in older versions, too
 REPAIR = "restore a backup that audiosim verify accepts"
 
 _of_collection = EVENTS.c.collection == sql.bindparam("of")
@@ -196,6 +199,17 @@ class DatabaseStore:
         with reporting(self._engine), self._engine.begin() as connection:
             connection.execute(sql.delete(LESSONS).where((LESSONS.c.key == key) | LESSONS.c.key.not_in(latest)))
             connection.execute(sql.insert(LESSONS).values(key=key, time=write_time(utc_now()), learned=text))
+
+    def secret(self) -> str:
+        """Hexadecimal random number that all servers of this database share; made by the first that asks."""
+        found = self.note(SHARED)
+        if found is None:
+            row = {"key": SHARED, "time": NEVER_DROPPED, "learned": secrets.token_hex(32)}
+            with suppress(exc.IntegrityError), reporting(self._engine), self._engine.begin() as connection:
+                connection.execute(sql.insert(LESSONS).values(row))  # another server may be faster
+            found = self.note(SHARED)
+        assert found is not None
+        return found
 
     def close(self) -> None:
         """Close the database; the next use opens it again."""

@@ -55,7 +55,7 @@ def add_comparison(
     """Record a comparison; the assessor's earlier one of the same two documents is kept, and no longer counts."""
     one.campaign.comparisons.check_taken()
     assessor = named_assessor(caller, one, said.assessor)
-    said = with_names(one, said, "query", "document_a", "document_b")
+    said = with_names(caller, one, said, "query", "document_a", "document_b")
     event = said.to_domain(assessor, key, one.judging.clock_of(one.store), one.listen_s)
     called = one.called(caller.role)
     with unnamed(called, said.query, said.document_a, said.document_b):

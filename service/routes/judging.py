@@ -16,7 +16,7 @@ from audiosim.service.campaigns.shares import Shares
 from audiosim.service.entrance.access import address_of
 from audiosim.service.entrance.exchange import CollectionDep, chapter
 from audiosim.service.operation.service_state import part
-from audiosim.service.shelf.aliases import Called, by_name
+from audiosim.service.shelf.aliases import Called, by_name, renamed
 from audiosim.service.shelf.served_collection import ServedCollection
 from audiosim.service.wire.comparison_types import ROUNDED_S
 from audiosim.service.wire.judgment_types import (
@@ -71,9 +71,13 @@ def written(record: Record, response: Response, called: Called = by_name) -> Rec
     return RecordOut.from_domain(record, called)
 
 
-def with_names(one: ServedCollection, said: S, *fields: str) -> S:
-    """Body of a request, with names in place of aliases."""
-    return msgspec.structs.replace(said, **{field: one.aliases.name(getattr(said, field)) for field in fields})
+def with_names(caller: Caller, one: ServedCollection, said: S, *fields: str) -> S:
+    """Body of a request, with names in place of aliases; an assessor's other words are echoed, never looked up."""
+    names = {field: one.meant(caller.role, getattr(said, field)) for field in fields}
+    for field, name in names.items():
+        if name is None:
+            raise InputError(f"{field}: expected one as it is handed out here, got {getattr(said, field)!r:.200}")
+    return msgspec.structs.replace(said, **names)
 
 
 @contextmanager
@@ -82,10 +86,7 @@ def unnamed(called: Called, *names: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        words = str(error)
-        for name in sorted(names, key=len, reverse=True):
-            words = words.replace(name, called(name))
-        error.args = (words,)
+        error.args = (renamed(str(error), names, called),)
         raise
 
 
@@ -169,7 +170,7 @@ def add_judgment(
     caller: CallerDep, response: Response, one: CollectionDep, said: Annotated[JudgmentIn, Body()], key: KeyHeader = ""
 ) -> RecordOut:
     """Record an assessor's judgment of a pair; their earlier one is kept, and no longer counts."""
-    said = with_names(one, said, "query", "document")
+    said = with_names(caller, one, said, "query", "document")
     event = said.to_domain(
         named_assessor(caller, one, said.assessor), key, one.judging.clock_of(one.store), one.questions
     )

@@ -29,7 +29,7 @@ async def show_picture(one: CollectionDep, document: DocumentQuery = None, query
     if (document is None) == (query is None):
         raise InputError("name one recording: ?document=NAME or ?query=NAME")
     said = f"document {document!r:.200}" if query is None else f"query {query!r:.200}"
-    name = one.aliases.name(document or "") if query is None else one.collection.query_document(one.aliases.name(query))
+    name = document or "" if query is None else one.collection.query_document(query)
     path = one.sounds.path(name)
     if path is None:
         raise NotServedError(f"there is no sound of {said}")

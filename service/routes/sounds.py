@@ -131,7 +131,8 @@ def _path(caller: Caller, served: Served, document: str, collection: str | None)
     for name in served.collections.names:
         if all(name == other for other in wanted):
             one = served.collection(name)
-            path = one.sounds.path(one.aliases.name(document))
+            meant = one.meant(caller.role, document)
+            path = None if meant is None else one.sounds.path(meant)
             if path is not None:
                 return path
     raise NotServedError(f"there is no sound of document {document!r:.200}")

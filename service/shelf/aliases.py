@@ -1,10 +1,14 @@
 """Aliases: opaque identifiers of a campaign's queries and documents, for people who must not know what they hear."""
 
 import hashlib
+import re
+import secrets
 from collections.abc import Iterable
 from typing import Protocol
 
 BYTES = 12
+LONG = 4  # characters, from which on a name is known by itself in a sentence
+UNKEPT = secrets.token_hex(32)  # for campaigns that live as long as this process, without a database
 
 
 class Called(Protocol):
@@ -19,16 +23,18 @@ def by_name(name: str) -> str:
 
 
 class Aliases:
-    """Aliases of names, the same on every server of a campaign and after a restart, so that nothing has to be stored.
+    """Aliases of names, the same on every server of a database and after a restart.
 
-        BLAKE2b(name), keyed by the campaign
+        BLAKE2b(name), keyed by BLAKE2b(campaign), keyed by the secret
 
     names     of queries and documents
-    campaign  what tells this campaign from others; who knows it and a list of names can compute their aliases
+    campaign  identifier of the collection, so that the aliases of two campaigns cannot be put side by side
+    secret    known to servers alone: with it, and a list of titles, anybody could compute aliases
     """
 
-    def __init__(self, names: Iterable[str], campaign: str) -> None:
-        self._key = hashlib.blake2b(campaign.encode(errors="surrogatepass")).digest()
+    def __init__(self, names: Iterable[str], campaign: str, secret: str = UNKEPT) -> None:
+        data = campaign.encode(errors="surrogatepass")
+        self._key = hashlib.blake2b(data, key=bytes.fromhex(secret)).digest()
         self._names = {self.of(name): name for name in names}
 
     def of(self, name: str) -> str:
@@ -36,6 +42,21 @@ class Aliases:
         data = name.encode(errors="surrogatepass")
         return hashlib.blake2b(data, key=self._key, digest_size=BYTES).hexdigest()
 
-    def name(self, said: str) -> str:
-        """The name that an alias stands for; a name stands for itself."""
-        return self._names.get(said, said)
+    def name(self, said: str) -> str | None:
+        """The name that an alias stands for; None for all else, names among it: who guesses one learns nothing."""
+        return self._names.get(said)
+
+
+def renamed(words: str, names: Iterable[str], called: Called) -> str:
+    """A sentence with other names of queries and documents.
+
+    They are replaced after "query" and "document" and in quotation marks, and as whole words if they are long: a name
+    such as "a" or "1" is in every sentence, and says nothing.
+    """
+    spoken = {form: called(name) for name in names if name for form in (name, repr(name)[1:-1])}
+    patterns = []
+    for form in sorted(spoken, key=len, reverse=True):
+        text = re.escape(form)
+        places = [rf"(?<={noun} ){text}(?!\w)" for noun in ("query", "document")] + [rf"(?<=['\"]){text}(?=['\"])"]
+        patterns += [*places, rf"(?<!\w){text}(?!\w)"] if len(form) >= LONG else places
+    return re.sub("|".join(patterns), lambda found: spoken[found[0]], words) if patterns else words

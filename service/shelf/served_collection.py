@@ -9,7 +9,7 @@ from threading import Lock
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.campaign import Campaign, Record, Store
+from audiosim.campaign import Campaign, DatabaseStore, Record, Store
 from audiosim.corpus.arrivals import Stamp, arrivals_stamp
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.grades import mean_grades
@@ -210,11 +210,16 @@ class ServedCollection:
         asked = {*pool.queries, *(one.query for one in lessons)}
         found = {*(pair.document for pair in pool.pairs), *(one.document for one in lessons)}
         names = asked | found | {self.collection.query_document(query) for query in asked}
-        return Aliases(names, f"{self.collection.identifier}\0{self.judging.settings.seed}")
+        kept = (self.store.secret(),) if isinstance(self.store, DatabaseStore) else ()
+        return Aliases(names, self.collection.identifier, *kept)
 
     def called(self, role: str) -> Called:
         """Names of queries and documents towards callers of a role: assessors must not know what they hear."""
         return self.aliases.of if role == "assessor" else by_name
+
+    def meant(self, role: str, said: str) -> str | None:
+        """Name of a query or document that a caller of a role means; None if an assessor says anything but an alias."""
+        return self.aliases.name(said) if role == "assessor" else said
 
     def retrieves(self, document: str) -> bool:
         """True if a system retrieved a document at any depth, or a query is that document."""

@@ -224,3 +224,23 @@ def test_the_first_events_of_many_logs_that_several_append_at_one_moment_are_all
         assert sorted(numbers) == [number for number, _ in stores[0].read()] == [1, 2, 3, 4]
         for store in stores:
             store.close()
+
+
+def test_servers_of_a_database_share_a_secret_that_no_note_displaces(database, monkeypatch):
+    monkeypatch.setattr("audiosim.campaign.database.MOST_NOTES", 3)
+    with closing(DatabaseStore(database, "one")) as one, closing(DatabaseStore(database, "two")) as two:
+        start, found = Barrier(2), []
+
+        def ask(store):
+            start.wait()
+            found.append(store.secret())
+
+        threads = [Thread(target=ask, args=(store,)) for store in (one, two)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for number in range(5):
+            one.write_note(f"key {number}", "text")
+        assert {*found, one.secret(), two.secret()} == {found[0]}
+        assert len(bytes.fromhex(found[0])) == 32

@@ -152,6 +152,13 @@ def test_an_assessor_who_asks_by_hand_learns_nothing_either(invited, tmp_path):
         for path, sound in sounds.items():
             path.write_bytes(sound)
         assert leaks(received) == []
+        guessed, unknown = (
+            http.post(f"{one}/judgments", json={**said, "document": name, "fine": 40}).json()
+            for name in (DOCUMENTS[0], "no such")
+        )
+        assert guessed["detail"].replace(DOCUMENTS[0], "no such") == unknown["detail"]
+        assert [http.get(f"/v1/documents/{name}/sound").status_code for name in (DOCUMENTS[0], "no such")] == [404, 404]
+        received.clear()  # of what was said by the assessor
         http.headers["Authorization"] = f"Bearer {organiser}"
         assert leaks(received) == []
         plain = http.post(f"{one}/next", json={"assessor": "Ann", "count": 2}).json()["pairs"]

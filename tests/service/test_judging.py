@@ -8,6 +8,7 @@ import pytest
 
 from audiosim.corpus.pool import build_pool
 from audiosim.plugins import make_estimator
+from service.shelf.aliases import renamed
 
 SMALL = "/v1/collections/small"
 
@@ -215,3 +216,17 @@ def test_a_campaign_that_is_paused_or_closed_takes_no_answer_until_it_is_resumed
     assert post(http, f"{path}/pause", 409)["detail"] == "cannot pause the campaign: it is closed"
     assert http.post(f"{path}/resume").status_code == 201
     post(http, f"{path}/judgments", 201, **pair, assessor="paul", broad=0)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("document 1 for query a in its top 1 is a document", "document <1> for query <a> in its top 1 is a document"),
+        ("got 'a' and '1', a 10 of 1", "got '<a>' and '<1>', a 10 of 1"),
+        ('no Winter, by AC/DC: "it\'s"', 'no <Winter>, by <AC/DC>: "<it\'s>"'),
+        ("document AC/DC for query AC", "document <AC/DC> for query <AC>"),
+        ("no Winterreise", "no Winterreise"),
+    ],
+)
+def test_errors_for_assessors_replace_names_and_no_other_words(words, expected):
+    assert renamed(words, ["1", "a", "Winter", "AC/DC", "AC", "it's", ""], lambda name: f"<{name}>") == expected
