@@ -11,12 +11,13 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-
-from babel.messages.catalog import Catalog
-from babel.messages.pofile import read_po, write_po
+from typing import TYPE_CHECKING
 
 from audiosim.service.campaigns.questions import BROADLY, ENDS, FINELY, REASONS, STANDARD, YOUR_GRADE
 from audiosim.service.interface.languages import CATALOGUES, MARKED
+
+if TYPE_CHECKING:
+    from babel.messages.catalog import Catalog
 
 PAGES = CATALOGUES.parent
 TEXT = r'"((?:[^"\\]|\\.)*)"'
@@ -56,12 +57,14 @@ def _unquoted(text: str) -> str:
     return found
 
 
-def catalogue(path: Path) -> Catalog:
+def catalogue(path: Path) -> "Catalog":
     """The catalogue of a .po file."""
+    from babel.messages.pofile import read_po  # here, so that the messages are found without babel
+
     return read_po(io.BytesIO(path.read_bytes()), locale=path.stem)
 
 
-def json_of(catalog: Catalog) -> str:
+def json_of(catalog: "Catalog") -> str:
     """A catalogue as the service and the pages read it: translations by message, lists of several forms."""
     said = {
         one.id if isinstance(one.id, str) else one.id[0]: (
@@ -73,8 +76,10 @@ def json_of(catalog: Catalog) -> str:
     return json.dumps(said, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
-def updated(path: Path) -> Catalog:
+def updated(path: Path) -> "Catalog":
     """The catalogue of a .po file with the messages that there are now."""
+    from babel.messages.catalog import Catalog
+
     old, new = catalogue(path), Catalog(locale=path.stem, project="audiosim", fuzzy=False)
     for message in messages():
         there = old.get(message if isinstance(message, str) else message[0])
@@ -84,6 +89,8 @@ def updated(path: Path) -> Catalog:
 
 def main() -> None:
     """Write all catalogues."""
+    from babel.messages.pofile import write_po
+
     for path in sorted(CATALOGUES.glob("*.po")):
         catalog, written = updated(path), io.BytesIO()
         write_po(written, catalog, width=120, omit_header=False)

@@ -119,10 +119,9 @@ def judge(request: Request, collection: str, served: ServedDep, lang: LanguageQu
     """The page on which an assessor judges, in the language of the address, of the task or of the browser."""
     if collection not in served.collections.names:
         return _sent("missing", collection, 404)
-    there = served.collections.at_hand(collection)
-    task = None if there is None else there.collection.assessor_task
-    own = "" if task is None else task.table.language
-    language = chosen_language(lang, own, request.headers.get("accept-language", ""))
+    language = chosen_language(
+        lang, served.collections.language_of(collection), request.headers.get("accept-language", "")
+    )
     return _sent("judge", collection, language=language)
 
 

@@ -7,7 +7,7 @@ opened again, it continues where it was.
 import logging
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, RLock
@@ -15,7 +15,8 @@ from threading import Lock, RLock
 from audiosim.campaign import DatabaseStore, Store
 from audiosim.corpus.arrivals import Stamp, arrivals_stamp
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.collection_files import find_runs, open_folder
+from audiosim.corpus.collection_files import find_file, find_runs, open_folder
+from audiosim.corpus.task_file import TASK_FILE, read_task
 from audiosim.errors import AudiosimError, InputError, StoreError
 from audiosim.messages import nearest_name
 from audiosim.service.shelf.served_collection import NotServedError, ServedCollection
@@ -122,6 +123,16 @@ class OpenCollections:
             if one is not None:
                 self._open.move_to_end(name)
             return one
+
+    def language_of(self, name: str) -> str:
+        """Language of a collection's task, read from its folder while it is closed; empty where there is none."""
+        there, folder = self.at_hand(name), self._sources[name].folder
+        task = None if there is None else there.collection.assessor_task
+        if there is None and folder is not None:
+            with suppress(InputError):  # opening the collection says what is wrong
+                path = find_file(Path(folder), TASK_FILE)
+                task = None if path is None else read_task(path)
+        return "" if task is None else task.table.language
 
     def get(self, name: str) -> ServedCollection:
         """The collection with a name, opened if need be; this takes a moment, or seconds with many judgments."""

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import shutil
+from functools import partial
 
 import pytest
 
@@ -18,6 +19,7 @@ from audiosim.corpus.question import TAKEN
 from service.app import create_app
 from service.campaigns.campaigns import Judging
 from service.files.import_process import import_next
+from service.shelf.open_collections import CollectionSource
 from service.wire.judgment_types import JudgmentIn, QuestionnaireIn
 
 CLIENT = "/v1/collections/demo"
@@ -129,6 +131,20 @@ def test_a_campaign_opened_again_knows_who_answered_and_agreed_to_which_text(dem
             assert other.get(f"{CLIENT}/answers", params={"assessor": "ann"}).json()["questionnaires"] == filled
             (row,) = csv.DictReader(io.StringIO(other.get(f"{CLIENT}/questionnaires").text))
             assert row["years"] == "none"  # a question that is asked no longer
+
+
+def test_the_task_says_the_language_of_the_page_while_the_collection_is_closed(demo, tmp_path, in_process):
+    folder, other = (shutil.copytree(demo, tmp_path / name) for name in ("demo", "other"))
+    (folder / "task.toml").write_text('language = "ja"\n', encoding="utf-8")
+    sources = [
+        CollectionSource.of_folder(one, partial(Collection.load, one)) for one in (other, folder)
+    ]  # the first is opened
+    app = create_app(sources, keep_open=1)
+    with in_process(app) as http:
+        assert app.state.service.served.collections.at_hand("demo") is None
+        assert '<html lang="ja"' in http.get("/judge/demo").text
+        (folder / "task.toml").write_text("language = 1\n", encoding="utf-8")
+        assert '<html lang="de"' in http.get("/judge/demo", headers={"Accept-Language": "de"}).text
 
 
 def test_no_question_takes_the_name_of_a_field():
