@@ -20,6 +20,7 @@ def live(commanded, demo, tmp_path):
 
 def until_shown(page, where):
     """Wait for a page whose clips play: keys mean something from then on."""
+    expect(page.locator("#screen-several")).to_be_visible()  # the desk of a revision has such a button, too
     expect(page.locator("#several-where")).to_have_text(where)
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
 
@@ -157,6 +158,7 @@ def test_a_page_with_a_clip_that_is_gone_is_judged_and_a_revision_is_taken_back_
 
     page.locator("#open-answers").click()
     page.locator("#answers-rows button").first.click()
+    expect(page.locator("#play-text")).to_have_text("Pause")  # it can be saved from then on
     page.locator("#save").click()
     until_shown(page, "Pairs 4 to 6 of 6")
     page.keyboard.press("z")
