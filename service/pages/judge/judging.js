@@ -131,7 +131,7 @@ export class Judging {
     const undone = await this.work.undoPage();
     const open = undone.filter(({ pair }) => !this.work.answers.has(nameOf(pair))); // of a revised one what it replaced holds
     for (const { pair, cannot, ...answers } of open) this.drafts[nameOf(pair)] = { answers, cannot };
-    announce(undone.length > 1 ? "Last page undone." : t("Last answer undone."));
+    announce(undone.length > 1 ? t("Last page undone.") : t("Last answer undone."));
     await this.showNext();
     return true;
   }

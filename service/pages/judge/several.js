@@ -145,7 +145,7 @@ export class Several extends EventTarget {
     for (const [place, form] of this.desk.forms.entries()) {
       if (this.cannot[place]) continue;
       const heard = beside.clips[0] && beside.clips[place + 1];
-      if (this.listen > 0 && !heard) wants.push(`say that ${nameOf(place)} cannot be judged`);
+      if (this.listen > 0 && !heard) wants.push(t("say that {name} cannot be judged", { name: nameOf(place) }));
       if (this.listen > 0 && !heard) continue;
       const [open] = form.open;
       if (open) wants.push(`${t(WANTS[open.kind], { name: nameOf(place) })}${open.grade ? "" : ` (${open.text})`}`);
