@@ -76,8 +76,8 @@ class Queue:
         offers = [Offer(pair) for pair in kept[:count]] or self._offers(ledger, selection, now, count, assessor, True)
         page = [offer for offer in offers if offer.pair.query == offers[0].pair.query]
         if page and len(page) < count and page[0].pair.query not in self._of_others(ledger, now, assessor):
-            free = self._mask((*self._unanswerable(ledger, assessor), *ledger.judged, *(offer.pair for offer in page)))
-            free &= self._mask(lease.pair for lease in ledger.leases(now))
+            free = self.free(ledger, selection, now, assessor)
+            free &= self._mask((*(offer.pair for offer in page), *(lease.pair for lease in ledger.leases(now))))
             free &= self._pool.query == self._queries[page[0].pair.query]
             page += [Offer(pair) for pair in selection.ask(count - len(page), free, True, assessor or None)]
         return page + [Offer(pair) for pair in kept if Offer(pair) not in page]

@@ -13,7 +13,7 @@ from itertools import accumulate
 
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.judge_files import MachineJudge
-from audiosim.corpus.model import Judgment, Pair, Scale
+from audiosim.corpus.model import Judgment, Scale
 from audiosim.errors import InputError
 from audiosim.messages import did_you_mean
 
@@ -92,7 +92,7 @@ class Aspects:
         own = {one.pair for one in self.judged(aspect)}
         others = {name: mean_grades(some) for name, some in self.judgments.items() if name != aspect}
         telling = {name: grades for name, grades in others.items() if not own.issuperset(grades)}
-        return tuple(MachineJudge.of(_evidence_name(name), _by_pair(grades)) for name, grades in telling.items())
+        return tuple(MachineJudge.of(_evidence_name(name), grades) for name, grades in telling.items())
 
     @property
     def evidence_names(self) -> frozenset[str]:
@@ -102,10 +102,6 @@ class Aspects:
 
 def _evidence_name(aspect: str) -> str:
     return f"aspect-{aspect}"
-
-
-def _by_pair(grades: Mapping[Pair, float]) -> dict[Pair, float]:
-    return {pair: float(grade) for pair, grade in grades.items()}
 
 
 def mean_of(grades: Sequence[float], scale: Scale) -> float:

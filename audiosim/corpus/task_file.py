@@ -164,14 +164,16 @@ def _ranged(table: dict[str, object]) -> dict[str, object]:
     found = dict(table)
     for key in QUESTIONS:
         said = table.get(key)
-        for number, one in enumerate(said if isinstance(said, list) else ()):
-            try:
-                with_levels(one)
-            except InputError as error:
-                raise _WrongKeyError(key, f"{key}: {error}", number, "range") from None
         if isinstance(said, list):
-            found[key] = [with_levels(one) for one in said]
+            found[key] = [_with_levels(key, number, one) for number, one in enumerate(said)]
     return found
+
+
+def _with_levels(key: str, number: int, one: object) -> object:
+    try:
+        return with_levels(one)
+    except InputError as error:
+        raise _WrongKeyError(key, f"{key}: {error}", number, "range") from None
 
 
 def _checked(table: TaskTable) -> TaskTable:

@@ -7,7 +7,7 @@ in exports under its question's name. A new question is one more entry: in `STAN
 
 import hashlib
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -135,15 +135,8 @@ class Questions:
         """
         graded = {one.name: one for one in (self._grades(None) if self.aspects else ())}
         known = graded | {one.name: one for one in (*self.own, *STANDARD)}
-        for name, answer in answers.items():
-            if name not in known:
-                expected = ", ".join((*(() if self.aspects else GRADES), *known))
-                raise InputError(f"unknown question {name!r:.80}, expected one of {expected}")
-            known[name].check(answer)
-        wanted = (one for one in self.own if judged and one.required)
-        missing = next((one for one in wanted if not str(answers.get(one.name, "")).strip()), None)
-        if missing is not None:
-            raise InputError(f"expected an answer to {missing.name}: {missing.text}")
+        _check_answers(answers, known, (*(() if self.aspects else GRADES), *known))
+        _check_complete(answers, self.own if judged else ())
         return dict(answers)
 
     def check_person(self, moment: str, answers: Mapping[str, Value], consent: bool) -> dict[str, Value]:
@@ -158,13 +151,8 @@ class Questions:
             raise InputError(f"nobody is asked anything {moment} judging here: task.toml has no such questions")
         if moment == "before" and table.consent and not consent:
             raise InputError("expected consent: true, as the task asks for it")
-        for name, answer in answers.items():
-            if name not in asked:
-                raise InputError(f"unknown question {name!r:.80}, expected one of {', '.join(asked) or 'none'}")
-            asked[name].check(answer)
-        missing = (one for one in asked.values() if one.required and not str(answers.get(one.name, "")).strip())
-        if (first := next(missing, None)) is not None:
-            raise InputError(f"expected an answer to {first.name}: {first.text}")
+        _check_answers(answers, asked, asked)
+        _check_complete(answers, asked.values())
         return dict(answers)
 
     @property
@@ -176,6 +164,24 @@ class Questions:
     def filled(self, moment: str, details: Mapping[str, object]) -> bool:
         """True unless a person's answers at a moment have to be asked for again, as the text of the consent changed."""
         return moment != "before" or details.get(CONSENT_TEXT, "") == self.consent_text
+
+
+def _check_answers(answers: Mapping[str, Value], asked: Mapping[str, Question], expected: Iterable[str]) -> None:
+    """Raise an error unless every answer is one to its question.
+
+    expected  names for the message
+    """
+    for name, answer in answers.items():
+        if name not in asked:
+            raise InputError(f"unknown question {name!r:.80}, expected one of {', '.join(expected) or 'none'}")
+        asked[name].check(answer)
+
+
+def _check_complete(answers: Mapping[str, Value], asked: Iterable[Question]) -> None:
+    """Raise an error if a required answer is missing."""
+    missing = (one for one in asked if one.required and not str(answers.get(one.name, "")).strip())
+    if (first := next(missing, None)) is not None:
+        raise InputError(f"expected an answer to {first.name}: {first.text}")
 
 
 def task_grades(task: AssessorTask, scale: Scale) -> tuple[Question, ...]:

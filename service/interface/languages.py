@@ -11,7 +11,7 @@ import html
 import json
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from unicodedata import bidirectional
 
@@ -62,6 +62,7 @@ def chosen_language(asked: str, own: str, accepted: str) -> str:
     return next((code for code in codes if code in languages()), ENGLISH)
 
 
+@lru_cache(maxsize=64)  # templates in each language
 def in_language(template: str, language: str) -> str:
     """A page's template with its messages in a language, and the messages for its modules."""
     messages = messages_of(language)

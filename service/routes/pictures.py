@@ -5,9 +5,9 @@ from typing import Annotated
 from anyio import CapacityLimiter, to_thread
 from fastapi import Query, Response
 
-from audiosim.errors import InputError, SoundError
+from audiosim.errors import InputError
 from audiosim.service.entrance.exchange import CollectionDep, chapter
-from audiosim.service.routes.sounds import CACHED
+from audiosim.service.routes.sounds import CACHED, unplaced
 from audiosim.service.shelf.recording_pictures import recording_picture
 from audiosim.service.shelf.served_collection import NotServedError
 
@@ -33,9 +33,6 @@ async def show_picture(one: CollectionDep, document: DocumentQuery = None, query
     path = one.sounds.path(name)
     if path is None:
         raise NotServedError(f"there is no sound of {said}")
-    try:
+    with unplaced(said, path, "drawn", path.name):
         drawn = await to_thread.run_sync(recording_picture, path, limiter=DRAWERS)
-    except SoundError as error:
-        problem = str(error).replace(str(path), path.name)
-        raise SoundError(f"the sound of {said} cannot be drawn: {problem}") from None
     return Response(drawn, headers=CACHED, media_type=JPEG)

@@ -58,7 +58,7 @@ async def send_sound(
     """The sound file of a document, or one range of its bytes; for assessors its sound alone, as FLAC."""
     path = _path(caller, served, document, collection)
     if caller.role == "assessor":
-        with _unplaced(caller, document, path, "sent"):
+        with unplaced(_of(document), path, "sent", "the file"):
             path = await _untagged(path)
     return sound_response(request, path)
 
@@ -108,18 +108,26 @@ async def show_peaks(
     """The waveform of a document, and how loud it is."""
     path = _path(caller, served, document, collection)
     response.headers.update(CACHED)
-    with _unplaced(caller, document, path, "drawn"):
+    with unplaced(_of(document), path, "drawn", "the file" if caller.role == "assessor" else path.name):
         return PeaksOut.from_domain(await to_thread.run_sync(peaks, path, limiter=DECODERS))
 
 
+def _of(document: str) -> str:
+    return f"document {document!r:.200}"
+
+
 @contextmanager
-def _unplaced(caller: Caller, document: str, path: Path, done: str) -> Iterator[None]:
-    """Errors of a sound speak of the document: where its file lies on this machine is nobody's business."""
+def unplaced(owner: str, path: Path, done: str, shown: str) -> Iterator[None]:
+    """Errors of a sound speak of the document: where its file lies on this machine is nobody's business.
+
+    owner  document or query of the sound
+    done   what was to be done with the sound
+    shown  stands for the path of the file
+    """
     try:
         yield
     except SoundError as error:
-        problem = str(error).replace(str(path), "the file" if caller.role == "assessor" else path.name)
-        raise SoundError(f"the sound of document {document!r:.200} cannot be {done}: {problem}") from None
+        raise SoundError(f"the sound of {owner} cannot be {done}: {str(error).replace(str(path), shown)}") from None
 
 
 def _path(caller: Caller, served: Served, document: str, collection: str | None) -> Path:
@@ -135,4 +143,4 @@ def _path(caller: Caller, served: Served, document: str, collection: str | None)
             path = None if meant is None else one.sounds.path(meant)
             if path is not None:
                 return path
-    raise NotServedError(f"there is no sound of document {document!r:.200}")
+    raise NotServedError(f"there is no sound of {_of(document)}")
