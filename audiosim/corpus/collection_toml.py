@@ -1,8 +1,6 @@
 """collection.toml: a collection's name, and how to read its grades and rankings; every key is optional."""
 
 import json
-import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -10,10 +8,10 @@ from typing import cast, get_args
 
 from audiosim.corpus.coded_judgments import JudgmentSequence
 from audiosim.corpus.judge_files import JudgeSettings, MachineKind
-from audiosim.corpus.lines import every_line
 from audiosim.corpus.model import SCALES, Scale, parse_scale
 from audiosim.corpus.runs import SystemFrom
 from audiosim.corpus.same_artist import SameArtist
+from audiosim.corpus.toml_tables import line_of, read_table
 from audiosim.errors import FormatError, InputError
 from audiosim.messages import did_you_mean, shortened
 
@@ -59,14 +57,9 @@ class Settings:
 def read_settings(path: str | Path) -> Settings:
     """The settings of a collection.toml."""
     path = Path(path)
-    text = "\n".join(line for _, line in every_line(path))
+    text, table = read_table(path, KEYS)
     if not text.strip():
         raise FormatError(path, 1, f"the file is empty, expected {', '.join(KEYS)}")
-    table = _parse(path, text)
-    for key in table:
-        if key not in KEYS:
-            expected = f"expected {', '.join(KEYS)}{did_you_mean(key, KEYS)}"
-            raise FormatError(path, _line_of(text, key), f"unknown key {key}, {expected}")
     try:
         return Settings(
             name=_text("name", table.get("name")),
@@ -83,7 +76,7 @@ def read_settings(path: str | Path) -> Settings:
             set_aside=_set_aside(table.get("set_aside", [])),
         )
     except _WrongValueError as error:
-        raise FormatError(path, _line_of(text, error.key), str(error)) from None
+        raise FormatError(path, line_of(text, error.key), str(error)) from None
 
 
 class _WrongValueError(InputError):
@@ -92,27 +85,6 @@ class _WrongValueError(InputError):
     def __init__(self, key: str, problem: str) -> None:
         super().__init__(f"{key}: {problem}")
         self.key = key
-
-
-def _parse(path: Path, text: str) -> dict[str, object]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        # tomllib gives the place only in its message, and no line number at the end of the file.
-        problem, _, place = str(error).rpartition(" (at ")
-        line = re.match(r"line (\d+)", place)
-        number = int(line[1]) if line else text.count("\n") + 1
-        raise FormatError(path, number, f"not TOML: {problem or error}") from None
-    except (ValueError, RecursionError):
-        raise FormatError(
-            path, 1, "this TOML cannot be read: it has a number of thousands of digits, or is nested too deeply"
-        ) from None
-
-
-def _line_of(text: str, key: str) -> int:
-    """The line of a key, 1 if it cannot be found."""
-    start = re.compile(rf"""\s*\[*\s*["']?{re.escape(key)}["']?\s*[=.\]]""")
-    return next((number for number, line in enumerate(text.split("\n"), start=1) if start.match(line)), 1)
 
 
 def _text(key: str, value: object) -> str | None:

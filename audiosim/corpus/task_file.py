@@ -20,7 +20,6 @@ Every key is optional. A wrong one is a FormatError, `task.toml:12: problem`.
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,9 +28,9 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from audiosim.corpus.lines import every_line
 from audiosim.corpus.model import Scale
 from audiosim.corpus.question import ANSWER_NAME, MOST_OF_PAIR, MOST_OF_PERSON, TAKEN, Question, with_levels
+from audiosim.corpus.toml_tables import line_of, read_table
 from audiosim.errors import FormatError, InputError
 from audiosim.messages import did_you_mean, repeated, shortened
 
@@ -124,17 +123,7 @@ def check_aspect(name: str) -> str:
 def read_task(path: str | Path) -> AssessorTask:
     """The task of a task.toml."""
     path = Path(path)
-    text = "\n".join(line for _, line in every_line(path))
-    try:
-        table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        line = re.search(r"at line (\d+)", str(error))
-        problem = str(error).rpartition(" (at ")[0] or str(error)
-        raise FormatError(path, int(line[1]) if line else text.count("\n") + 1, f"not TOML: {problem}") from None
-    for key in table:
-        if key not in KEYS:
-            expected = f"expected {', '.join(KEYS)}{did_you_mean(key, KEYS)}"
-            raise FormatError(path, _line_of(text, key), f"unknown key {key}, {expected}")
+    text, table = read_table(path, KEYS)
     try:
         return AssessorTask(_checked(msgspec.convert(_ranged(table), TaskTable)), text)
     except msgspec.ValidationError as error:
@@ -142,10 +131,10 @@ def read_task(path: str | Path) -> AssessorTask:
         place = PLACE.search(problem)
         key, number, inner = place.groups() if place else ("", None, None)
         unknown = re.search(r"unknown field `(\w+)`", problem)
-        at = _line_of(text, key or "", int(number or 0), inner or (unknown[1] if unknown else ""))
+        at = _place_of(text, key or "", int(number or 0), inner or (unknown[1] if unknown else ""))
         raise FormatError(path, at, _in_words(problem, key)) from None
     except _WrongKeyError as error:
-        raise FormatError(path, _line_of(text, error.key, error.number, error.inner), str(error)) from None
+        raise FormatError(path, _place_of(text, error.key, error.number, error.inner), str(error)) from None
 
 
 class _WrongKeyError(InputError):
@@ -226,7 +215,7 @@ def check_task(path: str | Path, task: AssessorTask, scale: Scale, known: Mappin
         for number, pair in enumerate(table.training):
             _check_training(number, pair, scale, known)
     except _WrongKeyError as error:
-        raise FormatError(path, _line_of(task.text, error.key, error.number, error.inner), str(error)) from None
+        raise FormatError(path, _place_of(task.text, error.key, error.number, error.inner), str(error)) from None
 
 
 def _check_buttons(control: str, levels: int) -> None:
@@ -288,7 +277,7 @@ def _check_labels(key: str, labels: Sequence[str], control: str, levels: int, nu
         raise _WrongKeyError(key, f"labels: expected {expected}, found {len(labels)}", number, "labels")
 
 
-def _line_of(text: str, key: str, number: int = 0, inner: str = "") -> int:
+def _place_of(text: str, key: str, number: int = 0, inner: str = "") -> int:
     """The line of a key: of the key `inner` in the table of this number, where there is one; 1 if there is none."""
     lines = text.split("\n")
     name = re.escape(key)
@@ -301,5 +290,4 @@ def _line_of(text: str, key: str, number: int = 0, inner: str = "") -> int:
             if inner and re.match(rf"\s*{re.escape(inner)}\s*=", lines[at]):
                 return at + 1
         return start + 1
-    plain = key or re.escape(inner)
-    return next((at for at, line in enumerate(lines, start=1) if re.match(rf"\s*{re.escape(plain)}\s*[=.]", line)), 1)
+    return line_of(text, key or inner) if key or inner else 1

@@ -69,6 +69,7 @@ def test_a_task_is_read_as_it_is_written(file):
         ("steps = 11", 'steps = "11"', ":6: steps: expected int | null, got str"),
         ("steps = 11", "steps = 1", ":6: steps: expected 2 or more, found 1"),
         ("steps = 11", "steps = ", ":6: not TOML: "),
+        ("steps = 11", "steps = " + 6000 * "9", ":1: this TOML cannot be read: it has a number of thousands of digits"),
         ('levels = ["calm", "wild"]', 'levels = ["calm"]', ":9: further: question mood needs two levels or more"),
         ('text = "Which mood?"', "text = 3", ":12: further: expected str, got int"),
         ('text = "Which mood?"', 'txt = "a"\ntext = "b"', ":12: further: unknown field txt"),

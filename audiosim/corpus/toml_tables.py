@@ -1,0 +1,42 @@
+"""TOML files whose keys are known; every complaint says path:line."""
+
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+from audiosim.corpus.lines import every_line
+from audiosim.errors import FormatError
+from audiosim.messages import did_you_mean
+
+
+def read_table(path: Path, keys: Sequence[str]) -> tuple[str, dict[str, object]]:
+    """The text of a TOML file and its table, which has no other keys than these."""
+    text = "\n".join(line for _, line in every_line(path))
+    table = _parse(path, text)
+    for key in table:
+        if key not in keys:
+            expected = f"expected {', '.join(keys)}{did_you_mean(key, keys)}"
+            raise FormatError(path, line_of(text, key), f"unknown key {key}, {expected}")
+    return text, table
+
+
+def _parse(path: Path, text: str) -> dict[str, object]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        # tomllib gives the place only in its message, and no line number at the end of the file.
+        problem, _, place = str(error).rpartition(" (at ")
+        line = re.match(r"line (\d+)", place)
+        number = int(line[1]) if line else text.count("\n") + 1
+        raise FormatError(path, number, f"not TOML: {problem or error}") from None
+    except (ValueError, RecursionError):
+        raise FormatError(
+            path, 1, "this TOML cannot be read: it has a number of thousands of digits, or is nested too deeply"
+        ) from None
+
+
+def line_of(text: str, key: str) -> int:
+    """The line of a key, 1 if it cannot be found."""
+    start = re.compile(rf"""\s*\[*\s*["']?{re.escape(key)}["']?\s*[=.\]]""")
+    return next((number for number, line in enumerate(text.split("\n"), start=1) if start.match(line)), 1)
