@@ -9,28 +9,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from audiosim.campaign import CampaignSettings
-from audiosim.cli import judging_options as handing
 from audiosim.cli import service_options as settings
-from audiosim.cli.options import As, Format, about_of, print_result
-from audiosim.cli.service_settings import kept, parse_proxies
-from audiosim.corpus.collection import Collection
-from audiosim.corpus.grades import mean_grades
-from audiosim.corpus.judgments import read_judgments
-from audiosim.errors import InputError
+from audiosim.cli.flattened import flattened
+from audiosim.cli.options import As, Format, print_result
+from audiosim.cli.service_settings import (
+    HOME,
+    AddressOptions,
+    CampaignOptions,
+    ReadingOptions,
+    RunningOptions,
+    StorageOptions,
+    kept,
+    parse_proxies,
+)
 from audiosim.extras import need
-from audiosim.plugins import find_stopping_rule
 from audiosim.report.screen import console
 from audiosim.report.views import demo_view
-
-HOME = "audiosim-collections"  # folder of collections made in the browser, where none is given
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from audiosim.demo import DemoResult
-    from audiosim.service.entrance.access import Access
-    from audiosim.service.sign_in.institution import SignIn
 
 
 def demo(
@@ -93,56 +92,17 @@ def _serve_demo(folder: Path, port: int, say: Callable[[str], None]) -> None:
     run_server(make, port=port, show=lambda root: webbrowser.open(f"{root}judge/{collection.identifier}"))
 
 
+@flattened
 def serve(
     collections: settings.Folders = None,
     config: settings.Config = None,
     model: settings.Model = None,
-    judgments: settings.Judgments = None,
-    system_from: settings.NamedBy = None,
-    same_artist: settings.FromOwnArtist = None,
-    scale: settings.ScaleName = None,
-    partial: settings.Partial = False,
-    db: settings.Database = None,
-    home: settings.HomeFolder = None,
-    tokens: settings.Tokens = None,
-    host: settings.Host = "127.0.0.1",
-    allowed_host: settings.AllowedHosts = None,
-    trusted_proxy: settings.TrustedProxies = None,
-    grant: settings.Grants = None,
-    login_header: settings.LoginHeader = None,
-    groups_header: settings.GroupsHeader = None,
-    oidc_issuer: settings.OidcIssuer = None,
-    oidc_audience: settings.OidcAudience = "audiosim",
-    oidc_name: settings.OidcName = "sub",
-    oidc_groups: settings.OidcGroups = "groups",
-    port: settings.Port = 8000,
-    measure: settings.MeasureName = None,
-    stopping_rule: settings.StoppingRuleText = "confidence=0.95",
-    batch: settings.Batch = 1,
-    lease: settings.Lease = 1800,
-    twice: handing.Twice = 0,
-    second_opinions: handing.SecondOpinions = False,
-    comparisons: handing.ComparisonShare = handing.ComparisonForm.none,
-    candidates: handing.Candidates = 1,
-    repeats: handing.Repeats = 0,
-    known: handing.KnownFile = None,
-    known_share: handing.KnownShare = 0,
-    split_queries: handing.SplitQueries = False,
-    cannot_limit: handing.CannotLimit = 2,
-    selection_rule: settings.SelectionRuleName = None,
-    distribution: settings.DistributionName = "t",
-    about: settings.AboutWords = None,
-    seed: settings.Seed = 0,
-    questions: settings.QuestionsFile = None,
-    unasked: settings.Unasked = settings.UnaskedForm.marked,
-    listen: settings.Listen = None,
-    sounds: settings.SoundFolders = None,
-    upload_limit: settings.UploadLimit = 2.0,
-    adopt: settings.Adopt = False,
-    keep_open: settings.KeepOpen = 32,
-    log: settings.Log = settings.LogForm.text,
-    collector: settings.Collector = None,
-    open_page: settings.OpenPage = False,
+    *,
+    reading: ReadingOptions,
+    storage: StorageOptions,
+    address: AddressOptions,
+    campaign: CampaignOptions,
+    running: RunningOptions,
 ) -> None:
     """Serve predictions, judging and rankings over HTTP.
 
@@ -164,60 +124,24 @@ def serve(
     A program that asks it: `audiosim estimate my-demo --model remote:http://127.0.0.1:8000`
     """
     from audiosim.service.app import create_app, run_server
-    from audiosim.service.campaigns.campaigns import WAIT_S, Judging
-    from audiosim.service.campaigns.questions import read_questions
     from audiosim.service.drafts.draft import Home
     from audiosim.service.entrance.limits import Limits
     from audiosim.service.shelf.open_collections import CollectionSource
 
-    folders, home = _split_home(collections or (), home)
-    if home is not None and db is None:
-        db = f"sqlite:///{home / 'campaigns.db'}"
-    db, tokens, proxies = (
-        kept(db, "--db"),
-        kept(tokens, "--tokens"),
-        parse_proxies(trusted_proxy or ()),
-    )
-    own = read_questions(questions) if questions else ()
-    going = CampaignSettings(
-        batch,
-        lease,
-        twice,
-        cannot_limit,
-        selection_rule,
-        seed,
-        True,
-        WAIT_S,
-        unasked=unasked.value,
-        adopt=adopt,
-        distribution=distribution,
-        about=about_of(about),
-        whole_queries=not split_queries,
-        second_opinions=second_opinions,
-        comparisons=comparisons.value,
-        candidates=candidates,
-        repeats=repeats,
-        known=known_share,
-        known_grades={} if known is None else mean_grades(read_judgments(known)[1]),
-    )
-    judging = Judging(db, measure, find_stopping_rule(stopping_rule), own, going, tuple(sounds or ()), listen)
-
-    issuer = (oidc_issuer, oidc_audience, oidc_name, oidc_groups)
-    sign_in = _sign_in(grant or (), login_header, groups_header, proxies, issuer)
+    folders, home = _split_home(collections or (), storage.home)
+    kept_by_default = None if home is None else f"sqlite:///{home / 'campaigns.db'}"
+    db = kept(kept_by_default if storage.db is None else storage.db, "--db")
+    tokens, proxies = kept(storage.tokens, "--tokens"), parse_proxies(address.trusted_proxy or ())
+    judging, sign_in = campaign.judging(db, running.adopt), address.sign_in.open(proxies)
 
     def make() -> "FastAPI":
-        access = _access(host, allowed_host or (), [url for url in dict.fromkeys((tokens, db)) if url], sign_in)
+        access = address.access([url for url in dict.fromkeys((tokens, db)) if url], sign_in)
+        sources = [CollectionSource.of_folder(folder, bound(reading.load, folder)) for folder in folders]
+        limits, made_here = Limits(sender_bytes=int(running.upload_limit * 1e9)), None if home is None else Home(home)
+        return create_app(sources, model, limits, judging, access=access, keep_open=running.keep_open, home=made_here)
 
-        def load(folder: Path) -> Collection:
-            return Collection.load(
-                folder, judgments, scale=scale, system_from=system_from, same_artist=same_artist, partial=partial
-            )
-
-        sources = [CollectionSource.of_folder(folder, bound(load, folder)) for folder in folders]
-        limits, made_here = Limits(sender_bytes=int(upload_limit * 1e9)), None if home is None else Home(home)
-        return create_app(sources, model, limits, judging, access=access, keep_open=keep_open, home=made_here)
-
-    run_server(make, host, port, log.value, proxies, webbrowser.open if open_page else None, collector)
+    show = webbrowser.open if running.open_page else None
+    run_server(make, address.host, address.port, running.log.value, proxies, show, running.collector)
 
 
 def _split_home(folders: Sequence[Path], home: Path | None) -> tuple[list[Path], Path | None]:
@@ -235,37 +159,3 @@ def _split_home(folders: Sequence[Path], home: Path | None) -> tuple[list[Path],
     if home is not None:
         Home(home)
     return found, home
-
-
-def _sign_in(
-    grants: Sequence[str],
-    header: str | None,
-    groups_header: str | None,
-    proxies: Sequence[str],
-    issuer: tuple[str | None, str, str, str],
-) -> "SignIn | None":
-    """Sign-in by a proxy's header or by an issuer of tokens; None where neither is asked for."""
-    if header is None and issuer[0] is None:
-        if grants or groups_header:
-            raise InputError("--grant and --groups-header need --login-header or --oidc-issuer, which identify people")
-        return None
-    from audiosim.service.sign_in.institution import Grant, SignIn
-    from audiosim.service.sign_in.issuer import Issuer
-
-    url, audience, name, groups = issuer
-    made = None if url is None else Issuer(url, audience, name, groups)
-    return SignIn(map(Grant.parse, grants), header, groups_header, proxies, made)
-
-
-def _access(
-    host: str, allowed_hosts: Sequence[str], databases: Sequence[str], sign_in: "SignIn | None" = None
-) -> "Access":
-    """Access by the tokens of the first database; locked where any of them ever held one."""
-    from audiosim.service.callers.tokens import TokenStore
-    from audiosim.service.entrance.access import Access
-
-    stores = [TokenStore(url, upgrade=True) for url in databases]
-    locked = any(store.was_used() for store in stores)
-    for store in stores[1:]:
-        store.close()
-    return Access(host, allowed_hosts, stores[0] if stores else None, locked=locked, sign_in=sign_in)

@@ -1,10 +1,207 @@
-"""Settings of the service as the command reads them from its options."""
+"""Settings of the service as the command reads them from its options, in values by subject."""
 
 import ipaddress
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from audiosim.campaign import CampaignSettings
+from audiosim.cli import judging_options as handing
+from audiosim.cli import service_options as options
+from audiosim.cli.options import about_of
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.grades import mean_grades
+from audiosim.corpus.judgments import read_judgments
 from audiosim.errors import InputError
+from audiosim.plugins import find_stopping_rule
+
+HOME = "audiosim-collections"  # folder of collections made in the browser, where none is given
+
+if TYPE_CHECKING:
+    from audiosim.service.campaigns.campaigns import Judging
+    from audiosim.service.entrance.access import Access
+    from audiosim.service.sign_in.institution import SignIn
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingOptions:
+    """Options of reading the files of a collection."""
+
+    judgments: options.Judgments = None
+    system_from: options.NamedBy = None
+    same_artist: options.FromOwnArtist = None
+    scale: options.ScaleName = None
+    partial: options.Partial = False
+
+    def load(self, folder: Path) -> Collection:
+        """The collection of a folder."""
+        return Collection.load(
+            folder,
+            self.judgments,
+            scale=self.scale,
+            system_from=self.system_from,
+            same_artist=self.same_artist,
+            partial=self.partial,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StorageOptions:
+    """Places of campaigns, tokens and collections made in the browser."""
+
+    db: options.Database = None
+    home: options.HomeFolder = None
+    tokens: options.Tokens = None
+
+
+@dataclass(frozen=True, slots=True)
+class SignInOptions:
+    """Sign-in by an institution, and the roles of those who sign in."""
+
+    grant: options.Grants = None
+    login_header: options.LoginHeader = None
+    groups_header: options.GroupsHeader = None
+    oidc_issuer: options.OidcIssuer = None
+    oidc_audience: options.OidcAudience = "audiosim"
+    oidc_name: options.OidcName = "sub"
+    oidc_groups: options.OidcGroups = "groups"
+
+    def open(self, proxies: Iterable[str]) -> "SignIn | None":
+        """Sign-in by a proxy's header or by an issuer of tokens; None where neither is asked for."""
+        if self.login_header is None and self.oidc_issuer is None:
+            if self.grant or self.groups_header:
+                needed = "need --login-header or --oidc-issuer, which identify people"
+                raise InputError(f"--grant and --groups-header {needed}")
+            return None
+        from audiosim.service.sign_in.institution import Grant, SignIn
+        from audiosim.service.sign_in.issuer import Issuer
+
+        url, made = self.oidc_issuer, None
+        if url is not None:
+            made = Issuer(url, self.oidc_audience, self.oidc_name, self.oidc_groups)
+        return SignIn(map(Grant.parse, self.grant or ()), self.login_header, self.groups_header, tuple(proxies), made)
+
+
+@dataclass(frozen=True, slots=True)
+class AddressOptions:
+    """Address of the service, and access to it."""
+
+    host: options.Host = "127.0.0.1"
+    allowed_host: options.AllowedHosts = None
+    trusted_proxy: options.TrustedProxies = None
+    sign_in: SignInOptions = SignInOptions()
+    port: options.Port = 8000
+
+    def access(self, databases: Iterable[str], sign_in: "SignIn | None") -> "Access":
+        """Access by the tokens of the first database; locked where any of them ever held one."""
+        from audiosim.service.callers.tokens import TokenStore
+        from audiosim.service.entrance.access import Access
+
+        stores = [TokenStore(url, upgrade=True) for url in databases]
+        locked = any(store.was_used() for store in stores)
+        for store in stores[1:]:
+            store.close()
+        tokens = stores[0] if stores else None
+        return Access(self.host, self.allowed_host or (), tokens, locked=locked, sign_in=sign_in)
+
+
+@dataclass(frozen=True, slots=True)
+class HandingOptions:
+    """Options of handing pairs out to assessors."""
+
+    twice: handing.Twice = 0
+    second_opinions: handing.SecondOpinions = False
+    comparisons: handing.ComparisonShare = handing.ComparisonForm.none
+    candidates: handing.Candidates = 1
+    repeats: handing.Repeats = 0
+    known: handing.KnownFile = None
+    known_share: handing.KnownShare = 0
+    split_queries: handing.SplitQueries = False
+    cannot_limit: handing.CannotLimit = 2
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionOptions:
+    """Options of choosing pairs and of the statements of a ranking."""
+
+    selection_rule: options.SelectionRuleName = None
+    distribution: options.DistributionName = "t"
+    about: options.AboutWords = None
+    seed: options.Seed = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerOptions:
+    """Questions about each pair, and conditions on their answers."""
+
+    questions: options.QuestionsFile = None
+    unasked: options.Unasked = options.UnaskedForm.marked
+    listen: options.Listen = None
+    sounds: options.SoundFolders = None
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignOptions:
+    """Settings of the campaigns."""
+
+    measure: options.MeasureName = None
+    stopping_rule: options.StoppingRuleText = "confidence=0.95"
+    batch: options.Batch = 1
+    lease: options.Lease = 1800
+    handing: HandingOptions = HandingOptions()
+    selection: SelectionOptions = SelectionOptions()
+    answers: AnswerOptions = AnswerOptions()
+
+    def judging(self, database: str | None, adopt: bool) -> "Judging":
+        """The settings, as the service takes them."""
+        from audiosim.service.campaigns.campaigns import Judging
+        from audiosim.service.campaigns.questions import read_questions
+
+        answers = self.answers
+        own = read_questions(answers.questions) if answers.questions else ()
+        settings, stopping_rule = self._settings(adopt), find_stopping_rule(self.stopping_rule)
+        sounds = tuple(answers.sounds or ())
+        return Judging(database, self.measure, stopping_rule, own, settings, sounds, answers.listen)
+
+    def _settings(self, adopt: bool) -> CampaignSettings:
+        from audiosim.service.campaigns.campaigns import WAIT_S
+
+        handing, selection = self.handing, self.selection
+        return CampaignSettings(
+            batch=self.batch,
+            lease_s=self.lease,
+            twice=handing.twice,
+            cannot_limit=handing.cannot_limit,
+            rule=selection.selection_rule,
+            seed=selection.seed,
+            learn_later=True,
+            patience_s=WAIT_S,
+            unasked=self.answers.unasked.value,
+            adopt=adopt,
+            distribution=selection.distribution,
+            about=about_of(selection.about),
+            whole_queries=not handing.split_queries,
+            second_opinions=handing.second_opinions,
+            repeats=handing.repeats,
+            known=handing.known_share,
+            known_grades={} if handing.known is None else mean_grades(read_judgments(handing.known)[1]),
+            comparisons=handing.comparisons.value,
+            candidates=handing.candidates,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RunningOptions:
+    """Limits of the running service, its log and its start page."""
+
+    upload_limit: options.UploadLimit = 2.0
+    adopt: options.Adopt = False
+    keep_open: options.KeepOpen = 32
+    log: options.Log = options.LogForm.text
+    collector: options.Collector = None
+    open_page: options.OpenPage = False
 
 
 def parse_proxies(texts: Iterable[str]) -> list[str]:
