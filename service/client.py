@@ -273,7 +273,26 @@ class Client:
 
         progress  called now and then with the progress; judgments already taken stay safe if this is interrupted
         """
-        key, path = key or new_key(), path_of(collection, "judgments", "import")
+        return self._imported(collection, "judgments", text, key, progress)
+
+    def import_comparisons(
+        self,
+        collection: str,
+        text: str | bytes,
+        *,
+        key: str | None = None,
+        progress: Callable[[ImportOut], object] = id,
+    ) -> ImportOut:
+        """Import the text of a comparisons.tsv: all or nothing.
+
+        progress  as for `import_judgments`
+        """
+        return self._imported(collection, "comparisons", text, key, progress)
+
+    def _imported(
+        self, collection: str, kind: str, text: str | bytes, key: str | None, progress: Callable[[ImportOut], object]
+    ) -> ImportOut:
+        key, path = key or new_key(), path_of(collection, kind, "import")
         now = self._there.ask("POST", path, ImportOut, {}, text.encode() if isinstance(text, str) else text, key)
         while now.status not in ENDED:
             progress(now)

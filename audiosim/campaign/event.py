@@ -204,6 +204,13 @@ def judgment_event(judgment: Judgment, scale: Scale, now: str) -> Event:
     return Event("judgment", judgment.time or now, judgment.assessor, judgment.query, judgment.document, grades)
 
 
+def comparison_event(one: PairedComparison, now: str) -> Event:
+    """The event of a comparison that was made elsewhere."""
+    taken = {} if one.seconds is None else {"seconds": one.seconds}
+    details = {"document_b": one.document_b, "answer": one.answer, **taken}
+    return Event("comparison", now, one.assessor, one.query, one.document_a, details=details)
+
+
 def check_aspects(events: Iterable[Event], names: Sequence[str]) -> None:
     """Raise an error where a judgment lacks the grade of an aspect.
 

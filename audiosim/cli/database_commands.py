@@ -107,7 +107,7 @@ def import_judgments(
         Path,
         typer.Argument(
             metavar="JUDGMENTS",
-            help="Qrels, CSV or JSON Lines, as a collection's folder has them.",
+            help="Qrels, CSV, JSON Lines or a comparisons.tsv, as a collection's folder has them.",
             exists=True,
             dir_okay=False,
             show_default=False,
@@ -115,13 +115,14 @@ def import_judgments(
     ],
     form: As = Format.table,
 ) -> None:
-    """Import a file of judgments into a running service, whole or not at all.
+    """Import a file of judgments or comparisons into a running service, whole or not at all.
 
     Assessors need not wait for it, and it resumes if the service restarts. An organiser's token is taken from
     AUDIOSIM_TOKEN; AUDIOSIM_TOKEN_HOST names the host that may have it.
 
     Example: `audiosim import http://127.0.0.1:8000/v1/collections/my-demo my-demo/judgments.csv`
     """
+    from audiosim.corpus.comparisons import has_comparisons
     from audiosim.report.screen import progress
     from audiosim.service.client import Client
     from audiosim.service.remote.address import parse_address
@@ -129,12 +130,13 @@ def import_judgments(
     root, collection, _ = parse_address(service)
     if collection is None:
         raise InputError(f"{service}: expected the address of a collection, such as {root}/v1/collections/NAME")
-    with Client(root) as client, progress("judgments") as show:
-        done = client.import_judgments(
-            collection, judgments.read_bytes(), progress=lambda now: show(now.written, now.lines or 0)
-        )
-    found = {"collection": collection, "judgments": done.lines or 0, "state": done.state}
-    print_result(form, found, [found], lambda: f"in the log of {collection}: {found['judgments']:,}")
+    text = judgments.read_bytes()
+    kind = "comparisons" if has_comparisons(text) else "judgments"
+    with Client(root) as client, progress(kind) as show:
+        send = client.import_comparisons if kind == "comparisons" else client.import_judgments
+        done = send(collection, text, progress=lambda now: show(now.written, now.lines or 0))
+    found = {"collection": collection, kind: done.lines or 0, "state": done.state}
+    print_result(form, found, [found], lambda: f"in the log of {collection}: {found[kind]:,}")
 
 
 def _print(form: Format, found: "list[Archived]") -> None:

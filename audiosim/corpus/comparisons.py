@@ -3,13 +3,14 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from audiosim.corpus.lines import finite, read_lines, shortest
+from audiosim.corpus.lines import BYTE_ORDER_MARK, finite, read_lines, shortest
 from audiosim.corpus.metadata_tables import check_identifier, read_rows, tsv_line
 from audiosim.corpus.model import PairedComparison
 from audiosim.errors import FormatError, InputError
 
 REQUIRED = ("query", "document_a", "document_b", "answer")
 COLUMNS = (*REQUIRED, "assessor", "seconds")
+HEAD_BYTES = 4096
 
 
 def read_comparisons(path: str | Path) -> tuple[PairedComparison, ...]:
@@ -22,6 +23,12 @@ def read_comparisons(path: str | Path) -> tuple[PairedComparison, ...]:
     lines = read_lines(path, f"a header with {', '.join(REQUIRED)}")
     rows = read_rows(path, lines, lambda _, text: text.split("\t"), REQUIRED, COLUMNS)
     return tuple(_comparison(path, number, row) for number, row in rows)
+
+
+def has_comparisons(text: bytes) -> bool:
+    """True if the header of a file's text is that of comparisons."""
+    head = text[:HEAD_BYTES].decode("utf-8", "replace").removeprefix(BYTE_ORDER_MARK).lstrip()
+    return {"document_a", "document_b"} <= set(head.partition("\n")[0].strip().split("\t"))
 
 
 def _comparison(path: Path, number: int, row: dict[str, str]) -> PairedComparison:

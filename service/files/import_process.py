@@ -1,4 +1,4 @@
-"""Import of a judgment file: checked as a whole, then written to the log in parts.
+"""Import of a file of judgments or comparisons: checked as a whole, then written to the log in parts.
 
 Assessors and readers meanwhile wait for at most one part.
 """
@@ -6,17 +6,19 @@ Assessors and readers meanwhile wait for at most one part.
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
-from audiosim.campaign.event import Event, check_aspects, judgment_event
+from audiosim.campaign.event import Event, check_aspects, comparison_event, judgment_event
+from audiosim.corpus.comparisons import has_comparisons, read_comparisons
 from audiosim.corpus.judgments import read_judgments
-from audiosim.corpus.model import Judgment, Scale
+from audiosim.corpus.model import Judgment, PairedComparison, Scale
 from audiosim.errors import ClosedError, FormatError, InputError, RewoundError, StoreError
 from audiosim.messages import one_line, printable
 from audiosim.service.files.import_store import DONE, FAILED, Import, ImportStore
 from audiosim.service.shelf.served_collection import ServedCollection
 
-PART = 100  # judgments that are written at a time
+PART = 100  # answers that are written at a time
 REST_S = 0.005  # between two parts, in which others write
 AGAIN_S = 0.5  # after a log could not be written, or a campaign was paused
 
@@ -66,24 +68,32 @@ def _write(
 
 
 def events_of(file: Import, body: bytes, one: ServedCollection) -> list[Event]:
-    """The judgments of a file as log events; an error if any of them is invalid."""
-    scale, events = one.collection.scale, []
-    for line, judgment in enumerate(parse_judgments(body, scale), start=1):
-        event = judgment_event(judgment, scale, file.time)
-        events.append(replace(event, key=f"{file.prefix}/{line}"))
+    """The judgments or comparisons of a file as log events; an error if any of them is invalid."""
+    scale = one.collection.scale
+    said = parse_file(body, scale)
+    if any(isinstance(answer, PairedComparison) for answer in said):
+        one.campaign.comparisons.check_taken()
+    made = (
+        comparison_event(answer, file.time)
+        if isinstance(answer, PairedComparison)
+        else judgment_event(answer, scale, file.time)
+        for answer in said
+    )
+    events = [replace(event, key=f"{file.prefix}/{line}") for line, event in enumerate(made, start=1)]
     check_aspects(events, () if one.collection.aspects is None else one.collection.aspects.names)
-    one.campaign.selection.pool.locate(event.pair for event in events)
+    pairs = (event.comparison.pairs if event.kind == "comparison" else (event.pair,) for event in events)
+    one.campaign.selection.pool.locate(chain.from_iterable(pairs))
     for assessor in {event.assessor for event in events}:
         one.campaign.known_as(assessor)  # an error if the name has no visible character
     return events
 
 
-def parse_judgments(body: bytes, scale: Scale) -> Sequence[Judgment]:
-    """The judgments in a file, in any form that a collection's folder may have."""
+def parse_file(body: bytes, scale: Scale) -> Sequence[Judgment | PairedComparison]:
+    """The judgments or the comparisons in a file, in any form that a collection's folder may have."""
     with tempfile.TemporaryDirectory(prefix="audiosim-") as folder:
         path = Path(folder) / "judgments"
         path.write_bytes(body)
         try:
-            return read_judgments(path, scale)[1]
+            return read_comparisons(path) if has_comparisons(body) else read_judgments(path, scale)[1]
         except FormatError as error:
             raise InputError(f"line {error.line}: {error.problem}") from None

@@ -9,7 +9,7 @@ from audiosim.service.shelf.shelf import Served
 
 ASSESSOR, SYSTEM, RECORDING, JUDGE = "ann", "my-system", "my-recording", "my-machine"
 FEATURES = 1000  # more than any model has, so that models without features sort last
-JSON, CSV, TEXT = "application/json", "text/csv", "text/plain"
+JSON, CSV, TEXT, TABLE = "application/json", "text/csv", "text/plain", "text/tab-separated-values"
 
 
 class RequestExample(NamedTuple):
@@ -41,6 +41,7 @@ def examples_of(served: Served) -> dict[str, RequestExample]:
         return {}
     made = {name: RequestExample({}, {JSON: body(named)}) for name, body in BODIES.items()}
     made["import_judgments"] = RequestExample({}, {CSV: _judgments(named)})
+    made["import_comparisons"] = RequestExample({}, {TABLE: _comparisons(named)})
     made["take_runs"] = RequestExample({"partial": True}, {TEXT: f"{named.query} Q0 {named.document} 1 1.0 {SYSTEM}\n"})
     grades = f"query\tdocument\tgrade\n{named.query}\t{named.document}\t{named.grade:g}\n"
     made["take_judge"] = RequestExample({"judge": JUDGE}, {TEXT: grades})
@@ -77,6 +78,11 @@ def simplest_first(served: Served) -> list[Model]:
 
 def _judgments(named: _Named) -> str:
     return f"query,document,grade,assessor\n{named.query},{named.document},{named.grade:g},{ASSESSOR}\n"
+
+
+def _comparisons(named: _Named) -> str:
+    rows = ("query", "document_a", "document_b", "answer"), (named.query, named.document, named.other, "a")
+    return "".join("\t".join(row) + "\n" for row in rows)
 
 
 def _infer(named: _Named) -> dict[str, Any]:

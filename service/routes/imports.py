@@ -1,23 +1,32 @@
-"""Judgments in, as files: taken at once, written beside the judging."""
+"""Judgments and comparisons in, as files: taken at once, written beside the judging."""
 
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import Request, Response
 
+from audiosim.corpus.comparisons import REQUIRED, has_comparisons
 from audiosim.errors import InputError
-from audiosim.service.callers.caller import CallerDep
+from audiosim.service.callers.caller import Caller, CallerDep
 from audiosim.service.entrance.exchange import BodyDep, CollectionDep, chapter
 from audiosim.service.files.deliveries import Delivery
 from audiosim.service.files.import_store import FAILED, Import, ImportStore
 from audiosim.service.operation.service_state import part
 from audiosim.service.routes.judging import KeyHeader
+from audiosim.service.shelf.served_collection import ServedCollection
 from audiosim.service.wire.organisation_types import ImportOut
 
 WAIT_S = 0.5  # for a file that is short
 FILES: dict[str, Any] = {
     **{kind: {"schema": {"type": "string"}} for kind in ("text/csv", "text/plain", "application/jsonl")},
     "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},  # whichever it is
+}
+TABLE: dict[str, Any] = {"text/tab-separated-values": {"schema": {"type": "string"}}}
+TAKEN: dict[str, Any] = {
+    "response_description": "All of it is in the log",
+    "responses": {
+        202: {"description": "Taken, and safe; where Location leads tells how far it is", "model": ImportOut}
+    },
 }
 ImportsDep = Annotated[ImportStore, part(lambda state: state.imports)]
 
@@ -26,9 +35,8 @@ router = chapter("organising")
 
 @router.post(
     "/collections/{collection}/judgments/import",
-    openapi_extra={"requestBody": {"required": True, "content": FILES}},
-    response_description="All of it is in the log",
-    responses={202: {"description": "Taken, and safe; where Location leads tells how far it is", "model": ImportOut}},
+    openapi_extra={"requestBody": {"required": True, "content": FILES | TABLE}},
+    **TAKEN,
 )
 def import_judgments(
     request: Request,
@@ -39,10 +47,44 @@ def import_judgments(
     body: BodyDep,
     key: KeyHeader = "",
 ) -> ImportOut:
-    """Import a file of judgments, qrels, CSV or JSON Lines: whole, or not at all.
+    """Import a file of judgments, qrels, CSV or JSON Lines, or of comparisons: whole, or not at all.
 
     A file that is not written within half a second is answered with 202: it is safe, and goes on through restarts.
     """
+    return _taken(request, caller, response, one, imports, body, key, "judgments")
+
+
+@router.post(
+    "/collections/{collection}/comparisons/import",
+    openapi_extra={"requestBody": {"required": True, "content": TABLE}},
+    **TAKEN,
+)
+def import_comparisons(
+    request: Request,
+    caller: CallerDep,
+    response: Response,
+    one: CollectionDep,
+    imports: ImportsDep,
+    body: BodyDep,
+    key: KeyHeader = "",
+) -> ImportOut:
+    """Import a comparisons.tsv: whole, or not at all, and through restarts, as a file of judgments."""
+    one.campaign.comparisons.check_taken()
+    if not has_comparisons(body):
+        raise InputError(f"line 1: expected a header with {', '.join(REQUIRED)}, separated by tabs")
+    return _taken(request, caller, response, one, imports, body, key, "comparisons")
+
+
+def _taken(
+    request: Request,
+    caller: Caller,
+    response: Response,
+    one: ServedCollection,
+    imports: ImportStore,
+    body: bytes,
+    key: str,
+    kind: Literal["judgments", "comparisons"],
+) -> ImportOut:
     sent = replace(
         Delivery.of(one.collection.identifier, caller.name, key, body), kept_bytes=0
     )  # let go of when it is read
@@ -51,19 +93,19 @@ def import_judgments(
         raise InputError(file.problem)
     if not file.ended:
         response.status_code = 202
-        response.headers["Location"] = f"{request.url.path.removesuffix('/judgments/import')}/imports/{file.number}"
+        response.headers["Location"] = f"{request.url.path.removesuffix(f'/{kind}/import')}/imports/{file.number}"
     return _out(one, file)
 
 
 @router.get("/collections/{collection}/imports")
 def list_imports(imports: ImportsDep, one: CollectionDep) -> list[ImportOut]:
-    """List the files of judgments that were sent, the last first, and how far each is."""
+    """List the files of judgments and comparisons that were sent, the last first, and how far each is."""
     return [_out(one, file) for file in imports.recent(one.collection.identifier)]
 
 
 @router.get("/collections/{collection}/imports/{number}")
 def show_import(imports: ImportsDep, one: CollectionDep, number: int) -> ImportOut:
-    """Show how far a file of judgments is."""
+    """Show how far a file of judgments or comparisons is."""
     return _out(one, imports.get(one.collection.identifier, number))
 
 

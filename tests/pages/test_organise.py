@@ -322,7 +322,7 @@ def test_a_file_of_judgments_is_taken_in_and_a_wrong_one_is_said(browse, campaig
     page.get_by_role("tab", name="Log and files").click()
     page.set_input_files("#import-file", tmp_path / "right.qrels")
     page.click("#import-send")
-    expect(page.locator("#imports li").first).to_contain_text("40 judgments imported")
+    expect(page.locator("#imports li").first).to_contain_text("40 answers imported")
     watch.expected.append("422")
     page.set_input_files("#import-file", tmp_path / "wrong.qrels")
     page.click("#import-send")

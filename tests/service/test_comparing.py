@@ -7,6 +7,7 @@ from audiosim.corpus.comparisons import read_comparisons
 from audiosim.corpus.pool import build_pool
 from audiosim.service.app import create_app
 from audiosim.service.campaigns.campaigns import WAIT_S, Judging
+from audiosim.service.files.import_process import import_next
 
 COARSE = "/v1/collections/coarse"
 
@@ -87,3 +88,52 @@ def test_invented_names_of_one_address_do_not_hold_every_comparison(coarse, in_p
     assert sum(held) <= (len(build_pool(coarse).pairs) + 1) // 2
     assert answers[-1].status_code == 429
     assert "half of the pairs" in answers[-1].json()["detail"]
+
+
+def imported(http, app, text, to="comparisons"):
+    """The last file's import, after it was sent and read."""
+    answer = http.post(f"{COARSE}/{to}/import", content=text)
+    if answer.status_code == 422:
+        return answer.json()
+    import_next(app.state.service.served.collection("coarse"), app.state.service.imports, lambda _: False)
+    return http.get(f"{COARSE}/imports").json()[0]
+
+
+def test_a_file_of_comparisons_is_imported_whole_or_not_at_all_and_exported_as_it_was(coarse, in_process, tmp_path):
+    (query, a), (_, b), (_, c) = [pair for pair in build_pool(coarse).pairs if pair.query == "q1"][:3]
+    header = "query\tdocument_a\tdocument_b\tanswer\tassessor\tseconds\n"
+    lines = f"{query}\t{a}\t{b}\ta\tann\t21.5\n{query}\t{b}\t{c}\t=\tben\t\n{query}\t{a}\t{b}\tb\tann\t9\n"
+    app = create_app([coarse], judging=Judging(settings=CampaignSettings(learn_later=True, patience_s=WAIT_S)))
+    with in_process(app) as client:
+        for text, problem in [
+            (f"{header}{lines}{query}\t{a}\t{b}\tc\tann\t\n", "line 5: expected a, b or = as answer, got 'c'"),
+            (f"{header}{lines}{query}\t{a}\t{b}\n", "line 5: expected 6 columns as in the header, found 3"),
+            (f"{header}{lines}{query}\taway\t{b}\ta\t\t\n", f"no system retrieved document away for query {query}"),
+        ]:
+            refused = imported(client, app, text)
+            assert (refused["status"], refused["written"]) == ("failed", 0)
+            assert refused["problem"].startswith(problem)
+        refused = imported(client, app, "query,document,grade\n")
+        assert refused["detail"].startswith("line 1: expected a header with query, document_a, document_b, answer")
+        assert exported(client, tmp_path) == ()
+        done = imported(client, app, f"\ufeff{header}{lines}")
+        assert (done["status"], done["lines"], done["written"]) == ("done", 3, 3)
+        # ann's second answer about the same two documents replaces the first
+        held = [(one.document_a, one.answer, one.assessor, one.seconds) for one in exported(client, tmp_path)]
+        assert held == [(b, "=", "ben", None), (a, "b", "ann", 9)]
+        assert client.get(f"{COARSE}/ranking").json()["comparisons"] == 2
+        before = exported(client, tmp_path)
+        assert imported(client, app, (tmp_path / "comparisons.tsv").read_text(), "judgments")["status"] == "done"
+        assert sorted(exported(client, tmp_path), key=str) == sorted(before, key=str)
+        for _ in range(3):  # one by one: what was imported last, and then what it replaced
+            post(client, "undo", 201, assessor="ann")
+        assert [one.assessor for one in exported(client, tmp_path)] == ["ben"]
+
+
+def test_a_model_that_takes_no_comparisons_refuses_a_file_of_them(coarse, in_process):
+    with in_process(create_app([coarse], "uniform")) as client:
+        answer = client.post(f"{COARSE}/comparisons/import", content="query\tdocument_a\tdocument_b\tanswer\n")
+    assert (answer.status_code, answer.json()["detail"]) == (
+        422,
+        "the model uniform takes no comparisons, as joint does",
+    )

@@ -31,7 +31,7 @@ include-method = "POST"
 checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 404, 409, 422]
 
 [[operations]]
-include-path-regex = "/judgments/import$"  # what a text says is read later; any is one
+include-path-regex = "/(judgments|comparisons)/import$"  # what a text says is read later; any is one
 checks.negative_data_rejection.expected-statuses = [202, 400, 401, 403, 404, 409, 413, 415, 422, 428]
 
 [[operations]]

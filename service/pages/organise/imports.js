@@ -1,4 +1,4 @@
-// Files of judgments that are taken in: sent from here, and how far each is.
+// Files of judgments and comparisons that are taken in: sent from here, and how far each is.
 
 import { ask, get, newKey, wait } from "../api.js";
 import { announce, byId, element } from "../page.js";
@@ -45,13 +45,13 @@ function list(all) {
 
 function item({ time, by, status, lines, written, problem }) {
   const who = by ? [" by ", named(by)] : [];
-  const running = !ENDED.has(status) && lines ? [element("progress", { value: written, max: lines, "aria-label": "Judgments written" })] : [];
+  const running = !ENDED.has(status) && lines ? [element("progress", { value: written, max: lines, "aria-label": "Answers written" })] : [];
   return element("li", {}, element("time", { datetime: time }, when(time)), ...who, `: ${far(status, lines, written, problem)}`, ...running);
 }
 
 function far(status, lines, written, problem) {
   if (status === "failed") return `nothing was imported: ${problem}`;
-  if (status === "done") return `${count(lines ?? 0, "judgment")} imported`;
-  const so = lines === null ? "waiting to be read" : `${whole(written)} of ${count(lines, "judgment")} written`;
+  if (status === "done") return `${count(lines ?? 0, "answer")} imported`;
+  const so = lines === null ? "waiting to be read" : `${whole(written)} of ${count(lines, "answer")} written`;
   return problem ? `${so}; waiting: ${problem}` : so;
 }
