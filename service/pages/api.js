@@ -1,5 +1,7 @@
 // The service over HTTP: JSON in and out, problems as errors, safe repetition.
 
+import { t } from "./language.js";
+
 const PATIENCE_MS = 20_000;
 const WORTH_REPEATING = new Set([408, 425, 429, 502, 503, 504]);
 
@@ -22,7 +24,7 @@ export class Problem extends Error {
 /** The service was not reached, or did not answer in time. */
 export class Unreachable extends Error {
   constructor(cause) {
-    super("the service cannot be reached", { cause });
+    super(t("the service cannot be reached"), { cause });
     this.name = "Unreachable";
     this.passing = true;
   }
@@ -108,7 +110,7 @@ function read(answer, accept) {
 async function problem(answer) {
   const said = await answer.json().catch(() => ({}));
   const seconds = Number.parseFloat(answer.headers.get("Retry-After") ?? "");
-  return new Problem(answer.status, said.detail ?? `the service answered ${answer.status}`, {
+  return new Problem(answer.status, said.detail ?? t("the service answered {status}", { status: answer.status }), {
     requestId: said.request_id ?? answer.headers.get("X-Request-ID") ?? "",
     retryAfterS: Number.isFinite(seconds) ? seconds : null,
   });

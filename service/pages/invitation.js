@@ -1,8 +1,11 @@
 // An invitation's token: taken at once, but never in place of somebody who is signed in without asking.
 
 import { logIn, session, whose } from "./api.js";
+import { m, t, tnodes } from "./language.js";
 import { element } from "./page.js";
 import { named } from "./text.js";
+
+const ROLES = { assessor: m("assessor"), organiser: m("organiser"), client: m("client") };
 
 /** Sign in with an invitation's token; answers as `session`, with who is signed in already where they want to stay. */
 export async function accept(token) {
@@ -12,18 +15,20 @@ export async function accept(token) {
   return logIn(token);
 }
 
+const roleOf = ({ role }) => t(ROLES[role] ?? role);
+
 /** Ask whether one sign-in may replace another; a browser has one for all of its tabs. */
 function replaces(now, invited) {
-  const yes = element("button", { class: "primary", value: "yes" }, element("span", {}, "Sign in as ", named(invited.name, 24)));
-  const no = element("button", { value: "no" }, element("span", {}, "Stay ", named(now.name, 24)));
+  const yes = element("button", { class: "primary", value: "yes" }, element("span", {}, ...tnodes("Sign in as {name}", { name: named(invited.name, 24) })));
+  const no = element("button", { value: "no" }, element("span", {}, ...tnodes("Stay {name}", { name: named(now.name, 24) })));
   const dialog = element(
     "dialog",
     { id: "replacing", "aria-labelledby": "replacing-title" },
     element(
       "form",
       { method: "dialog", class: "stack" },
-      element("h2", { id: "replacing-title" }, "Sign in as somebody else?"),
-      element("p", {}, "You are signed in as ", named(now.name), ` (${now.role}). This link is an invitation for `, named(invited.name), ` (${invited.role}). Using it signs you out in every tab of this browser.`),
+      element("h2", { id: "replacing-title" }, t("Sign in as somebody else?")),
+      element("p", {}, ...tnodes("You are signed in as {now} ({role}). This link is an invitation for {invited} ({other}). Using it signs you out in every tab of this browser.", { now: named(now.name), role: roleOf(now), invited: named(invited.name), other: roleOf(invited) })),
       element("div", { class: "row" }, no, yes),
     ),
   );

@@ -31,6 +31,7 @@ TYPES = {
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
 }
+HEADERS = {"Cache-Control": "no-cache", "Vary": "Accept-Language"}
 FOR_EVER = "public, max-age=31536000, immutable"
 HASH_DIGITS = 16
 LanguageQuery = Annotated[str, Query(max_length=40)]
@@ -117,11 +118,11 @@ async def docs() -> Response:
 @router.api_route("/judge/{collection}", methods=["GET", "HEAD"])
 def judge(request: Request, collection: str, served: ServedDep, lang: LanguageQuery = "") -> Response:
     """The page on which an assessor judges, in the language of the address, of the task or of the browser."""
-    if collection not in served.collections.names:
-        return _sent("missing", collection, 404)
-    language = chosen_language(
-        lang, served.collections.language_of(collection), request.headers.get("accept-language", "")
-    )
+    known = collection in served.collections.names
+    own = served.collections.language_of(collection) if known else ""
+    language = chosen_language(lang, own, request.headers.get("accept-language", ""))
+    if not known:
+        return _missing(collection, language)
     return _sent("judge", collection, language=language)
 
 
@@ -138,12 +139,16 @@ def results(collection: str, served: ServedDep) -> Response:
 
 
 def _page(name: str, collection: str, known: bool) -> Response:
-    return _sent(name, collection) if known else _sent("missing", collection, 404)
+    return _sent(name, collection) if known else _missing(collection)
 
 
-def _sent(name: str, collection: str = "", status: int = 200, language: str = ENGLISH) -> Response:
-    headers = {"Cache-Control": "no-cache", "Vary": "Accept-Language"}
-    return HTMLResponse(shipped().fill(name, collection, language), status, headers)
+def _missing(collection: str, language: str = ENGLISH) -> Response:
+    named = f"<bdi>{html.escape(collection)}</bdi>"  # put in last, as a name may look like a mark in a template
+    return HTMLResponse(shipped().fill("missing", language=language).replace("{name}", named), 404, HEADERS)
+
+
+def _sent(name: str, collection: str = "", language: str = ENGLISH) -> Response:
+    return HTMLResponse(shipped().fill(name, collection, language), headers=HEADERS)
 
 
 @router.api_route("/static/{version}/{name:path}", methods=["GET", "HEAD"])

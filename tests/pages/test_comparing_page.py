@@ -54,7 +54,7 @@ def answer_and_take_back(url):
         assert client.undo("demo", record.number, assessor="bob").refers == record.number
 
 
-def test_two_candidates_are_compared_by_keyboard(browse, live, wait_until):
+def test_two_candidates_are_compared_by_keyboard(browse, live, wait_until, watch):
     answer_and_take_back(live.url)
     page = browse("/judge/demo?listen=0.1&batch=3", viewport={"width": 360, "height": 740})
     page.locator("#name:focus").wait_for()
@@ -90,3 +90,21 @@ def test_two_candidates_are_compared_by_keyboard(browse, live, wait_until):
         page.keyboard.press("Enter")
     expect(page.locator("#batch-text")).to_contain_text("You have made 3 comparisons")
     assert [line[3] for line in exported(live.url, wait_until, 3)] == ["=", "b", "a"]
+    german = browse("/judge/demo?lang=de&listen=0.1&batch=3")
+    german.fill("#name", "Bea")
+    german.keyboard.press("Enter")
+    german.locator("#start").click()
+    expect(german.locator("#compare-where")).to_have_text("Vergleich 1 von 3")
+    expect(german.get_by_role("button", name="Pause")).to_be_visible()
+    german.keyboard.press("Enter")
+    expect(german.locator("#compare-missing")).to_contain_text("Wählen Sie eine Antwort")
+    for name in ("A ist ähnlicher", "Gleich", "B ist ähnlicher"):
+        expect(german.get_by_role("radio", name=name)).to_have_count(1)
+    said = german.inner_text(SCREEN)
+    assert "Vorlage" in said
+    assert "Kandidat B" in said
+    assert not [word for word in ("Query", "Candidate", "closer", "same", "Choose", "Hear") if word in said]
+    watch.expected.append("404")
+    absent = german.goto("/judge/nowhere?lang=es")
+    assert absent.status == 404
+    expect(german.get_by_role("heading")).to_have_text("Aquí no hay ninguna colección «nowhere»")

@@ -36,7 +36,7 @@ function refusal(work, message, revise) {
   };
   const retry = element("button", { class: "plain", on: { click: () => again(work.store.retry(message)) } }, t("Send again"));
   const forget = element("button", { class: "plain", on: { click: () => again(work.store.forget(message)) } }, t("Discard"));
-  const named = { judgment: () => inWords(spread(message.body), work.questions), comparison: () => "a comparison" };
-  const what = (named[message.kind] ?? (() => "Undo"))();
+  const named = { judgment: () => inWords(spread(message.body), work.questions), comparison: () => t("a comparison") };
+  const what = (named[message.kind] ?? (() => t("Undo")))();
   return element("div", { class: "note bad" }, element("p", {}, t("Rejected: {what}. The service said: {why}.", { what, why: message.reason })), element("div", { class: "row" }, retry, forget));
 }

@@ -12,6 +12,9 @@ const TICK_MS = 100;
 /** Letter of a candidate, which is its key, too. */
 export const letterOf = (place) => String.fromCharCode(65 + place);
 
+/** Name of a candidate. */
+export const nameOf = (place) => t("Candidate {letter}", { letter: letterOf(place) });
+
 /** Key of a clip: the query is the first. */
 const keyOf = (place) => (place ? letterOf(place - 1) : "Q");
 

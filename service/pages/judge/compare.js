@@ -1,12 +1,13 @@
 // A comparison: which of two candidates sounds closer to the query, or neither.
 
+import { t } from "../language.js";
 import { byId } from "../page.js";
-import { Beside, check, radios, round } from "./beside.js";
+import { Beside, check, nameOf, radios, round } from "./beside.js";
 
 const ANSWERS = [
-  { value: "a", text: "A is closer", key: "1" },
-  { value: "=", text: "The same", key: "2" },
-  { value: "b", text: "B is closer", key: "3" },
+  { value: "a", text: t("{letter} is closer", { letter: "A" }), key: "1" },
+  { value: "=", text: t("The same"), key: "2" },
+  { value: "b", text: t("{letter} is closer", { letter: "B" }), key: "3" },
 ];
 
 /** The screen of comparisons; `undo` events tell that the last answer is to be taken back. */
@@ -28,7 +29,7 @@ export class Compare extends EventTarget {
   /** The clips; made when they are first needed, as most campaigns ask for no comparisons. */
   get desk() {
     if (!this.beside) {
-      this.beside = new Beside(this.context, byId("compare-desk"), ["Query", "Candidate A", "Candidate B"], this.listen);
+      this.beside = new Beside(this.context, byId("compare-desk"), [t("Query"), nameOf(0), nameOf(1)], this.listen);
       this.beside.addEventListener("change", () => this.#showMissing());
     }
     return this.beside;
@@ -98,7 +99,7 @@ export class Compare extends EventTarget {
 
   /** What keeps the comparison from being saved, in words; empty where nothing does. */
   get missing() {
-    return [this.desk.missing(), this.said === null ? "Choose an answer" : ""].filter(Boolean).join(", ");
+    return [this.desk.missing(), this.said === null ? t("Choose an answer") : ""].filter(Boolean).join(", ");
   }
 
   #showMissing() {

@@ -149,7 +149,7 @@ function showWelcome(work, lessons, leave) {
   byId("leave").addEventListener("click", () => Promise.race([work.outbox.flush(), wait(FLUSH_MS)]).then(leave), { once: true });
   byId("open-answers").hidden = false;
   byId("settings-wrong").hidden = !settings.wrong.length;
-  byId("settings-wrong").textContent = `This link contains invalid settings: ${settings.wrong.join("; ")}. Defaults are used; please let the sender of the link know.`;
+  byId("settings-wrong").textContent = t("This link contains invalid settings: {wrong}. Defaults are used; please let the sender of the link know.", { wrong: settings.wrong.join("; ") });
   showScreen("start");
 }
 

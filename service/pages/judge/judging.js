@@ -76,7 +76,7 @@ export class Judging {
     showScreen("compare");
     const [one] = work.comparisons;
     const done = work.compared.length % batch;
-    compare.place(`Comparison ${done + 1} of ${batch}`, done / batch);
+    compare.place(t("Comparison {place} of {all}", { place: done + 1, all: batch }), done / batch);
     const found = await this.#patiently(() => this.clips.all(compare.addresses(one)), turn, (text) => compare.desk.trouble(text));
     if (turn !== this.turn) return;
     const answer = await compare.answered(found, said);

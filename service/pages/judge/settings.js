@@ -1,5 +1,7 @@
 // What the address asks of the page: /judge/demo?batch=20&listen=5&break=30&ask=both
 
+import { t } from "../language.js";
+
 const NUMBERS = {
   batch: { usual: 20, least: 1, most: 100 }, // pairs between two stops
   listen: { usual: 0, least: 0, most: 600 }, // seconds of each clip to be heard before a grade counts, beyond the campaign's rule
@@ -12,13 +14,13 @@ export function readSettings(search) {
   const given = new URLSearchParams(search);
   const settings = { ask: given.get("ask"), wrong: [] };
   for (const name of new Set(given.keys())) {
-    if (!NAMES.includes(name)) settings.wrong.push(`unknown setting ${name}, expected ${NAMES.join(", ")}`);
+    if (!NAMES.includes(name)) settings.wrong.push(t("unknown setting {name}, expected {names}", { name, names: NAMES.join(", ") }));
   }
   for (const [name, { usual, least, most }] of Object.entries(NUMBERS)) {
     const said = given.get(name);
     const value = said === null || said.trim() === "" ? Number.NaN : Number(said);
     const fits = value >= least && value <= most;
-    if (said !== null && !fits) settings.wrong.push(`${name} must be a number from ${least} to ${most}, got “${said}”`);
+    if (said !== null && !fits) settings.wrong.push(t("{name} must be a number from {least} to {most}, got “{said}”", { name, least, most, said }));
     settings[name] = fits ? value : usual;
   }
   settings.batch = Math.round(settings.batch);

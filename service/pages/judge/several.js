@@ -3,7 +3,7 @@
 import { m, t } from "../language.js";
 import { byId, element } from "../page.js";
 import { disagree } from "./answered.js";
-import { Beside, letterOf, round } from "./beside.js";
+import { Beside, nameOf, round } from "./beside.js";
 import { AnswerForm } from "./form.js";
 
 const WANTS = { choice: m("choose a button of {name}"), slider: m("set the slider of {name}"), text: m("write an answer of {name}") };
@@ -198,5 +198,3 @@ export class Several extends EventTarget {
     if (byId("several-missing").textContent && !missing) byId("several-missing").textContent = "";
   }
 }
-
-const nameOf = (place) => t("Candidate {letter}", { letter: letterOf(place) });
