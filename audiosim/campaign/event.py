@@ -206,8 +206,9 @@ def judgment_event(judgment: Judgment, scale: Scale, now: str) -> Event:
 
 def comparison_event(one: PairedComparison, now: str) -> Event:
     """The event of a comparison that was made elsewhere."""
-    taken = {} if one.seconds is None else {"seconds": one.seconds}
-    details = {"document_b": one.document_b, "answer": one.answer, **taken}
+    details: dict[str, Plain] = {"document_b": one.document_b, "answer": one.answer}
+    if one.seconds is not None:
+        details["seconds"] = one.seconds
     return Event("comparison", now, one.assessor, one.query, one.document_a, details=details)
 
 
