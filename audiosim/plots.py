@@ -247,15 +247,14 @@ def draw_calibration(
     return _titled(axes, across, up)
 
 
-def draw_stated(
-    labels: Sequence[str], stated: ArrayLike, right: ArrayLike, axes: "Axes | None" = None, low: float = 0.5
-) -> "Axes":
+def draw_stated(labels: Sequence[str], stated: ArrayLike, right: ArrayLike, axes: "Axes | None" = None) -> "Axes":
     """Stated (filled) and right (open) shares, one method under the other, the first on top.
 
     labels  (n,) of the methods; those that state more than is right are drawn in another colour
     stated  (n,) shares of pairs of systems, NaN where nothing is stated
     right   (n,)
-    low     end of the axis that ends at 1; lowered to fit smaller values
+
+    The axis goes from .5 to 1, and further down to fit smaller values.
     """
     axes = new_axes(len(labels)) if axes is None else axes
     stated, right = np.asarray(stated, dtype=float), np.asarray(right, dtype=float)
@@ -271,7 +270,7 @@ def draw_stated(
     low_ends, high_ends = np.minimum(stated, right), np.maximum(stated, right)
     keep_layers(axes, interval_layers(labels, low_ends, stated, high_ends, "stated share of pairs"))
     _rows(axes, labels, "share of pairs of systems")
-    axes.set_xlim(min(low, float(np.nanmin([stated, right]))) - 0.01, 1.01)
+    axes.set_xlim(min(0.5, float(np.nanmin([stated, right]))) - 0.01, 1.01)
     return axes
 
 

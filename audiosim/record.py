@@ -212,14 +212,12 @@ def record_of(
     threshold: float = 0.5,
     distribution: DifferenceDistribution = "t",
     imputations: int = IMPUTATIONS,
-    rng: np.random.Generator | None = None,
 ) -> Publication:
     """Publication of a collection, judged in full or in part.
 
     model        as of `estimate`; predicts what is not judged
     threshold    of success: a share of the users, in [0, 1]
     imputations  completed collections where judgments are missing, at least 2
-    rng          of the grades drawn; seeded with 0 where None
     """
     measure = as_measure(measure)
     if not 0 <= threshold <= 1:
@@ -237,7 +235,7 @@ def record_of(
     order = pool.locate_judged(grades)
     headline = verdicts_of_pool(expected, estimator, spread, distribution, order, about=OF_THIS_KIND)
     verdicts = verdicts_of_pool(expected, estimator, spread, distribution, order)
-    rng = np.random.default_rng(0) if rng is None else rng
+    rng = np.random.default_rng(0)
     belief = estimator.predict(spread)
     scores, satisfied = _completed(collection, pool, measure, belief, 1 if whole else imputations, rng)
     curve = () if whole else tuple(confidences(pool, measure, start, collection.judgments, distribution=distribution))

@@ -109,7 +109,7 @@ def create_app(
     home     folder in which organisers make collections; those in it are served, too
     """
     if home is not None:
-        own = [CollectionSource.of_folder(folder, partial(home.load, folder)) for folder in home.collections()]
+        own = [CollectionSource.of_folder(folder, partial(Collection.load, folder)) for folder in home.collections()]
         collections = [*collections, *own]
     default, models = (model, {}) if isinstance(model, str) else (None, model or {})
     app = FastAPI(

@@ -60,18 +60,15 @@ def _of_aspect(records: Iterable[Record], aspects: Aspects, name: str) -> tuple[
     return tuple(replace(one, aspect=name) for one in ledger.judgments())
 
 
-def comparisons_in(url: str, collection: Collection, back: Names[str] = ()) -> tuple[PairedComparison, ...]:
-    """The comparisons that hold in the campaign of a collection: its own, as changed by the campaign's log.
-
-    url, back  as for `judgments_in`
-    """
+def comparisons_in(url: str, collection: Collection) -> tuple[PairedComparison, ...]:
+    """The comparisons that hold in the campaign of a collection: its own, as changed by the campaign's log."""
     ledger = Ledger(collection.scale, collection.judgments, collection.comparisons)
     for number, event, _ in log_in(url, collection):
         ledger.apply(number, event)
-    return ledger.comparisons.in_force(ledger.aside.keys() - {ledger.name(name) for name in back})
+    return ledger.comparisons.in_force(ledger.aside.keys())
 
 
-def turn_aside(url: str, collection: Collection, kind: str, judge: str, by: str = "", reason: str = "") -> Record:
+def turn_aside(url: str, collection: Collection, kind: str, judge: str, reason: str = "") -> Record:
     """Set somebody aside in the log of a collection's campaign, or take them back, even while a service has it open.
 
     kind  set_aside or take_back
@@ -85,7 +82,7 @@ def turn_aside(url: str, collection: Collection, kind: str, judge: str, by: str 
         while written is None:
             for number, event in store.read(ledger.number):
                 ledger.apply(number, event)
-            event = turn_event(kind, utc_now(), by, reason, judge=ledger.name(judge))
+            event = turn_event(kind, utc_now(), "", reason, judge=ledger.name(judge))
             check_aside(event, ledger)
             written = store.append_all([event], ledger.number)
     return Record(written[0], event)

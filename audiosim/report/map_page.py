@@ -11,7 +11,7 @@ from urllib.parse import quote
 from audiosim.audio.sound_map import SoundMap
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Pair
-from audiosim.report.rendering import Origin, render
+from audiosim.report.rendering import render
 
 SIDE = 720  # of the map, in units of the page
 MARGIN = 16
@@ -23,7 +23,6 @@ def map_page(
     paths: Mapping[str, str],
     folder: Path,
     collection: Collection | None = None,
-    origin: Origin | None = None,
     pictures: Mapping[str, bytes] | None = None,
 ) -> str:
     """The page of a map; clips are played from where they lie.
@@ -48,7 +47,7 @@ def map_page(
     return render(
         "map.html",
         f"{name}: map of its recordings",
-        origin,
+        None,
         count=len(points),
         by=found.by,
         colours=colours,

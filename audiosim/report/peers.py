@@ -7,7 +7,8 @@ from rich.console import Group
 from rich.text import Text
 
 from audiosim.report.screen import PlainTable
-from audiosim.report.simulation import dots, number, with_error
+from audiosim.report.simulation import number, with_error
+from audiosim.report.views import dots
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

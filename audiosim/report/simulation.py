@@ -7,6 +7,7 @@ from rich.console import Group
 from rich.text import Text
 
 from audiosim.report.screen import PlainTable
+from audiosim.report.views import dots
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -140,14 +141,6 @@ def _bins_table(bins: Sequence[Mapping[str, Any]]) -> "RenderableType":
             shown = ("-", "-", Text(""))
         table.add_row(ends, f"{row['claims']:,}", f"{row['share']:.1%}", *shown)
     return table
-
-
-def dots(stated: float, accuracy: float, width: int = 41) -> Text:
-    """Line from 0 to 1 with a dot at what is stated and a circle at what is true."""
-    line = ["·"] * width
-    line[round(accuracy * (width - 1))] = "○"
-    line[round(stated * (width - 1))] = "●"
-    return Text("".join(line), style="cyan")
 
 
 def _summary(moment: Mapping[str, Any]) -> str:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from audiosim.simulation.effort import Effort
 
 ROWS_SHOWN = 20
+MOMENTS_SHOWN = 12  # of a curve
+BAR_WIDTH, DOTS_WIDTH = 32, 41  # in characters
 TWINS_SHOWN = 20
 
 
@@ -167,10 +169,10 @@ def _drawn(ranking: Ranking) -> str:
     return f"Scores by simulation: {ranking.draws:,} draws, standard error at most {ranking.errors.max():.4f}."
 
 
-def interval_bar(low: float, middle: float, high: float, start: float, end: float, width: int = 32) -> Text:
-    """An interval and its middle on an axis from start to end, drawn in `width` characters."""
+def interval_bar(low: float, middle: float, high: float, start: float, end: float) -> Text:
+    """An interval and its middle on an axis from start to end, drawn in BAR_WIDTH characters."""
     span = (end - start) or 1.0
-    left, centre, right = (round((value - start) / span * (width - 1)) for value in (low, middle, high))
+    left, centre, right = (round((value - start) / span * (BAR_WIDTH - 1)) for value in (low, middle, high))
     bar = Text(" " * left)
     bar.append("━" * (centre - left), style="cyan")
     bar.append("●", style="bold cyan")
@@ -178,22 +180,23 @@ def interval_bar(low: float, middle: float, high: float, start: float, end: floa
     return bar
 
 
-def curve_view(curve: Sequence[Mapping[str, Any]], moments: int = 12) -> RenderableType:
+def curve_view(curve: Sequence[Mapping[str, Any]]) -> RenderableType:
     """Confidence and accuracy as judgments are made: a dozen moments from first to last."""
     last = len(curve) - 1
-    shown = sorted({round(step * last / (moments - 1)) for step in range(moments)}) if last else [0]
+    shown = sorted({round(step * last / (MOMENTS_SHOWN - 1)) for step in range(MOMENTS_SHOWN)}) if last else [0]
     table = PlainTable("Judged", "Confidence", "Accuracy", ("from .5 to 1: ● confidence, ○ accuracy", "bar"))
     for point in (curve[index] for index in shown):
         sure, right = (point[name] for name in ("confidence", "accuracy"))
-        drawn, stated = ("", "-") if sure is None else (_two_dots(sure, right), f"{sure:.3f}")
+        drawn, stated = ("", "-") if sure is None else (dots(sure, right, 0.5), f"{sure:.3f}")
         table.add_row(f"{point['judged']:,}", stated, f"{right:.3f}", drawn)
     return table
 
 
-def _two_dots(confidence: float, accuracy: float, width: int = 41) -> Text:
-    line = ["·"] * width
-    line[max(0, round((accuracy - 0.5) * 2 * (width - 1)))] = "○"
-    line[max(0, round((confidence - 0.5) * 2 * (width - 1)))] = "●"
+def dots(stated: float, accuracy: float, start: float = 0.0) -> Text:
+    """Line from `start` to 1 with a dot at the stated share, a circle at the true one; lower ones are put there."""
+    line = ["·"] * DOTS_WIDTH
+    for value, mark in ((accuracy, "○"), (stated, "●")):
+        line[max(0, round((value - start) / (1 - start) * (DOTS_WIDTH - 1)))] = mark
     return Text("".join(line), style="cyan")
 
 

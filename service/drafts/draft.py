@@ -201,7 +201,7 @@ class Draft:
         write_texts({self.folder / SETTINGS: msgspec.json.encode(settings)})
 
     @contextmanager
-    def assembled(self, load: Callable[[Path], Collection]) -> Iterator[tuple[Collection, Path]]:
+    def assembled(self) -> Iterator[tuple[Collection, Path]]:
         """The collection as it would be, and its folder, until the end of the `with`."""
         with _beside(self.folder) as aside:
             folder = aside / self.name
@@ -210,7 +210,7 @@ class Draft:
                 _link(path, folder / path.relative_to(self.folder))
             with named_from(aside, self.name, ""):
                 self._complete(folder)
-                found = load(folder)
+                found = Collection.load(folder)
             yield found, folder
 
     def _complete(self, folder: Path) -> None:
@@ -281,11 +281,10 @@ class Home:
     """Folder of collections, in which organisers make new ones.
 
     folder  made where it is not there
-    load    reads a collection
     """
 
-    def __init__(self, folder: str | Path, load: Callable[[Path], Collection] = Collection.load) -> None:
-        self.folder, self.load = Path(folder), load
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
         self._turn = RLock()
         try:
             (self.folder / DRAFTS).mkdir(parents=True, exist_ok=True)
@@ -345,7 +344,7 @@ class Home:
         prove  called with it and its folder before; an error leaves everything as it is
         serve  called with its folder in place; an error takes it back
         """
-        with self._turn, draft.assembled(self.load) as (found, assembled):
+        with self._turn, draft.assembled() as (found, assembled):
             prove(found, assembled)
             target = self.folder / draft.name
             if target.exists():

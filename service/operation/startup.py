@@ -32,10 +32,9 @@ PAGE = Path(__file__).resolve().parents[1] / "pages" / "starting.html"  # reload
 class Starting:
     """An application that builds another in a thread, then delegates to it.
 
-    make        builds the application; retried while a database is unreachable, as it may be starting too
-    made        called with it once it is ready
-    failed      called with the error that prevented it
-    patience_s  how long to retry
+    make    builds the application; retried for PATIENCE_S while a database is unreachable, as it may be starting too
+    made    called with it once it is ready
+    failed  called with the error that prevented it
     """
 
     def __init__(
@@ -43,9 +42,8 @@ class Starting:
         make: Callable[[], FastAPI],
         made: Callable[[FastAPI], None],
         failed: Callable[[BaseException], None],
-        patience_s: float = PATIENCE_S,
     ) -> None:
-        self._make, self._made, self._failed, self._patience_s = make, made, failed, patience_s
+        self._make, self._made, self._failed = make, made, failed
         self._app: ASGIApp = Observed(self._not_yet)
         self._life = Router(lifespan=self._lived)
         self._reason = LOADING
@@ -76,7 +74,7 @@ class Starting:
 
     async def _try(self, stop: asyncio.Event) -> FastAPI | None:
         """The application once built; None if the service is stopped before."""
-        end = time.monotonic() + self._patience_s
+        end = time.monotonic() + PATIENCE_S
         while not stop.is_set():
             try:
                 return await asyncio.to_thread(self._make)

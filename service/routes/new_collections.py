@@ -13,6 +13,7 @@ from fastapi.responses import FileResponse
 
 from audiosim.campaign import DatabaseStore
 from audiosim.collection_check import check
+from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.service.callers.caller import CallerDep
@@ -165,7 +166,7 @@ async def check_draft(home: HomeDep, draft: str) -> DraftCheckOut:
 
 def _checked(home: Home, draft: Draft) -> DraftCheckOut:
     try:
-        with draft.assembled(home.load) as (found, folder):
+        with draft.assembled() as (found, folder):
             said = check(found, folder=folder).to_dict()
             readings = [one.line.replace(f"{folder}/", "") for one in found.readings]
             return DraftCheckOut.from_domain(found, said, readings)
@@ -183,7 +184,7 @@ async def plan_draft(
 
 def _planned(home: Home, draft: Draft, asked: StoppingRuleIn, served: Served) -> ConsequencesOut:
     end = time.monotonic() + PLAN_S
-    with draft.assembled(home.load) as (found, _):
+    with draft.assembled() as (found, _):
         own = draft.settings.campaign
         measure = own.of_judging(served.judging).measure_of(found)
         effort = plan(
@@ -225,7 +226,7 @@ async def create_collection(
 
 def _created(served: Served, home: Home, draft: Draft, by: str) -> str:
     def serve(folder: Path) -> None:
-        source = CollectionSource.of_folder(folder, partial(home.load, folder))
+        source = CollectionSource.of_folder(folder, partial(Collection.load, folder))
         served.add(source, lambda one: one.campaign.pause(by, NOT_OPENED))
 
     _check_free(served, draft.name)
