@@ -1,4 +1,4 @@
-"""Standing of a campaign: the ranking, the progress, its changes as they come; and whether it goes on."""
+"""State of a campaign: its ranking, its progress, its changes as they happen; pausing, resuming and closing it."""
 
 from typing import Annotated, Any
 
@@ -22,7 +22,7 @@ router = chapter("campaign")
 
 MOST_FOLLOWERS = 100
 SHOWN = 200
-FirstQuery = Annotated[int, Query(ge=0, le=2**31, description="how many assessors, leases and so on to pass over")]
+FirstQuery = Annotated[int, Query(ge=0, le=2**31, description="how many assessors, leases and so on to skip")]
 TurnBody = Annotated[TurnIn, Body()]
 NO_REASON = TurnIn()
 MeasureQuery = Annotated[
@@ -41,9 +41,10 @@ RankingsDep = Annotated[Shared, part(lambda state: state.rankings)]
 async def show_ranking(
     one: CollectionDep, rankings: RankingsDep, measure: MeasureQuery = None, about: AboutQuery = None
 ) -> Response:
-    """The systems ranked from the judgments so far: what `audiosim estimate` says.
+    """The systems ranked from the judgments so far, as `audiosim estimate` ranks them.
 
-    By the campaign's own measure that is known at once; by others a few are computed at a time, and more are refused.
+    The campaign's own measure is answered at once; rankings by others are computed a few at a time, and further
+    requests are refused.
     """
     wanted, subject = one.measure(measure), None if about is None else About.parse(about)
 
@@ -58,13 +59,13 @@ async def show_ranking(
 
 @kept_beside
 def verdict_fields(verdicts: Verdicts) -> dict[str, Any]:
-    """Verdicts as they are told: they take a while to draw, and many ask."""
+    """Verdicts as plain values, kept because they take a while to draw and many clients ask."""
     return verdicts.to_dict()
 
 
 @router.get("/collections/{collection}/campaign")
 def show_campaign(one: CollectionDep, count: CountQuery = SHOWN, first: FirstQuery = 0) -> CampaignOut:
-    """Show how far the campaign is, how fast the assessors judge and how far they agree, and what is open."""
+    """Show the campaign's progress, its assessors' pace and agreement, and what is open."""
     one.campaign.refresh()
     return CampaignOut.from_domain(one, slice(first, first + count))
 
@@ -100,7 +101,7 @@ async def follow_changes(
     one: CollectionDep,
     followers: Annotated[Followers, part(lambda state: state.followers)],
 ) -> Response:
-    """Send the campaign's state whenever it changes, for as long as somebody listens: server-sent events."""
+    """Send the campaign's state at every change, as server-sent events, until the client disconnects."""
     if followers.count >= MOST_FOLLOWERS:
         raise HTTPException(503, f"{followers.count} clients follow changes already", {"Retry-After": "10"})
     seen = request.headers.get("last-event-id", "")

@@ -1,4 +1,4 @@
-"""Catalogue of what is served: models and collections.
+"""Catalogue of the models and collections served.
 
 The routes of a collection may have to make its pool first: they are plain functions, run in the thread pool.
 """
@@ -39,16 +39,17 @@ async def show_model(model: ModelDep) -> ModelOut:
 
 @router.get("/collections", dependencies=[ANYONE])
 def list_collections(caller: CallerDep, cards: CardsDep) -> list[CollectionOut]:
-    """Every collection, each with its own cutoff and model; the levels of their scales are at /v1/scales.
+    """Every collection, with its cutoff and model; the levels of its scale are at /v1/scales.
 
-    Of many, those that were never open yet are opened for it. One that cannot be opened is left out; the log says why.
+    Collections that were never opened are opened for this list. One that cannot be opened is left out; the log says
+    why.
     """
     return [_shown(card.said, caller) for card in cards.all()]
 
 
 @router.get("/scales", dependencies=[ANYONE])
 def list_scales(cards: CardsDep) -> list[ScaleOut]:
-    """Every scale that assessors grade on, with its levels."""
+    """Every scale used for grading, with its levels."""
     scales = {card.scale for card in cards.all()}
     return [
         ScaleOut(scale.name, list(scale.levels)) for scale in sorted(scales, key=lambda one: (one.name, one.levels))
@@ -59,7 +60,7 @@ def list_scales(cards: CardsDep) -> list[ScaleOut]:
 def show_collection(
     caller: CallerDep, one: CollectionDep, model: ModelQuery = None, cutoff: CutoffQuery = None
 ) -> CollectionOut:
-    """One collection, by another model or cutoff if they are given; assessors see no systems."""
+    """One collection, with another model or cutoff if given; assessors see no systems."""
     return _shown(CollectionOut.from_domain(one, one.predictor(model, cutoff)), caller)
 
 
@@ -70,6 +71,6 @@ def _shown(found: CollectionOut, caller: Caller) -> CollectionOut:
 
 @router.post("/collections/{collection}/reload")
 def reload_collection(collection: str, served: ServedDep) -> CollectionOut:
-    """Reload the model file of the collection; if it is wrong, 422 says how, and the old one stays."""
+    """Reload the model file of the collection; a faulty file is answered with 422, and the old model stays."""
     one = served.reload(collection)
     return CollectionOut.from_domain(one, one.predictor())

@@ -1,4 +1,4 @@
-"""Arrivals at a collection while it is served: recordings and their metadata, and runs of systems."""
+"""Additions to a collection while it is served: recordings and their metadata, and runs of systems."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ RUN = {
     "text/plain": {"schema": {"type": "string"}},
     "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
 }
-KNOWN: dict[int | str, dict[str, Any]] = {200: {"description": "Nothing of it is new"}}
+KNOWN: dict[int | str, dict[str, Any]] = {200: {"description": "Nothing in it is new"}}
 NameQuery = Annotated[str | None, Query(min_length=1, max_length=LONGEST_IDENTIFIER)]
 
 ReplaceQuery = Annotated[bool, Query(description="whether a run may replace one that answers many more queries")]
@@ -54,13 +54,13 @@ PartialQuery = Annotated[bool, Query(description="whether a run may answer less 
 
 router = chapter("arrivals")
 
-# One thing at a time is taken in; the others wait, and hold no thread.
+# One addition at a time; the others wait without holding a thread.
 TURNS = CapacityLimiter(1)
 
 
 @dataclass
 class Incoming:
-    """One request that brings something to a collection: FastAPI makes it of what any such route is given."""
+    """One request that adds something to a collection; FastAPI builds it from the arguments of its route."""
 
     request: Request
     response: Response
@@ -80,10 +80,10 @@ class Incoming:
     async def take(
         self, kind: type[Answer], spell: Callable[[str, Arrived], Answer], work: Callable[[Receiver], Arrived]
     ) -> Answer:
-        """Answer to what came, once its turn came: status 201, or 200 where nothing is new or it came before.
+        """Answer to an addition when its turn comes: status 201, or 200 where nothing is new or it was sent before.
 
         kind   of the answer
-        spell  makes it of what came to a collection
+        spell  makes the answer from the collection and the addition
         """
 
         def done(receiver: Receiver) -> tuple[bool, Answer]:
@@ -111,7 +111,7 @@ class Incoming:
         return fresh, answer
 
     def _check_quota(self) -> None:
-        """An error where a sender, unless an organiser, has sent as much as may be kept of one."""
+        """An error where a sender other than the organiser has used up the storage of one sender."""
         most = self.entrance.limits.sender_bytes
         if self.caller.role == "organiser":
             return
@@ -132,11 +132,11 @@ IncomingDep = Annotated[Incoming, Depends()]
 async def take_document(
     incoming: IncomingDep, document: NameQuery = None, artist: NameQuery = None, genre: NameQuery = None
 ) -> DocumentOut:
-    """Add a recording, or metadata of one: from then on its relevance to any query is predicted.
+    """Add a recording, or metadata of one; its relevance to any query is then predicted.
 
-    As JSON, metadata alone. As a file of sound, which is described as the collection's others are; its identifier and
-    metadata are then in the address, `?document=new1&artist=Somebody&genre=jazz`. What is known of a document stays:
-    that it is otherwise is refused.
+    JSON is metadata alone. A file of sound is described like the collection's others; its identifier and metadata are
+    then in the address, `?document=new1&artist=Somebody&genre=jazz`. Known metadata cannot be changed; a conflicting
+    value is refused.
     """
     kind = incoming.request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == JSON:
@@ -170,9 +170,9 @@ async def take_runs(
 ) -> RunsOut:
     """Add the run of a new system, or replace one that has changed, while the campaign goes on; judgments stay.
 
-    A file of one run or several, in any form that a collection's folder may have it. `system` names the system where
-    the file holds one run, and `team` whose it is. A run that answers less than 90 % of the queries is refused unless
-    `partial` is true, and one that answers far fewer than the run that it takes the place of unless `replace` is.
+    The file holds one run or several, in any form that a collection's folder accepts. `system` names the system where
+    the file holds one run, `team` its makers. A run that answers less than 90 % of the queries is refused unless
+    `partial` is true; so is one that answers far fewer than the run it replaces, unless `replace` is true.
     """
     name, text = incoming.collection, incoming.body
     return await incoming.take(
@@ -189,8 +189,8 @@ async def take_runs(
 async def take_judge(incoming: IncomingDep, judge: str) -> JudgeOut:
     """Add the grades of a machine that judges, or replace its earlier ones; judgments stay.
 
-    A table as `judges/NAME.tsv` of a collection's folder: a header, and query, document, grade or score, tabs between.
-    What a machine says is evidence on people's grades from then on, and no judgment.
+    The table has the form of `judges/NAME.tsv` in a collection's folder: a header, then query, document, and grade or
+    score, separated by tabs. A machine's grades are evidence about people's grades, not judgments.
     """
     name, text = incoming.collection, incoming.body
     return await incoming.take(JudgeOut, JudgeOut.from_domain, lambda to: to.take_judge(name, judge, text))

@@ -1,4 +1,4 @@
-"""Comparisons: which of two documents is closer to the query, asked for, answered and exported."""
+"""Comparisons of two documents by their closeness to a query: handed out, answered and exported."""
 
 from typing import Annotated, cast
 
@@ -31,9 +31,9 @@ def lease_comparisons(
     shares: Annotated[Shares, part(lambda state: state.shares)],
     asked: Annotated[NextComparisonsIn, Body()],
 ) -> NextComparisonsOut:
-    """Comparisons to answer next, if they are worth more of the assessor's time than grades.
+    """Comparisons to answer next, where they are worth more of the assessor's time than grades.
 
-    They are the assessor's until their leases end. A campaign without comparisons always answers `grade`.
+    They belong to the assessor until their leases end. A campaign without comparisons always answers `grade`.
     """
     assessor, campaign = named_assessor(caller, one, asked.assessor), one.campaign
     campaign.refresh()
@@ -52,7 +52,7 @@ def add_comparison(
     said: Annotated[ComparisonIn, Body()],
     key: KeyHeader = "",
 ) -> RecordOut:
-    """Record a comparison; the assessor's earlier one of the same two documents is kept, and no longer counts."""
+    """Record a comparison; the assessor's earlier one of these documents stays in the log but no longer counts."""
     one.campaign.comparisons.check_taken()
     assessor = named_assessor(caller, one, said.assessor)
     said = with_names(caller, one, said, "query", "document_a", "document_b")

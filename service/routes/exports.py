@@ -46,12 +46,11 @@ FormatQuery = Annotated[
     Query(
         alias="format",
         pattern=f"^({'|'.join(FORMATS)})$",
-        description="csv and jsonl carry everything, and audiosim reads them, but takes several aspects from the "
-        "form aspects alone; spreadsheet is csv with an apostrophe "
-        "before what would be taken for a formula, and the header Audiosim-Defused says before how many cells; qrels "
-        "has the mean grade of each pair; aspects has a line for each aspect, as a file of judgments has; answers has "
-        "a column for each question; log is the whole log, line by line; "
-        "given, it goes before the Accept header",
+        description="csv and jsonl carry everything and can be imported again, except collections of several aspects, "
+        "whose form is aspects; spreadsheet is csv with an apostrophe before every text that would be taken for a "
+        "formula, counted in the header Audiosim-Defused; qrels has the mean grade of each pair; aspects has a line "
+        "for each aspect, as a file of judgments has; answers has a column for each question; log is the whole log, "
+        "line by line; a given format goes before the Accept header",
     ),
 ]
 EXPORTED = {kind: {"schema": {"type": "string"}} for kind in FORMATS.values()}
@@ -85,8 +84,8 @@ def export_judgments(request: Request, one: CollectionDep, form: FormatQuery = N
 def export_questionnaires(one: CollectionDep) -> StreamingResponse:
     """The answers of people about themselves, before and after judging, as CSV: a column for each question.
 
-    Answers to questions that are asked no longer are among them. A text that a spreadsheet would take for a formula has
-    an apostrophe before it; the header Audiosim-Defused says how many.
+    They include answers to questions that are no longer asked. A text that a spreadsheet would take for a formula has
+    an apostrophe before it; the header Audiosim-Defused counts these.
     """
     one.campaign.refresh()
     count, lines = questionnaire_lines(one)
@@ -112,7 +111,7 @@ def questionnaire_lines(one: ServedCollection) -> tuple[int, list[str]]:
     lines, count = [csv_line(["assessor", MOMENT, "time", CONSENT, CONSENT_TEXT, *asked])], 0
     last: dict[tuple[str, Plain], Event] = {}
     for event in said:
-        last.pop((event.assessor, event.details[MOMENT]), None)  # so that it becomes the last in order, too
+        last.pop((event.assessor, event.details[MOMENT]), None)  # re-inserted, to become the last in order too
         last[event.assessor, event.details[MOMENT]] = event
     for event in last.values():
         kept = event.details
@@ -127,7 +126,7 @@ def questionnaire_lines(one: ServedCollection) -> tuple[int, list[str]]:
 
 
 def negotiated(accept: str) -> str:
-    """The form that an Accept header likes best, of those there are."""
+    """The export format that an Accept header prefers."""
     wishes = []
     for place, wish in enumerate(accept.split(",")):
         kind, *parameters = (part.strip().lower() for part in wish.split(";"))
@@ -140,7 +139,7 @@ def negotiated(accept: str) -> str:
 
 
 def _lines(one: ServedCollection, form: str) -> tuple[int, Iterable[str], dict[str, str]]:
-    """The number of a state, the lines of a file that says it, and headers that say more of it."""
+    """The number of a state, the lines of its file, and headers with further facts about it."""
     if form == "log":
         records = one.campaign.log()
         return (records[-1].number if records else 0), log_lines(records), {}
@@ -159,7 +158,7 @@ def _lines(one: ServedCollection, form: str) -> tuple[int, Iterable[str], dict[s
 
 
 def answer_lines(one: ServedCollection) -> Iterator[str]:
-    """The answers that hold, of every pair and assessor the last, as lines of CSV: a column for each question."""
+    """The answers that hold, the last of each assessor for each pair, as lines of CSV: a column for each question."""
     held = {
         (record.event.pair, name): record.event
         for name in one.campaign.assessors()

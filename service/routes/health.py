@@ -1,4 +1,4 @@
-"""Routes for operators: whether the service lives, whether it may be asked, and its figures."""
+"""Routes for operators: liveness, readiness and metrics of the service."""
 
 from typing import Annotated
 
@@ -18,7 +18,7 @@ router = chapter("health", "")
 
 @router.get("/health/live", dependencies=[PUBLIC])
 async def live() -> HealthOut:
-    """Report whether the process answers at all."""
+    """Report that the process answers."""
     return HealthOut("alive")
 
 
@@ -28,7 +28,7 @@ async def ready(
     keeper: Annotated[Keeper, part(lambda state: state.keeper)],
     receiver: Annotated[Receiver, part(lambda state: state.receiver)],
 ) -> HealthOut:
-    """Report whether all is loaded and logs can be read and written within a second; 503 with the reasons if not."""
+    """Report readiness: all is loaded, and logs answer within a second; 503 with the reasons if not."""
     reasons = [*keeper.reasons(), *receiver.reasons()]
     response.status_code = 503 if reasons else 200
     return HealthOut("not ready", reasons) if reasons else HealthOut("ready")
@@ -47,5 +47,5 @@ async def metrics(found: Annotated[Metrics, part(lambda state: state.metrics)]) 
 
 @router.api_route("/openapi.json", methods=["GET", "HEAD"], dependencies=[PUBLIC], include_in_schema=False)
 def openapi(request: Request) -> JSONResponse:
-    """Describe all that is here, for programs."""
+    """Describe all routes, for programs."""
     return JSONResponse(request.app.openapi())

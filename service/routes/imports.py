@@ -1,4 +1,4 @@
-"""Judgments and comparisons in, as files: taken at once, written beside the judging."""
+"""Judgments and comparisons uploaded as files: stored at once, written to the log while judging goes on."""
 
 from dataclasses import replace
 from typing import Annotated, Any, Literal
@@ -19,13 +19,13 @@ from audiosim.service.wire.organisation_types import ImportOut
 WAIT_S = 0.5  # for a file that is short
 FILES: dict[str, Any] = {
     **{kind: {"schema": {"type": "string"}} for kind in ("text/csv", "text/plain", "application/jsonl")},
-    "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},  # whichever it is
+    "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},  # any of these
 }
 TABLE: dict[str, Any] = {"text/tab-separated-values": {"schema": {"type": "string"}}}
 TAKEN: dict[str, Any] = {
-    "response_description": "All of it is in the log",
+    "response_description": "The log has the whole file",
     "responses": {
-        202: {"description": "Taken, and safe; where Location leads tells how far it is", "model": ImportOut}
+        202: {"description": "Stored safely; the address in Location shows the progress", "model": ImportOut}
     },
 }
 ImportsDep = Annotated[ImportStore, part(lambda state: state.imports)]
@@ -49,7 +49,8 @@ def import_judgments(
 ) -> ImportOut:
     """Import a file of judgments, qrels, CSV or JSON Lines, or of comparisons: whole, or not at all.
 
-    A file that is not written within half a second is answered with 202: it is safe, and goes on through restarts.
+    A file that takes longer than half a second is answered with 202: it is stored safely, and the import survives
+    restarts.
     """
     return _taken(request, caller, response, one, imports, body, key, "judgments")
 
@@ -87,7 +88,7 @@ def _taken(
 ) -> ImportOut:
     sent = replace(
         Delivery.of(one.collection.identifier, caller.name, key, body), kept_bytes=0
-    )  # let go of when it is read
+    )  # no reference is kept after reading
     file = imports.wait(imports.add(sent, body), WAIT_S)
     if file.status == FAILED:
         raise InputError(file.problem)

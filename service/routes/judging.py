@@ -1,4 +1,4 @@
-"""Judging: pairs to judge, what is said of them, what was said so far."""
+"""Judging: pairs to judge, answers to them, and earlier answers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,7 +33,7 @@ from audiosim.service.wire.judgment_types import (
     leased,
 )
 
-SHARE_S = 60  # until it is worth asking again for pairs that others have
+SHARE_S = 60  # after which pairs leased to others may be free again
 MOST_SHOWN = 1000
 
 router = chapter("judging")
@@ -45,44 +45,44 @@ KeyHeader = Annotated[
     Header(
         alias="Idempotency-Key",
         max_length=1000,
-        description="made by the client, the same when it sends the same once more: then it is answered, not repeated",
+        description="made by the client; a request repeated with the same key is answered but not recorded again",
     ),
 ]
 AskQuery = Annotated[
     str | None,
-    Query(max_length=1000, description="fine, broad or both: fewer or more grades than the scale usually asks for"),
+    Query(max_length=1000, description="fine, broad or both: ask for fewer or more grades than the scale usually does"),
 ]
-AssessorQuery = Annotated[str | None, Query(max_length=1000, description="whose; an assessor's token says it")]
+AssessorQuery = Annotated[str | None, Query(max_length=1000, description="name of the assessor; a token names its own")]
 
-CountQuery = Annotated[int, Query(ge=1, le=MOST_SHOWN, description="how many at most")]
-BeforeQuery = Annotated[int | None, Query(ge=1, le=2**53, description="only those with a lower number")]
+CountQuery = Annotated[int, Query(ge=1, le=MOST_SHOWN, description="largest number of answers")]
+BeforeQuery = Annotated[int | None, Query(ge=1, le=2**53, description="only answers with a lower number")]
 
 WRITES: dict[str, Any] = {
     "status_code": 201,
     "response_description": "Written, and safe",
-    "responses": {200: {"description": "Was written before: the same record", "model": RecordOut}},
+    "responses": {200: {"description": "An earlier request wrote it: the same record", "model": RecordOut}},
 }
 
 
 def written(record: Record, response: Response, called: Called = by_name) -> RecordOut:
-    """A record that is safe: 201, or 200 where it was so before; with its names as its author may know them."""
+    """A stored record: 201, or 200 where it was stored before; its names are those that its author may know."""
     if record.replayed:
         response.status_code = 200
     return RecordOut.from_domain(record, called)
 
 
 def with_names(caller: Caller, one: ServedCollection, said: S, *fields: str) -> S:
-    """Body of a request, with names in place of aliases; an assessor's other words are echoed, never looked up."""
+    """Body of a request, with names in place of aliases; other words of an assessor are never looked up."""
     names = {field: one.meant(caller.role, getattr(said, field)) for field in fields}
     for field, name in names.items():
         if name is None:
-            raise InputError(f"{field}: expected one as it is handed out here, got {getattr(said, field)!r:.200}")
+            raise InputError(f"{field}: expected an identifier handed out here, got {getattr(said, field)!r:.200}")
     return msgspec.structs.replace(said, **names)
 
 
 @contextmanager
 def unnamed(called: Called, *names: str) -> Iterator[None]:
-    """Errors speak of queries and documents as the caller may know them."""
+    """Errors name queries and documents as the caller may know them."""
     try:
         yield
     except InputError as error:
@@ -93,8 +93,8 @@ def unnamed(called: Called, *names: str) -> Iterator[None]:
 def named_assessor(caller: Caller, one: ServedCollection, said: str | None) -> str:
     """Name of the assessor who judges; an error where nobody is named.
 
-    What a token, a proxy or an issuer says is taken literally: to them "Ann" and "ann" may be two people. What somebody
-    typed is the name of one who is known, in whatever case and form.
+    A name from a token, a proxy or an issuer is taken literally: "Ann" and "ann" may be two people there. A typed name
+    is matched to a known assessor regardless of case and Unicode form.
     """
     assessor = caller.assessor(said)
     if not assessor.strip():
@@ -104,13 +104,13 @@ def named_assessor(caller: Caller, one: ServedCollection, said: str | None) -> s
 
 @router.get("/collections/{collection}/questions", dependencies=[ANYONE])
 def show_questions(caller: CallerDep, one: CollectionDep, ask: AskQuery = None) -> QuestionsOut:
-    """The questions that an assessor answers about each pair: the judging page is made from them."""
+    """The questions that an assessor answers about each pair; the judging page is built from them."""
     return QuestionsOut.from_domain(one, one.questions.asked(ask), one.called(caller.role))
 
 
 @router.get("/collections/{collection}/status", dependencies=[ANYONE])
 def show_status(one: CollectionDep) -> StatusOut:
-    """State of the campaign; where no judgments are taken, who said so, when and why."""
+    """State of the campaign; where judging is paused or closed, by whom, when and why."""
     one.campaign.refresh()
     return StatusOut.from_domain(one.collection.identifier, one.campaign)
 
@@ -123,7 +123,7 @@ def lease_pairs(
     shares: Annotated[Shares, part(lambda state: state.shares)],
     asked: Annotated[NextIn, Body()],
 ) -> NextOut:
-    """The pairs to judge next; they are the assessor's until their leases end, and asking again extends the leases."""
+    """The pairs to judge next, leased to the assessor; a further request extends the leases."""
     assessor = named_assessor(caller, one, asked.assessor)
     count = min(asked.count, fair_share(request, caller, one, shares, assessor))
     pairs = one.campaign.ask(count, assessor, asked.by_query)
@@ -135,26 +135,26 @@ def lease_pairs(
 
 
 def fair_share(request: Request, caller: Caller, one: ServedCollection, shares: Shares, assessor: str) -> int:
-    """Number of pairs that an assessor may have; an error where that is none."""
+    """Number of pairs that an assessor may lease; an error where it is 0."""
     invited = caller.role == "assessor"
     share = shares.left(one.campaign, assessor, "" if invited else address_of(request))
     if share < 1:
-        detail = "those who ask from this address have half of the pairs; some of them have to be judged first"
+        detail = "assessors at this address hold half of the pairs; some of these must be judged first"
         raise HTTPException(429, detail, {"Retry-After": str(SHARE_S)})
     return share
 
 
 def _check_heard(one: ServedCollection, caller: Caller) -> None:
-    """An error where nothing of a collection can be heard."""
+    """An error where no sound of a collection is available."""
     if len(one.mute) == len(one.campaign.selection.pool.pairs):
         why = "the organiser knows why" if caller.role == "assessor" else one.coverage
         raise HTTPException(409, f"no pair can be heard: {why}")
 
 
 def _rushed(one: ServedCollection, event: Event) -> Event:
-    """A judgment, marked where it came before both clips were heard for as long as they are to be.
+    """A judgment, marked where its assessor heard a clip for less than the required time.
 
-    Who revises an answer has heard them before.
+    A revised answer is not marked: its assessor has heard the clips before.
     """
     heard = [event.details.get(side) for side in ("query_played_s", "document_played_s")]
     enough = all(isinstance(said, int | float) and said >= one.listen_s - ROUNDED_S for said in heard)
@@ -169,7 +169,7 @@ def _rushed(one: ServedCollection, event: Event) -> Event:
 def add_judgment(
     caller: CallerDep, response: Response, one: CollectionDep, said: Annotated[JudgmentIn, Body()], key: KeyHeader = ""
 ) -> RecordOut:
-    """Record an assessor's judgment of a pair; their earlier one is kept, and no longer counts."""
+    """Record an assessor's judgment of a pair; their earlier one stays in the log but no longer counts."""
     said = with_names(caller, one, said, "query", "document")
     event = said.to_domain(
         named_assessor(caller, one, said.assessor), key, one.judging.clock_of(one.store), one.questions
@@ -183,7 +183,7 @@ def add_judgment(
 def undo_answer(
     caller: CallerDep, response: Response, one: CollectionDep, asked: Annotated[UndoIn, Body()], key: KeyHeader = ""
 ) -> RecordOut:
-    """Take an answer back: that of a number, or the assessor's last; what it replaced counts again."""
+    """Take back an answer by its number, or the assessor's last; the answer that it replaced counts again."""
     record = one.campaign.undo(named_assessor(caller, one, asked.assessor), asked.number, key)
     return written(record, response, one.called(caller.role))
 
@@ -196,9 +196,9 @@ def show_answers(
     count: CountQuery = MOST_SHOWN,
     before: BeforeQuery = None,
 ) -> AnswersOut:
-    """Answers that an assessor gave and has not taken back, with the address of each clip.
+    """An assessor's answers that still stand, with the addresses of their clips.
 
-    The last ones, or those before a number.
+    The latest ones, or those before a number.
     """
     name = named_assessor(caller, one, assessor)
     number = one.campaign.refresh()
@@ -221,9 +221,9 @@ def add_questionnaire(
     said: Annotated[QuestionnaireIn, Body()],
     key: KeyHeader = "",
 ) -> RecordOut:
-    """Record a person's answers about themselves, before or after judging; sent again, the last answers hold.
+    """Record a person's answers about themselves, before or after judging; later answers replace earlier ones.
 
-    After the end of judging, those who judged may still answer the questions for after it, once.
+    After judging has ended, people who judged may still answer the closing questions, once.
     """
     name = named_assessor(caller, one, said.assessor)
     event = said.to_domain(name, key, one.judging.clock_of(one.store), one.questions)

@@ -1,4 +1,4 @@
-"""Collections that organisers make in the browser: files, settings, what follows from them, and the finished one."""
+"""Collections that organisers make in the browser: files, settings, checks and plans, and the finished collection."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -42,7 +42,7 @@ from audiosim.simulation.effort import plan
 Found = TypeVar("Found")
 router = chapter("creating", include_in_schema=False)
 
-# One change, check or plan at a time; the others wait, and hold no thread.
+# One change, check or plan at a time; the others wait without holding a thread.
 TURNS = CapacityLimiter(1)
 PLAN_S, CAMPAIGNS = 20.0, 6
 NO_HOME = "this service has no folder for new collections: start it with --home DIR"
@@ -51,9 +51,11 @@ ASKED_ANEW = {"Cache-Control": "private, no-cache"}  # another file may take the
 
 HomeDep = Annotated[Home | None, part(lambda state: state.home)]
 FileQuery = Annotated[str, Query(min_length=1, max_length=1000)]
-KindQuery = Annotated[Kind | None, Query(description="what the file is; by its name and first line if not given")]
-WholeQuery = Annotated[int | None, Query(ge=1, description="bytes of the whole file, where this is a part")]
-OffsetQuery = Annotated[int, Query(ge=0, description="bytes of it before this part")]
+KindQuery = Annotated[
+    Kind | None, Query(description="kind of the file; by default guessed from its name and first line")
+]
+WholeQuery = Annotated[int | None, Query(ge=1, description="bytes of the whole file, if this is a part")]
+OffsetQuery = Annotated[int, Query(ge=0, description="bytes before this part")]
 
 
 def _home(home: Home | None) -> Home:
@@ -64,7 +66,7 @@ def _home(home: Home | None) -> Home:
 
 @contextmanager
 def _there(draft: str) -> Iterator[None]:
-    """Turn errors of the disk into lines that name the draft and no path."""
+    """Turn disk errors into lines that name the draft, never a path."""
     try:
         yield
     except FileNotFoundError:
@@ -74,7 +76,7 @@ def _there(draft: str) -> Iterator[None]:
 
 
 async def _work(home: Home | None, draft: str, work: Callable[[Home, Draft], Found]) -> Found:
-    """Do something with a draft, looked up when its turn has come: the one before may have ended it."""
+    """Do something with a draft, looked up when its turn comes: the request before may have removed it."""
     kept_in = _home(home)
 
     def now() -> Found:
@@ -87,13 +89,13 @@ async def _work(home: Home | None, draft: str, work: Callable[[Home, Draft], Fou
 
 @router.get("/drafts")
 def list_drafts(home: HomeDep) -> DraftsOut:
-    """List the collections that are being made."""
+    """List the drafts: collections that organisers are making."""
     return DraftsOut.from_domain(home)
 
 
 @router.post("/drafts", status_code=201)
 def begin_draft(served: ServedDep, home: HomeDep, asked: Annotated[NewDraftIn, Body()]) -> DraftOut:
-    """Start to make a collection."""
+    """Begin a draft."""
     kept_in = _home(home)
     _check_free(served, asked.name)
     return DraftOut.from_domain(kept_in.begin(asked.name))
@@ -101,14 +103,14 @@ def begin_draft(served: ServedDep, home: HomeDep, asked: Annotated[NewDraftIn, B
 
 @router.get("/drafts/{draft}")
 def show_draft(home: HomeDep, draft: str) -> DraftOut:
-    """Show a collection that is being made: its files and settings."""
+    """Show a draft: its files and settings."""
     with _there(draft):
         return DraftOut.from_domain(_home(home).draft(draft))
 
 
 @router.delete("/drafts/{draft}", status_code=204)
 async def discard_draft(home: HomeDep, draft: str) -> Response:
-    """Discard a collection that is being made, with its files."""
+    """Discard a draft, with its files."""
     await _work(home, draft, lambda kept_in, one: kept_in.discard(one))
     return Response(status_code=204)
 
@@ -135,7 +137,7 @@ async def take_file(
     size: WholeQuery = None,
     offset: OffsetQuery = 0,
 ) -> DraftFileOut:
-    """Add a file, or a part of one; it is read as every command reads it, and refused with its words."""
+    """Add a file, or a part of one; it is read as every command reads it, with the same errors."""
     whole = len(body) if size is None else size
     found = await _work(home, draft, lambda _, one: one.put_part(name, body, offset, whole, kind))
     if found is None:
@@ -145,7 +147,7 @@ async def take_file(
 
 @router.get("/drafts/{draft}/files")
 def send_file_of_draft(home: HomeDep, draft: str, name: FileQuery) -> FileResponse:
-    """Send a file back, such as a recording to hear."""
+    """Send a file of the draft back, such as a recording to hear."""
     with _there(draft):
         path = _home(home).draft(draft).find(name)
     return FileResponse(path, headers=ASKED_ANEW, media_type=media_type(path))
@@ -178,7 +180,7 @@ def _checked(home: Home, draft: Draft) -> DraftCheckOut:
 async def plan_draft(
     served: ServedDep, home: HomeDep, draft: str, asked: Annotated[StoppingRuleIn, Body()]
 ) -> ConsequencesOut:
-    """Show what a goal takes, as `audiosim plan` does, of a few simulated campaigns."""
+    """Show the effort that a stopping rule takes, as `audiosim plan` does, from a few simulated campaigns."""
     return await _work(home, draft, lambda kept_in, one: _planned(kept_in, one, asked, served))
 
 
@@ -215,9 +217,9 @@ def _planned(home: Home, draft: Draft, asked: StoppingRuleIn, served: Served) ->
 async def create_collection(
     request: Request, caller: CallerDep, served: ServedDep, home: HomeDep, draft: str
 ) -> CreatedOut:
-    """Make the collection, and serve it; its campaign is paused until it is opened.
+    """Turn the draft into a collection and serve it; its campaign is paused until the organiser opens it.
 
-    All of it is read first, and moved into place at once: where anything is wrong, nothing appears.
+    The whole draft is read first and moved into place in one step: an error leaves nothing behind.
     """
     name = await _work(home, draft, lambda kept_in, one: _created(served, kept_in, one, caller.name))
     request.app.openapi_schema = None  # it names the collections
@@ -240,7 +242,7 @@ def _check_free(served: Served, name: str) -> None:
 
 
 def _logged(served: Served) -> set[str]:
-    """Names of the campaigns in the database, of collections that may be gone, too."""
+    """Names of the campaigns in the database, including those of removed collections."""
     if served.judging.database is None:
         return set()
     store = DatabaseStore(served.judging.database, "", WAIT_S)

@@ -1,4 +1,4 @@
-"""Needs of an organiser beside the ranking: a campaign's course, what is left, who judges how, invitations."""
+"""Organising beside the ranking: a campaign's history, the effort left, its assessors, and invitations."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -36,26 +36,25 @@ from audiosim.service.wire.organisation_types import (
 
 Found = TypeVar("Found")
 OutlooksDep = Annotated[Outlooks, part(lambda state: state.outlooks)]
-ListenersQuery = Annotated[int, Query(ge=1, le=10_000, description="who judge at the same time")]
+ListenersQuery = Annotated[int, Query(ge=1, le=10_000, description="listeners who judge at the same time")]
 router = chapter("organising")
 
-# One at a time works, for a second or for some; the others wait, and mostly find it done.
+# One estimate at a time, each of seconds; requests that waited mostly find theirs done.
 HISTORIES, ESTIMATES = CapacityLimiter(1), CapacityLimiter(1)
 
 
 @router.get("/collections/{collection}/history")
 async def show_history(request: Request, one: CollectionDep, outlooks: OutlooksDep) -> HistoryOut:
-    """Show how the confidence grew with the judgments, at some 200 moments or more, and when the goal was met."""
+    """Show the growth of confidence with the judgments, at some 200 moments, and the moment that met the rule."""
     course = await _in_turn(HISTORIES, request, lambda: outlooks.of(one).course())
     return HistoryOut.from_domain(one, course)
 
 
 @router.get("/collections/{collection}/remaining")
 async def show_remaining(request: Request, one: CollectionDep, outlooks: OutlooksDep) -> RemainingOut:
-    """Predict how many more judgments the goal takes, by the model, with an interval.
+    """Predict the number of further judgments until the stopping rule is met, with an interval.
 
-    A request within a minute gets the last estimate at once, of the `state` that it names, while the next
-    is worked out.
+    A request within a minute gets the last estimate at once, with its `state`, while the next is computed.
     """
     current, found, preliminary = await _estimated(request, lambda: outlooks.of(one).remaining)
     return RemainingOut.from_domain(one, current, found, preliminary)
@@ -65,11 +64,10 @@ async def show_remaining(request: Request, one: CollectionDep, outlooks: Outlook
 async def show_plan(
     request: Request, one: CollectionDep, outlooks: OutlooksDep, listeners: ListenersQuery = 1
 ) -> PlanOut:
-    """Predict the judgments that the goal takes, the systems that stay tied, and what other designs would give.
+    """Predict the judgments until the stopping rule is met, the systems that stay tied, and the gain by other designs.
 
-    What `audiosim plan` says; it takes a while, as campaigns are played on with grades that the model draws.
-    Whoever asks again within a minute is told the last plan at once, of the `state` that it names, while the next is
-    worked out.
+    This is the answer of `audiosim plan`; it takes a while, as campaigns are simulated with grades drawn from the
+    model. A request within a minute gets the last plan at once, with its `state`, while the next is computed.
     """
     current, found, preliminary = await _estimated(request, lambda: outlooks.of(one).plan)
     return PlanOut.from_domain(one, current, replace(found, listeners=listeners), preliminary)
@@ -77,7 +75,7 @@ async def show_plan(
 
 @router.get("/collections/{collection}/assessors")
 def show_assessors(one: CollectionDep, outlooks: OutlooksDep) -> AssessorsOut:
-    """List assessors who grade higher or lower than others, and those whose answers are doubtful; see also `judges`."""
+    """List assessors who grade higher or lower than others, and those with doubtful answers; see also `judges`."""
     one.campaign.refresh()
     number, found = outlooks.of(one).leanings()
     doubts, aside = one.campaign.doubts(), list(one.campaign.aside())
@@ -90,14 +88,14 @@ def show_assessors(one: CollectionDep, outlooks: OutlooksDep) -> AssessorsOut:
 
 @router.get("/collections/{collection}/progress")
 def show_progress(one: CollectionDep) -> ProgressOut:
-    """Show how much of the pool is judged, by query and by system."""
+    """Show the judged part of the pool, by query and by system."""
     one.campaign.refresh()
     return ProgressOut.from_domain(one.collection.identifier, one.campaign.current_state)
 
 
 @router.get("/collections/{collection}/log")
 def show_log(one: CollectionDep, count: CountQuery = 100, before: BeforeQuery = None, leases: bool = False) -> LogOut:
-    """The last lines of the campaign's log, or those before a number; without leases, which are many, unless asked."""
+    """The last lines of the campaign's log, or those before a number; leases, which are many, only on request."""
     one.campaign.refresh()
     records = [
         record
@@ -110,7 +108,7 @@ def show_log(one: CollectionDep, count: CountQuery = 100, before: BeforeQuery = 
 
 @router.get("/collections/{collection}/invitations")
 def show_invitations(access: AccessDep, one: CollectionDep) -> InvitationsOut:
-    """List who is invited to judge this collection."""
+    """List the people invited to judge this collection."""
     tokens = access.tokens
     return InvitationsOut(tokens is not None, _invited(tokens, one.collection.identifier))
 
@@ -119,9 +117,9 @@ def show_invitations(access: AccessDep, one: CollectionDep) -> InvitationsOut:
 def invite(
     access: AccessDep, response: Response, one: CollectionDep, asked: Annotated[InvitationIn, Body()]
 ) -> InvitationOut:
-    """Make a link with which somebody judges this collection under a name.
+    """Make a link with which a person judges this collection under a name.
 
-    Where there are tokens it holds one, which ends after some days or when it is withdrawn.
+    Where tokens are used it contains one, valid until its last day or its withdrawal.
     """
     collection, tokens = one.collection.identifier, access.tokens
     response.headers["Cache-Control"] = "no-store"
@@ -137,7 +135,7 @@ def invite(
 
 @router.post("/collections/{collection}/invitations/withdraw")
 def withdraw(access: AccessDep, one: CollectionDep, asked: Annotated[WithdrawalIn, Body()]) -> InvitationsOut:
-    """End somebody's invitation now; what they judged stays."""
+    """Withdraw a person's invitation now; their judgments stay."""
     collection, tokens = one.collection.identifier, access.tokens
     if tokens is None or asked.name not in {token.name for token in _assessors(tokens, collection)}:
         raise InputError(f"{asked.name!r} is not invited to judge {collection}")
@@ -147,9 +145,9 @@ def withdraw(access: AccessDep, one: CollectionDep, asked: Annotated[WithdrawalI
 
 
 async def _estimated(request: Request, find: Callable[[], Lookahead[Found]]) -> tuple[CampaignState, Found, bool]:
-    """The result at hand, at once; else the one that is worked out in turn; and whether it is preliminary."""
+    """The result at hand, else the one computed in its turn; and True for a preliminary one."""
     estimate = await to_thread.run_sync(find)
-    preliminary = estimate.preliminary  # asked first: one that is made in between is called so once more
+    preliminary = estimate.preliminary  # asked before: a result finished in between is called preliminary once more
     at_hand = estimate.at_hand()
     if at_hand is None:
         at_hand = await _in_turn(ESTIMATES, request, estimate.worked_out)
@@ -158,7 +156,7 @@ async def _estimated(request: Request, find: Callable[[], Lookahead[Found]]) -> 
 
 
 async def _in_turn(turns: CapacityLimiter, request: Request, work: Callable[[], Found]) -> Found:
-    """Work in a thread when it is the request's turn, and not at all for one that has gone away by then."""
+    """Work in a thread at the request's turn, and not at all if its client has gone by then."""
     async with turns:
         if await request.is_disconnected():
             raise ClientDisconnect
@@ -166,7 +164,7 @@ async def _in_turn(turns: CapacityLimiter, request: Request, work: Callable[[], 
 
 
 def _assessors(tokens: TokenStore, collection: str) -> list[Token]:
-    """The tokens by which one may judge this collection and nothing else."""
+    """The tokens that allow judging this collection and nothing else."""
     return [token for token in tokens.tokens() if (token.role, token.collection) == ("assessor", collection)]
 
 
@@ -176,5 +174,5 @@ def _invited(tokens: TokenStore | None, collection: str) -> list[InvitedOut]:
 
 
 def _link(collection: str, **said: str) -> str:
-    """Link to the judging page; what follows its mark # is never sent to a server, so that no log has the token."""
+    """Link to the judging page; the part after # is never sent to a server, so no log gets the token."""
     return f"/judge/{quote(collection, safe='')}#{urlencode(said, quote_via=quote)}"

@@ -1,7 +1,7 @@
-"""The pages for people, and the files they are made of: nothing is built, nothing comes from elsewhere.
+"""The pages for people and their files: nothing is built, nothing comes from elsewhere.
 
-An address of a file holds a hash of all files: it may be kept for ever, and a module that imports another by a
-relative address gets that of the same release.
+The address of a file contains a hash of all files. So it may be cached for ever, and a module that imports another by a
+relative address gets the one of the same release.
 """
 
 import gzip
@@ -35,7 +35,7 @@ HEADERS = {"Cache-Control": "no-cache", "Vary": "Accept-Language"}
 FOR_EVER = "public, max-age=31536000, immutable"
 HASH_DIGITS = 16
 LanguageQuery = Annotated[str, Query(max_length=40)]
-LEVEL = 6  # of compression: the last percents of 2 MB are not worth that the first reader waits
+LEVEL = 6  # of compression: a last few percent of 2 MB are not worth the first reader's wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Release:
     """All files of the pages.
 
     version    hash of names and contents
-    files      what browsers load, by its path in the folder
+    files      the files that browsers load, by path in the folder
     templates  the pages themselves, by name
     """
 
@@ -99,25 +99,25 @@ def shipped() -> Release:
 
 @router.api_route("/", methods=["GET", "HEAD"])
 async def start() -> Response:
-    """The page on which everybody starts: what there is, and what one may do with it."""
+    """The start page: the collections, and what the reader may do with each."""
     return _sent("start")
 
 
 @router.api_route("/create", methods=["GET", "HEAD"])
 async def create() -> Response:
-    """The page on which organisers make a collection."""
+    """The page for organisers who make a collection."""
     return _sent("create")
 
 
 @router.api_route("/docs", methods=["GET", "HEAD"])
 async def docs() -> Response:
-    """The page on which programmers try every operation."""
+    """The page for programmers who try out operations."""
     return _sent("docs")
 
 
 @router.api_route("/judge/{collection}", methods=["GET", "HEAD"])
 def judge(request: Request, collection: str, served: ServedDep, lang: LanguageQuery = "") -> Response:
-    """The page on which an assessor judges, in the language of the address, of the task or of the browser."""
+    """The judging page, in the language of the address, of the task or of the browser."""
     known = collection in served.collections.names
     own = served.collections.language_of(collection) if known else ""
     language = chosen_language(lang, own, request.headers.get("accept-language", ""))
@@ -128,13 +128,13 @@ def judge(request: Request, collection: str, served: ServedDep, lang: LanguageQu
 
 @router.api_route("/organise/{collection}", methods=["GET", "HEAD"])
 def organise(collection: str, served: ServedDep) -> Response:
-    """The page on which an organiser follows a campaign."""
+    """The page for an organiser who follows a campaign."""
     return _page("organise", collection, collection in served.collections.names)
 
 
 @router.api_route("/results/{collection}", methods=["GET", "HEAD"])
 def results(collection: str, served: ServedDep) -> Response:
-    """The page on which those who have its link see the results; it asks for them with the link's token."""
+    """The page of results for those who have its link; it requests them with the link's token."""
     return _page("results", collection, collection in served.collections.names)
 
 
@@ -156,7 +156,7 @@ def send_file(request: Request, version: str, name: str) -> Response:
     """A file that a page loads."""
     release = shipped()
     if version != release.version or name not in release.files:
-        raise HTTPException(404, "no page loads this file; load the page again")
+        raise HTTPException(404, "this file belongs to no page of this release; load the page again")
     found = release.files[name]
     headers = {"Cache-Control": FOR_EVER, "Vary": "Accept-Encoding"}
     if "gzip" not in request.headers.get("accept-encoding", ""):

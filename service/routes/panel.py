@@ -1,4 +1,4 @@
-"""Those who judge: how they do, what the ranking owes them, and setting one of them aside."""
+"""The judges: reports on them, their effect on the ranking, and setting one aside."""
 
 from functools import partial
 from typing import Annotated, Any
@@ -28,15 +28,15 @@ router = chapter("campaign")
 
 SHOWN = 20
 
-JudgeQuery = Annotated[str, Query(min_length=1, max_length=1000, description="name of somebody who judged")]
+JudgeQuery = Annotated[str, Query(min_length=1, max_length=1000, description="name of a person who judged")]
 EffectsDep = Annotated[Shared, part(lambda state: state.rankings)]
 
 
 @router.get("/collections/{collection}/judges", response_model=JudgesOut)
 async def show_judges(one: CollectionDep, effects: EffectsDep, machines: bool = True) -> Response:
-    """Show how people and machines judge: what `audiosim judges` says; and who is set aside.
+    """Show how people and machines judge, as `audiosim judges` does, and who is set aside.
 
-    Without `machines` people alone, which is faster; the list is then empty as long as nobody has judged.
+    Without `machines` it lists people alone, which is faster; the list is then empty until the first judgment.
     """
     number, selection, _ = one.campaign.current_state
     work = partial(_all_judges, one) if machines else partial(_people, selection)
@@ -57,9 +57,9 @@ def _people(selection: Selection) -> list[dict[str, Any]]:
 
 @router.get("/collections/{collection}/disagreements", response_model=DisagreementsOut)
 async def show_disagreements(one: CollectionDep, effects: EffectsDep, count: CountQuery = SHOWN) -> Response:
-    """Show the pairs on which people differ most, beyond how each of them judges elsewhere: what to talk over.
+    """Show the pairs to discuss: those on which people differ most, given how each of them judges elsewhere.
 
-    What `audiosim judges --disagreements` says.
+    The answer is that of `audiosim judges --disagreements`.
     """
     number, selection, _ = one.campaign.current_state
     found = await effects.do((one, "disputed", number), lambda: _disputed(selection))
@@ -68,7 +68,7 @@ async def show_disagreements(one: CollectionDep, effects: EffectsDep, count: Cou
 
 @kept_beside
 def _disputed(selection: Selection) -> list[dict[str, Any]]:
-    """Disagreements in a state, as plain values; they take a second, and a page asks again and again."""
+    """Disagreements in a state, as plain values, kept because they take a second and a page asks repeatedly."""
     pool, panel = selection.pool, selection.panel
     estimator = selection.estimator
     if not panel.several or not isinstance(estimator, JointEstimator):
@@ -80,9 +80,9 @@ def _disputed(selection: Selection) -> list[dict[str, Any]]:
 async def show_judge_effect(
     one: CollectionDep, effects: EffectsDep, judge: JudgeQuery, about: AboutQuery = None
 ) -> Response:
-    """Show how the ranking stands with somebody's judgments and without: look at it before you set them aside.
+    """Show the ranking with and without one person's judgments; look at it before you set them aside.
 
-    Of somebody who is set aside it is what taking them back would do. Their comparisons are left out with their
+    For a person who is set aside it shows the effect of taking them back. Their comparisons are left out with their
     judgments. It takes a second or two.
     """
     subject = None if about is None else About.parse(about)
@@ -94,7 +94,7 @@ async def show_judge_effect(
 
 
 def _named(one: ServedCollection, said: str) -> str:
-    """The name that an organiser means; another server may have taken in their judgments."""
+    """The judge that an organiser names; another server may have recorded their judgments."""
     one.campaign.refresh()
     return one.campaign.known_as(said)
 
@@ -116,9 +116,9 @@ def set_aside(
     said: Annotated[NamedJudgeIn, Body()],
     key: KeyHeader = "",
 ) -> RecordOut:
-    """Set somebody who judges aside: their judgments no longer count; they are kept, and can be taken back.
+    """Set a judge aside: their judgments stay in the log but no longer count, until they are taken back.
 
-    They are offered no more pairs; what they still send is kept, too. See `judge-effect` for what it changes.
+    They are offered no more pairs; judgments they still send are logged too. `judge-effect` shows the change.
     """
     name = _named(one, said.judge)
     return written(one.campaign.set_aside(name, caller.name, said.reason, key), response)
@@ -132,6 +132,6 @@ def take_back(
     said: Annotated[NamedJudgeIn, Body()],
     key: KeyHeader = "",
 ) -> RecordOut:
-    """Take somebody back who was set aside: their judgments count again."""
+    """Take back a judge who was set aside: their judgments count again."""
     name = _named(one, said.judge)
     return written(one.campaign.take_back(name, caller.name, said.reason, key), response)

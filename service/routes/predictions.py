@@ -1,7 +1,7 @@
-"""Predictions: of the pairs of a collection, or of rows of features.
+"""Predictions for pairs of a collection, or for rows of features.
 
-They compute, so they run in the thread pool and health does not wait for them; but what is over in less time than
-it takes to get there is done at once.
+They run in the thread pool, so that health does not wait for them; work shorter than the way to a thread is done at
+once.
 """
 
 from collections.abc import Iterable
@@ -42,9 +42,9 @@ def predict_pairs_of_collection(
     model: ModelQuery = None,
     cutoff: CutoffQuery = None,
 ) -> Response:
-    """Predict how relevant each pair is, given the judgments of the collection, or those in the body if there are any.
+    """Predict the relevance of each pair, given the judgments in the body, else those of the collection.
 
-    Pairs that no system retrieved are predicted too, at most 500 at a time, where anything is known of them.
+    Pairs that no system retrieved are predicted too, at most 500 at a time, where there is evidence about them.
     """
     predictor = one.predictor(model, cutoff)
     given = asked.judgments
@@ -70,8 +70,8 @@ def send_prior(
     A compressed npz file: levels and probabilities, and means and covariance of the gains in blocks with shared
     effects, with the identifiers of the pairs. The format is documented, with a loop in numpy that uses it.
 
-    For loops that condition it elsewhere on judgments of their own. After judgments in `learned` the model has learned
-    from them what it can beyond that.
+    It serves programs that condition it on judgments of their own. With judgments in `learned` the model first learns
+    from them all that goes beyond conditioning.
     """
     learned = {} if asked.learned is None else asked.learned.to_domain(one.collection.scale)
     predictor = one.predictor(model, cutoff)
@@ -80,7 +80,7 @@ def send_prior(
 
 @quick.post("/models/{model}/predictions", dependencies=[CLIENT_OF_ANY], response_model=PredictionsOut)
 async def predict_rows_of_features(request: Request, model: ModelDep, asked: Annotated[FeaturesIn, Body()]) -> Response:
-    """Predict how relevant a document is, for each row of features."""
+    """Predict the relevance of a document from each row of features."""
     if max(map(len, asked.features.values()), default=0) <= FEW_ROWS:
         return _predict_features(request, model, asked)
     return await run_in_threadpool(_predict_features, request, model, asked)

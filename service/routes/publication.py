@@ -28,8 +28,9 @@ async def publish_record(
 ) -> Response:
     """The bundle that `audiosim report` writes, of the judgments so far, with the campaign's log.
 
-    A page that opens without the service, tables, judgments, log, checksums and CITATION.cff. The log is without the
-    answers of people about themselves. It takes seconds: a few are made at a time, and more are refused.
+    It holds a page that opens without the service, tables, judgments, log, checksums and CITATION.cff. The log leaves
+    out people's answers about themselves. A bundle takes seconds: a few are made at a time, and further requests are
+    refused.
     """
     wanted = one.measure(measure)
     content = await rankings.do((one, "record", wanted, success), lambda: _zipped(one, wanted, success))

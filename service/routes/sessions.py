@@ -33,7 +33,7 @@ async def open_session(
 
 @router.get("/session")
 async def show_session(request: Request, response: Response, access: AccessDep) -> SessionOut:
-    """Show the identity behind a request, from a token or a trusted proxy; nobody if there is neither."""
+    """Show the identity of the caller, from a token or a trusted proxy; nobody if there is neither."""
     await access.prepare(presented(request)[0])
     return _session(access.recognise(request), response)
 

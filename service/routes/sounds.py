@@ -1,4 +1,4 @@
-"""The sound of documents, by their identifiers, and what is drawn of it."""
+"""The sound of documents by their identifiers, and its waveform."""
 
 import re
 from collections.abc import Iterator
@@ -34,11 +34,12 @@ TYPES = {
 }
 CACHED = {"Cache-Control": "private, max-age=3600"}
 DECODERS = CapacityLimiter(1)
-ROOM_S = 60  # until it is worth asking again where copies cannot be written
+ROOM_S = 60  # after which a copy may be writable again
 CollectionQuery = Annotated[
     str | None,
     Query(
-        max_length=1000, description="whose document; the first collection that has it, if not given; of many, needed"
+        max_length=1000,
+        description="collection of the document; by default the first that has it; needed where many are served",
     ),
 ]
 AUDIO = {"content": {"audio/*": {"schema": {"type": "string", "format": "binary"}}}}
@@ -49,7 +50,7 @@ AUDIO = {"content": {"audio/*": {"schema": {"type": "string", "format": "binary"
     response_class=FileResponse,
     responses={
         200: {"description": "The whole file", **AUDIO},
-        206: {"description": "One range of it", **AUDIO},
+        206: {"description": "One range of the file", **AUDIO},
     },
 )
 async def send_sound(
@@ -67,7 +68,7 @@ router.head("/documents/{document:path}/sound", include_in_schema=False)(send_so
 
 
 async def _untagged(path: Path) -> Path:
-    """The copy of a sound file; while others decode, a request that waits holds no thread."""
+    """The copy of a sound file; a request that waits for others to decode holds no thread."""
     try:
         copies = untagged_sounds()
         known = copies.known(path)
@@ -78,7 +79,7 @@ async def _untagged(path: Path) -> Path:
 
 
 def sound_response(request: Request, path: Path) -> FileResponse:
-    """A sound file, or the one range of its bytes that is asked for."""
+    """A sound file, or the one range of its bytes requested."""
     size, asked = path.stat().st_size, request.headers.get("range")
     if asked is not None and "if-range" not in request.headers and not _satisfiable(asked, size):
         raise HTTPException(416, f"expected one range within the {size} bytes", {"Content-Range": f"bytes */{size}"})
@@ -105,7 +106,7 @@ def _satisfiable(asked: str, size: int) -> bool:
 async def show_peaks(
     caller: CallerDep, response: Response, document: str, served: ServedDep, collection: CollectionQuery = None
 ) -> PeaksOut:
-    """The waveform of a document, and how loud it is."""
+    """The waveform of a document, and its loudness."""
     path = _path(caller, served, document, collection)
     response.headers.update(CACHED)
     with unplaced(_of(document), path, "drawn", "the file" if caller.role == "assessor" else path.name):
@@ -118,10 +119,10 @@ def _of(document: str) -> str:
 
 @contextmanager
 def unplaced(owner: str, path: Path, done: str, shown: str) -> Iterator[None]:
-    """Errors of a sound speak of the document: where its file lies on this machine is nobody's business.
+    """Errors about a sound name the document, never the path of its file on this machine.
 
     owner  document or query of the sound
-    done   what was to be done with the sound
+    done   attempted action on the sound
     shown  stands for the path of the file
     """
     try:

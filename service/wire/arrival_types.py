@@ -13,7 +13,7 @@ MOST_COLUMNS = 32
 
 
 class DocumentIn(Strict, forbid_unknown_fields=True):
-    """Metadata of a document; `more` is what documents.tsv has in further columns."""
+    """Metadata of a document; `more` holds the further columns of documents.tsv."""
 
     document: Word
     artist: Word | None = None
@@ -28,8 +28,8 @@ class DocumentIn(Strict, forbid_unknown_fields=True):
 class DocumentOut(Wire):
     """A document after an addition.
 
-    `seconds` of sound are described in the collection's index, null without sound; `note` has cautions, such as
-    clipping.
+    `seconds` is the length of sound that the collection's index describes, null without sound; `note` has cautions,
+    such as clipping.
     """
 
     collection: str
@@ -80,7 +80,7 @@ class RunsOut(Wire):
 
 
 class JudgeOut(Wire):
-    """A machine whose grades were added: number of pairs it grades, and of those in the pool."""
+    """A machine whose grades were added: the pairs that it grades, and how many of these are in the pool."""
 
     collection: str
     judge: str

@@ -1,4 +1,4 @@
-"""The wire types of comparisons: which of two documents is closer to the query, or neither."""
+"""The wire types of comparisons of two documents: either one is closer to the query, or neither."""
 
 from typing import Annotated, Literal
 
@@ -27,8 +27,8 @@ class NextComparisonsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 class ComparisonIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     """Comparison by an assessor: `answer` is a or b for the document closer to the query, = for neither.
 
-    `time` is when, ISO 8601 in UTC; now if not given. The rest is kept with it: seconds taken, and seconds listened to
-    each clip.
+    `time` is in ISO 8601, UTC; now if not given. The seconds taken, and those listened to each clip, are logged with
+    the answer.
     """
 
     query: Name
@@ -46,8 +46,8 @@ class ComparisonIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     def to_domain(self, assessor: str, key: str, clock: Clock, listen_s: float) -> Event:
         """The event that this is.
 
-        key       of the request
-        listen_s  for which each clip is to be heard; an answer after less is marked
+        key of the request
+        listen_s  least listening time for each clip; an answer after less is marked
         """
         names = ("seconds", *HEARD, "note")
         said = {name: value for name in names if (value := getattr(self, name)) is not None}
@@ -60,9 +60,9 @@ class ComparisonIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ComparisonLeaseOut(Wire):
-    """A comparison that is with an assessor until a time; addresses of what can be heard, null where there is nothing.
+    """A comparison leased to an assessor until a time, with the addresses of its clips; null where there is no clip.
 
-    Which document is `a` is drawn.
+    Chance decides which document is `a`.
     """
 
     query: str
@@ -95,10 +95,10 @@ class ComparisonLeaseOut(Wire):
 
 
 class NextComparisonsOut(Wire):
-    """Kind of question that tells most in an assessor's time: `grade`, to be asked for as pairs, or `comparison`.
+    """Kind of question that is worth most of an assessor's time: `grade` (request pairs) or `comparison`.
 
-    `grade` and `comparison` are the values of the best question of each kind per second, in one unit; `comparisons` is
-    empty unless they are the kind.
+    `grade` and `comparison` are the information per second of the best question of each kind, in one unit;
+    `comparisons` is empty unless that is the kind.
     """
 
     assessor: str

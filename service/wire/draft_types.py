@@ -1,4 +1,4 @@
-"""The wire types of collections that are being made in the browser."""
+"""The wire types of drafts: collections that organisers make in the browser."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -23,21 +23,21 @@ STOPPING_RULES = {
     "confidence=0.95": "on average 95 % sure of the order of two systems",
     "every=0.95": "95 % sure of the order of every two systems",
     "error=0.05": "every score known to 0.05",
-    "judgments=200": "200 judgments, whatever they tell",
+    "judgments=200": "200 judgments, however sure the ranking is",
 }
 MEASURES = ("CG", "DCG", "nDCG", "AP", "RBP", "Q", "ERR", "P")
 
 
 class NewDraftIn(Strict, forbid_unknown_fields=True):
-    """Identifier of a collection that is to be made: its folder's name, and part of its addresses."""
+    """Identifier of a new collection: the name of its folder, and part of its addresses."""
 
     name: Annotated[str, Meta(max_length=200)]
 
 
 class DraftFileOut(Wire):
-    """A file of a collection that is being made, taken for a `kind`; `said` is a line on its contents.
+    """A file of a draft and its `kind`; `said` is a line about its contents.
 
-    A `partial` one has come in part: send the rest.
+    Only a part of a `partial` file has arrived: send the rest.
     """
 
     name: str
@@ -52,7 +52,7 @@ class DraftFileOut(Wire):
 
 
 class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Settings of a collection that is being made; empty ones are guessed, or as the service has them."""
+    """Settings of a draft; empty ones are guessed, or taken from the service."""
 
     title: DraftText = ""
     task: DraftText = ""
@@ -87,7 +87,7 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
         )
 
     def _asked(self) -> TaskTable:
-        """The task in the organiser's words; `labels` and `aspects` have one a line, an aspect as `name: question`."""
+        """The task in the organiser's words; `labels` and `aspects` are lines, an aspect as `name: question`."""
         named = [line.partition(":") for line in self.aspects.splitlines() if line.strip()]
         return TaskTable(
             question=self.question,
@@ -123,7 +123,7 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class DraftOut(Wire):
-    """A collection that is being made: its files and its settings."""
+    """A draft: its files and its settings."""
 
     name: str
     files: list[DraftFileOut]
@@ -136,7 +136,7 @@ class DraftOut(Wire):
 
 
 class ChoicesOut(Wire):
-    """Names that settings may have; `stopping_rules` with what each says."""
+    """Names that settings accept; `stopping_rules` with the meaning of each."""
 
     measures: list[str]
     stopping_rules: dict[str, str]
@@ -150,7 +150,7 @@ class ChoicesOut(Wire):
 
 
 class DraftsOut(Wire):
-    """Collections that are being made; none can be where there is no `home` folder for them."""
+    """The drafts; a service without a `home` folder has none."""
 
     home: bool
     drafts: list[str]
@@ -163,7 +163,7 @@ class DraftsOut(Wire):
 
 
 class DraftPairOut(Wire):
-    """A pair as assessors would be asked about it, with files to hear; null where there is none."""
+    """A pair as assessors would see it, with its sound files; null where there is none."""
 
     query: str
     document: str
@@ -172,10 +172,10 @@ class DraftPairOut(Wire):
 
 
 class DraftCheckOut(Wire):
-    """A collection that is being made as every command would read it, or the `error` that prevents this.
+    """A draft as every command would read it, or the `error` that prevents this.
 
-    `problems` look like mistakes, `notes` are guesses; `readings` has a line for each file. `questions` are asked of
-    each pair, such as of `example`.
+    `problems` look like mistakes, `notes` are guesses; `readings` has a line for each file. `questions` are those asked
+    about each pair; `example` is one such pair.
     """
 
     error: str = ""
@@ -195,7 +195,7 @@ class DraftCheckOut(Wire):
 
     @classmethod
     def failed(cls, error: InputError) -> "DraftCheckOut":
-        """The check of one that cannot be read."""
+        """The check of a draft that cannot be read."""
         return cls(error=str(error))
 
     @classmethod
@@ -218,7 +218,7 @@ class DraftCheckOut(Wire):
 
 
 def _example(found: Collection) -> DraftPairOut | None:
-    """A pair, one with sound on both sides if there is any."""
+    """A pair, with sound on both sides where possible."""
 
     def path(document: str) -> str | None:
         return found.documents[document].path if document in found.documents else None
@@ -232,16 +232,16 @@ def _example(found: Collection) -> DraftPairOut | None:
 
 
 class StoppingRuleIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """A goal to be planned for, with so many listeners at the same time."""
+    """A stopping rule to plan for, and the number of listeners who judge at the same time."""
 
     stopping_rule: DraftText
     listeners: Annotated[int, Meta(ge=1, le=10_000)] = 1
 
 
 class ConsequencesOut(Wire):
-    """Judgments and hours that a goal takes, and how many pairs of systems stay open then, as `audiosim plan` says it.
+    """Judgments and hours until a stopping rule is met, and the pairs of systems still open then; see `audiosim plan`.
 
-    `low` and `high` are an interval of 80 %; null where no campaign could be played to its end in the time.
+    `low` and `high` bound an 80 % interval; null where no simulated campaign ended in time.
     """
 
     stopping_rule: str
@@ -257,6 +257,6 @@ class ConsequencesOut(Wire):
 
 
 class CreatedOut(Wire):
-    """Identifier of a collection that is served now; its campaign is paused until the organiser opens it."""
+    """Identifier of the new collection; its campaign is paused until the organiser opens it."""
 
     collection: str

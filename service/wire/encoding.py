@@ -10,7 +10,7 @@ from audiosim.arrays import Array
 from audiosim.relevance.pair_evidence import in_words
 from audiosim.service.shelf.prediction import STATUSES, Predicted
 
-BLOCK = 5_000  # rows encoded at once: other threads run in between
+BLOCK = 5_000  # rows encoded at once: other threads run between two blocks
 NUMPY = orjson.OPT_SERIALIZE_NUMPY
 
 

@@ -1,4 +1,4 @@
-"""The wire types of judges: reports on them, and setting one aside."""
+"""The wire types of judges: reports on them, and the setting aside of one."""
 
 from typing import Annotated, Any
 
@@ -12,7 +12,7 @@ from audiosim.service.wire.state_types import AboutOut
 class JudgesOut(Wire):
     """Reports on all judges, people and machines: the rows that `audiosim judges --format json` prints.
 
-    `aside`: people who are set aside, by name, with the line of the log that says so; the rows leave them out.
+    `aside`: people set aside, by name, with the number of the log line that did it; the rows leave them out.
     """
 
     collection: str
@@ -22,9 +22,10 @@ class JudgesOut(Wire):
 
 
 class DisagreementOut(Wire):
-    """Pair on which people differ: `grades` by name, and the excess of each `beyond` its prediction from their others.
+    """Pair on which people differ: `grades` by name; `beyond` is a grade less its prediction from their other grades.
 
-    `spread` is 1 where they differ as people do here; `chance` is the probability that these differ as much.
+    `spread` is 1 where they differ as much as people usually do here; `chance` is the probability of differing at least
+    as much.
     """
 
     query: str
@@ -44,7 +45,7 @@ class DisagreementsOut(Wire):
 
 
 class NamedJudgeIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Name of a judge, and the reason to set them aside or take them back."""
+    """Name of a judge, and the reason for setting them aside or taking them back."""
 
     judge: Annotated[Name, Meta(min_length=1)]
     reason: Text = ""
@@ -65,10 +66,10 @@ class MovedOut(Wire):
 
 
 class JudgeEffectOut(Wire):
-    """Effect of somebody's judgments on the ranking; `without` them, the model learns anew from the others' judgments.
+    """Effect of one judge's judgments on the ranking; `without` them, the model learns anew from the others' judgments.
 
-    `aside`: whether they are set aside now. `pairs_turned` change places, `turned` of them; the score of `moved_most`
-    is higher by `moved_by` without them.
+    `aside`: whether they are set aside now. `pairs_turned` lists the pairs of systems that change places, `turned` is
+    their number; without these judgments the score of `moved_most` is higher by `moved_by`.
     """
 
     collection: str

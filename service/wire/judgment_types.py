@@ -1,4 +1,4 @@
-"""The wire types of judging: what assessors and organisers send, and what they get."""
+"""The wire types of judging: requests of assessors and organisers, and the answers to them."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypedDict
@@ -21,8 +21,8 @@ from audiosim.service.shelf.served_collection import ServedCollection
 from audiosim.service.shelf.sound_files import Peaks
 
 MOST_ASKED = 100
-LATE_DAYS = 60  # after which nobody sends an answer any more
-AHEAD_S = 60.0  # that a client's clock may be ahead of this one's
+LATE_DAYS = 60  # an answer older than this is a mistake of the client
+AHEAD_S = 60.0  # by which a client's clock may be ahead
 
 Name = Annotated[str, Meta(max_length=1000)]
 Text = Annotated[str, Meta(max_length=4000)]
@@ -31,7 +31,7 @@ Number = Annotated[int, Meta(ge=1, le=2**53)]
 
 
 class NextIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Number of pairs to judge; of as few queries as will do, where `by_query`. Assessors are named by their tokens."""
+    """Number of pairs to judge; with `by_query` they share as few queries as possible. Tokens name their assessors."""
 
     assessor: Name | None = None
     count: Annotated[int, Meta(ge=1, le=MOST_ASKED)] = 1
@@ -39,12 +39,12 @@ class NextIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class JudgmentIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Judgment of a pair by an assessor: a grade by `fine`, `broad` or `grade`, or why it `cannot` be judged.
+    """Judgment of a pair by an assessor: a grade in `fine`, `broad` or `grade`, or in `cannot` a reason for none.
 
-    `grade` stands for any scale. `answers` are those to any question that `questions` lists, by its name; a grade or a
-    note may stand there or in its own field. `time` is when, ISO 8601 in UTC; now if not given. The rest is kept with
-    it: seconds taken, seconds listened in all, and to either clip. Where several candidates were judged on one page,
-    `beside` is their number, and the seconds are this candidate's share.
+    `grade` is on the collection's scale, whichever that is. `answers` holds answers by the names of their `questions`;
+    a grade or a note may stand there or in its own field. `time` is in ISO 8601, UTC; now if not given. The seconds
+    taken, listened in all, and listened to each clip are logged with the judgment. Where several candidates were judged
+    on one page, `beside` is their number, and the seconds are this candidate's share.
     """
 
     query: Name
@@ -67,7 +67,7 @@ class JudgmentIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
         """The event that this is.
 
         key        of the request
-        questions  that the collection's assessors are asked
+        questions that the collection's assessors are asked
         """
         said = self._said()
         grades = {name: said.pop(name) for name in GRADES if name in said}
@@ -82,7 +82,7 @@ class JudgmentIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
         return Event(kind, time, assessor, self.query, self.document, grades, details | answers | reason, key)
 
     def _said(self) -> dict[str, Any]:
-        """The answers by question, from wherever they stand."""
+        """The answers by question, from `answers` and from the fields of their own."""
         fields = {name: value for name in (*GRADES, "note") if (value := getattr(self, name)) is not None}
         twice = next((name for name in fields if name in self.answers), None)
         if twice is not None:
@@ -91,7 +91,7 @@ class JudgmentIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 def time_of_answer(said: str | None, clock: Clock) -> str:
-    """Time of an answer in the form of the log; an error if that cannot be."""
+    """Time of an answer, as the log writes it; an error for an impossible one."""
     now = clock()
     if said is None:
         return write_time(now)
@@ -104,16 +104,16 @@ def time_of_answer(said: str | None, clock: Clock) -> str:
 
 
 class UndoIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Answer that an assessor takes back: that of a number, or their last."""
+    """Answer that an assessor takes back, by its number; their last if none is given."""
 
     assessor: Name | None = None
     number: Number | None = None
 
 
 class QuestionnaireIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Answers of a person to the questions about themselves, `before` or `after` judging.
+    """Answers of a person to questions about themselves, `before` or `after` judging.
 
-    `consent` is True where they agreed to the text of the task.
+    `consent` is true where they agreed to the task's text of consent.
     """
 
     moment: Literal["before", "after"]
@@ -136,13 +136,13 @@ class TurnIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class SessionIn(Strict, forbid_unknown_fields=True):
-    """A token, to be kept in a cookie."""
+    """A token to keep in a cookie."""
 
     token: Name
 
 
 class SessionOut(Wire):
-    """Owner of the token, name and role null where there was none; `open` where none is needed."""
+    """Owner of the token; name and role are null without a token; `open` where the service needs none."""
 
     name: str | None
     role: str | None
@@ -151,9 +151,9 @@ class SessionOut(Wire):
 
 
 class RecordOut(Wire, omit_defaults=True):
-    """A line of a campaign's log; `replayed` where it was there before it was sent this time.
+    """A line of a campaign's log; `replayed` where an earlier request had written it.
 
-    Where answers are looked back on, each has the addresses of what can be heard of its pair.
+    An answer that an assessor looks back on has the addresses of its pair's clips.
     """
 
     number: int
@@ -206,7 +206,7 @@ class StatusOut(Wire):
 
 
 class TrainingOut(Wire):
-    """A pair whose `grade` of up to `top` is known, what can be heard of it, and a `text` to show after the answer."""
+    """A training pair: its known `grade` of at most `top`, its clips, and a `text` to show after the answer."""
 
     query_sound: str | None
     query_peaks: str | None
@@ -218,13 +218,13 @@ class TrainingOut(Wire):
 
 
 class QuestionsOut(Wire):
-    """Questions about each pair to assessors of a collection, in this order, and `reasons` why one cannot be judged.
+    """Questions about each pair in their order, and the `reasons` to choose from where a pair cannot be judged.
 
-    `task` is what grades say, empty where nothing is said of it. From task.toml: `heading` stands above the clips,
-    `instructions` and `consent` before the start, `before` and `after` are questions about the person, `training` are
-    pairs with known answers, `language` is that of all these texts.
-    `listen_s` is how long each clip is to be heard before; an answer after less is marked. `comparisons` says whether
-    some, only or none of the questions are comparisons. `candidates` are beside one another on a page at most.
+    `task` says what grades mean; it may be empty. From task.toml: `heading` stands above the clips, `instructions` and
+    `consent` before the start, `before` and `after` are questions about the person, `training` are pairs with known
+    answers, `language` is that of all these texts. `listen_s` is the least listening time for each clip; an answer
+    after less is marked. `comparisons` is some, only or none: the part of the questions that are comparisons. A page
+    shows at most `candidates` side by side.
     """
 
     collection: str
@@ -275,9 +275,9 @@ class QuestionsOut(Wire):
 
 
 class AnswersOut(Wire):
-    """Answers that an assessor gave and has not taken back, oldest first; `more` where there are earlier ones.
+    """An assessor's answers that still stand, oldest first; `more` where there are earlier ones.
 
-    `questionnaires` names the moments, before or after, at which they have answered the questions about themselves.
+    `questionnaires` lists the moments, before or after, at which they answered questions about themselves.
     """
 
     assessor: str
@@ -288,7 +288,7 @@ class AnswersOut(Wire):
 
 
 class Addresses(TypedDict):
-    """Addresses of the sounds of a pair, and of what to draw them from; None where there is nothing."""
+    """Addresses of a pair's clips and of their waveforms; None where there is no sound."""
 
     query_sound: str | None
     query_peaks: str | None
@@ -297,7 +297,7 @@ class Addresses(TypedDict):
 
 
 def addresses_of(served: ServedCollection, pair: Pair, called: Called) -> Addresses:
-    """Addresses of what can be heard of a pair, by what its documents are called."""
+    """Addresses of a pair's clips; `called` gives the name of each document in them."""
     query = served.collection.query_document(pair.query)
     return Addresses(
         query_sound=_address(served, query, "sound", called),
@@ -315,11 +315,11 @@ def _address(served: ServedCollection, document: str, what: str, called: Called)
 
 
 class LeasedOut(Wire):
-    """A pair that is with an assessor until a time; addresses of what can be heard of it, null where there is nothing.
+    """A pair leased to an assessor until a time, with the addresses of its clips; null where there is no clip.
 
-    `second` where somebody else has judged it and this is a second opinion; `again` where the assessor judged it before
-    and is to judge it once more, which replaces nothing. `why` a second opinion is asked for: `tells more` than a pair
-    that nobody judged, or to learn the `noise` of people; empty where it was drawn.
+    `second` marks a second opinion on a pair that someone else has judged; `again` one that the assessor judged before:
+    the new answer replaces nothing. `why` gives the reason for a second opinion: it `tells more` than an unjudged pair
+    would, or it serves to learn the `noise` of people; empty where it was drawn.
     """
 
     query: str
@@ -343,7 +343,7 @@ class NextOut(Wire):
 
 
 def leased(served: ServedCollection, lease: Lease, called: Called) -> LeasedOut:
-    """A lease as it is sent."""
+    """A lease in the form in which it is sent."""
     return LeasedOut(
         query=called(lease.pair.query),
         document=called(lease.pair.document),
@@ -356,7 +356,7 @@ def leased(served: ServedCollection, lease: Lease, called: Called) -> LeasedOut:
 
 
 class PeaksOut(Wire):
-    """A waveform: the lowest and highest sample of each stretch, full scale 127; how long, and how loud in dB (RMS)."""
+    """A waveform: lowest and highest sample of each stretch, full scale 127; its length, and loudness in dB (RMS)."""
 
     low: list[int]
     high: list[int]

@@ -1,4 +1,4 @@
-"""The wire types of organising: the course of a campaign, the effort left, and invitations."""
+"""The wire types of organising: a campaign's history, the effort left, and invitations."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -25,8 +25,8 @@ from audiosim.users.leanings import Leaning
 class HistoryOut(Wire):
     """Growth of the confidence in the ranking, and the scores of the `systems`.
 
-    Not `complete`: there was no time for all moments, ask again. `met` is the first moment at which the goal was met,
-    null where it never was.
+    Without `complete` some moments are still missing: ask again. `met` is the first moment at which the stopping rule
+    was met, null if it never was.
     """
 
     collection: str
@@ -45,13 +45,14 @@ class HistoryOut(Wire):
 
 
 class RemainingOut(Wire):
-    """Number of pairs still to be judged until the goal, in the opinion of the model: in `draws` campaigns that
-    were played on with grades drawn from it, the median, and an interval of 80 %: wider than those campaigns vary, by
-    how far replays were off.
+    """Number of pairs still to be judged until the stopping rule is met, as the model predicts it.
 
-    `more_than` where there was no time to play one to its end, and then the others are null. `unjudged` pairs are
-    left in the pool. Judgments by a second assessor come on top. A `preliminary` one is of few campaigns; whoever asks
-    again is told one of more.
+    It is the median of `draws` campaigns simulated to their end with grades drawn from the model; `low` and
+    `high` bound an 80 % interval, widened by the errors that replays of real campaigns showed.
+
+    `more_than` is a lower bound, given where no simulated campaign ended in time; the other figures are then null.
+    `unjudged` pairs are left in the pool. Judgments by a second assessor come on top. A `preliminary` answer rests on
+    few campaigns; a later request gets one from more.
     """
 
     collection: str
@@ -88,9 +89,9 @@ class RemainingOut(Wire):
 
 
 class UnsettledOut(Wire):
-    """Two systems whose order judging will probably not settle, and how sure it will be at the goal.
+    """Two systems whose order judging will probably not settle, and the confidence in it at the end.
 
-    `queries` of this kind would tell them apart, were all judged; null for more than 10,000.
+    So many `queries` of this kind, all judged, would tell them apart; null for more than 10,000.
     """
 
     a: str
@@ -100,9 +101,9 @@ class UnsettledOut(Wire):
 
 
 class FurtherOut(Wire):
-    """Confidence and mean width of the 95 % intervals of scores, about those who judged and about listeners at large.
+    """Confidence and mean width of 95 % intervals of scores, for the people who judged and for listeners at large.
 
-    `what`: as it is, or after further judgments, by `people` in all, of `judgments` in all.
+    `what`: the campaign as it is, or after further judgments; `people` and `judgments` are totals.
     """
 
     what: str
@@ -115,12 +116,12 @@ class FurtherOut(Wire):
 
 
 class PlanOut(Wire):
-    """Effort that the goal takes, as `audiosim plan` says it: `judgments` more, with an interval of 80 %.
+    """Effort until the stopping rule is met, as `audiosim plan` reports it: further `judgments`, with an 80 % interval.
 
-    `hours` are of each of the `listeners` at `seconds_per_judgment`. Where no campaign could be played to its end in
-    the time, `low` is what one had made and `judgments`, `high` and `hours` are null. In `unmet` of the campaigns
-    all was judged and the goal still not met. A `preliminary` plan is of few campaigns; whoever asks again is told one
-    of more.
+    `hours` are those of each of the `listeners` at `seconds_per_judgment`. Where no simulated campaign ended in time,
+    `low` is the number of judgments one had reached, and `judgments`, `high` and `hours` are null. In `unmet` of the
+    campaigns every pair was judged without meeting the rule. A `preliminary` plan rests on few campaigns; a later
+    request gets one from more.
     """
 
     collection: str
@@ -149,7 +150,7 @@ class PlanOut(Wire):
 
 
 class ShareOut(Wire):
-    """Number of pairs that a query or a system has in the pool, and how many of them are judged."""
+    """Pairs in the pool, and judged pairs, of a query or a system."""
 
     name: str
     pairs: int
@@ -157,7 +158,7 @@ class ShareOut(Wire):
 
 
 class ProgressOut(Wire):
-    """Progress of the judging, by query and by system."""
+    """Progress of judging, by query and by system."""
 
     collection: str
     state: int
@@ -188,10 +189,10 @@ class LogOut(Wire):
 
 
 class AssessorsOut(Wire):
-    """Position of the grades of all assessors, in one state of the campaign; null is what is not known of one.
+    """Position of each assessor's grades in one state of the campaign; null where unknown.
 
-    `doubts` says of some by name why it is doubtful that they listen; nothing rests on what those in `aside` say.
-    `checks` hold some against their own answers to the same pair, and against pairs whose grade is known.
+    `doubts` gives by name the reasons to doubt that someone listens; judgments of those in `aside` do not count.
+    `checks` compare assessors' answers with their own earlier ones to the same pairs, and with known grades.
     """
 
     collection: str
@@ -203,14 +204,14 @@ class AssessorsOut(Wire):
 
 
 class InvitationIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Person to invite to judge, and the validity in days; for ever if not given."""
+    """Person to invite, and the validity of the link in days; no limit if not given."""
 
     name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
     days: Annotated[float, Meta(gt=0, le=LONGEST_DAYS)] | None = None
 
 
 class InvitationOut(Wire):
-    """Link to a person's judging page. If tokens are used it contains theirs, which is not shown again."""
+    """Link to a person's judging page. It contains their token, where tokens are used, which is never shown again."""
 
     name: str
     link: str
@@ -218,13 +219,13 @@ class InvitationOut(Wire):
 
 
 class WithdrawalIn(Strict, forbid_unknown_fields=True):
-    """Name of the person whose invitation ends."""
+    """Name of the person whose invitation is withdrawn."""
 
     name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
 
 
 class InvitedOut(Wire):
-    """Assessor who was invited and when, when that ends (null: never), and whether it has."""
+    """An assessor's invitation: its date, its end (null: never), and whether it has ended."""
 
     name: str
     created: str
@@ -237,17 +238,17 @@ class InvitedOut(Wire):
 
 
 class InvitationsOut(Wire):
-    """Assessors who are invited to judge a collection; where there are no `tokens`, everybody on this machine is."""
+    """Assessors invited to judge a collection; without `tokens`, everyone on this machine may judge."""
 
     tokens: bool
     invited: list[InvitedOut]
 
 
 class ImportOut(Wire):
-    """A file of judgments that was sent: waiting, running, done or failed.
+    """An uploaded file of judgments: waiting, running, done or failed.
 
-    `lines` judgments are in it, null until it is read; `written` of them are in the log. `problem` says why it failed,
-    or what it waits for; empty where nothing.
+    It has `lines` judgments, null until it is read; `written` of them are in the log. `problem` says why it failed, or
+    why it waits; else it is empty.
     """
 
     collection: str

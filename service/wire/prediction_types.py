@@ -1,4 +1,4 @@
-"""The wire types: the JSON of requests and answers, in columns, and its conversion to values and back."""
+"""The wire types of collections, models and predictions, with their conversion to values and back."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal, cast
@@ -39,11 +39,11 @@ class JudgmentsIn(Wire, forbid_unknown_fields=True):
         return cls([query for query, _ in grades], [document for _, document in grades], list(grades.values()))
 
     def to_domain(self, scale: Scale) -> dict[Pair, float]:
-        """The grade of each pair; a pair twice or a grade beyond the scale is an error."""
+        """The grade of each pair; a repeated pair or a grade beyond the scale is an error."""
         grades: dict[Pair, float] = {}
         for pair, grade in zip(_pairs(self.query, self.document), self.grade, strict=True):
             if pair in grades:
-                raise InputError(f"judgments: query {pair[0]}, document {pair[1]} is there twice")
+                raise InputError(f"judgments: query {pair[0]}, document {pair[1]} occurs twice")
             if not scale.levels[0] <= grade <= scale.maximum:
                 raise InputError(f"judgments: grade {grade:g} is beyond the {scale.name} scale ({scale})")
             grades[pair] = grade
@@ -51,7 +51,7 @@ class JudgmentsIn(Wire, forbid_unknown_fields=True):
 
 
 class PredictionsIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
-    """The pairs to predict, one per row; with `judgments`, as if exactly these had been made."""
+    """The pairs to predict, one per row; given `judgments` replace those of the campaign."""
 
     query: Names
     document: Names
@@ -78,7 +78,7 @@ class PredictionsIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class PriorIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
-    """Judgments from which the model learns first, if any, beyond conditioning on them."""
+    """Judgments from which the model learns first; none by default. Conditioning on them comes on top."""
 
     learned: JudgmentsIn | None = None
 
@@ -112,12 +112,11 @@ class ModelName(Wire):
 class PredictionsOut(Wire, omit_defaults=True):
     """Predictions, row by row as asked; null where unknown.
 
-    `judgments` is the number used for the predictions, `state` the number of that state of the campaign; null where the
-    judgments are not the campaign's. A judged row has its grade and the variance 0; `levels` and `probabilities` are
-    there on request, and are the model's for a judged row too; `expectation` and `variance` of a row that is not judged
-    are those of a single grade by these. `gain` is the row's value in the ranking, as a share of the highest
-    grade: weighted sums of gains are the scores that the ranking gives. `evidence` names the evidence used for the row,
-    such as "output, genre".
+    The predictions use so many `judgments`; `state` is that state's number, null for judgments from elsewhere. A judged
+    row has its grade and the variance 0. `levels` and `probabilities` are sent on request, the model's own even for a
+    judged row; `expectation` and `variance` of an unjudged row are those of a single grade with these probabilities.
+    `gain` is the row's value in the ranking, as a share of the highest grade: weighted sums of gains give the scores of
+    the ranking. `evidence` names the evidence used for the row, such as "output, genre".
     """
 
     model: ModelName
@@ -134,7 +133,7 @@ class PredictionsOut(Wire, omit_defaults=True):
 
 
 class ScaleOut(Wire, omit_defaults=True):
-    """The grades that an assessor may give, rising; left out in a list of collections, as GET /scales has each once."""
+    """The grades that an assessor may give, rising; a list of collections omits them, as GET /scales has each once."""
 
     name: str
     levels: list[float] | None = None
@@ -143,8 +142,8 @@ class ScaleOut(Wire, omit_defaults=True):
 class CollectionOut(Wire):
     """A collection: its systems by name, and its numbers of queries, pairs in the pool, and judgments.
 
-    `state` is the number of the last event of its campaign, which ranks by `measure`. Where `correlated`, what is
-    judged of one pair says something of others, as their prior has it.
+    `state` is the number of the last event of its campaign, which ranks by `measure`. Where `correlated`, a judgment of
+    one pair informs predictions of others, through their prior covariance.
     """
 
     identifier: str
@@ -184,7 +183,7 @@ class CollectionOut(Wire):
 class ModelOut(Wire):
     """An ordinal model: P(grade >= level) is logistic in its threshold plus coefficients times terms.
 
-    Of a joint model, what it says of a pair by its features alone.
+    For a joint model, the prediction from a pair's features alone.
     """
 
     name: str
@@ -205,14 +204,14 @@ class ModelOut(Wire):
 
 
 class HealthOut(Wire, omit_defaults=True):
-    """Health of the service, with the reason if it is not ready."""
+    """Health of the service, and the reason where it is not ready."""
 
     status: Literal["alive", "ready", "not ready", "starting"]
     reasons: list[str] = field(default_factory=list)
 
 
 class ProblemOut(Wire, rename={"kind": "type"}):
-    """Problem that occurred, as RFC 9457 has it; `request_id` finds it in the log."""
+    """A problem, as RFC 9457 defines it; `request_id` finds it in the log."""
 
     kind: str
     title: str

@@ -1,4 +1,4 @@
-"""The wire types of shared results: the page behind a link, and the list of links."""
+"""The wire types of shared results: the page that a link opens, and the list of links."""
 
 from typing import Annotated, Any
 
@@ -63,14 +63,14 @@ class ResultsOut(Wire):
 
 
 class LinkIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Name of a new link, such as its recipient, and its validity in days; for ever if not given."""
+    """Name of a new link, such as its recipient, and its validity in days; no limit if not given."""
 
     name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
     days: Annotated[float, Meta(gt=0, le=LONGEST_DAYS)] | None = None
 
 
 class LinkOut(Wire):
-    """Link to the page of results. Where there are tokens it holds one, which is not shown again."""
+    """Link to the page of results. Where tokens are used it contains one, which is never shown again."""
 
     name: str
     link: str
@@ -78,13 +78,13 @@ class LinkOut(Wire):
 
 
 class RevocationIn(Strict, forbid_unknown_fields=True):
-    """Name of the link that ends."""
+    """Name of the link to revoke."""
 
     name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
 
 
 class LinkedOut(Wire):
-    """Link that was made and when, when it ends (null: never), and whether it has."""
+    """A link: its date, its end (null: never), and whether it has ended."""
 
     name: str
     created: str
@@ -97,7 +97,7 @@ class LinkedOut(Wire):
 
 
 class LinksOut(Wire):
-    """Links to the results of a collection; where there are no `tokens`, everybody on this machine sees them."""
+    """Links to the results of a collection; without `tokens`, everyone on this machine sees them."""
 
     tokens: bool
     links: list[LinkedOut]

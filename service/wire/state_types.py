@@ -1,4 +1,4 @@
-"""The wire types of states: the results of a campaign so far, for organisers and programs."""
+"""The wire types of states: a campaign's results so far, for organisers and programs."""
 
 from typing import Any
 
@@ -17,10 +17,10 @@ from audiosim.service.shelf.served_collection import ServedCollection
 
 
 class SystemOut(Wire, omit_defaults=True):
-    """A system's expected score with its 95 % interval; `error` where grades were drawn to get it.
+    """A system's expected score with its 95 % interval; `error` is the sampling error where grades were drawn.
 
-    Systems that share a letter of `group` cannot be told apart; each may have the ranks from `rank_low`, the best, to
-    `rank_high`; `best` is the probability that it is the best of all, `top` that it is among the best `top_k`.
+    Systems that share a letter of `group` cannot be told apart. A system may have the ranks from `rank_low` (better) to
+    `rank_high`; `best` is its probability of being the best of all, `top` of being among the best `top_k`.
     """
 
     system: str
@@ -37,9 +37,10 @@ class SystemOut(Wire, omit_defaults=True):
 
 
 class DifferenceOut(Wire):
-    """The better system `a`, the worse `b`, what their difference is expected to be, and how sure its sign is.
+    """The better system `a`, the worse `b`, their expected difference, and the confidence in its sign.
 
-    `equal` where they are known to be, such as one run under two names: such a pair counts for no confidence.
+    `equal` where they are known to be, such as one run under two names: the ranking's confidence leaves such a pair
+    out.
     """
 
     a: str
@@ -51,8 +52,10 @@ class DifferenceOut(Wire):
 
 
 class AboutOut(Wire):
-    """Subject of a statement: `these` queries or `queries` of this kind, as the `panel` of those who judged has it,
-    `listeners` at large, or so many people.
+    """Subject of a statement: its queries and its listeners.
+
+    The queries are `these` or `queries` of this kind; the listeners are the `panel` of those who judged,
+    `listeners` at large, or a number of people.
     """
 
     queries: str = "these"
@@ -60,7 +63,7 @@ class AboutOut(Wire):
 
 
 class AtLargeOut(Wire):
-    """The ranking as listeners at large would have it."""
+    """The ranking that listeners at large would give."""
 
     confidence: float | None
     systems: list[SystemOut]
@@ -68,15 +71,15 @@ class AtLargeOut(Wire):
 
 
 class RankingOut(Wire, omit_defaults=True):
-    """The ranking as `audiosim estimate` has it, in one state of the campaign.
+    """The ranking that `audiosim estimate` prints, in one state of the campaign.
 
-    `basis` is "predicted, nothing judged", or the number of judgments that it rests on. All is stated `about` the
-    queries and listeners named there; `confidence` is null where there is nothing to order. `groups` of systems cannot
-    be told apart, at the `family_wise` level; `nearest` to it are two, where known; `sentence` says the result. `fit`
-    says whether the judgments come out as the model predicts them: PASS, FAIL, NOT CHECKED, `fit_sentence` in words.
-    Where it fails, `fit_against` says what speaks against it; all statements are `widened` times as wide, and where
-    `fit_instead` is "general" they rest on what collections in general are like, and on the judgments. Where several
-    people judged, `judges` of them, `at_large` says beside a statement about them what listeners at large would say.
+    `basis` is "predicted, nothing judged", or the number of judgments used. `about` names the queries and listeners of
+    every statement; `confidence` is null where there is nothing to order. Systems within one of `groups` cannot be told
+    apart at the `family_wise` level; `nearest` are the two systems that fewest further judgments would tell apart,
+    where known; `sentence` puts the result in words. `fit` is the check of the model against the judgments: PASS, FAIL
+    or NOT CHECKED, in words `fit_sentence`. Where it fails, `fit_against` gives the reasons and deviations are
+    `widened` times as wide; where `fit_instead` is "general" the ranking uses a general prior over collections and the
+    judgments. Where several people (`judges`) judged, `at_large` adds the statement about listeners at large.
     """
 
     collection: str
@@ -107,7 +110,7 @@ class RankingOut(Wire, omit_defaults=True):
 
 
 class StoppingRuleOut(Wire):
-    """Goal at which judging may stop, where it stands in the unit of the goal, and whether that is enough."""
+    """Stopping rule: its target, the present level in the same unit, and whether that is enough."""
 
     goal: str
     level: float
@@ -115,7 +118,7 @@ class StoppingRuleOut(Wire):
 
 
 class CannotOut(Wire):
-    """A pair that an assessor cannot judge, and why."""
+    """A pair that an assessor cannot judge, and the reason."""
 
     query: str
     document: str
@@ -131,7 +134,7 @@ class PairOut(Wire):
 
 
 class HeldOut(Wire):
-    """A pair that is with an assessor."""
+    """A pair leased to an assessor."""
 
     query: str
     document: str
@@ -142,15 +145,14 @@ class HeldOut(Wire):
 class CampaignOut(Wire):
     """Progress of a campaign. `state` is the number of its last event, `status` open, paused or closed.
 
-    `evidence` says of how many pairs of the pool each piece of evidence speaks: output, genre, sound and so on.
-    `confidence` is what `estimate` and the ranking say, `about` what it is of, `of_this_kind` the same about queries of
-    this kind, `at_large` as listeners at large would have it where several people judged; null where there is nothing
-    to order. `fit` is the check of the model, PASS, FAIL or NOT CHECKED, and
-    `fit_sentence` says it; deviations are `widened` so many times where it fails.
-    `basis` is "predicted, nothing judged", or the number of judged pairs that the confidence rests on. `sounds` says
-    what cannot be heard, and so is not handed out; empty where all can be; `heard` is false where the campaign has no
-    sound at all. Of assessors, leases and pairs that cannot
-    be judged or were dropped a part is shown; `totals` says how many there are of each.
+    `evidence` counts the pairs of the pool with each kind of evidence: output, genre, sound and so on. `confidence` is
+    that of `estimate` and of the ranking, `about` its subject; `of_this_kind` is the confidence about queries of this
+    kind, and `at_large`, where several people judged, that about listeners at large; null where there is nothing to
+    order. `fit` is the check of the model, PASS, FAIL or NOT CHECKED, in words `fit_sentence`; where it fails,
+    deviations are multiplied by `widened`. `basis` is "predicted, nothing judged", or the number of judged pairs behind
+    the confidence. `sounds` names the pairs without sound, which are not offered; empty where all have it. `heard` is
+    false where the campaign has no sound at all. Only a part is shown of the assessors, the leases, and the pairs that
+    cannot be judged or were dropped; `totals` has their numbers.
     """
 
     collection: str
@@ -219,7 +221,7 @@ class CampaignOut(Wire):
 
 
 class ChangeOut(Wire):
-    """Notice that a campaign has moved on: where it stands now."""
+    """Notice of a change in a campaign, with its new state."""
 
     state: int
     status: str
@@ -239,7 +241,7 @@ class ChangeOut(Wire):
 
 
 def _of_this_kind(selection: Selection) -> float | None:
-    """Confidence about queries of this kind; None where there is nothing to order, and of a single query."""
+    """Confidence about queries of this kind; None where there is nothing to order, and for a single query."""
     several = len(selection.pool.queries) >= FEWEST_QUERIES
     return selection.stated(OF_THIS_KIND).confidence if several else None
 

@@ -368,7 +368,7 @@ def test_invented_names_from_one_address_hold_half_of_the_pool_at_most(commanded
         assert held[429] > 0
         refused = answers[-1]
         assert refused.headers["retry-after"] == "60"
-        assert refused.json()["detail"].startswith("those who ask from this address have half of the pairs")
+        assert refused.json()["detail"].startswith("assessors at this address hold half of the pairs")
         again = http.post(f"{COARSE}/next", json={"assessor": "N0", "count": 100}).json()["pairs"]
         assert len(again) == leased[0]  # who has pairs keeps them, however they write their name
 

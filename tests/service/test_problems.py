@@ -88,7 +88,7 @@ TWICE = b'{"query": [], "document": [], "judgments": {"query": ["q", "q"], "docu
         (SMALL, JUDGED % b"101", 422, r"^judgments: grade 101 is beyond the fine scale \(101 levels from 0 to 100\)$"),
         (SMALL, JUDGED % b"-1", 422, "^judgments: grade -1 is beyond the fine scale"),
         (SMALL, JUDGED % b"NaN", 422, r"^every number must be finite \(byte \d+\)$"),
-        (SMALL, TWICE, 422, "^judgments: query q, document d is there twice$"),
+        (SMALL, TWICE, 422, "^judgments: query q, document d occurs twice$"),
         (MODEL, b'{"features": {"fSYS": ["1"]}}', 422, r"^Expected `float \| null`, got `str`"),
         (MODEL, b'{"features": {"fSYS": [NaN]}}', 422, "^every number must be finite"),
         (MODEL, b'{"features": {"fSYS": [Infinity]}}', 422, "^every number must be finite"),
