@@ -1,4 +1,4 @@
-"""campaign.toml of a collection's folder: what its campaign does otherwise than the service's settings say."""
+"""campaign.toml of a collection's folder: settings of its campaign that replace the service's."""
 
 import tomllib
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ FILE = "campaign.toml"
 
 
 class CampaignFile(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Settings of one collection's campaign; None: as the service's.
+    """Settings of one collection's campaign; None: the service's.
 
     measure         that ranks the systems, such as nDCG@10
     stopping_rule   condition under which judging may stop, such as confidence=0.95
-    selection_rule  what makes a pair worth judging, such as drawn
+    selection_rule  rule that chooses the pairs to judge, such as drawn
     model           published model, such as joint
     """
 
@@ -44,7 +44,7 @@ class CampaignFile(Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
     @classmethod
     def of(cls, folder: str | Path | None) -> "CampaignFile":
-        """The settings in a collection's folder; none of them without a file."""
+        """The settings in a collection's folder; all None without a file."""
         path = None if folder is None else Path(folder) / FILE
         if path is None or not path.is_file():
             return cls()
@@ -55,7 +55,7 @@ class CampaignFile(Struct, frozen=True, forbid_unknown_fields=True, omit_default
             raise InputError(f"{path}: {error}") from None
 
     def of_judging(self, judging: Judging) -> Judging:
-        """The service's settings with these in their place."""
+        """The service's settings, replaced by these where given."""
         settings = judging.settings
         if self.selection_rule is not None:
             settings = replace(settings, rule=self.selection_rule)

@@ -23,8 +23,8 @@ from audiosim.errors import ServiceError
 from audiosim.relevance.relearning import Relearning
 
 LOG = logging.getLogger("service")
-WORTHWHILE = 200  # changes of grades, to count which takes longer than to start a process
-NICENESS = 5  # who judges goes first
+WORTHWHILE = 200  # changes of grades whose count takes longer than the start of a process
+NICENESS = 5  # assessors' requests go first
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 GRACE_S = 5.0
 PART_BYTES = 2**20
@@ -200,9 +200,9 @@ def _end_with_service(source: int) -> None:
 
 if __name__ == "__main__":
     answer = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a plugin prints is no answer
+    os.dup2(2, 1)  # output of a plugin must not mix with the answer
     try:
         with answer:
             _learn(sys.stdin.buffer, answer)
-    except (EOFError, BrokenPipeError, pickle.UnpicklingError):  # the service was killed: there is nobody to tell
+    except (EOFError, BrokenPipeError, pickle.UnpicklingError):  # the service was killed: nobody waits for the answer
         os._exit(1)

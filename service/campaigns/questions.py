@@ -148,7 +148,7 @@ class Questions:
         table = TaskTable() if self.task is None else self.task.table
         asked = {one.name: one for one in (table.before if moment == "before" else table.after)}
         if not asked and not (moment == "before" and table.consent):
-            raise InputError(f"nobody is asked anything {moment} judging here: task.toml has no such questions")
+            raise InputError(f"no questions are asked {moment} judging here: task.toml has none")
         if moment == "before" and table.consent and not consent:
             raise InputError("expected consent: true, as the task asks for it")
         _check_answers(answers, asked, asked)
@@ -185,7 +185,7 @@ def _check_complete(answers: Mapping[str, Value], asked: Iterable[Question]) -> 
 
 
 def task_grades(task: AssessorTask, scale: Scale) -> tuple[Question, ...]:
-    """The questions for grades, as a task words them; none where it leaves them as usual."""
+    """The questions for grades in a task's words; none where it keeps the usual ones."""
     table, levels = task.table, offered(task, scale)
     if table.aspect:
         return tuple(

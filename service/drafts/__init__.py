@@ -1,1 +1,1 @@
-"""Collections that are being made in the browser."""
+"""Drafts: collections that organisers make in the browser."""

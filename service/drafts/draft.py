@@ -1,10 +1,10 @@
-"""Collections that are being made in the browser: drafts in a folder, each checked as a whole before it is served.
+"""Drafts: collections that organisers make in the browser, each checked as a whole before it is served.
 
     HOME/NAME/            a collection
-    HOME/.drafts/NAME/    the files of one that is being made, as sent
+    HOME/.drafts/NAME/    the files of a draft, as sent
 
-Nothing is served, and nothing appears under its name, before every command could read all of it: a draft is assembled
-beside, loaded there, and then moved into place at once.
+A draft is assembled in a folder beside, loaded there as every command would load it, and only then moved into place, in
+one step: nothing half made is ever served or seen under its name.
 """
 
 import hashlib
@@ -48,7 +48,7 @@ LONGEST_TEXT = 2000
 
 
 class DraftSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Settings of a collection that is being made; empty or None: not chosen.
+    """Settings of a draft; empty or None: not chosen.
 
     title    name shown to people
     task     question that grades answer
@@ -56,7 +56,7 @@ class DraftSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     cutoff   last rank that counts
     prompts  folder with the prompts' recordings
     campaign settings of the campaign
-    asked    the assessors' task in its own words
+    asked    the assessors' task in the organiser's words
     """
 
     title: str = ""
@@ -78,13 +78,13 @@ class DraftSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
             raise InputError(f"cutoff must be from 1 to 1000, got {self.cutoff}")
 
     def collection_settings(self) -> Settings:
-        """The settings as collection.toml has them."""
+        """The settings in the form of collection.toml."""
         scale = parse_scale(self.scale) if self.scale else None
         return Settings(name=self.title or None, task=self.task or None, scale=scale, cutoff=self.cutoff)
 
 
 class Draft:
-    """A collection that is being made.
+    """A draft: a collection that an organiser is making.
 
     folder  with its files
     """
@@ -112,7 +112,7 @@ class Draft:
         return DraftFile(name, KIND_IN.get(first.removesuffix(".gz"), "judgments"), path.stat().st_size)
 
     def put(self, name: str, content: bytes, kind: Kind | None = None) -> DraftFile:
-        """Add a file, or replace it, after every command's reader has read it; where it is wrong, nothing changes.
+        """Add a file, or replace it, once every command's reader has read it; an error changes nothing.
 
         name  as the sender has it, with folders
         kind  None: by its name and first line
@@ -142,7 +142,7 @@ class Draft:
             raise InputError(f"the files of a collection may have {MOST_BYTES:,} bytes at most")
 
     def _clear(self, kind: Kind, place: str) -> None:
-        """Remove what the file takes the place of: a collection has one file of judgments, and one of each table."""
+        """Remove the file that this one replaces: a collection has one file of judgments, and one of each table."""
         if kind in ("recording", "runs", "judge"):
             return
         for one in self.files():
@@ -214,7 +214,7 @@ class Draft:
             yield found, folder
 
     def _complete(self, folder: Path) -> None:
-        """Write the files that follow from the others and from the settings."""
+        """Write the files that are derived from the others and from the settings."""
         settings, recordings = self.settings, RecordingFolders.of(folder)
         if (folder / "runs").is_dir() or not recordings.folders:
             runs = find_runs(folder)
@@ -256,7 +256,7 @@ def _named_documents(folder: Path, paths: list[Path]) -> list[str]:
 def _kept_as(name: str) -> Iterator[None]:
     try:
         yield
-    except FileNotFoundError:  # the draft is gone
+    except FileNotFoundError:  # the draft was removed
         raise
     except OSError as error:  # such as a full disk, or a folder of that name
         raise InputError(f"{name}: cannot be kept: {error.strerror}") from None
@@ -305,7 +305,7 @@ class Home:
         return sorted(path for path in self.folder.iterdir() if not path.name.startswith(".") and _has_runs(path))
 
     def drafts(self) -> list[Draft]:
-        """The collections that are being made, by name."""
+        """The drafts, by name."""
         found = (path for path in (self.folder / DRAFTS).iterdir() if path.is_dir() and not path.name.startswith("."))
         return [Draft(path) for path in sorted(found)]
 
@@ -317,7 +317,7 @@ class Home:
         return found
 
     def begin(self, name: str) -> Draft:
-        """Start to make a collection."""
+        """Begin a draft."""
         with self._turn:
             check_collection_name(name)
             if name in {path.name for path in self.folder.iterdir()} | {one.name for one in self.drafts()}:
@@ -329,7 +329,7 @@ class Home:
             return Draft(folder)
 
     def discard(self, draft: Draft) -> None:
-        """Remove a collection that is being made, with its files."""
+        """Remove a draft, with its files."""
         with self._turn:
             shutil.rmtree(draft.folder)
 
@@ -339,7 +339,7 @@ class Home:
         prove: Callable[[Collection, Path], object] = lambda found, folder: None,
         serve: Callable[[Path], object] = lambda folder: None,
     ) -> Path:
-        """Move a collection into place, once all of it can be read, and return its folder.
+        """Move a draft into place once it can be read as a whole, and return its folder.
 
         prove  called with it and its folder before; an error leaves everything as it is
         serve  called with its folder in place; an error takes it back
@@ -361,7 +361,7 @@ class Home:
 
 
 def check_collection_name(name: str) -> None:
-    """Raise an error if a name cannot be that of a collection made here: a folder's, and part of an address."""
+    """Raise an error for a name unfit for a new collection: it names a folder, and is part of an address."""
     plain = name.isascii() and name.replace("-", "").replace("_", "").isalnum() and name[0].isalnum()
     if not plain or len(name) > LONGEST_NAME:
         raise InputError(

@@ -1,4 +1,4 @@
-"""One file of a collection that is being made: its kind, place and check by the readers of the commands."""
+"""One file of a draft: its kind, its place, and its check by the readers of the commands."""
 
 import re
 from collections.abc import Callable
@@ -45,7 +45,7 @@ JUDGE_NAME = re.compile(r"[\w.-]+")
 
 @dataclass(frozen=True, slots=True)
 class DraftFile:
-    """A file of a collection that is being made.
+    """A file of a draft.
 
     name    its path in the folder
     kind    of the file

@@ -1,8 +1,8 @@
-"""A collection out of folders of recordings: one folder per system, one recording per prompt.
+"""A collection from folders of recordings: one folder per system, one recording per prompt.
 
     prompts/bach.wav      system-a/bach.wav      system-b/bach.wav
 
-Identifiers are drawn so that they tell an assessor's browser neither the system nor the prompt.
+Identifiers are numbered by hashes of the names: an assessor's browser learns neither the system nor the prompt.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ PROMPTS = ("prompts", "prompt", "queries", "query", "references", "reference")
 
 @dataclass(frozen=True, slots=True)
 class RecordingFolders:
-    """Recordings of a collection's folder: path by folder and by name without suffix."""
+    """Recordings of a collection's folder: paths by folder and by name without suffix."""
 
     folders: Mapping[str, Mapping[str, str]]
 
@@ -54,7 +54,7 @@ class RecordingFolders:
 
     @property
     def prompts(self) -> str | None:
-        """The folder that its name makes the prompts', or None."""
+        """The folder whose name marks it as the prompts', or None."""
         return next((name for known in PROMPTS for name in self.names if name.lower() == known), None)
 
     def paths(self) -> dict[str, str]:
@@ -156,7 +156,7 @@ def _few(names: Mapping[str, str]) -> str:
 
 
 def _drawn(word: str, names: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    """An identifier for each name, numbered in an order that tells nothing of the names."""
+    """An identifier for each name, numbered in the order of the names' hashes, which reveals nothing about them."""
     order = sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())
     width = len(str(len(order)))
     return {name: f"{word}-{number:0{width}}" for number, name in enumerate(order, start=1)}

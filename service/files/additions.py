@@ -280,14 +280,14 @@ class Receiver:
                 self._swap(name, fresh)
             except InputError as error:
                 one.stamp = stamp
-                LOG.warning("%s: what came to its folder cannot be taken in: %s", name, error)
+                LOG.warning("%s: additions in its folder cannot be read: %s", name, error)
                 return
             for problem in inspect(fresh.collection).problems:
                 if problem not in known:
                     LOG.warning("%s: %s", name, problem)
             fresh.stamp = stamp
             LOG.info(
-                "%s: took in what came to its folder, or was taken back: %d runs and %d documents are there now",
+                "%s: its folder changed: it now adds %d runs and %d documents",
                 name,
                 len(came.runs),
                 len(came.documents),

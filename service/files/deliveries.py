@@ -1,7 +1,7 @@
 """Deliveries: files sent under keys, and their answers.
 
 A key belongs to its sender. The same content sent again gets the same answer; other content under the key is an error,
-because the answer "done" would lose a file that was never taken.
+because the answer "done" would lose a file that was never stored.
 """
 
 import hashlib
@@ -53,7 +53,7 @@ def earlier(connection: sql.Connection, sent: Delivery) -> str | None:
         return None
     if row.digest not in ("", sent.digest):
         raise InputError(
-            f"the Idempotency-Key {sent.key!r:.80} was used for another content; nothing of this one was taken: "
+            f"the Idempotency-Key {sent.key!r:.80} was used for other content; nothing of this file was stored: "
             "send it by a key of its own"
         )
     return str(row.answer)

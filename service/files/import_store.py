@@ -27,7 +27,7 @@ from audiosim.service.files.deliveries import Delivery, bytes_of, earlier, keep
 
 WAITING, RUNNING, DONE, FAILED = "waiting", "running", "done", "failed"
 ENDED = (DONE, FAILED)
-SILENT_S = 10.0  # without a sign of life from the worker on a file, until another may take over
+SILENT_S = 10.0  # of silence of a file's worker, after which another may take over
 MOST_WAITING = 20  # files of one collection
 SHOWN = 20
 TIMEOUT_S = 2.0

@@ -15,12 +15,12 @@ from audiosim.service.interface.operation_examples import RequestExample, exampl
 from audiosim.service.shelf.shelf import Served
 
 TAGS = [
-    {"name": "predictions", "description": "Relevance of pairs that nobody judged, or of rows of features."},
+    {"name": "predictions", "description": "Relevance of unjudged pairs, or of rows of features."},
     {"name": "health", "description": "Whether the service lives and may be asked; figures for Prometheus."},
     {"name": "catalogue", "description": "Collections and models that are served; a model file is read again."},
     {"name": "Open Inference Protocol", "description": "The models, as clients of that protocol ask for them."},
     {"name": "judging", "description": "Pairs to judge, and what assessors say of them."},
-    {"name": "campaign", "description": "How far judging is, what the systems' ranking is; pause, resume, close."},
+    {"name": "campaign", "description": "Progress of judging, ranking of the systems; pause, resume, close."},
     {"name": "organising", "description": "Assessors, invitations, the log, and files of judgments."},
     {"name": "results", "description": "Results to look at, read-only, and the links that show them."},
     {"name": "arrivals", "description": "Recordings and runs that come while judging goes on."},

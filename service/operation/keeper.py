@@ -54,7 +54,7 @@ class Keeper:
         self._teaching = Loop("teaching the models", self._teach)
         self._importing = Loop("importing", self._import, imports.came)
         self._recalling = Loop("recalling the courses", self._recall)
-        self._estimating = Loop("estimating what the goals take", self._estimate)
+        self._estimating = Loop("estimating the effort left", self._estimate)
         self._looking = Loop("looking at the collections", self._look)
         self._loops = (
             self._following,
@@ -85,7 +85,9 @@ class Keeper:
         for one in self._collections.open.values():
             kept = one.store.rescue() if isinstance(one.store, DatabaseStore) else None
             if kept is not None:
-                LOG.warning("the database file is gone; what it held is in %s: rename it before the next start", kept)
+                LOG.warning(
+                    "the database file is gone; its contents are in %s: rename that before the next start", kept
+                )
                 return  # all collections share one
 
     def reasons(self) -> Iterator[str]:

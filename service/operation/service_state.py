@@ -104,7 +104,7 @@ class ServiceState:
             try:
                 self.keeper.rescue()
             except StoreError:
-                LOG.exception("the database file is gone, and what it held could not be kept")
+                LOG.exception("the database file is gone, and its contents could not be saved")
 
 
 def state_of(app: FastAPI) -> ServiceState:

@@ -123,7 +123,7 @@ def lease_pairs(
     shares: Annotated[Shares, part(lambda state: state.shares)],
     asked: Annotated[NextIn, Body()],
 ) -> NextOut:
-    """The pairs to judge next, leased to the assessor; a further request extends the leases."""
+    """The pairs to judge next; they are leased to the assessor, and a further request extends the leases."""
     assessor = named_assessor(caller, one, asked.assessor)
     count = min(asked.count, fair_share(request, caller, one, shares, assessor))
     pairs = one.campaign.ask(count, assessor, asked.by_query)

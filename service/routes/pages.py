@@ -156,7 +156,7 @@ def send_file(request: Request, version: str, name: str) -> Response:
     """A file that a page loads."""
     release = shipped()
     if version != release.version or name not in release.files:
-        raise HTTPException(404, "this file belongs to no page of this release; load the page again")
+        raise HTTPException(404, "this file is of another release; load it again")
     found = release.files[name]
     headers = {"Cache-Control": FOR_EVER, "Vary": "Accept-Encoding"}
     if "gzip" not in request.headers.get("accept-encoding", ""):

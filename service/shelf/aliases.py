@@ -12,13 +12,13 @@ UNKEPT = secrets.token_hex(32)  # for campaigns that live as long as this proces
 
 
 class Called(Protocol):
-    """Name of a query or document towards somebody."""
+    """Name of a query or document as its reader may know it."""
 
     def __call__(self, name: str, /) -> str: ...
 
 
 def by_name(name: str) -> str:
-    """The name itself: for those who may know it."""
+    """The name itself, for readers who may know it."""
     return name
 
 
@@ -43,15 +43,15 @@ class Aliases:
         return hashlib.blake2b(data, key=self._key, digest_size=BYTES).hexdigest()
 
     def name(self, said: str) -> str | None:
-        """The name that an alias stands for; None for all else, names among it: who guesses one learns nothing."""
+        """The name that an alias stands for; None for anything else, even a name, so that guessing reveals nothing."""
         return self._names.get(said)
 
 
 def renamed(words: str, names: Iterable[str], called: Called) -> str:
     """A sentence with other names of queries and documents.
 
-    They are replaced after "query" and "document" and in quotation marks, and as whole words if they are long: a name
-    such as "a" or "1" is in every sentence, and says nothing.
+    They are replaced after "query" and "document" and in quotation marks, and as whole words if they are long: a short
+    one such as "a" or "1" may be an ordinary word of the sentence.
     """
     spoken = {form: called(name) for name in names if name for form in (name, repr(name)[1:-1])}
     patterns = []

@@ -1,4 +1,4 @@
-"""History of a campaign: the confidence at moments of its log, and the moment it reached its goal."""
+"""History of a campaign: the confidence at moments of its log, and the moment that met its stopping rule."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Course:
     number    of the last event included
     complete  True if all moments were computed
     moments   in chronological order, beginning before any judgment
-    met       first moment that met the goal, exact to one judgment, or None
+    met       first moment that met the stopping rule, exact to one judgment, or None
     """
 
     number: int
@@ -56,8 +56,8 @@ class History:
     """The course of a campaign, computed as time permits, and kept for later requests.
 
     Computes `moments` to twice as many, evenly spaced by a power of two of judgments, so that they remain useful as the
-    log grows; then every judgment between the last moment without the goal and the first with it. At each moment the
-    model predicts again, as after a whole batch. Threads may share a history: one computes, the others get what is
+    log grows; then every judgment between the last moment before the rule was met and the first after. At each moment
+    the model predicts again, as after a whole batch. Threads may share a history: one computes, the others get what is
     there.
     """
 
@@ -134,7 +134,7 @@ class History:
         return now.anew(learned, grades, panel, compared)
 
     def _between(self, places: Sequence[int], known: Mapping[int, Moment]) -> list[int]:
-        """The places between the last moment without the goal and the first with it."""
+        """The places between the last moment before the rule was met and the first after."""
         first = next((place for place in places if known[place].reached), 0)
         before = max((place for place in places if place < first), default=first)
         return sorted({whole for place in range(before + 1, first) if (whole := self._whole(place)) < first})

@@ -90,7 +90,7 @@ class Lookahead(Generic[Found]):
         return found
 
     def go_on(self, proceed: Callable[[], bool]) -> None:
-        """Compute the next result if the last was returned to somebody.
+        """Compute the next result if the last one was returned to a request.
 
         proceed  called repeatedly; True to go on
         """
@@ -115,8 +115,8 @@ class Lookahead(Generic[Found]):
 class Outlook:
     """Outlook of a campaign: its course so far, and the effort left.
 
-    remaining  the model's estimate of the judgments needed to reach the goal
-    plan       effort of one listener to reach the goal
+    remaining  the model's estimate of the judgments until the stopping rule is met
+    plan       effort of one listener until the stopping rule is met
     """
 
     def __init__(self, one: ServedCollection) -> None:
@@ -137,7 +137,7 @@ class Outlook:
         return self._history.course(Leisure(seconds))
 
     def go_on(self, proceed: Callable[[], bool]) -> None:
-        """Continue a course that somebody is watching, for their next request.
+        """Continue a course that a client watches, for its next request.
 
         proceed  called before each moment; True to go on
         """
@@ -146,7 +146,7 @@ class Outlook:
             self._history.course(lambda: proceed() and leisure())
 
     def _remaining(self, current: CampaignState, proceed: Callable[[], bool], campaigns: int) -> Remaining:
-        """The model's estimate of the judgments needed to reach the goal.
+        """The model's estimate of the judgments until the stopping rule is met.
 
         Predicts again after ten judgments, or after a whole batch if that is longer: much faster than after each, and a
         few judgments late. The model does not learn from the simulated judgments.

@@ -1,4 +1,4 @@
-"""Pictures of the sound files of a collection, drawn when they are asked for."""
+"""Pictures of the sound files of a collection, drawn on request."""
 
 from functools import lru_cache
 from pathlib import Path

@@ -214,11 +214,11 @@ class ServedCollection:
         return Aliases(names, self.collection.identifier, *kept)
 
     def called(self, role: str) -> Called:
-        """Names of queries and documents towards callers of a role: assessors must not know what they hear."""
+        """Names of queries and documents for callers of a role: assessors must not know what they hear."""
         return self.aliases.of if role == "assessor" else by_name
 
     def meant(self, role: str, said: str) -> str | None:
-        """Name of a query or document that a caller of a role means; None if an assessor says anything but an alias."""
+        """Name of a query or document that a caller of a role means; from an assessor None for all but an alias."""
         return self.aliases.name(said) if role == "assessor" else said
 
     def retrieves(self, document: str) -> bool:

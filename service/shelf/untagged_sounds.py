@@ -1,4 +1,4 @@
-"""Copies of sound files that tell nothing but their sound, made when they are first heard."""
+"""Copies of sound files with their sound alone, without tags, made when first played."""
 
 import hashlib
 import os
@@ -13,13 +13,13 @@ from audiosim.service.shelf.sound_files import DECODING, LIMITS
 EPOCH = (0, 0)  # time of access and of change of every copy, so that headers tell no date
 MOST_COPIED_BYTES = 2 * 10**9  # of one process
 
-_opening = Lock()  # two first calls at once would make two folders, of which one is removed with its files
+_opening = Lock()  # two simultaneous first calls would make two folders, and one would be removed with its files
 
 
 class UntaggedSounds:
-    """Copies in a folder, of so many bytes at most: where there are more, those not heard for longest are removed.
+    """Copies in a folder of limited size; beyond it, those not played for longest are removed.
 
-    folder  for these copies alone
+    folder  used for these copies alone
     most    bytes; one copy is kept, however long it is
     """
 
@@ -29,7 +29,7 @@ class UntaggedSounds:
         self._turn = Lock()
 
     def known(self, path: Path) -> Path | None:
-        """The copy of a sound file as it is now; None if it has to be made."""
+        """The copy of a sound file in its present state; None if it must be made."""
         copy = self._name(path)
         return copy if self._heard(copy) else None
 
@@ -44,7 +44,7 @@ class UntaggedSounds:
                 try:
                     write_untagged(path, unfinished, LIMITS)
                 except BaseException:
-                    unfinished.unlink(missing_ok=True)  # a full disk is to get its room back
+                    unfinished.unlink(missing_ok=True)  # frees the room on a full disk
                     raise
                 os.utime(unfinished, EPOCH)
                 unfinished.replace(copy)
@@ -57,7 +57,7 @@ class UntaggedSounds:
         return self._folder / f"{hashlib.blake2b(about, digest_size=16).hexdigest()}.flac"
 
     def _heard(self, copy: Path) -> bool:
-        """True if a copy is there; then it counts as heard just now."""
+        """True if a copy exists, which then counts as just played."""
         with self._turn:
             if copy not in self._bytes or not copy.exists():
                 return False
@@ -71,7 +71,7 @@ class UntaggedSounds:
             while len(self._bytes) > 1 and sum(self._bytes.values()) > self._most:
                 oldest = next(iter(self._bytes))
                 del self._bytes[oldest]
-                oldest.unlink(missing_ok=True)  # whoever is being sent it reads it to its end
+                oldest.unlink(missing_ok=True)  # a transfer in progress still reads it to its end
 
 
 @cache

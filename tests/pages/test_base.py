@@ -95,7 +95,7 @@ def test_only_files_that_pages_load_are_sent(still, name):
 
 def test_a_file_of_another_release_is_refused(still):
     answer = still.get("/static/0123456789abcdef/base.css")
-    assert (answer.status_code, answer.json()["detail"]) == (404, "this file belongs to no page of this release; load the page again")
+    assert (answer.status_code, answer.json()["detail"]) == (404, "this file is of another release; load it again")
 
 
 def test_a_file_is_sent_whole_to_those_who_know_no_compression(still):

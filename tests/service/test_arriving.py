@@ -442,7 +442,7 @@ def test_keys_hold_for_documents_and_runs_and_clients_have_a_quota(commanded, pl
         for body, query in ((other, {}), (first, {"team": "X"})):
             refused = send("olga", "runs", body, **query)
             assert refused.status_code == 422
-            assert refused.json()["detail"].startswith("the Idempotency-Key 'k' was used for another content")
+            assert refused.json()["detail"].startswith("the Idempotency-Key 'k' was used for other content")
         assert send("carl", "documents", b'{"document": "one"}').status_code == 201  # the same key, of another sender
         assert send("carl", "documents", b'{"document": "two"}').status_code == 422
         assert send("carl", "documents", b'{"document": "two"}', "k2").status_code == 201

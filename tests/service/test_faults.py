@@ -182,7 +182,7 @@ def test_what_a_service_holds_of_a_file_that_is_gone_is_kept_when_it_stops(
         assert f"or stop the service, which then writes what it holds to {rescued}" in refused.json()["detail"]
         assert server.stop() == 0
         said_last = server.log.read_text(encoding="utf-8")
-        assert said_last.count(f"what it held is in {rescued}: rename it before the next start") == 1
+        assert said_last.count(f"its contents are in {rescued}: rename that before the next start") == 1
         assert "Traceback" not in said_last
     code, printed = apart("serve", folders[1], "--port", 0, "--db", f"sqlite:///{path}")
     assert code == 1

@@ -214,7 +214,7 @@ def test_another_file_by_a_used_key_is_refused_and_keys_are_their_senders_own(im
     first = imports.add(Delivery.of("mine", "ann", "one key", b"a file"), b"a file")
     other = Delivery.of("mine", "ann", "one key", b"another")
     with pytest.raises(
-        InputError, match="^the Idempotency-Key 'one key' was used for another content; nothing of this"
+        InputError, match="^the Idempotency-Key 'one key' was used for other content; nothing of this"
     ):
         imports.add(other, b"another")
     for sent in (replace(other, sender="bob"), replace(other, collection="theirs"), replace(other, key="two")):

@@ -16,7 +16,7 @@ BEFORE = {"undo_answer": ["add_judgment"], "show_import": ["import_judgments"]}
 AFTER = {"close": ["resume"], "unload_repository_model": ["load_repository_model"]}
 STREAM = "follow_changes"
 REFUSED = {  # where no tokens are needed, no invitation or link holds one; the demo has no task of its own
-    "add_questionnaire": "nobody is asked anything after judging here: task.toml has no such questions",
+    "add_questionnaire": "no questions are asked after judging here: task.toml has none",
     "withdraw": "'ann' is not invited to judge demo",
     "revoke_link": "this service has no tokens, so no link can be revoked",
 }
