@@ -213,9 +213,7 @@ def test_a_file_is_of_one_process_until_that_falls_silent(imports, database):
 def test_another_file_by_a_used_key_is_refused_and_keys_are_their_senders_own(imports):
     first = imports.add(Delivery.of("mine", "ann", "one key", b"a file"), b"a file")
     other = Delivery.of("mine", "ann", "one key", b"another")
-    with pytest.raises(
-        InputError, match="^the Idempotency-Key 'one key' was used for other content; nothing of this"
-    ):
+    with pytest.raises(InputError, match="^the Idempotency-Key 'one key' was used for other content; nothing of this"):
         imports.add(other, b"another")
     for sent in (replace(other, sender="bob"), replace(other, collection="theirs"), replace(other, key="two")):
         assert imports.add(sent, b"another").number > first.number
