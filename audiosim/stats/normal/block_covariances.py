@@ -11,19 +11,22 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg.blas import dtrmm
 from scipy.linalg.lapack import dpotri, dtrtri
 
 from audiosim.arrays import Array, Integers
+from audiosim.properties import cached_property
 from audiosim.stats.normal.layout import REST, Layout
 
 AT_ONCE = 500  # values whose products are in memory at a time
+LARGE = 16  # rows of a block from which a call for each is faster than one for a stack that ignores triangles
 
 
 class _Group(NamedTuple):
     """All b blocks of one size m.
 
     rows     slice of their values in the group-by-group order
-    kernels  (c, b, m, m) one per component that has kernels, `rest` last; scaled
+    kernels  (c, b, m, m) one per component in `kinds`; scaled
     """
 
     rows: slice
@@ -40,8 +43,8 @@ class BlockCovariances:
 
     groups    blocks, grouped by size
     order     (n,) places of the values, group by group
-    kinds     (c,) indices of the components that have kernels
-    owner     (p,) index of the component of each effect
+    kinds     (c,) indices of the components whose kernels are not 0 everywhere, `rest` last
+    owner     (p,) index of the component of each effect; the effects of a component stand together
     loadings  (n, p) Z, rows in that order
     count     k, number of components
     """
@@ -63,7 +66,10 @@ class BlockCovariances:
             places.append(np.concatenate([layout.blocks[block] for block in some]))
             groups.append(_Group(slice(start, start + len(places[-1])), _kernels(layout, some)))
             start += len(places[-1])
-        kinds = np.array([names.index(name) for name in (*layout.kernels, REST)])
+        # Where all effects of a component are shared between blocks, nothing is left to its kernels.
+        used = np.array([*(any(group.kernels[c].any() for group in groups) for c in range(len(layout.kernels))), True])
+        groups = [group if used.all() else group._replace(kernels=group.kernels[used]) for group in groups]
+        kinds = np.array([names.index(name) for name in (*layout.kernels, REST)])[used]
         owner = np.array([names.index(name) for name in layout.shared], dtype=np.int64)[layout.owner]
         order = np.concatenate(places)
         return cls(groups, order, kinds, owner, layout.loadings[order].toarray(), len(names))
@@ -73,14 +79,13 @@ class BlockCovariances:
         roots, determinant = [], float(np.log(effects).sum())
         for group in self.groups:
             factor = np.asarray(np.linalg.cholesky(np.tensordot(variances[self.kinds], group.kernels, 1)), np.float64)
-            roots.append(np.asarray(np.linalg.inv(factor)))
+            roots.append(_triangle_inverses(factor))
             determinant += _log_determinant(factor)
         loadings = self.times_blocks(roots, self.loadings)
         own = loadings.T @ loadings
         factor = np.asarray(np.linalg.cholesky(own + np.diag(1 / effects)), np.float64)
-        half = loadings @ _triangle_inverse(factor).T
         determinant += _log_determinant(factor)
-        return BlockInverse(self, roots, loadings, half, own, _inverse(factor), effects, determinant)
+        return BlockInverse(self, roots, loadings, own, _triangle_inverse(factor), _inverse(factor), effects, determinant)
 
     def times_blocks(self, blocks: Sequence[Array], ordered: Array, turned: bool = False) -> Array:
         """Product of the matrices (b, m, m) of each group with the rows (n, c).
@@ -99,8 +104,9 @@ class BlockCovariances:
         for place, kind in enumerate(self.kinds.tolist()):
             sums[kind] = self.times_blocks([group.kernels[place] for group in self.groups], ordered)
         weights = self.loadings.T @ ordered
-        for kind in np.unique(self.owner).tolist():
-            own = self.owner == kind
+        kinds, starts = np.unique(self.owner, return_index=True)
+        for kind, start, count in zip(kinds.tolist(), starts, np.bincount(self.owner)[kinds], strict=True):
+            own = slice(start, start + count)
             sums[kind] += self.loadings[:, own] @ weights[own]
         return self.returned(sums)
 
@@ -111,14 +117,14 @@ class BlockCovariances:
         return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class BlockInverse:
     """C^-1 = R' (I - H H') R as its factors, with F F' = M.
 
     roots     for each group (b, m, m) R, with B^-1 = R' R
     loadings  (n, p) R Z
-    half      (n, p) H = R Z F'^-1
     own       (p, p) Z' B^-1 Z
+    root      (p, p) F^-1
     inverse   (p, p) M^-1
     effects   (p,) variances of the effects
     """
@@ -126,17 +132,26 @@ class BlockInverse:
     covariances: BlockCovariances
     roots: Sequence[Array]
     loadings: Array
-    half: Array
     own: Array
+    root: Array
     inverse: Array
     effects: Array
     determinant: float
 
+    @cached_property
+    def half(self) -> Array:
+        """(n, p) H = R Z F'^-1."""
+        if not self.loadings.size:
+            return self.loadings
+        return np.asarray(dtrmm(1.0, self.root, self.loadings.T, lower=1).T, np.float64)
+
     def solve(self, sides: Array) -> Array:
         of = self.covariances
-        # I - H H' is applied to vectors and never formed: it would be n x n.
+        # I - H H' is applied to vectors and never formed: it would be n x n. H itself takes as long to make as all the
+        # rest of a likelihood, and only derivatives need it.
         rooted = of.times_blocks(self.roots, sides[of.order])
-        return of.returned(of.times_blocks(self.roots, rooted - self.half @ (self.half.T @ rooted), turned=True))
+        shared = self.root.T @ (self.root @ (self.loadings.T @ rooted))
+        return of.returned(of.times_blocks(self.roots, rooted - self.loadings @ shared, turned=True))
 
     def diagonal(self) -> Array:
         """(n,) diagonal of C^-1."""
@@ -172,21 +187,22 @@ class BlockInverse:
         a kernel and effects    tr Z_j' P K_i P Z_j
         """
         # Each trace is expanded around W, which has only p + f columns, so that no n x n matrix is ever formed.
-        of, p = self.covariances, len(self.effects)
-        outer = np.hstack([self.half, self._unrooted(mean[of.order])])
-        q, along = outer.shape[1], outer.T @ self.loadings
-        rows = np.hstack([outer, self.loadings - outer @ along])
+        of = self.covariances
+        unrooted = self._unrooted(mean[of.order])
+        outer, beyond = np.hstack([self.half, unrooted]), unrooted.T @ self.loadings
+        q = outer.shape[1]
         within, across = np.zeros((len(of.kinds),) * 2), np.zeros((len(of.kinds), q, q))
-        both = np.zeros((len(of.kinds), p))
-        for kernels, some in self._rooted_kernels(rows):
+        for kernels, some in self._rooted_kernels(outer):
             moved = kernels @ some
-            flat, beside = kernels.reshape(len(kernels), -1), moved[..., :q].reshape(len(kernels), -1)
+            flat, beside = kernels.reshape(len(kernels), -1), moved.reshape(len(kernels), -1)
             within += flat @ flat.T - 2 * beside @ beside.T
-            across += _flat(some[..., :q]).T @ moved[..., :q].reshape(len(kernels), -1, q)
-            both += (moved[..., q:] * some[..., q:]).sum(axis=(1, 2))
+            across += _flat(some).T @ moved.reshape(len(kernels), -1, q)
         within += across.reshape(len(within), -1) @ np.swapaxes(across, 1, 2).reshape(len(within), -1).T
+        # (I - W W') R Z is W S, with S = F^-1 L^-1 above minus the trend's part: no difference of nearly equal matrices.
+        sides = np.vstack([self.root / self.effects, -beyond])
+        both = np.asarray((sides * (across @ sides)).sum(axis=1))
         # Z' C^-1 Z as in `traces`.
-        effects = self.own @ self.inverse / self.effects - along[p:].T @ along[p:]
+        effects = self.own @ self.inverse / self.effects - beyond.T @ beyond
         return self._together(within, both, effects)
 
     def _together(self, within: Array, both: Array, effects: Array) -> Array:
@@ -251,3 +267,13 @@ def _log_determinant(factor: Array) -> float:
 
 def _triangle_inverse(factor: Array) -> Array:
     return np.asarray(dtrtri(factor, lower=1)[0], dtype=np.float64) if len(factor) else factor
+
+
+def _triangle_inverses(factors: Array) -> Array:
+    """Inverses of lower triangular matrices (b, m, m)."""
+    if factors.shape[1] < LARGE:
+        return np.asarray(np.linalg.inv(factors))
+    found = np.empty_like(factors)
+    for inverse, factor in zip(found, factors, strict=True):
+        inverse[:] = dtrtri(factor.T, lower=0)[0].T  # transposed, as LAPACK goes by columns: no copy is needed
+    return found
