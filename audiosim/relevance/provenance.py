@@ -10,6 +10,7 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool
+from audiosim.features.feature import once_per_pool
 from audiosim.relevance.content import Sketch, documents_of, places_of
 
 PACKAGES = ("audiosim", "numpy", "scipy")
@@ -70,8 +71,7 @@ def source_of(pool: Pool, grades: Array) -> Source:
 
     grades  (n,) NaN where unjudged
     """
-    metadata = [column.tolist() for column in (pool.teams, pool.genre, pool.query_genre, pool.artist)]
-    judged = ~np.isnan(grades)
+    judged, (metadata, places, documents) = ~np.isnan(grades), _without_judgments(pool)
     return Source(
         collection=pool.collection,
         cutoff=pool.cutoff,
@@ -80,14 +80,21 @@ def source_of(pool: Pool, grades: Array) -> Source:
         pairs=len(pool.pairs),
         judged=int(judged.sum()),
         pool=pool.content_hash,
-        metadata=_digest(metadata),
+        metadata=metadata,
         judgments=_digest([grade if known else None for grade, known in zip(grades.tolist(), judged, strict=True)]),
         names=pool.systems,
         scale=str(pool.scale),
         edition_of=pool.edition_of,
-        places=Sketch.of(places_of(pool)),
-        documents=Sketch.of(documents_of(pool)),
+        places=places,
+        documents=documents,
     )
+
+
+@once_per_pool
+def _without_judgments(pool: Pool) -> tuple[str, Sketch, Sketch]:
+    """Hash of the metadata, and sketches of result lists and documents: the same for every fold of a validation."""
+    metadata = _digest([column.tolist() for column in (pool.teams, pool.genre, pool.query_genre, pool.artist)])
+    return metadata, Sketch.of(places_of(pool)), Sketch.of(documents_of(pool))
 
 
 def package_versions() -> dict[str, str]:

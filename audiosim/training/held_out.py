@@ -1,6 +1,6 @@
 """Validation of a fitted model on held-out rows: by query, by collection, and with a part of a query judged."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -77,7 +77,7 @@ def validate_model(
     seen = forecast(fitted.found, sample.features)
     historical = constant_forecast(sample.shares, sample)
     scores = _scores("in sample", seen, historical, fitted.judged.examples, sample, plan)
-    held, unseen, intervals = _validate(fitted.judged, sample, plan, progress, notes, workers)
+    held, unseen, intervals = _validate(fitted, plan, progress, notes, workers)
     return ModelValidation((*scores, *held), seen if unseen is None else unseen, intervals)
 
 
@@ -105,9 +105,10 @@ def _scores(
 
 
 def _validate(
-    judged: Judged, sample: Sample, plan: Plan, progress: Callable[[int, int], None], notes: Notes, workers: Workers
+    fitted: FittedModel, plan: Plan, progress: Callable[[int, int], None], notes: Notes, workers: Workers
 ) -> tuple[list[PredictionScore], Forecast | None, tuple[IntervalCoverage, ...]]:
     """The scores on held-out rows, by query and by collection, the predictions by query, and intervals."""
+    judged, sample = fitted.judged, fitted.sample
     known = judged.examples.with_known(sample.terms)
     ways = ways_to_hold_out(judged.examples, known, plan.folds)
     views = {way.label: [View(way.label, known)] for way in ways}
@@ -128,14 +129,13 @@ def _validate(
     joint: list[PredictionScore] = []
     intervals: tuple[IntervalCoverage, ...] = ()
     if plan.joint and ways:
-        joint, intervals = _validate_joint(judged, sample, plan, ways, advance, notes, workers)
+        joint, intervals = _validate_joint(fitted, plan, ways, advance, notes, workers)
     labels = list(dict.fromkeys(row.sample for row in [*joint, *scores]))
     return sorted([*joint, *scores], key=lambda row: labels.index(row.sample)), first, intervals
 
 
 def _validate_joint(
-    judged: Judged,
-    sample: Sample,
+    fitted: FittedModel,
     plan: Plan,
     ways: Sequence[Way],
     advance: Callable[[], None],
@@ -143,7 +143,9 @@ def _validate_joint(
     workers: Workers,
 ) -> tuple[list[PredictionScore], tuple[IntervalCoverage, ...]]:
     """The joint model's scores on the same rows, and on the remaining ones where some are judged; and its intervals."""
-    shares, learn = tuple(filter(None, plan.judged)) or (JUDGED,), partial(_learned, judged, sample, plan)
+    judged, sample = fitted.judged, fitted.sample
+    start = {name: size for name, (size, _) in (fitted.model.components or {}).items()}
+    shares, learn = tuple(filter(None, plan.judged)) or (JUDGED,), partial(_learned, judged, sample, plan, start)
     known = judged.examples.with_known(sample.terms)
     scores: list[PredictionScore] = []
     for way in ways:
@@ -158,8 +160,11 @@ def _validate_joint(
         return scores, ()
 
 
-def _learned(judged: Judged, sample: Sample, plan: Plan, rows: Booleans) -> Model:
-    """The joint model fitted to some rows (n,) of the examples."""
+def _learned(judged: Judged, sample: Sample, plan: Plan, start: Mapping[str, float], rows: Booleans) -> Model:
+    """The joint model fitted to some rows (n,) of the examples.
+
+    start  standard deviations of the fit to all rows, by name
+    """
     examples = judged.examples
     part = examples.sample(sample.terms, rows & examples.with_known(sample.terms), sample.levels)
     if len(part.level) == 0 or not np.all(part.shares):
@@ -167,7 +172,8 @@ def _learned(judged: Judged, sample: Sample, plan: Plan, rows: Booleans) -> Mode
     part = part.having(identifiable(part)[0])
     pools = [(pool, grades) for pool, grades in seen_only(judged, rows) if not np.isnan(grades).all()]
     model = ordinal_model(pools, part, fit_sample(part, groups=True), plan)
-    return fit_joint(pools, model if plan.fallback is not None else with_patterns(model, examples.of(rows)), vary=False)
+    model = model if plan.fallback is not None else with_patterns(model, examples.of(rows))
+    return fit_joint(pools, model, vary=False, start=start)
 
 
 def _judged_in_part(examples: Examples, sample: Sample, plan: Plan, label: str) -> list[View]:

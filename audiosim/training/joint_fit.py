@@ -1,6 +1,6 @@
 """Variance components of a joint model, from the judgments of some collections."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -32,15 +32,20 @@ START = {
     SOUND: 0.3,
     REST: 0.65,
 }
+ABOVE = 0.04  # least start of a component: where it is 0 the likelihood is flat, and a maximum elsewhere is not seen
 
 
-def fit_joint(judged: Sequence[tuple[Pool, Array]], model: Model, vary: bool = True) -> Model:
+def fit_joint(
+    judged: Sequence[tuple[Pool, Array]], model: Model, vary: bool = True, start: Mapping[str, float] | None = None
+) -> Model:
     """A model with components and a trend, learned by restricted maximum likelihood; see `estimate_components`.
 
     judged  pools with their grades: (pairs,), NaN where unjudged
     model   model of the expectations; it reads no judgments
     vary    True to learn how collections vary as well, starting from the shipped distribution; each pool is a source of
             its own unless it is an edition of another; a single pool moves the prior half-way towards itself
+    start   standard deviations by name, where the search begins: those of a fit to nearly the same judgments save half
+            of its steps, and the maximum is the same; None for usual ones
 
     The recordings' closeness is a component if any of the pools has an index of sounds.
     """
@@ -50,7 +55,8 @@ def fit_joint(judged: Sequence[tuple[Pool, Array]], model: Model, vary: bool = T
         prior, places = Prior.of(pool, (model, *fallbacks(model)), sound), np.flatnonzero(~np.isnan(grades))
         layouts.append(prior.layout.part(places))
         values.append(grades[places] / pool.scale.maximum - prior.mean[places])
-    found = estimate_components(layouts, values, {name: START[name] for name in layouts[0].names})
+    begin = START if start is None else {name: max(ABOVE, size) for name, size in start.items()}
+    found = estimate_components(layouts, values, {name: begin[name] for name in layouts[0].names})
     return replace(
         model,
         components={name: (size, _finite(found.errors[name])) for name, size in found.standard_deviations.items()},

@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.linalg import null_space
 from scipy.stats import multivariate_normal, norm
 
 from audiosim.errors import InputError
+from audiosim.stats.normal.block_covariances import LARGE
 from audiosim.stats.normal.components import estimate_components
 from audiosim.stats.normal.layout import REST, Layout
 from audiosim.stats.normal.restricted_likelihood import RestrictedLikelihood
@@ -124,6 +125,8 @@ def test_the_likelihood_is_its_definition_and_its_slopes_are_finite_differences(
 
 
 @given(st.lists(st.integers(1, 6), min_size=2, max_size=5), st.booleans(), st.integers(0, 2**32))
+@example([LARGE, 1, LARGE + 3], False, 1)  # of blocks that are inverted one by one
+@example([LARGE, LARGE], True, 2)
 def test_average_and_observed_information_are_their_definitions(blocks, mixed, seed):
     # Gilmour, Thompson & Cullis (1995): y'PK_iPK_jPy / 2, and the second derivatives with their sign turned.
     rng = np.random.default_rng(seed)

@@ -156,6 +156,22 @@ def test_without_joint_there_are_no_components(collections):
 
 
 @pytest.mark.slow
+def test_a_fit_ends_at_the_same_maximum_wherever_it_begins(some_hundreds, joined):
+    # Half of the queries: the maximum is not where the fit to all of them, from which a validation begins, has its own.
+    pool, model = build_pool(some_hundreds), joined(components=None, trend=None)
+    grades = pool.spread(some_hundreds.grades())
+    whole = {name: size for name, (size, _) in fit_joint([(pool, grades)], model, vary=False).components.items()}
+    half = [(pool, np.where(pool.query % 2 == 0, grades, np.nan))]
+    usual = fit_joint(half, model, vary=False)
+    found = {name: size for name, (size, _) in usual.components.items()}
+    assert max(abs(found[name] - whole[name]) for name in found) > 0.02
+    for start in (whole, dict.fromkeys(found, 0.5), dict.fromkeys(found, 0.0)):
+        again = fit_joint(half, model, vary=False, start=start)
+        assert {name: size for name, (size, _) in again.components.items()} == pytest.approx(found, abs=1e-6)
+        assert again.trend.coefficients == pytest.approx(usual.trend.coefficients, abs=1e-6)
+
+
+@pytest.mark.slow
 def test_no_other_sizes_make_the_judgments_likelier_nor_another_trend_fits_them_better(
     some_hundreds, joined, in_common
 ):

@@ -85,7 +85,9 @@ class BlockCovariances:
         own = loadings.T @ loadings
         factor = np.asarray(np.linalg.cholesky(own + np.diag(1 / effects)), np.float64)
         determinant += _log_determinant(factor)
-        return BlockInverse(self, roots, loadings, own, _triangle_inverse(factor), _inverse(factor), effects, determinant)
+        return BlockInverse(
+            self, roots, loadings, own, _triangle_inverse(factor), _inverse(factor), effects, determinant
+        )
 
     def times_blocks(self, blocks: Sequence[Array], ordered: Array, turned: bool = False) -> Array:
         """Product of the matrices (b, m, m) of each group with the rows (n, c).
@@ -198,7 +200,7 @@ class BlockInverse:
             within += flat @ flat.T - 2 * beside @ beside.T
             across += _flat(some).T @ moved.reshape(len(kernels), -1, q)
         within += across.reshape(len(within), -1) @ np.swapaxes(across, 1, 2).reshape(len(within), -1).T
-        # (I - W W') R Z is W S, with S = F^-1 L^-1 above minus the trend's part: no difference of nearly equal matrices.
+        # (I - W W') R Z is W S, S being F^-1 L^-1 above minus the trend's part: no difference of nearly equal matrices.
         sides = np.vstack([self.root / self.effects, -beyond])
         both = np.asarray((sides * (across @ sides)).sum(axis=1))
         # Z' C^-1 Z as in `traces`.
