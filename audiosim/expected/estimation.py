@@ -1,6 +1,6 @@
 """Expectation and uncertainty of a measure while judgments are missing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -47,6 +47,10 @@ class ExpectedScores(Protocol):
 
     def scores(self, belief: Belief) -> Moments:
         """(s,) moments of the mean scores, with their full covariance."""
+        ...
+
+    def by_query(self, belief: Belief) -> Iterator[tuple[int, Moments]]:
+        """Number of each query, and (s,) moments of the scores for it; a query without documents may be left out."""
         ...
 
     def between_queries(self, belief: Belief, scores: Moments, mapping: SatisfactionMapping | None = None) -> Array:
@@ -181,9 +185,20 @@ def rank_belief(
     about: About = THESE,
 ) -> Ranking:
     """Rank the systems of a pool by its estimator's belief given the judgments; see `estimate_pool`."""
+    return grounds_of(expected, estimator, belief, distribution, order).about(about, expected)
+
+
+def grounds_of(
+    expected: ExpectedScores,
+    estimator: RelevanceEstimator,
+    belief: Belief,
+    distribution: DifferenceDistribution = "t",
+    order: Integers | None = None,
+) -> "Grounds":
+    """Ranking by a belief with its basis; see `estimate_pool`."""
     ranking = unchecked_ranking(expected, estimator.name, belief, expected.scores(belief), distribution)
     order = np.flatnonzero(belief.judged) if order is None else order
-    return check_ranking(expected, estimator, belief, ranking, order).about(about, expected)
+    return check_ranking(expected, estimator, belief, ranking, order)
 
 
 def unchecked_ranking(

@@ -35,10 +35,28 @@ class Ratios:
     totals: Array
 
 
-def drawn_ratios(
+@dataclass(frozen=True, slots=True, eq=False)
+class QueryRatio:
+    """Scores for one query relative to its ideal ranking, by simulation.
+
+    query       its number
+    rows        (m,) places of its pairs
+    ratio       (s, draws) scores
+    slope       (s, m) mean derivative of each score by each gain
+    controlled  (s, draws) scores less what the slopes explain: see `Ratios`
+    """
+
+    query: int
+    rows: Integers
+    ratio: Array
+    slope: Array
+    controlled: Array
+
+
+def ratios_by_query(
     gains: Iterator[tuple[Integers, Array]], mean: Array, query: Integers, weights: Array, discounts: Array
-) -> Ratios:
-    """Ratios of drawn gains.
+) -> Iterator[QueryRatio]:
+    """Ratios of drawn gains, query by query.
 
     gains      in parts: the places of some pairs (m,), all of a query or none, and their gains (draws, m)
     mean       (n,) expected gains
@@ -48,17 +66,26 @@ def drawn_ratios(
 
     A query without any document of positive gain scores 0.
     """
-    systems, count = weights.shape[0], int(query.max()) + 1
-    slopes, scores = np.zeros(weights.shape), np.zeros(1)
-    squares, totals = np.zeros((systems, systems)), np.zeros((systems, 1))
     for rows, every in gains:
         for code in np.unique(query[rows]).tolist():
             own = query[rows] == code
             part, values = rows[own], every[:, own]
             ratio, slope = _of_query(weights[:, part], values, discounts)
-            slopes[:, part] = slope / count
-            squares, totals = squares + ratio @ ratio.T, totals + ratio
-            scores = scores + (ratio - slopes[:, part] @ (values - mean[part]).T * count) / count
+            yield QueryRatio(code, part, ratio, slope, ratio - slope @ (values - mean[part]).T)
+
+
+def drawn_ratios(parts: Iterator[QueryRatio], systems: int, pairs: int, count: int) -> Ratios:
+    """Ratios over all queries.
+
+    parts  of the queries that have any document
+    count  number of all queries
+    """
+    slopes, scores = np.zeros((systems, pairs)), np.zeros(1)
+    squares, totals = np.zeros((systems, systems)), np.zeros((systems, 1))
+    for one in parts:
+        slopes[:, one.rows] = one.slope / count
+        squares, totals = squares + one.ratio @ one.ratio.T, totals + one.ratio
+        scores = scores + one.controlled / count
     if scores.ndim == 1:
         return Ratios(np.zeros(systems), slopes, np.zeros((systems, systems)), squares, totals)
     return Ratios(scores.mean(axis=1), slopes, np.atleast_2d(np.cov(scores)), squares, totals)

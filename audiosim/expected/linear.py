@@ -1,5 +1,6 @@
 """Exact expectations of measures that are weighted sums of gains."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,6 +80,9 @@ class LinearScores:
     def scores(self, belief: Belief) -> Moments:
         return self.gains(belief).project(self.weights)
 
+    def by_query(self, belief: Belief) -> Iterator[tuple[int, Moments]]:
+        yield from linear_by_query(self.pool, self.gains(belief), self.weights)
+
     def between_queries(self, belief: Belief, scores: Moments, mapping: SatisfactionMapping | None = None) -> Array:
         """(s, s) expected sample covariance of the systems' scores over the queries; see `sample_covariance`."""
         if mapping is not None:
@@ -149,6 +153,16 @@ def rows_by_query(pool: Pool) -> list[Integers]:
     return np.split(order, np.cumsum(np.bincount(pool.query, minlength=len(pool.queries)))[:-1])
 
 
+def linear_by_query(pool: Pool, gains: MultivariateNormal, weights: sparse.csc_array) -> Iterator[tuple[int, Moments]]:
+    """Number of each query, and (s,) moments of scores for it that are weighted sums of gains.
+
+    weights  (s, n) sparse: weights of the gains in the mean scores
+    """
+    for code, rows in enumerate(rows_by_query(pool)):
+        own = weights[:, rows].toarray() * len(pool.queries)
+        yield code, settled(own @ gains.mean[rows], own @ gains.among(rows) @ own.T)
+
+
 def sample_covariance(means: Array, within: Array, scores: Moments) -> Array:
     """(s, s) expected sample covariance, over q queries, of uncertain scores.
 
@@ -175,12 +189,11 @@ def linear_between(
     weights  (s, n) sparse: weights of the gains in the mean scores
     means    (s, q) expected scores, if they are not weighted sums of the expected gains
     """
-    count, systems = len(pool.queries), weights.shape[0]
-    within, linear = np.zeros((systems, systems)), np.empty((systems, count))
-    for code, rows in enumerate(rows_by_query(pool)):
-        own = weights[:, rows].toarray() * count
-        linear[:, code] = own @ gains.mean[rows]
-        within += own @ gains.among(rows) @ own.T
+    systems = weights.shape[0]
+    within, linear = np.zeros((systems, systems)), np.empty((systems, len(pool.queries)))
+    for code, moments in linear_by_query(pool, gains, weights):
+        linear[:, code] = moments.mean
+        within += moments.covariance
     return sample_covariance(linear if means is None else means, within, scores)
 
 

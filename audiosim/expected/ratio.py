@@ -9,6 +9,7 @@ share documents. The ratio is expanded to first order around their means (the de
 Urbano (2013), equations 8.5 to 8.8 and 8.13 to 8.16.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -19,12 +20,14 @@ from audiosim.arrays import Array, Integers
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.expected.ideal import expected_ideal
-from audiosim.expected.joint_ratio import GRADE_DRAWS, GRADE_SEED, Ratios, drawn_ratios
+from audiosim.expected.joint_ratio import GRADE_DRAWS, GRADE_SEED, QueryRatio, Ratios, drawn_ratios, ratios_by_query
 from audiosim.expected.linear import (
     gains_of,
     linear_between,
+    linear_by_query,
     mean_sample_covariance,
     pairs_of_query,
+    rows_by_query,
     sample_covariance,
     settled,
     spread_over_ranks,
@@ -125,6 +128,25 @@ class RatioScores:
         linear = self.gains(belief).project(sparse.csc_array(drawn.slopes)).covariance
         return settled(drawn.mean, linear + drawn.residual)
 
+    def by_query(self, belief: Belief) -> Iterator[tuple[int, Moments]]:
+        count, gains = len(self.pool.queries), self.gains(belief)
+        if not belief.prior.correlated:
+            for code, rows in enumerate(rows_by_query(self.pool)):
+                if len(rows):
+                    mean, covariance = self._sums(belief, rows)
+                    yield code, settled(mean * count, covariance * count**2)
+        elif self.ideal != "ordered":
+            found = self._expand(belief, np.arange(len(self.pool.pairs)))
+            means = dict(zip(np.unique(self.pool.query).tolist(), found.ratios.T, strict=True))
+            for code, moments in linear_by_query(self.pool, gains, self._slopes(found)):
+                if code in means:
+                    yield code, Moments(means[code], moments.covariance)
+        else:
+            for one in self._drawn_by_query(belief):
+                linear = one.slope @ gains.among(one.rows) @ one.slope.T
+                residual = np.atleast_2d(np.cov(one.controlled))
+                yield one.query, settled(one.controlled.mean(axis=1), linear + residual)
+
     def between_queries(self, belief: Belief, scores: Moments, mapping: SatisfactionMapping | None = None) -> Array:
         """(s, s) expected sample covariance of the systems' scores over the queries: see `sample_covariance`, or of the
         same draws as the scores.
@@ -168,15 +190,19 @@ class RatioScores:
 
     def _drawn(self, belief: Belief) -> Ratios:
         if not self._last or self._last[0][0] is not belief:
-            gain = gain_of(self.measure)
-            highest = gain(np.array(belief.maximum))
-            draws = belief.draw(np.random.default_rng(GRADE_SEED), GRADE_DRAWS)
-            gains = ((rows, gain(grades) / highest) for rows, grades in draws)
-            values = gain(belief.level_grades) / highest
-            mean = np.where(belief.judged, gain(belief.grades) / highest, belief.drawn_mean(values))
-            weights = np.asarray(self._weights.toarray())
-            self._last[:] = [(belief, drawn_ratios(gains, mean, self.pool.query, weights, self._discounts))]
+            size = len(self.pool.systems), len(self.pool.pairs), int(self.pool.query.max()) + 1
+            self._last[:] = [(belief, drawn_ratios(self._drawn_by_query(belief), *size))]
         return self._last[0][1]
+
+    def _drawn_by_query(self, belief: Belief) -> Iterator[QueryRatio]:
+        gain = gain_of(self.measure)
+        highest = gain(np.array(belief.maximum))
+        draws = belief.draw(np.random.default_rng(GRADE_SEED), GRADE_DRAWS)
+        gains = ((rows, gain(grades) / highest) for rows, grades in draws)
+        values = gain(belief.level_grades) / highest
+        mean = np.where(belief.judged, gain(belief.grades) / highest, belief.drawn_mean(values))
+        weights = np.asarray(self._weights.toarray())
+        return ratios_by_query(gains, mean, self.pool.query, weights, self._discounts)
 
     def _slopes(self, found: _Expansion) -> sparse.csc_array:
         """The slopes of an expansion of all queries."""

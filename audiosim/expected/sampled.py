@@ -71,6 +71,14 @@ class SampledScores:
         self._check_relevant(belief)
         return self._moments(belief, lambda scores: scores)
 
+    def by_query(self, belief: Belief) -> Iterator[tuple[int, Moments]]:
+        if belief.prior.correlated:
+            for code, scores in self._drawn_queries(belief):
+                yield code, settled(*_moments(scores))
+            return
+        for code in range(len(self.pool.queries)):
+            yield code, settled(*self._query(belief, code, lambda scores: scores))
+
     def between_queries(self, belief: Belief, scores: Moments, mapping: SatisfactionMapping | None = None) -> Array:
         """(s, s) expected sample covariance of the systems' scores over the queries: the mean over the same draws.
 
@@ -148,16 +156,16 @@ class SampledScores:
     def _correlated(self, belief: Belief, seen: MapScores) -> Moments:
         """Moments of mapped scores if queries are not drawn independently of each other."""
         total = np.zeros((len(self.pool.systems), self.draws))
-        for scores in self._drawn_queries(belief):
+        for _, scores in self._drawn_queries(belief):
             total += seen(scores)
         return settled(*_moments(total / len(self.pool.queries)))
 
-    def _drawn_queries(self, belief: Belief) -> Iterator[Array]:
-        """(s, draws) scores for each query that has retrieved documents."""
+    def _drawn_queries(self, belief: Belief) -> Iterator[tuple[int, Array]]:
+        """Number of each query that has retrieved documents, and (s, draws) scores for it."""
         for rows, grades in belief.draw(np.random.default_rng(self.seed), self.draws):
             for code in np.unique(self.pool.query[rows]).tolist():
                 own = self.pool.query[rows] == code
-                yield self._scores(code, rows[own], self._on_the_scale(belief, code, rows[own], grades[:, own]))
+                yield code, self._scores(code, rows[own], self._on_the_scale(belief, code, rows[own], grades[:, own]))
 
     def _on_the_scale(self, belief: Belief, code: int, rows: Integers, grades: Array) -> Array:
         """(draws, m) the grades of one query, in the scale's own steps where the measure compares them."""
@@ -167,7 +175,7 @@ class SampledScores:
 
     def _drawn_between(self, belief: Belief, seen: MapScores) -> Array:
         total, squares = np.zeros((len(self.pool.systems), self.draws)), np.zeros((len(self.pool.systems),) * 2)
-        for scores in map(seen, self._drawn_queries(belief)):
+        for scores in (seen(drawn) for _, drawn in self._drawn_queries(belief)):
             total += scores
             squares += scores @ scores.T
         return mean_sample_covariance(squares, total, len(self.pool.queries))

@@ -1,6 +1,6 @@
 """Verdicts on the systems of a pool, and how many further judgments would probably tell two of them apart."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -13,7 +13,7 @@ from audiosim.expected.two_systems import TwoSystems
 from audiosim.expected.verdicts import TOP, Separation, Verdicts
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
-from audiosim.stats.normal.multivariate import Sparse
+from audiosim.stats.normal.multivariate import MultivariateNormal, Sparse
 
 PROBABLY = 0.8
 MOST = 1000  # most further judgments considered
@@ -58,7 +58,20 @@ def two_systems_of_pool(
     """
     belief, several = estimator.predict(grades), len(expected.pool.queries) >= FEWEST_QUERIES
     about = about or (OF_THIS_KIND if several else THESE)
-    ranking = rank_belief(expected, estimator, belief, distribution, order, OF_THIS_KIND if several else about)
+    ranking = rank_belief(
+        expected, estimator, belief, distribution, order, replace(about, queries="queries") if several else about
+    )
+    return two_systems_ranked(expected, belief, ranking, names, level, about)
+
+
+def two_systems_ranked(
+    expected: ExpectedScores, belief: Belief, ranking: Ranking, names: tuple[str, str], level: float, about: About
+) -> TwoSystems:
+    """Verdict on two systems of a ranking; see `two_systems_of_pool`.
+
+    ranking  about queries of this kind, or about a single query
+    """
+    several = ranking.sampling is not None
     own, other = (ranking, ranking.of_these) if about.queries == "queries" else (ranking.of_these, ranking)
     beside = TwoSystems(other, *names, level) if several else None
     found = TwoSystems(own, *names, level, beside=beside)
@@ -119,19 +132,11 @@ def judgments_to_separate(
     ranking's deviations are wider than the belief's, they remain so; judgments do not reduce the variation between
     queries of this kind. None if more than MOST judgments would be needed.
     """
-    if belief.people is not None:
-        # As in the selection rules, a further judgment reveals the mean grade of a pair.
-        belief = belief.revise(belief.grades)
     better, worse = (int(of[pair]) for of in ranking.pairs)
     difference, variance = (float(of[pair]) for of in ranking.differences)
-    gains, slopes = expected.gains(belief), expected.slopes(belief)
-    across = gains.across(slopes)
-    covariance = _row(across, better) - _row(across, worse)
     sampled = 0.0 if ranking.sampling is None else _of_difference(ranking.sampling, better, worse)
-    open_ = ~belief.judged & (gains.variance > 0)
-    reduction = np.divide(covariance**2, gains.variance, out=np.full(len(open_), -1.0), where=open_)
-    order = np.argsort(-reduction, kind="stable")[: int((reduction > 0).sum())]
-    whole = float((_row(slopes, better) - _row(slopes, worse)) @ covariance)
+    telling = telling_pairs(expected, belief, better, worse)
+    gains, order, covariance, whole = telling.gains, telling.order, telling.covariance, telling.whole
     if not len(order) or whole <= 0:
         return None
     for most in (FIRST, MOST):
@@ -146,6 +151,39 @@ def judgments_to_separate(
         if most >= len(order):
             break
     return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TellingPairs:
+    """Unjudged pairs in the order of what a judgment of each tells about the difference of two systems.
+
+    gains       of the n pairs
+    order       places of the unjudged pairs that tell anything, most telling first
+    covariance  (n,) of the difference with the gain of each pair, C_d
+    reduction   (n,) of the variance of the difference by a judgment, C_d^2 / Var[G_d]; -1 where judged
+    whole       variance of the difference
+    """
+
+    gains: MultivariateNormal
+    order: Integers
+    covariance: Array
+    reduction: Array
+    whole: float
+
+
+def telling_pairs(expected: ExpectedScores, belief: Belief, first: int, second: int) -> TellingPairs:
+    """The pairs whose judgment would tell most about the difference of two systems, given by their places."""
+    if belief.people is not None:
+        # As in the selection rules, a further judgment reveals the mean grade of a pair.
+        belief = belief.revise(belief.grades)
+    gains, slopes = expected.gains(belief), expected.slopes(belief)
+    across = gains.across(slopes)
+    covariance = _row(across, first) - _row(across, second)
+    open_ = ~belief.judged & (gains.variance > 0)
+    reduction = np.divide(covariance**2, gains.variance, out=np.full(len(open_), -1.0), where=open_)
+    order = np.argsort(-reduction, kind="stable")[: int((reduction > 0).sum())]
+    whole = float((_row(slopes, first) - _row(slopes, second)) @ covariance)
+    return TellingPairs(gains, order, covariance, reduction, whole)
 
 
 def _of_difference(covariance: Array, first: int, second: int) -> float:

@@ -166,7 +166,8 @@ class Selection:
         return unchecked_ranking(self.expected, self.estimator.name, self.belief, self.scores, self.distribution)
 
     @cached_property
-    def _grounds(self) -> Grounds:
+    def grounds(self) -> Grounds:
+        """Ranking about these queries with its basis, after the check of the model."""
         if not self.checks:
             return Grounds(self.believed, self.belief, self.scores)
         order, estimator = np.array(self.order, dtype=np.int64), hearing(self.estimator, self.panel)
@@ -190,12 +191,12 @@ class Selection:
     @property
     def stated_belief(self) -> Belief:
         """Belief behind the stated ranking: the estimator's, or its replacement's if it failed the check."""
-        return self._grounds.belief
+        return self.grounds.belief
 
     def stated(self, about: About) -> Ranking:
         """Ranking about a subject, with a check of the model by the judgments so far; all reports use it."""
         if about not in self._stated:
-            self._stated[about] = self._grounds.about(about, self.expected)
+            self._stated[about] = self.grounds.about(about, self.expected)
         return self._stated[about]
 
     @cached_property
@@ -391,5 +392,5 @@ class Selection:
 
         If the model already failed its check, the replacement stays in use: simulated grades are no evidence.
         """
-        check = self._grounds.ranking.check
+        check = self.grounds.ranking.check
         return replace(self, learns=False, checks=check.verdict == "FAIL", kept_check=check)

@@ -50,6 +50,10 @@ def examples_of(served: Served) -> dict[str, RequestExample]:
     made["show_answers"] = RequestExample({"assessor": ASSESSOR}, {})
     for name in ("model_version_metadata", "model_version_ready", "infer_version"):
         made[name] = RequestExample({"version": named.model.version}, made[name].body if name in made else {})
+    system, *others = [run.system for run in named.collection.runs] or [SYSTEM]
+    made["show_system_queries"] = RequestExample({"system": system}, {})
+    made["show_result_list"] = RequestExample({"system": system, "query": named.query}, {})
+    made["compare_systems"] = RequestExample({"a": system, "b": others[0] if others else "another"}, {})
     made["show_picture"] = RequestExample({"document": named.document}, {})
     for name in ("send_sound", "show_peaks"):
         made[name] = RequestExample({"document": named.document, "collection": named.collection.identifier}, {})

@@ -6,6 +6,7 @@ from fastapi import Body, HTTPException, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
+from audiosim.corpus.aspects import MEAN
 from audiosim.expected.about import About
 from audiosim.expected.verdicts import Verdicts
 from audiosim.service.callers.caller import CLIENT, CallerDep
@@ -34,27 +35,35 @@ AboutQuery = Annotated[
     Query(max_length=3, description="`these` queries or `queries` of this kind; and `panel`, `listeners` or N people"),
 ]
 
+AspectQuery = Annotated[
+    str, Query(max_length=200, description="one aspect of those judged; empty or `mean`: the mean of all")
+]
+
 RankingsDep = Annotated[Shared, part(lambda state: state.rankings)]
 
 
 @router.get("/collections/{collection}/ranking", dependencies=[CLIENT], response_model=RankingOut)
 async def show_ranking(
-    one: CollectionDep, rankings: RankingsDep, measure: MeasureQuery = None, about: AboutQuery = None
+    one: CollectionDep,
+    rankings: RankingsDep,
+    measure: MeasureQuery = None,
+    about: AboutQuery = None,
+    aspect: AspectQuery = "",
 ) -> Response:
     """The systems ranked from the judgments so far, as `audiosim estimate` ranks them.
 
-    The campaign's own measure is answered at once; rankings by others are computed a few at a time, and further
-    requests are refused.
+    The campaign's own measure is answered at once; rankings by others, or by one aspect, are computed a few at a time,
+    and further requests are refused.
     """
     wanted, subject = one.measure(measure), None if about is None else About.parse(about)
 
     def rank() -> dict[str, Any]:
-        number, verdicts = one.verdicts(measure, subject)
+        number, verdicts = one.verdicts(measure, subject, aspect)
         return {"collection": one.collection.identifier, "state": number} | verdict_fields(verdicts)
 
-    if wanted == one.campaign.selection.measure:
+    if wanted == one.campaign.selection.measure and aspect in ("", MEAN):
         return answer(await run_in_threadpool(rank))
-    return answer(await rankings.do((one, wanted, subject), rank))
+    return answer(await rankings.do((one, wanted, subject, aspect), rank))
 
 
 @kept_beside

@@ -10,7 +10,9 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.campaign import Campaign, DatabaseStore, Record, Store
+from audiosim.campaign.log_reader import judged_aspects
 from audiosim.corpus.arrivals import Stamp, arrivals_stamp
+from audiosim.corpus.aspects import MEAN
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.model import Judgment, Pair, PairedComparison
@@ -18,7 +20,6 @@ from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
 from audiosim.expected.about import About
 from audiosim.expected.estimation import ExpectedScores, expected_scores
-from audiosim.expected.separation import verdicts_of_pool, with_next
 from audiosim.expected.verdicts import Verdicts
 from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure, make_estimator
@@ -28,16 +29,17 @@ from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator
 from audiosim.relevance.judges import Panel
 from audiosim.relevance.model_files import model_names
-from audiosim.relevance.relearning import after_grades, comparing, following, hearing
-from audiosim.selection import Selection
+from audiosim.relevance.relearning import after_grades, after_judgments, comparing, following, hearing
 from audiosim.service.campaigns.campaigns import Judging
 from audiosim.service.campaigns.learned_estimators import Remembering
 from audiosim.service.campaigns.questions import Questions
 from audiosim.service.shelf.aliases import Aliases, Called, by_name
+from audiosim.service.shelf.grounded_ranking import GroundedRanking
 from audiosim.service.shelf.prediction import State
 from audiosim.service.shelf.sound_files import Sounds
 
 KEPT = 8
+FEW = 4  # rankings with their bases, which are large
 DEEPEST_CUTOFF = 1000
 REMOTE = "remote:"  # prefix of the model of another service
 MOST_BEYOND = 500  # unretrieved pairs per request
@@ -184,8 +186,10 @@ class ServedCollection:
         self._predictors = lru_cache(maxsize=KEPT)(self._make_predictor)
         self._beyond = lru_cache(maxsize=KEPT)(self._make_beyond)
         self._expected = lru_cache(maxsize=KEPT)(self._expect)
-        self._rankings = lru_cache(maxsize=KEPT)(self._rank)
-        self._own_verdicts = lru_cache(maxsize=2)(self._verdicts_now)
+        self._grounded = lru_cache(maxsize=FEW)(self._rank)
+        self._grounded_by_aspect = lru_cache(maxsize=FEW)(self._rank_by_aspect)
+        self._verdicts = lru_cache(maxsize=KEPT)(GroundedRanking.verdicts)
+        self._own_grounded = lru_cache(maxsize=1)(GroundedRanking.of_selection)
         self._cutoff = cutoff
         self._first = Predictor(self.campaign.selection.pool, estimator, self.campaign, leads=True)
 
@@ -274,21 +278,51 @@ class ServedCollection:
         pool = build_pool(self.collection, predictor.pool.cutoff, more)
         return Predictor(pool, make_estimator(pool, model), self.campaign, within=predictor)
 
-    def verdicts(self, text: str | None = None, about: About | None = None) -> tuple[int, Verdicts]:
+    def verdicts(self, text: str | None = None, about: About | None = None, aspect: str = "") -> tuple[int, Verdicts]:
         """The number of the state of the judgments, and the results of `audiosim estimate` for it.
 
-        text   a measure, such as nDCG@5; None for the campaign's, with the campaign's settings
-        about  queries of the statement; None for those of the campaign's ranking
+        text    a measure, such as nDCG@5; None for the campaign's, with the campaign's settings
+        about   queries of the statement; None for those of the campaign's ranking
+        aspect  that is ranked by; empty for the mean of all, which the campaign is about
         """
+        number, grounded = self.grounded(text, aspect)
+        return number, self._verdicts(grounded, about or self.campaign.selection.about)
+
+    def grounded(self, text: str | None = None, aspect: str = "") -> tuple[int, GroundedRanking]:
+        """The number of the state of the judgments, and the ranking then with its basis; see `verdicts`."""
         measure = self.measure(text)
         self.campaign.refresh()
         number, selection, _ = self.campaign.current_state
-        about = about or selection.about
+        if aspect not in ("", MEAN):
+            with self._ranking:
+                number, judged = self.judged_by_aspect(aspect)
+                return number, self._grounded_by_aspect(
+                    measure, judged, self.campaign.comparisons.in_force()[1], aspect
+                )
+        if aspect and self.collection.aspects is None:
+            self.collection.by_aspect(aspect)  # raises
         if measure == selection.measure:
-            return number, self._own_verdicts(selection, about)
+            return number, self._own_grounded(selection)
         with self._ranking:  # one at a time: this may take seconds, and the next request may want the same
             number, judgments = self.campaign.snapshot()
-            return number, self._rankings(measure, judgments, about, self.campaign.comparisons.in_force()[1])
+            return number, self._grounded(measure, judgments, self.campaign.comparisons.in_force()[1])
+
+    def judged_by_aspect(self, aspect: str) -> tuple[int, tuple[tuple[str, tuple[Judgment, ...]], ...]]:
+        """Number of the last line of the log, and the judgments of each aspect that hold after it."""
+        aspects = self.collection.by_aspect(aspect).aspects
+        assert aspects is not None
+        log = self.campaign.log()
+        return log[-1].number if log else 0, tuple(judged_aspects(log, aspects).items())
+
+    def grades_by_person(self, pairs: Sequence[Pair], aspect: str = "") -> dict[Pair, dict[str, float]]:
+        """The grades that hold of some pairs, by the name of who gave them; see `verdicts`."""
+        of_one = aspect not in ("", MEAN)
+        judged = dict(self.judged_by_aspect(aspect)[1])[aspect] if of_one else self.campaign.judgments()
+        found: dict[Pair, dict[str, float]] = {pair: {} for pair in pairs}
+        for judgment in judged:
+            if judgment.pair in found:
+                found[judgment.pair][judgment.assessor] = judgment.grade
+        return found
 
     def measure(self, text: str | None = None) -> Measure:
         """The measure with a name, if its cutoff can be ranked here; None for the campaign's."""
@@ -297,19 +331,31 @@ class ServedCollection:
             raise InputError(f"the cutoff of a measure may be {DEEPEST_CUTOFF} here, got {measure.cutoff}")
         return measure
 
-    @staticmethod
-    def _verdicts_now(selection: Selection, about: About) -> Verdicts:
-        return with_next(Verdicts(selection.stated(about)), selection.expected, selection.belief)
-
     def _rank(
-        self, measure: Measure, judgments: tuple[Judgment, ...], about: About, _: tuple[PairedComparison, ...]
-    ) -> Verdicts:
-        """Verdicts after judgments and comparisons; the predictor has the latter from the campaign."""
+        self, measure: Measure, judgments: tuple[Judgment, ...], _: tuple[PairedComparison, ...]
+    ) -> GroundedRanking:
+        """Ranking after judgments and comparisons; the predictor has the latter from the campaign."""
         predictor, grades = self.predictor(None, measure.cutoff), mean_grades(judgments)
-        pool, distribution = predictor.pool, self.campaign.selection.distribution
-        expected, order = self._expected(measure), pool.locate_judged(grades)
-        learned = hearing(predictor.learned(grades).plain, Panel.of(pool, judgments))
-        return verdicts_of_pool(expected, learned, pool.spread(grades), distribution, order, about=about)
+        learned = hearing(predictor.learned(grades).plain, Panel.of(predictor.pool, judgments))
+        return GroundedRanking.of_pool(
+            self._expected(measure), learned, judgments, self.campaign.selection.distribution
+        )
+
+    def _rank_by_aspect(
+        self,
+        measure: Measure,
+        judged: tuple[tuple[str, tuple[Judgment, ...]], ...],
+        comparisons: tuple[PairedComparison, ...],
+        aspect: str,
+    ) -> GroundedRanking:
+        """Ranking by one aspect: what the command ranks with `--aspect`, from the campaign's log."""
+        assert self.collection.aspects is not None
+        aspects = replace(self.collection.aspects, judgments=dict(judged))
+        own = replace(self.collection, aspects=aspects, comparisons=comparisons).by_aspect(aspect)
+        pool = build_pool(own, measure.cutoff)
+        learned = after_judgments(pool, make_estimator(pool, self.model), own.judgments)
+        distribution = self.campaign.selection.distribution
+        return GroundedRanking.of_pool(expected_scores(measure, pool), learned, own.judgments, distribution)
 
     def _expect(self, measure: Measure) -> ExpectedScores:
         return expected_scores(measure, self.predictor(None, measure.cutoff).pool)

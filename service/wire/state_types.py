@@ -151,7 +151,8 @@ class CampaignOut(Wire):
     order. `fit` is the check of the model, PASS, FAIL or NOT CHECKED, in words `fit_sentence`; where it fails,
     deviations are multiplied by `widened`. `basis` is "predicted, nothing judged", or the number of judged pairs behind
     the confidence. `sounds` names the pairs without sound, which are not offered; empty where all have it. `heard` is
-    false where the campaign has no sound at all. Only a part is shown of the assessors, the leases, and the pairs that
+    false where the campaign has no sound at all. `aspects` are those that each pair is graded for; none where it has
+    one grade. Only a part is shown of the assessors, the leases, and the pairs that
     cannot be judged or were dropped; `totals` has their numbers.
     """
 
@@ -184,6 +185,7 @@ class CampaignOut(Wire):
     totals: dict[str, int]
     evidence: dict[str, int]
     heard: bool = False
+    aspects: list[str] = field(default_factory=list)
 
     @classmethod
     def from_domain(cls, served: ServedCollection, shown: slice) -> "CampaignOut":
@@ -216,6 +218,7 @@ class CampaignOut(Wire):
             totals={"assessors": len(names), "cannot": len(cannot), "dropped": len(dropped), "leases": len(leases)},
             sounds=served.coverage,
             heard=bool(served.sounds),
+            aspects=[] if served.collection.aspects is None else list(served.collection.aspects.names),
             evidence=evidence_counts(selection.belief),
         )
 

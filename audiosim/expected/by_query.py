@@ -1,0 +1,30 @@
+"""Scores of systems query by query: the parts that a ranking's mean scores are made of."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from audiosim.expected.estimation import ExpectedScores
+from audiosim.expected.ranking import Ranking
+from audiosim.relevance.belief import Belief
+from audiosim.stats.normal.multivariate import Moments
+
+
+def rankings_by_query(
+    expected: ExpectedScores, belief: Belief, ranking: Ranking, systems: Sequence[str]
+) -> Iterator[tuple[str, Ranking]]:
+    """Each query, and the ranking of some systems on it alone.
+
+    belief   behind the ranking, unwidened
+    ranking  of all systems, whose distribution and failed check hold for each query too
+
+    The mean of the scores over the queries is that of the ranking. A query for which nobody retrieved anything has no
+    ranking. An interval is about that query, so the variation between queries has no part in it.
+    """
+    whole, pool = ranking.of_these, expected.pool
+    own = [pool.systems.index(system) for system in systems]
+    for code, moments in expected.by_query(belief):
+        scores = Moments(moments.mean[own], moments.covariance[np.ix_(own, own)])
+        alone = replace(whole, systems=tuple(systems), scores=scores, others=None)
+        yield pool.queries[code], alone.wider(ranking.check.factor)
