@@ -24,6 +24,7 @@ from audiosim.messages import repeated
 
 MOST_BUTTONS = 8
 ENDS = ("Least similar", "Most similar")
+ENDS_OF_ANY = ("Lowest", "Highest")  # where the organiser asks a question of their own, perhaps not about similarity
 YOUR_GRADE = "Your grade"
 ASKS = ("fine", "broad", "both")
 
@@ -189,12 +190,15 @@ def task_grades(task: AssessorTask, scale: Scale) -> tuple[Question, ...]:
     table, levels = task.table, offered(task, scale)
     if table.aspect:
         return tuple(
-            _graded(one.name, one.question, levels, table.control, one.labels or table.labels) for one in table.aspect
+            _graded(one.name, one.question, levels, table.control, one.labels or table.labels or ENDS_OF_ANY)
+            for one in table.aspect
         )
     if not (table.control or table.labels or table.steps):
         return ()
     name = scale.name if scale.name in GRADES else "grade"
-    return (_graded(name, YOUR_GRADE, levels, table.control, table.labels),)
+    return (
+        _graded(name, YOUR_GRADE, levels, table.control, table.labels or (ENDS_OF_ANY if table.question else ENDS)),
+    )
 
 
 def _graded(name: str, text: str, levels: Sequence[float], control: str, labels: Sequence[str]) -> Question:
@@ -203,10 +207,8 @@ def _graded(name: str, text: str, levels: Sequence[float], control: str, labels:
     control  buttons or slider; empty: by the number of levels
     """
     if control == "slider" or (not control and len(levels) > MOST_BUTTONS):
-        ends = (labels[0], labels[-1]) if labels else ENDS
-        return Question(name, "slider", text, tuple(levels), ends=ends, required=True, grade=True)
-    first, last = (labels[0], labels[-1]) if labels else ENDS
-    words = tuple(labels) if len(labels) == len(levels) else (first, *([""] * (len(levels) - 2)), last)
+        return Question(name, "slider", text, tuple(levels), ends=(labels[0], labels[-1]), required=True, grade=True)
+    words = tuple(labels) if len(labels) == len(levels) else (labels[0], *([""] * (len(levels) - 2)), labels[-1])
     return Question(name, "choice", text, tuple(levels), words, required=True, grade=True)
 
 

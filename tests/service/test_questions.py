@@ -5,6 +5,7 @@ import json
 import pytest
 
 from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
+from audiosim.corpus.task_file import read_task
 from audiosim.errors import InputError
 from service.campaigns.questions import REASONS, Questions, read_questions
 
@@ -137,3 +138,18 @@ def test_whoever_judges_is_told_who_paused_and_why(client):
     assert found == {"collection": "coarse", "status": "paused", "by": None, "since": record["time"], "reason": "lunch"}
     client.post(f"{CLIENT}/resume")
     assert client.get(f"{CLIENT}/status").json()["status"] == "open"
+
+
+def test_a_question_of_one_s_own_has_ends_that_fit_any_question(tmp_path):
+    path = tmp_path / "task.toml"
+
+    def ends(text):
+        path.write_text(text, encoding="utf-8")
+        asked = Questions(Scale("own", (0.0, 1.0, 2.0)), task=read_task(path)).asked()
+        return [(one.words[0], one.words[-1]) for one in asked if one.grade]
+
+    aspect = '[[aspect]]\nname = "{0}"\nquestion = "How {0} is it?"\n'
+    assert ends(aspect.format("coherent") + aspect.format("creative")) == [("Lowest", "Highest")] * 2
+    assert ends('question = "How creative is it?"\ncontrol = "buttons"\n') == [("Lowest", "Highest")]
+    assert ends('instructions = "Use headphones."\ncontrol = "buttons"\n') == [("Least similar", "Most similar")]
+    assert ends('question = "How loud?"\ncontrol = "buttons"\nlabels = ["soft", "loud"]\n') == [("soft", "loud")]

@@ -4,7 +4,7 @@ import { m, t } from "../language.js";
 
 const STANDARD = ["broad", "fine", "grade", "note"]; // names of the service's own questions, which no other has
 // Words of the service's own grades; an organiser's words are shown as they are.
-const USUAL = [m("Least similar"), m("Most similar"), m("Not similar"), m("Somewhat similar"), m("Very similar"), m("Similar"), m("nothing alike"), m("sounds the same")];
+const USUAL = [m("Least similar"), m("Most similar"), m("Lowest"), m("Highest"), m("Not similar"), m("Somewhat similar"), m("Very similar"), m("Similar"), m("nothing alike"), m("sounds the same")];
 const GROSS = 50; // points of 100 between a broad grade's own range and the fine grade
 
 /** Where a slider starts that nobody has moved: in the middle, or for the fine grade in that of what the broad one says. */

@@ -7,18 +7,22 @@ import { AnswerForm } from "./form.js";
 import { showScreen } from "./screens.js";
 
 const CLOSE = 0.15; // of the scale: a grade as near as this is as known
+const USUAL_GRADES = ["broad", "fine", "grade"];
 
 /** Put the organiser's words into the page. */
-export function showTask({ task, heading, instructions, language }) {
+export function showTask({ task, heading, instructions, language, questions }) {
   const texts = { "start-task": task, "start-instructions": instructions, "help-instructions": instructions };
   for (const [id, text] of Object.entries(texts)) {
     byId(id).textContent = text;
     byId(id).hidden = !text;
     if (language) byId(id).lang = language;
   }
-  if (!heading) return;
+  // Aspects have questions of their own, which need not be about similarity.
+  const aspects = questions.some(({ name, grade }) => grade && !USUAL_GRADES.includes(name));
+  const above = heading || (aspects ? t("Listen, then answer each question") : "");
+  if (!above) return;
   for (const id of ["question", "several-question"]) {
-    byId(id).textContent = heading;
+    byId(id).textContent = above;
     byId(id).dir = "auto";
     if (language) byId(id).lang = language;
   }
