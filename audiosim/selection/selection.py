@@ -250,12 +250,17 @@ class Selection:
 
         Ties between pairs are broken by `ties`, those between queries by the first of their pairs.
         """
+        chosen = self.places_to_judge(count, allowed, by_query, assessor)
+        return [self.pool.pairs[place] for place in chosen]
+
+    def places_to_judge(
+        self, count: int, allowed: Booleans | None = None, by_query: bool = False, assessor: str | None = None
+    ) -> Integers:
+        """Places of the pairs that `ask` returns."""
         if count < 1:
             raise InputError(f"the number of pairs to ask for must be at least 1, got {count}")
         unjudged = np.flatnonzero(~self.belief.judged & (True if allowed is None else allowed))
-        weights = self.weights_by(assessor)
-        chosen = (self._best_queries if by_query else self._best)(weights, unjudged, count)
-        return [self.pool.pairs[place] for place in chosen]
+        return (self._best_queries if by_query else self._best)(self.weights_by(assessor), unjudged, count)
 
     def _best(self, weights: Array, places: Integers, count: int) -> Integers:
         weights = weights[places]
@@ -377,14 +382,12 @@ class Selection:
         after = replace(self, belief=belief, scores=self.expected.scores(belief), order=order, log=None)
         return replace(after, asked=None, changes=self.changes + len(places))
 
-    @property
+    @cached_property
     def for_many(self) -> "Selection":
         """The same loop, prepared for `judge_all` of many pairs again and again."""
-        return self if self._even is None else replace(self, belief=replace(self.belief, posterior=self._even))
-
-    @cached_property
-    def _even(self) -> EvenBlocks | None:
-        return EvenBlocks.of(self.belief.gains) if isinstance(self.belief.gains, BlockNormal) else None
+        gains = self.belief.gains
+        even = EvenBlocks.of(gains) if isinstance(gains, BlockNormal | EvenBlocks) else None
+        return self if even is None or even is gains else replace(self, belief=replace(self.belief, posterior=even))
 
     @property
     def in_thought(self) -> "Selection":

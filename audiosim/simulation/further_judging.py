@@ -5,8 +5,9 @@ expected scores will then be normal around those of now, with covariance C - C'.
 draws of these (Raiffa & Schlaifer 1961, section 5.4: preposterior analysis).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -58,17 +59,16 @@ def further_judging(selection: Selection, rng: np.random.Generator, count: int =
         return ()
     asked = selection.ask(count) if selection.judged < len(selection.pool.pairs) else []
     places = np.asarray(selection.pool.locate(asked), dtype=np.int64)
-    panel = people.panel
+    panel, spread = people.panel, cache(partial(_spread, selection))  # of the same people it is needed several times
     names = panel.judges or ("one person",)
-    found = [_after(selection, "as it is", panel, panel, rng)]
+    found = [_after(selection, spread, "as it is", panel, panel, rng)]
     if len(places):
         by = len(places)
         those = _with(panel, selection, places, names)
         other = _with(panel, selection, places, (ANOTHER,) if panel.judges else (*names, ANOTHER))
-        found.append(_after(selection, f"another {by} judgments", panel, those, rng))
-        found.append(
-            _after(selection, f"another {by}, {'by' if panel.judges else 'half by'} {ANOTHER}", panel, other, rng)
-        )
+        found.append(_after(selection, spread, f"another {by} judgments", panel, those, rng))
+        what = f"another {by}, {'by' if panel.judges else 'half by'} {ANOTHER}"
+        found.append(_after(selection, spread, what, panel, other, rng))
     return tuple(found)
 
 
@@ -81,24 +81,34 @@ def _with(panel: Panel, selection: Selection, places: Integers, names: Sequence[
     return panel
 
 
-def _after(selection: Selection, what: str, before: Panel, after: Panel, rng: np.random.Generator) -> FurtherJudging:
-    panel, listeners = (_ranked(selection, who, before, after, rng) for who in ("panel", "listeners"))
+_Spread = Callable[[Panel, Listeners], Array]
+
+
+def _spread(selection: Selection, panel: Panel, listeners: Listeners) -> Array:
+    """(s, s) covariance of the scores about some people, given a panel's judgments."""
+    belief = selection.stated_belief
+    assert belief.people is not None
+    posterior = belief.people.model.posterior(panel, listeners)
+    return posterior.project(selection.expected.slopes(belief)).covariance
+
+
+def _after(
+    selection: Selection, spread: _Spread, what: str, before: Panel, after: Panel, rng: np.random.Generator
+) -> FurtherJudging:
+    panel, listeners = (_ranked(selection, spread, who, before, after, rng) for who in ("panel", "listeners"))
     return FurtherJudging(what, len(after.judges), len(after.place), *panel, *listeners)
 
 
 def _ranked(
-    selection: Selection, who: Who, before: Panel, after: Panel, rng: np.random.Generator
+    selection: Selection, spread: _Spread, who: Who, before: Panel, after: Panel, rng: np.random.Generator
 ) -> tuple[float | None, float]:
     """Expected confidence, and mean width of the intervals of scores, once a panel has become another one."""
     belief, expected = selection.stated_belief, selection.expected
-    assert belief.people is not None
-    model, slopes = belief.people.model, expected.slopes(belief)
     # About the same people before and after: those who judged by then, one where nobody did.
     people: Who = max(1, len(after.judges)) if who == "panel" else who
     weight, subject = (Listeners.of(people, len(some.judges)) for some in (before, after))
     whose = "panel" if people == len(before.judges) else people
-    now = model.posterior(before, weight).project(slopes).covariance
-    then = model.posterior(after, subject).project(slopes).covariance
+    now, then = spread(before, weight), spread(after, subject)
     ranking = rank(
         expected,
         selection.estimator.name,

@@ -129,15 +129,16 @@ def played(
     place in such a step at which the goal is met.
     """
     count, stop, large = 0, as_stopping_rule(stop), len(selection.pool.pairs) > LARGE
+    selection = selection.for_many if selection.batch > FEW else selection
     while not selection.reached(stop):
         several = count // STEP > max(FEW, selection.batch) or selection.batch > FEW
-        step = max(selection.batch, count // (LONG_STEP if large and count >= LONG else STEP))
-        places = np.array([selection.pool.positions[pair] for pair in selection.ask(step)])
+        places = selection.places_to_judge(_step(count, selection.batch, large))
         if several:
             if not proceed():
                 return selection, count, False
             selection = selection.for_many
             after = selection.judge_all(places, grades[places])
+            after = after if stop.reached(after) else after.for_many
             if after.reached(stop):
                 after, places = _first_reached(selection, after, places, grades, stop)
             selection, count = after, count + len(places)
@@ -151,6 +152,11 @@ def played(
     return selection, count, True
 
 
+def _step(count: int, batch: int, large: bool) -> int:
+    """Number of judgments that are made at once after so many; see `played`."""
+    return max(batch, count // (LONG_STEP if large and count >= LONG else STEP))
+
+
 def _first_reached(
     selection: Selection, after: Selection, places: Integers, grades: Array, stop: StoppingRule
 ) -> tuple[Selection, Integers]:
@@ -162,6 +168,10 @@ def _first_reached(
     least, most = 0, len(places)
     while most - least > 1:
         middle = (least + most) // 2
-        enough = met(selection.judge_all(places[:middle], grades[places[:middle]]))
-        least, most = (least, middle) if enough else (middle, most)
-    return selection.judge_all(places[:most], grades[places[:most]]), places[:most]
+        more = places[least:middle]
+        further = selection.judge_all(more, grades[more])
+        if met(further):
+            after, most = further, middle
+        else:
+            selection, least = further, middle
+    return after, places[:most]

@@ -8,7 +8,6 @@ from audiosim.errors import InputError
 from audiosim.stats.normal import even_blocks
 from audiosim.stats.normal.block_normal import BlockNormal
 from audiosim.stats.normal.even_blocks import EvenBlocks
-from audiosim.stats.normal.reused_arrays import ReusedArrays
 
 
 def drawn(rng, sizes, p):
@@ -46,6 +45,7 @@ def test_batch_after_batch_it_is_the_closed_form_until_everything_is_known(sizes
         values = rng.normal(size=len(known))
         mean, covariance = conditioned(mean, covariance, known, values)
         even = even.condition_all(known, values)
+        even = even.packed if start % 2 else even
         sums = even.project(weights)
         np.testing.assert_allclose(even.mean, mean, **near)
         np.testing.assert_allclose(sums.mean, dense @ mean, **near)
@@ -55,6 +55,30 @@ def test_batch_after_batch_it_is_the_closed_form_until_everything_is_known(sizes
         np.testing.assert_allclose(even.among(np.arange(n)), covariance, **near)
         np.testing.assert_allclose(even.column(0), covariance[0], **near)
         assert not even.variance[order[: start + at_a_time]].any()
+
+
+def test_what_is_packed_goes_on_as_what_is_not_and_takes_less():
+    rng = np.random.default_rng(5)
+    normal, _ = drawn(rng, [8, 9, 10], 2)
+    even, weights, order = EvenBlocks.of(normal), sparse.csc_array(rng.normal(size=(3, 27))), rng.permutation(27)
+    early = even.condition_all(order[:2], np.zeros(2))
+    assert early.packed is early  # nearly all is still unknown
+    early.project(weights)
+    late = early.condition_all(order[2:20], rng.normal(size=18))
+    packed = late.packed
+    assert packed is not late
+    values = rng.normal(size=4)
+    for one, other in (
+        (late, packed),
+        (late.condition_all(order[20:24], values), packed.condition_all(order[20:24], values)),
+    ):
+        np.testing.assert_allclose(other.mean, one.mean, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(other.variance, one.variance, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(other.across(weights), one.across(weights), rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(other.project(weights).mean, one.project(weights).mean, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(
+            other.project(weights).covariance, one.project(weights).covariance, rtol=1e-8, atol=1e-10
+        )
 
 
 def test_what_was_known_before_changes_its_own_value_only():
@@ -92,22 +116,3 @@ def test_places_that_repeat_or_lack_a_value_are_refused(places, values):
     even = EvenBlocks.of(drawn(np.random.default_rng(3), [3, 2], 1)[0])
     with pytest.raises(InputError, match="places must differ and have a value each"):
         even.condition_all(np.array(places), np.array(values))
-
-
-def test_an_array_that_somebody_holds_is_not_handed_out_again():
-    space = ReusedArrays()
-    held = space.empty((3,), np.float64)
-    held[:] = 7
-    row = space.empty((3,), np.float64)[:2]  # a view holds it, too
-    row[:] = 5
-    third = space.empty((3,), np.float64)
-    third[:] = 1
-    assert held.tolist() == [7, 7, 7]
-    assert row.tolist() == [5, 5]
-    assert space.empty((3,), np.float32).dtype == np.float32
-    address = third.ctypes.data
-    transposed = third[None].T  # a view of a view holds it when the array itself is gone
-    del third
-    assert space.empty((3,), np.float64).ctypes.data != address
-    del transposed
-    assert space.empty((3,), np.float64).ctypes.data == address

@@ -1,7 +1,7 @@
 """Matrix roots of covariances, for drawing values and for stable updates."""
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import get_blas_funcs, solve_triangular
 
 from audiosim.arrays import Array
 
@@ -45,12 +45,24 @@ def closer_root(within: Array, variance: Array, times: float) -> tuple[Array, fl
 
 
 def effects_given(covariance: Array, precision: Array) -> Array:
-    """(p, p) posterior covariance V (I + P V)^-1 of the shared effects, from prior covariance V and data precision P.
+    """(p, p) posterior covariance V (I + P V)^-1 of shared effects, from prior covariance V and data precision P."""
+    half = half_given(factor_of(covariance), precision)
+    return np.asarray(half.T @ half)
 
-    Computed as R (I + R' P R)^-1 R' with R R' = V.
-    """
+
+def half_given(root: Array, precision: Array) -> Array:
+    """(p, p) H with H' H = V (I + P V)^-1, from a root R of V and data precision P: R (I + R' P R)^-1 R' = H' H."""
     # I + R' P R is symmetric with eigenvalues of at least 1: its Cholesky factor exists even where V is singular or P
     # huge. I + P V is not symmetric, and (V^-1 + P)^-1 needs the inverse of V.
-    root = factor_of(covariance)
-    half = solve_triangular(np.linalg.cholesky(np.eye(len(root)) + root.T @ precision @ root), root.T, lower=True)
-    return np.asarray(half.T @ half)
+    inner = np.linalg.cholesky(np.eye(len(root)) + root.T @ precision @ root)
+    return np.asarray(solve_triangular(inner, root.T, lower=True))
+
+
+def lower_root(half: Array) -> Array:
+    """(p, p) lower triangular R with R R' = H' H."""
+    return np.ascontiguousarray(np.asarray(np.linalg.qr(half, mode="r")).T)
+
+
+def times_lower(rows: Array, root: Array) -> Array:
+    """(n, p) rows times a lower triangular matrix of the same precision: half the work of a full product."""
+    return np.asarray(get_blas_funcs("trmm", (rows,))(1.0, root.T, rows.T).T)
