@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -198,6 +199,21 @@ def about_of(words: list[str] | None, otherwise: About = THESE) -> About:
     """Subject that the words of --about stand for; a wrong one is wrong usage."""
     with usage_of("--about"):
         return About.parse(words or [], otherwise)
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionOptions:
+    """Options of reading a collection's files, where a command has them one after another."""
+
+    judgments: JudgmentsFile = None
+    system_from: NamedBy = None
+    same_artist: FromOwnArtist = None
+    scale: ScaleName = None
+    partial: Partial = False
+
+    def load(self, folder: Path) -> Collection:
+        """The collection of a folder, as `load_collection` reads it."""
+        return load_collection(folder, self.judgments, self.system_from, self.same_artist, self.scale, self.partial)
 
 
 def load_collection(

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from audiosim.cli.options import Format, print_result
+from audiosim.cli.options import Format, check_scheduler, print_result
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.lines import write_text
 from audiosim.corpus.pool import build_pool
@@ -24,6 +24,7 @@ from audiosim.report.screen import progress
 from audiosim.report.simulation import flat, followed_view, repeats_view
 from audiosim.selection import StoppingRule
 from audiosim.simulation import HeldOutKind, Part, Trial, follow, repeat
+from audiosim.simulation.trials import NEAR
 from audiosim.training.plan import Plan, is_joint, parse_terms
 from audiosim.training.train import train
 
@@ -114,30 +115,62 @@ Scheduler = Annotated[
 ]
 
 
-def check_repeated(repeats: int | None, options: Mapping[str, str | None], model: str | None) -> None:
-    """Options that only parts of a collection give a meaning are not ignored."""
-    given = [name for name, value in options.items() if value is not None]
-    if given and repeats is None:
-        raise InputError(f"{given[0]} needs --repeat: it is about parts of the collection")
-    if options["--learn"] is not None and model is not None:
-        raise InputError("--learn and --model cannot be combined: each part is played with the model learned for it")
+@dataclass(frozen=True, slots=True)
+class RepetitionOptions:
+    """Options of playing random parts of a collection."""
+
+    repeats: Repeated = None
+    learn: Learn = None
+    held_out: Held = None
+    queries: Queries = None
+    teams: Teams = None
+    at: At = None
+    near: Near = NEAR
+    report: Report = None
+    peers: Peers = None
+    keep: Keep = None
+    jobs: Jobs = None
+    scheduler: Scheduler = None
+
+    @property
+    def parts(self) -> int | None:
+        """How many parts are played; None for the whole collection."""
+        return PARTS if self.peers is not None and self.repeats is None else self.repeats
+
+    @property
+    def moments(self) -> tuple[int, ...] | None:
+        """Numbers of judgments at which statements are compared with the truth."""
+        return None if self.at is None else parse_moments(self.at)
+
+    def check(self, model: str | None, compare: bool, stop: Sequence[str] | None) -> None:
+        """Refuse options that others give no meaning, and a page that could not be written, before hours of play."""
+        if compare and self.repeats is not None:
+            raise InputError("--compare and --repeat cannot be combined; repeat one rule after the other")
+        self._check_peers({"--compare": compare, "--stopping-rule": stop, "--report": self.report})
+        of_parts = {
+            "--learn": self.learn, "--held-out": self.held_out, "--at": self.at, "--scheduler": self.scheduler
+        }  # fmt: skip
+        given = [name for name, value in of_parts.items() if value is not None]
+        if given and self.parts is None:
+            raise InputError(f"{given[0]} needs --repeat: it is about parts of the collection")
+        if self.learn is not None and model is not None:
+            problem = "each part is played with the model learned for it"
+            raise InputError(f"--learn and --model cannot be combined: {problem}")
+        check_scheduler(self.scheduler, self.jobs)
+        if self.report is not None:
+            _check_report(self.report, self.parts, self.at)
+
+    def _check_peers(self, others: Mapping[str, object]) -> None:
+        if self.peers is None and self.keep is not None:
+            raise InputError("--keep needs --peers: it keeps their results")
+        given = [name for name, value in others.items() if value]
+        if self.peers is not None and given:
+            raise InputError(f"--peers and {given[0]} cannot be combined: every method has the same budgets, see --at")
 
 
-def check_peers(peers: str | None, keep: Path | None, others: Mapping[str, object]) -> None:
-    """Options that --peers gives a meaning, or takes it from, are not ignored."""
-    if peers is None and keep is not None:
-        raise InputError("--keep needs --peers: it keeps their results")
-    given = [name for name, value in others.items() if value]
-    if peers is not None and given:
-        raise InputError(f"--peers and {given[0]} cannot be combined: every method has the same budgets, see --at")
-
-
-def check_report(report: Path | None, repeats: int | None, at: str | None) -> None:
-    """A page that could not be written is refused before hours of play."""
-    if report is None:
-        return
+def _check_report(report: Path, parts: int | None, at: str | None) -> None:
     need("plots", "--report")
-    if repeats is None or at is None:
+    if parts is None or at is None:
         raise InputError("--report needs --repeat and --at: it compares stated with true confidence at these moments")
     # A file is written beside where it goes; a pipe or a terminal is not.
     place = report.resolve().parent if report.is_file() or not report.exists() else report

@@ -8,9 +8,9 @@ import numpy as np
 import typer
 
 from audiosim.cli import options, repetition
+from audiosim.cli.flattened import flattened
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
-from audiosim.errors import InputError
 from audiosim.expected.about import About
 from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.expected.ratio import Ideal
@@ -27,7 +27,6 @@ from audiosim.selection import SELECTION_RULES, Selection, StoppingRule, default
 from audiosim.selection.rules import AffectedDifferences, DrawnByDoubt
 from audiosim.selection.stopping_rules import as_stopping_rule, first_of
 from audiosim.simulation import Replay, Trial, draw_parts, replay
-from audiosim.simulation.trials import NEAR
 
 StoppingRuleTexts = Annotated[
     list[str] | None,
@@ -42,40 +41,41 @@ StoppingRuleTexts = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class AskingOptions:
+    """Options of asking for judgments."""
+
+    rule: options.SelectionRuleName = None
+    batch: Annotated[int, typer.Option(help="Number of judgments between two updates of the predictions.", min=1)] = 20
+    by_query: options.ByQuery = False
+
+
+@dataclass(frozen=True, slots=True)
+class StatementOptions:
+    """Options of the statements of a ranking."""
+
+    ideal: options.IdealName = "ordered"
+    distribution: options.DistributionName = "t"
+    about: options.AboutWords = None
+    seed: options.Seed = 0
+
+
+@flattened
 def simulate(
     folder: options.CollectionFolder,
     model: options.ModelName = None,
     measure: options.MeasureName = "CG@5",
     target: Annotated[float, typer.Option(help="Mean confidence at which judging stops.", min=0.5, max=1)] = 0.95,
     stop: StoppingRuleTexts = None,
-    rule: options.SelectionRuleName = None,
-    batch: Annotated[int, typer.Option(help="Number of judgments between two updates of the predictions.", min=1)] = 20,
-    by_query: options.ByQuery = False,
+    *,
+    asking: AskingOptions,
     compare: Annotated[
         bool, typer.Option("--compare", help="Replay with every selection rule and compare their costs.")
     ] = False,
-    repeats: repetition.Repeated = None,
-    learn: repetition.Learn = None,
-    held_out: repetition.Held = None,
-    queries: repetition.Queries = None,
-    teams: repetition.Teams = None,
-    at: repetition.At = None,
-    near: repetition.Near = NEAR,
-    report: repetition.Report = None,
-    peers: repetition.Peers = None,
-    keep: repetition.Keep = None,
-    jobs: repetition.Jobs = None,
-    scheduler: repetition.Scheduler = None,
-    ideal: options.IdealName = "ordered",
-    distribution: options.DistributionName = "t",
-    about: options.AboutWords = None,
-    seed: options.Seed = 0,
+    parts: repetition.RepetitionOptions,
+    statements: StatementOptions,
     complete: options.Complete = False,
-    judgments: options.JudgmentsFile = None,
-    system_from: options.NamedBy = None,
-    same_artist: options.FromOwnArtist = None,
-    scale: options.ScaleName = None,
-    partial: options.Partial = False,
+    reading: options.CollectionOptions,
     form: options.As = options.Format.table,
 ) -> None:
     """Replay a campaign against known judgments: when it would have stopped, and how right it would have been.
@@ -95,40 +95,38 @@ def simulate(
 
     `audiosim simulate my-demo --judgments my-demo/truth.qrels --peers means,mtc,gp --at 25,50`
     """
-    if compare and repeats is not None:
-        raise InputError("--compare and --repeat cannot be combined; repeat one rule after the other")
-    repetition.check_peers(peers, keep, {"--compare": compare, "--stopping-rule": stop, "--report": report})
-    repeats = repetition.PARTS if peers is not None and repeats is None else repeats
-    repetition.check_repeated(
-        repeats, {"--learn": learn, "--held-out": held_out, "--at": at, "--scheduler": scheduler}, model
+    parts.check(model, compare, stop)
+    others = None if parts.peers is None else find_peers(parts.peers)
+    stopping_rules, learner = (
+        _stopping_rules(target, stop),
+        None if parts.learn is None else repetition.learner(parts.learn),
     )
-    options.check_scheduler(scheduler, jobs)
-    repetition.check_report(report, repeats, at)
-    others = None if peers is None else find_peers(peers)
-    stopping_rules, learner = _stopping_rules(target, stop), None if learn is None else repetition.learner(learn)
-    moments = None if at is None else repetition.parse_moments(at)
-    collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial)
+    moments, collection = parts.moments, reading.load(folder)
     if complete:
         collection = options.only_complete(collection, find_measure(measure).cutoff)
     name = repetition.LEARNED if learner else model or JOINT
-    rule = rule or _default_rule(collection, name, learner)
-    game = _Game(name, find_measure(measure), rule, batch, ideal, seed, distribution, options.about_of(about))
-    if repeats is not None:
-        protocol = held_out or ("queries" if learner or moments or others else "teams")
-        parts = draw_parts(collection, repeats, np.random.default_rng(seed), queries, teams, protocol)
-        said = {"measure": str(game.measure), "model": name, "learn": learn, "rule": rule}
-        many = repetition.Batch(Trial(collection, game.start, learner, by_query), parts, jobs, said, seed, scheduler)
+    rule, seed = asking.rule or _default_rule(collection, name, learner), statements.seed
+    game = _Game(
+        name, find_measure(measure), rule, asking.batch, statements.ideal, seed, statements.distribution,
+        options.about_of(statements.about),
+    )  # fmt: skip
+    if parts.parts is not None:
+        protocol = parts.held_out or ("queries" if learner or moments or others else "teams")
+        drawn = draw_parts(collection, parts.parts, np.random.default_rng(seed), parts.queries, parts.teams, protocol)
+        said = {"measure": str(game.measure), "model": name, "learn": parts.learn, "rule": rule}
+        trial = Trial(collection, game.start, learner, asking.by_query)
+        many = repetition.Batch(trial, drawn, parts.jobs, said, seed, parts.scheduler)
         if others:
-            many.beside(others, moments or usual_budgets(collection, parts, game.measure.cutoff), form, keep)
+            many.beside(others, moments or usual_budgets(collection, drawn, game.measure.cutoff), form, parts.keep)
         elif moments is None:
             many.to_stop(first_of(stopping_rules), form)
         else:
-            many.at(moments, stopping_rules, near, form, report)
+            many.at(moments, stopping_rules, parts.near, form, parts.report)
     elif compare:
         _compare(game, collection, stopping_rules, form)
     else:
         with progress("judging") as show:
-            once = game.play(collection, stopping_rules, by_query, show).to_dict()
+            once = game.play(collection, stopping_rules, asking.by_query, show).to_dict()
         options.print_result(form, once, once["curve"], lambda: replay_view(once))
 
 
