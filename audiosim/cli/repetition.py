@@ -134,7 +134,7 @@ class RepetitionOptions:
 
     @property
     def parts(self) -> int | None:
-        """How many parts are played; None for the whole collection."""
+        """Number of parts to play; None for the whole collection."""
         return PARTS if self.peers is not None and self.repeats is None else self.repeats
 
     @property
