@@ -83,6 +83,35 @@ RESULT_LINKS = sql.Table(
     sql.Column("expires", sql.Text, nullable=False),
     sql.Column("digest", sql.Text, nullable=False, unique=True),
 )
+OPEN_LINKS = sql.Table(
+    "audiosim_open_links",
+    BESIDE,
+    sql.Column("code", sql.Text, primary_key=True),
+    sql.Column("name", sql.Text, nullable=False),
+    sql.Column("collection", sql.Text, nullable=False),
+    sql.Column("created", sql.Text, nullable=False),
+    sql.Column("expires", sql.Text, nullable=False),
+    sql.Column("closed", sql.Text, nullable=False),  # when; empty: open
+    sql.Column("people", sql.Integer, nullable=False),
+    sql.Column("joined", sql.Integer, nullable=False),
+    sql.Column("parameter", sql.Text, nullable=False),
+    sql.Column("judgments", sql.Integer, nullable=False),  # of a person; 0: any number
+    sql.Column("completion", sql.Text, nullable=False),
+    sql.Column("return_to", sql.Text, nullable=False),
+    sql.UniqueConstraint("name", "collection"),
+)
+PARTICIPANTS = sql.Table(
+    "audiosim_participants",
+    BESIDE,
+    sql.Column("name", sql.Text, primary_key=True),
+    sql.Column("collection", sql.Text, nullable=False),
+    sql.Column("code", sql.Text, nullable=False),  # of the open link
+    sql.Column("reference", sql.Text),  # of whoever sent them; NULL where there is none
+    sql.Column("device", sql.Text),  # digest of what their browser keeps; NULL where there is a reference
+    sql.Column("created", sql.Text, nullable=False),
+    sql.UniqueConstraint("code", "reference"),
+    sql.UniqueConstraint("code", "device"),
+)
 IMPORTS = sql.Table(
     "audiosim_imports",
     TABLES,

@@ -101,6 +101,19 @@ class TokenStore:
             raise InputError(f"there is a token of {name} already; revoke it first, or take another name") from None
         return secret
 
+    def renew(self, name: str, collection: str, days: float | None = None) -> str:
+        """New token of an assessor of one collection, in place of the one that they may have.
+
+        days  as of `create`
+        """
+        token, secret = self._made(name, "assessor", collection, days)
+        held = (TOKENS.c.name == name) & (TOKENS.c.collection == collection) & (TOKENS.c.role == token.role)
+        with reporting(self._engine), self._engine.begin() as connection:
+            connection.execute(sql.delete(TOKENS).where(held))
+            connection.execute(sql.insert(TOKENS), [asdict(token)])
+            self._note(connection, "create", name)
+        return secret
+
     def share(self, name: str, collection: str, days: float | None = None) -> str:
         """Token of a new link to the results of one collection, which gives access to nothing else.
 

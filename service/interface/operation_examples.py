@@ -45,6 +45,8 @@ def examples_of(served: Served) -> dict[str, RequestExample]:
     made["take_runs"] = RequestExample({"partial": True}, {TEXT: f"{named.query} Q0 {named.document} 1 1.0 {SYSTEM}\n"})
     grades = f"query\tdocument\tgrade\n{named.query}\t{named.document}\t{named.grade:g}\n"
     made["take_judge"] = RequestExample({"judge": JUDGE}, {TEXT: grades})
+    made["show_entry"] = RequestExample({"code": "code of the link"}, {})
+    made["show_completion"] = RequestExample({"assessor": ASSESSOR}, {})
     made["show_import"] = RequestExample({"number": 1}, {})
     made["show_judge_effect"] = RequestExample({"judge": ASSESSOR}, {})
     made["show_answers"] = RequestExample({"assessor": ASSESSOR}, {})
@@ -138,6 +140,16 @@ BODIES: dict[str, Callable[[_Named], dict[str, Any]]] = {
     "take_back": lambda _: {"judge": ASSESSOR},
     "invite": lambda _: {"name": ASSESSOR, "days": 30},
     "withdraw": lambda _: {"name": ASSESSOR},
+    "make_open_link": lambda _: {
+        "name": "Prolific",
+        "people": 100,
+        "parameter": "PROLIFIC_PID",
+        "judgments": 40,
+        "completion": "C0DE1234",
+        "return_to": "https://app.prolific.com/submissions/complete?cc=C0DE1234",
+    },
+    "close_open_link": lambda _: {"name": "Prolific"},
+    "join_campaign": lambda _: {"code": "code of the link", "device": "0123456789abcdef", "reference": "5f3c2d"},
     "share_results": lambda _: {"name": "steering group", "days": 30},
     "revoke_link": lambda _: {"name": "steering group"},
     "take_document": lambda _: {"document": RECORDING, "artist": "Somebody", "genre": "jazz"},

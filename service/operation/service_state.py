@@ -9,6 +9,8 @@ from typing import Any, Self
 from fastapi import Depends, FastAPI, Request
 
 from audiosim.errors import StoreError
+from audiosim.service.callers.joining_limits import JoiningLimits
+from audiosim.service.callers.open_links import OpenLinkStore
 from audiosim.service.campaigns.shares import Shares
 from audiosim.service.drafts.draft import Home
 from audiosim.service.entrance.access import Access
@@ -41,6 +43,8 @@ class ServiceState:
     receiver   additions to served collections
     followers  clients that follow the changes of campaigns
     shares     fair shares of the pairs of a campaign
+    open_links  addresses by which anybody joins a campaign, and those who did
+    joining    limits on how many join
     rankings   rankings in progress, by measures other than a campaign's own
     entrance   admission of requests
     gate       limit on concurrent predictions
@@ -58,6 +62,8 @@ class ServiceState:
     receiver: Receiver
     followers: Followers
     shares: Shares
+    open_links: OpenLinkStore
+    joining: JoiningLimits
     rankings: Shared
     entrance: Entrance
     gate: Gate
@@ -83,6 +89,8 @@ class ServiceState:
             receiver=Receiver(served),
             followers=Followers(),
             shares=Shares(),
+            open_links=OpenLinkStore(served.judging.database),
+            joining=JoiningLimits(),
             rankings=Shared(Gate(RANKINGS, RANKINGS_WAITING, "rankings")),
             entrance=Entrance(access, limits),
             gate=gate,

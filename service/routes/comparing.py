@@ -7,11 +7,20 @@ from fastapi.responses import PlainTextResponse
 
 from audiosim.corpus.comparisons import comparison_lines
 from audiosim.service.callers.caller import ASSESSOR, CallerDep
-from audiosim.service.campaigns.shares import Shares
 from audiosim.service.entrance.exchange import CollectionDep, attachment, chapter
-from audiosim.service.operation.service_state import part
 from audiosim.service.routes.exports import STATE
-from audiosim.service.routes.judging import WRITES, KeyHeader, fair_share, named_assessor, unnamed, with_names, written
+from audiosim.service.routes.judging import (
+    WRITES,
+    KeyHeader,
+    OpenLinksDep,
+    SharesDep,
+    fair_share,
+    named_assessor,
+    unnamed,
+    with_names,
+    within_quota,
+    written,
+)
 from audiosim.service.wire.comparison_types import (
     ComparisonIn,
     ComparisonLeaseOut,
@@ -28,7 +37,8 @@ def lease_comparisons(
     request: Request,
     caller: CallerDep,
     one: CollectionDep,
-    shares: Annotated[Shares, part(lambda state: state.shares)],
+    shares: SharesDep,
+    links: OpenLinksDep,
     asked: Annotated[NextComparisonsIn, Body()],
 ) -> NextComparisonsOut:
     """Comparisons to answer next, where they are worth more of the assessor's time than grades.
@@ -37,9 +47,10 @@ def lease_comparisons(
     """
     assessor, campaign = named_assessor(caller, one, asked.assessor), one.campaign
     campaign.refresh()
-    count = min(asked.count, fair_share(request, caller, one, shares, assessor))
+    count = within_quota(asked.count, links, one, assessor)
+    count = min(count, fair_share(request, caller, one, shares, assessor)) if count else 0
     worth = campaign.comparisons.worth(assessor)
-    chosen = campaign.comparisons.ask(count, assessor) if worth.kind == "comparison" else []
+    chosen = campaign.comparisons.ask(count, assessor) if count and worth.kind == "comparison" else []
     found = [ComparisonLeaseOut.from_domain(one, lease, one.called(caller.role)) for lease in chosen]
     return NextComparisonsOut(assessor, campaign.current_state.number, *worth, found)
 

@@ -12,6 +12,8 @@ from audiosim.campaign import Record
 from audiosim.campaign.event import RUSHED, Event
 from audiosim.errors import InputError
 from audiosim.service.callers.caller import ANYONE, ASSESSOR, Caller, CallerDep
+from audiosim.service.callers.open_links import OpenLinkStore
+from audiosim.service.campaigns.quotas import answers_given
 from audiosim.service.campaigns.shares import Shares
 from audiosim.service.entrance.access import address_of
 from audiosim.service.entrance.exchange import CollectionDep, chapter
@@ -37,6 +39,8 @@ SHARE_S = 60  # after which pairs leased to others may be free again
 MOST_SHOWN = 1000
 
 router = chapter("judging")
+SharesDep = Annotated[Shares, part(lambda state: state.shares)]
+OpenLinksDep = Annotated[OpenLinkStore, part(lambda state: state.open_links)]
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -120,18 +124,37 @@ def lease_pairs(
     request: Request,
     caller: CallerDep,
     one: CollectionDep,
-    shares: Annotated[Shares, part(lambda state: state.shares)],
+    shares: SharesDep,
+    links: OpenLinksDep,
     asked: Annotated[NextIn, Body()],
 ) -> NextOut:
     """The pairs to judge next; they are leased to the assessor, and a further request extends the leases."""
     assessor = named_assessor(caller, one, asked.assessor)
-    count = min(asked.count, fair_share(request, caller, one, shares, assessor))
+    count = within_quota(asked.count, links, one, assessor)
+    if not count:
+        return NextOut(assessor, one.campaign.current_state.number, [])
+    count = min(count, fair_share(request, caller, one, shares, assessor))
     pairs = one.campaign.ask(count, assessor, asked.by_query)
     if not pairs and one.mute:
         _check_heard(one, caller)
     leases = {lease.pair: lease for lease in one.campaign.leases(assessor)}
     held = [leased(one, leases[pair], one.called(caller.role)) for pair in pairs if pair in leases]
     return NextOut(assessor, one.campaign.current_state.number, held)
+
+
+def quota_of(links: OpenLinkStore, one: ServedCollection, assessor: str) -> int | None:
+    """Number of answers that an assessor may give; None: any."""
+    link = links.link_of(one.collection.identifier, assessor)
+    return None if link is None else link.judgments or None
+
+
+def within_quota(count: int, links: OpenLinkStore, one: ServedCollection, assessor: str) -> int:
+    """Number of questions that an assessor is handed of those asked for: none once they gave all that they may."""
+    quota = quota_of(links, one, assessor)
+    if quota is None:
+        return count
+    one.campaign.refresh()
+    return max(0, min(count, quota - answers_given(one.campaign, assessor)))
 
 
 def fair_share(request: Request, caller: Caller, one: ServedCollection, shares: Shares, assessor: str) -> int:

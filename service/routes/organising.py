@@ -13,6 +13,7 @@ from audiosim.campaign import CampaignState
 from audiosim.campaign.event import utc_now
 from audiosim.campaign.self_checks import self_checks
 from audiosim.errors import InputError
+from audiosim.service.callers.open_links import NAME
 from audiosim.service.callers.tokens import Token, TokenStore
 from audiosim.service.entrance.exchange import CollectionDep, chapter
 from audiosim.service.operation.service_state import part
@@ -169,7 +170,8 @@ def _assessors(tokens: TokenStore, collection: str) -> list[Token]:
 
 
 def _invited(tokens: TokenStore | None, collection: str) -> list[InvitedOut]:
-    found = [] if tokens is None else _assessors(tokens, collection)
+    # Those who came by open links are many, and are listed there.
+    found = [] if tokens is None else [one for one in _assessors(tokens, collection) if not NAME.fullmatch(one.name)]
     return [InvitedOut.from_domain(token, not token.valid(utc_now())) for token in found]
 
 

@@ -126,6 +126,12 @@ def judge(request: Request, collection: str, served: ServedDep, lang: LanguageQu
     return _sent("judge", collection, language=language)
 
 
+@router.api_route("/join/{collection}/{code}", methods=["GET", "HEAD"])
+def join_page(request: Request, collection: str, code: str, served: ServedDep, lang: LanguageQuery = "") -> Response:
+    """The judging page for somebody who comes by an open link; it asks who they are by the code in its address."""
+    return judge(request, collection, served, lang)
+
+
 @router.api_route("/organise/{collection}", methods=["GET", "HEAD"])
 def organise(collection: str, served: ServedDep) -> Response:
     """The page for an organiser who follows a campaign."""

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sql
 
-from audiosim.campaign.tables import TABLES
+from audiosim.campaign.tables import BESIDE, TABLES
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import BROAD, FINE, Document, Judgment, Run, Scale
 from audiosim.corpus.pool import build_pool
@@ -278,6 +278,7 @@ def empty_postgres(postgres: str) -> str:
     """The URL of a PostgreSQL database without tables."""
     engine = sql.create_engine(postgres.replace("postgresql:", "postgresql+psycopg:"))
     TABLES.drop_all(engine)
+    BESIDE.drop_all(engine)
     engine.dispose()
     return postgres
 

@@ -17,6 +17,8 @@ AFTER = {"close": ["resume"], "unload_repository_model": ["load_repository_model
 STREAM = "follow_changes"
 REFUSED = {  # where no tokens are needed, no invitation or link holds one; the demo has no task of its own
     "add_questionnaire": "no questions are asked after judging here: task.toml has none",
+    "show_entry": "there is no such link: it may have been cut off when it was copied",
+    "join_campaign": "there is no such link: it may have been cut off when it was copied",
     "withdraw": "'ann' is not invited to judge demo",
     "revoke_link": "this service has no tokens, so no link can be revoked",
 }

@@ -5,11 +5,13 @@ import { accept } from "../invitation.js";
 import { t, tnodes } from "../language.js";
 import { byId } from "../page.js";
 import { named } from "../text.js";
+import { join, joins } from "./joining.js";
 import { showScreen, submitted, trouble } from "./screens.js";
 import { assessorName, Store } from "./store.js";
 
 /** The assessor's name, and whether they can leave and let another in. */
-export async function enter() {
+export async function enter(collection) {
+  if (joins()) await join(collection);
   const { token, name } = takeInvitation();
   if (token) await patiently(() => present(token, accept));
   for (;;) {

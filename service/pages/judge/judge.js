@@ -10,6 +10,7 @@ import { Compare } from "./compare.js";
 import { Desk } from "./desk.js";
 import { askForAnother, enter } from "./entry.js";
 import { whoDid } from "./held.js";
+import { pageSettings } from "./joining.js";
 import { Judging } from "./judging.js";
 import { listenToKeys, showKeys } from "./keys.js";
 import { Outbox } from "./outbox.js";
@@ -17,7 +18,6 @@ import { Pace } from "./pace.js";
 import { Player } from "./player.js";
 import { clicked, openDialog, showScreen, shownScreen, trouble } from "./screens.js";
 import { Several } from "./several.js";
-import { readSettings } from "./settings.js";
 import { Store } from "./store.js";
 import { askPerson, knownPairs, showTask } from "./task.js";
 import { height, trainingPairs } from "./training.js";
@@ -35,12 +35,12 @@ const STATES = {
 };
 
 const collection = document.body.dataset.collection;
-const settings = readSettings(location.search);
+const settings = pageSettings();
 export const player = new Player();
 
 async function begin() {
   switchThemes(byId("theme"));
-  const { assessor, leave } = await enter();
+  const { assessor, leave } = await enter(collection);
   const described = await asked("");
   byId("title").textContent = described.name;
   document.title = `${t("Judging")} ${apart(described.name)}`;

@@ -5,6 +5,7 @@ import { t, tn } from "../language.js";
 import { announce, byId } from "../page.js";
 import { enterAgain } from "./entry.js";
 import { untilOpen } from "./held.js";
+import { showCompleted } from "./completed.js";
 import { nameOf } from "./order.js";
 import { Several } from "./several.js";
 import { openDialog, showScreen, shownScreen, trouble } from "./screens.js";
@@ -280,8 +281,15 @@ export class Judging {
     this.turn++;
     this.player.pause();
     const { answers, done, compared } = this.work;
-    const full = done === 0 && answers.size + compared.length > 0;
     this.compare.pause();
+    const { turn } = this;
+    const completed = answers.size + compared.length > 0 ? await this.work.completion() : null;
+    if (turn !== this.turn) return;
+    if (completed?.done && (completed.quota !== null || completed.completion || completed.return_to)) {
+      await this.atEnd();
+      return showCompleted(completed);
+    }
+    const full = done === 0 && answers.size + compared.length > 0;
     if (answers.size + compared.length > 0 && (!full || this.work.none)) await this.atEnd();
     this.several.pause();
     byId("batch-title").textContent = full ? t("Batch done") : t("Nothing to judge now");

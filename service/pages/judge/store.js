@@ -2,10 +2,12 @@
 
 // @ts-types="./idb.d.ts"
 import { deleteDB, openDB } from "../vendor/idb/index.js";
+import { newKey } from "../api.js";
 
 const VERSION = 1;
 
 const PREFIX = "audiosim judging ";
+const DEVICE = "audiosim-device"; // by which an open link recognises a browser
 const NAME = "audiosim-name"; // of the assessor, where there are no tokens
 
 /** The store of one assessor in one collection. */
@@ -27,6 +29,7 @@ export class Store {
   /** Forget what this device knows of assessors, all but answers that are still to be sent: those are nowhere else. */
   static async forgetAll() {
     assessorName.write("");
+    forgetDevice();
     const all = (await globalThis.indexedDB?.databases?.().catch(() => [])) ?? [];
     for (const { name } of all) if (name.startsWith(PREFIX)) await forget(name);
   }
@@ -133,6 +136,29 @@ async function forget(name) {
   for (const store of unsent ? ["clips", "kept"] : []) await database.clear(store);
   database.close();
   if (!unsent) await deleteDB(name);
+}
+
+let device = null; // where storage is forbidden it is kept for as long as the page is open
+
+/** What this browser is known by to open links: 128 random bits, drawn once. */
+export function deviceKey() {
+  try {
+    device ??= localStorage.getItem(DEVICE);
+    device ??= newKey();
+    localStorage.setItem(DEVICE, device);
+  } catch {
+    device ??= newKey();
+  }
+  return device;
+}
+
+function forgetDevice() {
+  device = null;
+  try {
+    localStorage.removeItem(DEVICE);
+  } catch {
+    // see above
+  }
 }
 
 /** The assessor's name that was last given on this device; storage may be forbidden, then it is asked for again. */

@@ -130,6 +130,13 @@ export class Work {
     return last;
   }
 
+  /** How far this person is, and whether they are done; null where the service does not say now. */
+  async completion() {
+    await Promise.race([this.outbox.flush(), wait(FLUSH_MS)]);
+    const of = new URLSearchParams({ assessor: this.assessor });
+    return get(`${this.root}/completion?${of}`, { tries: 1 }).catch(() => null);
+  }
+
   get shouldRenew() {
     return this.pairs.length > 0 && Number(serverNow()) > this.renewAt;
   }

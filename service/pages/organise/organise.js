@@ -12,6 +12,7 @@ import { follow } from "./live.js";
 import { eventLog } from "./log.js";
 import { SURE, showNow } from "./now.js";
 import { resultLinks } from "./links.js";
+import { openLinks } from "./open_links.js";
 import { invitations, showAssessors, showCannot, showDisputed } from "./people.js";
 import { allowPictures, pictureDialog } from "./pictures.js";
 import { planning } from "./plan.js";
@@ -233,6 +234,7 @@ function start(caller) {
   byId("leave").hidden = caller.open;
   controls(PATH, refresh);
   invitations(`${PATH}/invitations`);
+  openLinks(PATH);
   resultLinks(`${PATH}/links`);
   planning(PATH);
   pictureDialog(PATH);

@@ -1,0 +1,27 @@
+// Somebody is done: thanks, the code that says so where they came from, and the way back there.
+
+import { announce, byId } from "../page.js";
+import { t, tn } from "../language.js";
+import { showScreen } from "./screens.js";
+
+/** Show that a person is done; `completion` and `return_to` are null where they were invited. */
+export function showCompleted({ answers, completion, return_to: back }) {
+  byId("completed-text").textContent = tn("Your answer is saved.", "All your {n} answers are saved.", answers);
+  byId("completed-code", HTMLInputElement).value = completion ?? "";
+  byId("completed-code-box").hidden = !completion;
+  byId("completed-back-box").hidden = !back;
+  if (back) byId("completed-back", HTMLAnchorElement).href = back;
+  byId("copy-code").onclick = copyCode;
+  showScreen("completed");
+}
+
+async function copyCode() {
+  const field = byId("completed-code", HTMLInputElement);
+  field.select();
+  try {
+    await navigator.clipboard.writeText(field.value);
+    announce(t("Code copied"));
+  } catch {
+    announce(t("Code selected: copy it with the keyboard")); // the clipboard may be forbidden
+  }
+}

@@ -1,0 +1,139 @@
+// Open links: one address for anybody, who came by it, and what they are called where they come from.
+
+import { get, newKey, post } from "../api.js";
+import { announce, byId, element } from "../page.js";
+import { count, day, named, whole } from "../text.js";
+import { csvOf } from "./invite_many.js";
+
+const FIELDS = ["name", "people", "days", "parameter", "judgments", "completion", "return_to"];
+const NUMBERS = ["people", "days", "judgments"];
+
+/**
+ * The form that makes open links, the list of those there are, and of the people who came by them.
+ *
+ * path  of the collection, at the service
+ */
+export function openLinks(path) {
+  const trouble = byId("open-link-trouble");
+  let address = "";
+  const attempt = async (work) => {
+    trouble.hidden = true;
+    try {
+      await work();
+    } catch (error) {
+      trouble.textContent = `${error.message}.`;
+      trouble.hidden = false;
+    }
+  };
+  const show = async () => {
+    const { links } = await get(`${path}/open-links`);
+    showLinks(links, close);
+    const { participants } = links.some(({ joined }) => joined) ? await get(`${path}/participants`) : { participants: [] };
+    URL.revokeObjectURL(address);
+    address = showParticipants(participants);
+  };
+  const close = (name) =>
+    attempt(async () => {
+      await post(`${path}/open-links/close`, { name }, { key: newKey() });
+      announce(`Open link ${name} closed`);
+      await show();
+      byId("open-link-name").focus();
+    });
+  byId("open-link").addEventListener("submit", (event) => {
+    event.preventDefault();
+    attempt(async () => {
+      const made = await post(`${path}/open-links`, asked());
+      showMade(made);
+      byId("open-link", HTMLFormElement).reset();
+      await show();
+    });
+  });
+  byId("open-link-copy").addEventListener("click", () => copy(byId("open-link-made", HTMLInputElement)));
+  byId("open-links").addEventListener("toggle", () => byId("open-links", HTMLDetailsElement).open && attempt(show));
+  byId("participants-again").addEventListener("click", () => attempt(show));
+}
+
+function asked() {
+  const body = {};
+  for (const field of FIELDS) {
+    const said = byId(`open-link-${field.replace("_", "-")}`, HTMLInputElement).value.trim();
+    if (said) body[field] = NUMBERS.includes(field) ? Number(said) : said;
+  }
+  return body;
+}
+
+/** The whole address of a link, with a place for the identifier as recruiting services fill it in. */
+function addressOf({ link, parameter }) {
+  const whole = new URL(link, location.origin).href;
+  return parameter ? `${whole}?${parameter}=` : whole;
+}
+
+function showMade(made) {
+  byId("open-link-label").replaceChildren("Open link ", named(made.name));
+  byId("open-link-made", HTMLInputElement).value = addressOf(made);
+  byId("open-link-note").replaceChildren(made.parameter ? `Anybody may open it. After ${made.parameter}= stands each person's identifier, which recruiting services fill in.` : "Anybody may open it.");
+  byId("open-link-new").hidden = false;
+  byId("open-link-made").focus();
+  byId("open-link-made", HTMLInputElement).select();
+}
+
+async function copy(field) {
+  field.select();
+  try {
+    await navigator.clipboard.writeText(field.value);
+    announce("Link copied");
+  } catch {
+    announce("Link selected: copy it with the keyboard"); // the clipboard may be forbidden
+  }
+}
+
+function showLinks(links, close) {
+  byId("open-links-frame").hidden = !links.length;
+  byId("open-links-table", HTMLTableElement).tBodies[0].replaceChildren(
+    ...links.map((one) => {
+      const { name, created, expires, people, joined, judgments, ended } = one;
+      const shut = element("button", { type: "button", class: "plain", on: { click: () => close(name) } }, "Close", element("bdi", { class: "hidden-visually" }, ` the link ${name}`));
+      const field = element("input", { class: "mono", readonly: true, value: addressOf(one), "aria-label": `Address of ${name}` });
+      const until = ended ? ended : expires ? `until ${day(expires)}` : "open";
+      return element(
+        "tr",
+        {},
+        element("th", { scope: "row" }, element("bdi", {}, name)),
+        element("td", {}, day(created)),
+        element("td", { class: "number" }, `${whole(joined)} of ${whole(people)}`),
+        element("td", { class: "number" }, judgments === null ? "–" : whole(judgments)),
+        element("td", {}, until),
+        element("td", {}, field),
+        element("td", {}, ...(ended === "this link is closed" ? [] : [shut])),
+      );
+    }),
+  );
+}
+
+/** List the people; the address of a CSV file of them. */
+function showParticipants(participants) {
+  byId("participants-frame").hidden = !participants.length;
+  const done = participants.filter((one) => one.done).length;
+  byId("participants-about").textContent = participants.length
+    ? `${count(participants.length, "person", "people")} came, ${whole(done)} finished. Their identifiers elsewhere are shown to organisers alone and are in no export.`
+    : "";
+  byId("participants", HTMLTableElement).tBodies[0].replaceChildren(
+    ...participants.map(({ name, link, reference, created, answers, done }) =>
+      element(
+        "tr",
+        {},
+        element("th", { scope: "row" }, element("bdi", {}, name)),
+        element("td", {}, element("bdi", {}, reference ?? "–")),
+        element("td", {}, element("bdi", {}, link)),
+        element("td", {}, day(created)),
+        element("td", { class: "number" }, whole(answers)),
+        element("td", {}, done ? "yes" : "no"),
+      ),
+    ),
+  );
+  const rows = participants.map(({ name, link, reference, created, answers, done }) => [name, reference ?? "", link, created, String(answers), done ? "yes" : "no"]);
+  const table = csvOf([["name", "identifier", "link", "since", "answers", "done"], ...rows]);
+  const address = URL.createObjectURL(new Blob([table], { type: "text/csv;charset=utf-8" }));
+  Object.assign(byId("participants-file", HTMLAnchorElement), { href: address, hidden: !participants.length });
+  return address;
+}

@@ -1,0 +1,150 @@
+"""Open links: an organiser makes one address, and whoever opens it becomes an assessor of their own."""
+
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import Body, HTTPException, Query, Request, Response
+
+from audiosim.errors import ClosedError
+from audiosim.service.callers.caller import ASSESSOR, PUBLIC, CallerDep
+from audiosim.service.callers.joining_limits import JoiningLimits
+from audiosim.service.callers.open_links import OpenLink, OpenLinkStore
+from audiosim.service.campaigns.quotas import answers_given, is_done
+from audiosim.service.entrance.access import address_of, client_of
+from audiosim.service.entrance.exchange import CollectionDep, chapter
+from audiosim.service.operation.service_state import part
+from audiosim.service.routes.judging import AssessorQuery, OpenLinksDep, named_assessor, quota_of
+from audiosim.service.routes.sessions import KEPT_S, AccessDep
+from audiosim.service.shelf.served_collection import ServedCollection
+from audiosim.service.wire.open_link_types import (
+    ClosingIn,
+    CompletionOut,
+    EntryOut,
+    JoinIn,
+    JoinOut,
+    OpenLinkIn,
+    OpenLinkOut,
+    OpenLinksOut,
+    ParticipantOut,
+    ParticipantsOut,
+)
+
+router = chapter("organising")
+
+JoiningDep = Annotated[JoiningLimits, part(lambda state: state.joining)]
+CodeQuery = Annotated[str, Query(max_length=200, description="code of the open link, from its address")]
+TOKEN_DAYS = KEPT_S / 86_400  # as long as a browser keeps it; who opens the link again gets another
+
+
+@router.get("/collections/{collection}/open-links")
+def show_open_links(links: OpenLinksDep, one: CollectionDep) -> OpenLinksOut:
+    """List the addresses by which anybody may join this campaign, and how many did."""
+    return _all_open_links(links, one.collection.identifier)
+
+
+@router.post("/collections/{collection}/open-links", status_code=201)
+def make_open_link(links: OpenLinksDep, one: CollectionDep, asked: Annotated[OpenLinkIn, Body()]) -> OpenLinkOut:
+    """Make an address by which anybody may join this campaign, up to a number of people.
+
+    Everybody who opens it judges under a name of their own, which is drawn at random.
+    """
+    return _shown(links, links.create(asked.to_domain(one.collection.identifier), asked.days))
+
+
+@router.post("/collections/{collection}/open-links/close")
+def close_open_link(links: OpenLinksDep, one: CollectionDep, asked: Annotated[ClosingIn, Body()]) -> OpenLinksOut:
+    """Close an open link: nobody new comes in, and those who came go on."""
+    collection = one.collection.identifier
+    links.close_link(asked.name, collection)
+    return _all_open_links(links, collection)
+
+
+@router.get("/collections/{collection}/participants")
+def show_participants(response: Response, links: OpenLinksDep, one: CollectionDep) -> ParticipantsOut:
+    """List the people who came by open links, with what they are called where they come from."""
+    collection = one.collection.identifier
+    one.campaign.refresh()
+    by_code = {link.code: link for link in links.links(collection)}
+    rows = []
+    for person in links.participants(collection):
+        link = by_code[person.code]
+        answers = answers_given(one.campaign, person.name)
+        done = is_done(one.campaign, answers, link.judgments or None)
+        rows.append(ParticipantOut.from_domain(person, link, answers, done))
+    response.headers["Cache-Control"] = "no-store"
+    return ParticipantsOut(collection, rows)
+
+
+@router.get("/collections/{collection}/join", dependencies=[PUBLIC])
+def show_entry(
+    request: Request, links: OpenLinksDep, limits: JoiningDep, one: CollectionDep, code: CodeQuery
+) -> EntryOut:
+    """Show what an open link asks of whoever opens it."""
+    _wait(limits.asks(client_of(address_of(request))))
+    link = links.link(one.collection.identifier, code)
+    return EntryOut(link.parameter, _reason(links, link, one) or None)
+
+
+@router.get("/collections/{collection}/completion", dependencies=[ASSESSOR])
+def show_completion(
+    caller: CallerDep, response: Response, links: OpenLinksDep, one: CollectionDep, assessor: AssessorQuery = None
+) -> CompletionOut:
+    """Show whether somebody is done, and then the code by which they say so where they came from."""
+    name = named_assessor(caller, one, assessor)
+    one.campaign.refresh()
+    link, quota = links.link_of(one.collection.identifier, name), quota_of(links, one, name)
+    answers = answers_given(one.campaign, name)
+    done = is_done(one.campaign, answers, quota)
+    code, back = (link.completion or None, link.return_to or None) if done and link is not None else (None, None)
+    response.headers["Cache-Control"] = "no-store"
+    return CompletionOut(name, answers, quota, done, code, back)
+
+
+@router.post("/collections/{collection}/join", dependencies=[PUBLIC])
+def join_campaign(
+    request: Request,
+    response: Response,
+    access: AccessDep,
+    links: OpenLinksDep,
+    limits: JoiningDep,
+    one: CollectionDep,
+    asked: Annotated[JoinIn, Body()],
+) -> JoinOut:
+    """Join a campaign by an open link, or go on where one stopped.
+
+    Where there are tokens the answer holds a new one, and an earlier one of the same person ends.
+    """
+    collection, client = one.collection.identifier, client_of(address_of(request))
+    response.headers["Cache-Control"] = "no-store"
+    _wait(limits.asks(client))
+    link, person = links.known(collection, asked.code, asked.reference, asked.device)
+    if person is None:
+        if why := _reason(links, link, one):
+            raise ClosedError(why)
+        _wait(limits.comes(client))
+        person = links.join(link, asked.reference, asked.device)
+    if access.tokens is None:
+        return JoinOut(person.name, None)
+    secret = access.tokens.renew(person.name, collection, TOKEN_DAYS)
+    access.reload()
+    return JoinOut(person.name, secret)
+
+
+def _reason(links: OpenLinkStore, link: OpenLink, one: ServedCollection) -> str:
+    """Reason why nobody new comes in by a link; empty where somebody may."""
+    return links.reason_closed(link) or ("judging has ended" if one.campaign.state == "closed" else "")
+
+
+def _wait(seconds: int) -> None:
+    if seconds:
+        detail = "too many people came from this address or by open links; try again later"
+        raise HTTPException(429, detail, {"Retry-After": str(seconds)})
+
+
+def _all_open_links(links: OpenLinkStore, collection: str) -> OpenLinksOut:
+    return OpenLinksOut(collection, [_shown(links, link) for link in links.links(collection)])
+
+
+def _shown(links: OpenLinkStore, link: OpenLink) -> OpenLinkOut:
+    path = f"/join/{quote(link.collection, safe='')}/{link.code}"
+    return OpenLinkOut.from_domain(link, path, links.reason_closed(link))

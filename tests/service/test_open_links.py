@@ -1,0 +1,225 @@
+"""Open links: anybody joins by one address, goes on where they stopped, and is done after their quota."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from audiosim.errors import ClosedError, InputError
+from service.app import create_app
+from service.callers.joining_limits import JoiningLimits
+from service.callers.open_links import NAME, OpenLink, OpenLinkStore
+from service.callers.tokens import TokenStore
+from service.campaigns.campaigns import Judging
+from service.entrance.access import Access
+
+COARSE = "/v1/collections/coarse"
+DEVICE, OTHER = "0123456789abcdef", "fedcba9876543210"
+
+
+@pytest.fixture
+def app(coarse, tmp_path):
+    """An application that wants tokens."""
+    database = f"sqlite:///{tmp_path / 'campaign.db'}"
+    store = TokenStore(database)
+    app = create_app(
+        [coarse], "uniform", judging=Judging(database, listen_s=0.0), access=Access(tokens=store, locked=True)
+    )
+    yield app, {"Authorization": f"Bearer {store.create('olga', 'organiser')}"}
+    store.close()
+
+
+def made(http, olga, **settings):
+    answer = http.post(f"{COARSE}/open-links", json={"name": "crowd", **settings}, headers=olga)
+    assert answer.status_code == 201, answer.text
+    return answer.json()["link"].rpartition("/")[2]
+
+
+def joined(http, code, device=DEVICE, **more):
+    return http.post(f"{COARSE}/join", json={"code": code, "device": device, **more})
+
+
+def bearer(answer):
+    assert answer.status_code == 200, answer.text
+    return {"Authorization": f"Bearer {answer.json()['token']}"}
+
+
+def answer_pairs(http, who, count):
+    """Answer so many pairs, or as many as are handed out; how many."""
+    pairs = http.post(f"{COARSE}/next", json={"count": count}, headers=who).json()["pairs"]
+    for pair in pairs:
+        body = {"query": pair["query"], "document": pair["document"], "broad": 1}
+        said = http.post(f"{COARSE}/judgments", json=body, headers=who)
+        assert said.status_code == 201, said.text
+    return len(pairs)
+
+
+def completion(http, who):
+    return http.get(f"{COARSE}/completion", headers=who).json()
+
+
+def test_whoever_opens_the_link_judges_under_a_drawn_name_and_is_recognised(app, in_process):
+    app, olga = app
+    with in_process(app) as http:
+        app.state.service.access.reload()
+        code = made(http, olga, people=2)
+        assert http.get(f"{COARSE}/join", params={"code": code}).json() == {"parameter": "", "ended": None}
+        first, second = joined(http, code), joined(http, code, OTHER)
+        names = [one.json()["name"] for one in (first, second)]
+        assert all(map(NAME.fullmatch, names))
+        assert names[0] != names[1]
+        third = joined(http, code, "another browser's key")
+        assert (third.status_code, third.json()["detail"]) == (409, "all places are taken")
+        assert answer_pairs(http, bearer(first), 2) == 2
+        again = joined(http, code)
+        assert again.json()["name"] == names[0]
+        assert len(http.get(f"{COARSE}/answers", headers=bearer(again)).json()["answers"]) == 2
+        # The token of the last time has ended, and one person's is not another's.
+        assert http.get(f"{COARSE}/answers", headers=bearer(first)).status_code == 401
+        assert http.get(f"{COARSE}/answers", headers=bearer(second)).json()["answers"] == []
+        assert http.get(f"{COARSE}/ranking", headers=bearer(again)).status_code == 403
+        assert http.get(f"{COARSE}/participants", headers=bearer(again)).status_code == 403
+
+
+def test_an_identifier_from_the_address_is_checked_kept_for_the_organiser_and_in_no_export(app, in_process):
+    app, olga = app
+    with in_process(app) as http:
+        app.state.service.access.reload()
+        code = made(http, olga, parameter="PROLIFIC_PID")
+        lacking, wrong = joined(http, code), joined(http, code, reference="{{%PROLIFIC_PID%}}")
+        assert "lacks your identifier: expected ?PROLIFIC_PID=" in lacking.json()["detail"]
+        assert "PROLIFIC_PID: expected 1 to 100 letters, digits and . _ ~ : -, got" in wrong.json()["detail"]
+        assert joined(http, code, reference="x" * 101).status_code == 422
+        one = joined(http, code, reference="5f3c2d")
+        assert answer_pairs(http, bearer(one), 1) == 1
+        elsewhere = joined(http, code, OTHER, reference="5f3c2d")
+        assert elsewhere.json()["name"] == one.json()["name"]
+        beside = joined(http, code, reference="another")  # on the same computer
+        assert beside.json()["name"] != one.json()["name"]
+        people = http.get(f"{COARSE}/participants", headers=olga).json()["participants"]
+        assert [(row["reference"], row["answers"], row["link"]) for row in people] == [
+            ("5f3c2d", 1, "crowd"),
+            ("another", 0, "crowd"),
+        ]
+        for form in ("csv", "jsonl", "log", "qrels"):
+            assert "5f3c2d" not in http.get(f"{COARSE}/judgments?format={form}", headers=olga).text
+        assert http.get(f"{COARSE}/invitations", headers=olga).json()["invited"] == []
+
+
+def test_a_person_is_done_after_their_quota_and_then_gets_the_code(app, in_process):
+    app, olga = app
+    with in_process(app) as http:
+        app.state.service.access.reload()
+        code = made(http, olga, judgments=3, completion="C0DE", return_to="https://example.org/done?cc=C0DE")
+        who = bearer(joined(http, code))
+        assert answer_pairs(http, who, 2) == 2
+        before = completion(http, who)
+        assert (before["answers"], before["quota"], before["done"], before["completion"]) == (2, 3, False, None)
+        assert answer_pairs(http, who, 20) == 1
+        assert answer_pairs(http, who, 20) == 0
+        after = completion(http, who)
+        assert (after["done"], after["completion"], after["return_to"]) == (
+            True,
+            "C0DE",
+            "https://example.org/done?cc=C0DE",
+        )
+        assert http.post(f"{COARSE}/undo", json={}, headers=who).status_code == 201
+        assert completion(http, who)["completion"] is None
+        assert answer_pairs(http, who, 20) == 1
+
+
+def test_a_link_that_is_closed_or_whose_campaign_is_lets_nobody_new_in(app, in_process):
+    app, olga = app
+    with in_process(app) as http:
+        app.state.service.access.reload()
+        code = made(http, olga)
+        who = joined(http, code)
+        assert http.post(f"{COARSE}/close", json={}, headers=olga).status_code == 201
+        assert joined(http, code, OTHER).json()["detail"] == "judging has ended"
+        assert http.post(f"{COARSE}/resume", json={}, headers=olga).status_code == 201
+        closed = http.post(f"{COARSE}/open-links/close", json={"name": "crowd"}, headers=olga).json()
+        assert [(link["ended"], link["joined"]) for link in closed["links"]] == [("this link is closed", 1)]
+        assert joined(http, code, OTHER).json()["detail"] == "this link is closed"
+        assert joined(http, code).json()["name"] == who.json()["name"]
+        again = http.post(f"{COARSE}/open-links/close", json={"name": "crowd"}, headers=olga)
+        assert again.json()["detail"] == "there is no open link 'crowd' to coarse"
+        assert joined(http, "no such code").status_code == 404
+        small = http.post("/v1/collections/small/join", json={"code": code, "device": DEVICE})
+        assert small.status_code == 404
+
+
+def test_without_tokens_a_link_draws_a_name_and_locks_nobody_out(coarse, in_process):
+    with in_process(create_app([coarse], "uniform")) as http:
+        assert http.get(f"{COARSE}/open-links").json() == {"collection": "coarse", "links": []}
+        code = made(http, {})
+        who = joined(http, code).json()
+        assert who["token"] is None
+        assert joined(http, code).json() == who
+        assert http.get(f"{COARSE}/open-links").json()["links"][0]["joined"] == 1
+
+
+def test_people_who_come_at_the_same_moment_do_not_exceed_the_places(database):
+    one, other = OpenLinkStore(database), OpenLinkStore(database)
+    link = one.create(OpenLink("", "crowd", "coarse", "", people=1))
+    assert other.known("coarse", link.code, "", DEVICE) == (link, None)
+    one.join(link, "", DEVICE)
+    with pytest.raises(ClosedError, match="all places are taken"):
+        other.join(link, "", OTHER)
+    assert [one.joined for one in other.links("coarse")] == [1]
+
+
+def test_the_same_person_who_comes_twice_at_once_takes_one_place(database):
+    store = OpenLinkStore(database)
+    link = store.create(OpenLink("", "crowd", "coarse", "", parameter="PID"))
+    first = store.join(link, "ann", DEVICE)
+    assert store.join(link, "ann", DEVICE) == first
+    assert [one.joined for one in store.links("coarse")] == [1]
+
+
+def test_a_link_ends(tmp_path):
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    store = OpenLinkStore(f"sqlite:///{tmp_path / 'links.db'}", lambda: now)
+    link = store.create(OpenLink("", "crowd", "coarse", ""), days=2)
+    now += timedelta(days=2)
+    with pytest.raises(ClosedError, match="this link has ended"):
+        store.join(link, "", DEVICE)
+    with pytest.raises(InputError, match="there is an open link 'crowd' already"):
+        store.create(link)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"people": 5001}, "people must be from 1 to 5000, got 5001"),
+        ({"parameter": "lang"}, "parameter: expected a letter, then up to 63 letters"),
+        ({"parameter": "a=b"}, "and none of ask, batch, break, lang, listen, got 'a=b'"),
+        ({"return_to": "javascript:alert(1)"}, "return_to: expected an address that begins with https:// or http://"),
+        ({"return_to": "https://"}, "got 'https://'"),
+        ({"completion": "a\nb"}, "completion: expected up to 200 printable characters"),
+        ({"judgments": -1}, "judgments of a person must be from 0 to 10000, got -1"),
+        ({"name": " "}, "an open link needs a name of 1 to 200 printable characters"),
+    ],
+)
+def test_wrong_settings_are_one_clear_line(settings, message):
+    with pytest.raises(InputError, match=message.replace("(", r"\(").replace(".", r"\.")):
+        OpenLink(**{"code": "", "name": "crowd", "collection": "coarse", "created": "", **settings})
+
+
+def test_one_address_brings_a_hundred_people_an_hour_and_all_a_thousand():
+    now = 0.0
+    limits = JoiningLimits(lambda: now)
+    assert [limits.comes("here") for _ in range(101)] == [0] * 100 + [3600]
+    assert sum(limits.comes(f"client {place // 100}") == 0 for place in range(1000)) == 900
+    now = 3600.0
+    assert limits.comes("here") == 0
+
+
+def test_who_asks_too_often_is_told_when_to_come_back(app, in_process):
+    app, olga = app
+    with in_process(app) as http:
+        app.state.service.access.reload()
+        code, limits = made(http, olga), app.state.service.joining
+        while not (wait_s := limits.comes("127.0.0.1/32")):
+            pass
+        refused = joined(http, code)
+        assert (refused.status_code, int(refused.headers["Retry-After"]) <= wait_s) == (429, True)
+        assert "too many people came from this address" in refused.json()["detail"]
