@@ -1,7 +1,7 @@
 // What comes of the files and settings so far: the check, what goals take, and the page that assessors will see.
 
 import { get, post } from "../api.js";
-import { AnswerForm } from "../judge/form.js";
+import { AnswerForm, hasAspects } from "../judge/form.js";
 import { announce, byId, element } from "../page.js";
 import { count, duration, whole } from "../text.js";
 
@@ -38,7 +38,7 @@ function showPreview(path, found) {
   byId("preview").hidden = !found;
   if (!found) return;
   const { task, heading, questions, example } = found;
-  byId("preview-task").textContent = heading || task || "How similar does the candidate sound to the query?";
+  byId("preview-task").textContent = heading || (hasAspects(questions) && "Listen, then answer each question") || task || "How similar does the candidate sound to the query?";
   const clip = (word, file) => {
     const source = `${path}/files?${new URLSearchParams({ name: file ?? "" })}`;
     const sound = file ? element("audio", { controls: true, preload: "none", src: source, "aria-label": word }) : element("span", { class: "muted" }, "no recording");

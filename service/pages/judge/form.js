@@ -10,6 +10,11 @@ const CONTROLS = {
   text: { make: text, show: writeText },
 };
 
+const USUAL_GRADES = ["broad", "fine", "grade"];
+
+/** Whether a pair gets a grade of each of several aspects, whose questions need not be about similarity. */
+export const hasAspects = (questions) => questions.some(({ name, grade }) => grade && !USUAL_GRADES.includes(name));
+
 /** Builds the controls of some questions into a form; `change` events tell of an answer that changed. */
 export class AnswerForm extends EventTarget {
   constructor(form, questions) {

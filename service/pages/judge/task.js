@@ -3,11 +3,10 @@
 import { post } from "../api.js";
 import { t } from "../language.js";
 import { byId } from "../page.js";
-import { AnswerForm } from "./form.js";
+import { AnswerForm, hasAspects } from "./form.js";
 import { showScreen } from "./screens.js";
 
 const CLOSE = 0.15; // of the scale: a grade as near as this is as known
-const USUAL_GRADES = ["broad", "fine", "grade"];
 
 /** Put the organiser's words into the page. */
 export function showTask({ task, heading, instructions, language, questions }) {
@@ -17,9 +16,7 @@ export function showTask({ task, heading, instructions, language, questions }) {
     byId(id).hidden = !text;
     if (language) byId(id).lang = language;
   }
-  // Aspects have questions of their own, which need not be about similarity.
-  const aspects = questions.some(({ name, grade }) => grade && !USUAL_GRADES.includes(name));
-  const above = heading || (aspects ? t("Listen, then answer each question") : "");
+  const above = heading || (hasAspects(questions) ? t("Listen, then answer each question") : "");
   if (!above) return;
   for (const id of ["question", "several-question"]) {
     byId(id).textContent = above;
