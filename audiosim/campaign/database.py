@@ -19,7 +19,7 @@ from audiosim.campaign.engine import DatabaseFile, check_writable, failure, open
 from audiosim.campaign.event import Event, utc_now, write_time
 from audiosim.campaign.schema import layout_in, opened, prepare_tables
 from audiosim.campaign.store import MOST_NOTES, check_keys, check_repeated, used
-from audiosim.campaign.tables import CAMPAIGNS, EVENTS, FIELDS, LAYOUT, LESSONS, event_of, row_of
+from audiosim.campaign.tables import BESIDE, CAMPAIGNS, CARDS, EVENTS, FIELDS, LAYOUT, LESSONS, event_of, row_of
 from audiosim.errors import InputError, RewoundError, StoreError
 
 TIMEOUT_S = 10.0
@@ -165,6 +165,25 @@ class DatabaseStore:
         with reporting(self._engine), self._engine.connect() as connection:
             rows = connection.execute(sql.select(CAMPAIGNS.c.collection, CAMPAIGNS.c.last))
             return {str(name): int(last) for name, last in rows}
+
+    def cards(self) -> dict[str, str]:
+        """The cards stored in this database, by collection."""
+        with reporting(self._engine):
+            self._file.check()
+            if not sql.inspect(self._engine).has_table(CARDS.name):
+                return {}
+            with self._engine.connect() as connection:
+                return {str(name): str(card) for name, card in connection.execute(sql.select(*CARDS.c))}
+
+    def keep_card(self, card: str) -> None:
+        """Store the card of this collection in place of an earlier one."""
+        row = {"collection": self._collection, "card": card}
+        with suppress(exc.IntegrityError), reporting(self._engine):  # another server may be faster: its card is as good
+            self._file.check()
+            BESIDE.create_all(self._engine, [CARDS])
+            with self._engine.begin() as connection:
+                connection.execute(sql.delete(CARDS).where(CARDS.c.collection == self._collection))
+                connection.execute(sql.insert(CARDS).values(row))
 
     def rescue(self) -> Path | None:
         """Save the data of a deleted file, while this process still has it open; return the new path."""

@@ -83,6 +83,7 @@ RESULT_LINKS = sql.Table(
     sql.Column("expires", sql.Text, nullable=False),
     sql.Column("digest", sql.Text, nullable=False, unique=True),
 )
+
 OPEN_LINKS = sql.Table(
     "audiosim_open_links",
     BESIDE,
@@ -111,6 +112,12 @@ PARTICIPANTS = sql.Table(
     sql.Column("created", sql.Text, nullable=False),
     sql.UniqueConstraint("code", "reference"),
     sql.UniqueConstraint("code", "device"),
+)
+CARDS = sql.Table(
+    "audiosim_cards",
+    BESIDE,
+    sql.Column("collection", sql.Text, primary_key=True),
+    sql.Column("card", sql.Text, nullable=False),  # JSON: its entry in lists of collections, and how long it holds
 )
 IMPORTS = sql.Table(
     "audiosim_imports",

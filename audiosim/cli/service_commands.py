@@ -136,7 +136,7 @@ def serve(
 
     def make() -> "FastAPI":
         access = address.access([url for url in dict.fromkeys((tokens, db)) if url], sign_in)
-        sources = [CollectionSource.of_folder(folder, bound(reading.load, folder)) for folder in folders]
+        sources = [CollectionSource.of_folder(folder, bound(reading.load, folder), reading.stamp) for folder in folders]
         limits, made_here = Limits(sender_bytes=int(running.upload_limit * 1e9)), None if home is None else Home(home)
         return create_app(sources, model, limits, judging, access=access, keep_open=running.keep_open, home=made_here)
 

@@ -12,6 +12,7 @@ from audiosim.cli import judging_options as handing
 from audiosim.cli import service_options as options
 from audiosim.cli.options import about_of
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.folder_stamp import file_stamp
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.judgments import read_judgments
 from audiosim.errors import InputError
@@ -45,6 +46,12 @@ class ReadingOptions:
             same_artist=self.same_artist,
             partial=self.partial,
         )
+
+    @property
+    def stamp(self) -> str:
+        """The options, and a stamp of the judgments, which lie outside the collections' folders."""
+        options = self.scale, self.system_from, self.same_artist, self.partial
+        return f"{file_stamp(self.judgments)} {options}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,7 @@ class ServiceState:
             self.access.close()
             self.receiver.stop()
             self.keeper.stop()
+            self.cards.keep_open_ones()
             try:
                 self.keeper.rescue()
             except StoreError:

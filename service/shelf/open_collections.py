@@ -4,7 +4,10 @@ An open collection holds its pool, its model and its campaign in memory. A close
 opened again, it continues where it was.
 """
 
+import hashlib
+import json
 import logging
+import secrets
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -12,10 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, RLock
 
+import audiosim
 from audiosim.campaign import DatabaseStore, Store
 from audiosim.corpus.arrivals import Stamp, arrivals_stamp
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.collection_files import find_file, find_runs, open_folder
+from audiosim.corpus.folder_stamp import folder_stamp
 from audiosim.corpus.task_file import TASK_FILE, read_task
 from audiosim.errors import AudiosimError, InputError, StoreError
 from audiosim.messages import nearest_name
@@ -24,6 +29,7 @@ from audiosim.service.shelf.served_collection import NotServedError, ServedColle
 LOG = logging.getLogger("service")
 KEEP_OPEN = 32
 SHOWN = 10  # names listed in an error
+THIS_PROCESS = secrets.token_hex(8)
 
 
 class UnopenedError(StoreError):
@@ -38,12 +44,14 @@ class CollectionSource:
     load        function that loads it
     folder      folder of its sound files and additions, or None
     in_memory   True if `load` returns a value in memory, which does not include later additions
+    options     of `load`, and stamps of the files that they name
     """
 
     identifier: str
     load: Callable[[], Collection]
     folder: str | Path | None = None
     in_memory: bool = False
+    options: str = ""
 
     @classmethod
     def of(cls, collection: Collection, folder: str | Path | None = None) -> "CollectionSource":
@@ -51,11 +59,21 @@ class CollectionSource:
         return cls(collection.identifier, lambda: collection, folder, True)
 
     @classmethod
-    def of_folder(cls, folder: str | Path, load: Callable[[], Collection]) -> "CollectionSource":
+    def of_folder(cls, folder: str | Path, load: Callable[[], Collection], options: str = "") -> "CollectionSource":
         """The source of a folder with runs, which are not read yet."""
         folder = open_folder(folder)
         find_runs(folder)
-        return cls(folder.resolve().name, load, folder)
+        return cls(folder.resolve().name, load, folder, options=options)
+
+    def basis(self, settings: str, database: Path | None) -> str:
+        """Digest of all that the collection would be opened from now; of one in memory, for this process alone.
+
+        settings  of its campaign and model
+        database  an SQLite file, which may lie in its folder
+        """
+        stamp = () if self.folder is None else folder_stamp(self.folder, database)
+        known = [audiosim.__version__, settings, self.options, stamp, THIS_PROCESS if self.in_memory else ""]
+        return hashlib.sha256(json.dumps(known).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 @dataclass(slots=True)
@@ -84,13 +102,20 @@ class OpenCollections:
     sources    of all
     make       function that opens one from its source, the collection, and its earlier log if any
     keep_open  number open at a time, besides those that are held
+    basis      function of a source that gives a digest of all that it would be opened from now, its log aside
     """
 
-    def __init__(self, sources: Sequence[CollectionSource], make: Opening, keep_open: int = KEEP_OPEN) -> None:
+    def __init__(
+        self,
+        sources: Sequence[CollectionSource],
+        make: Opening,
+        keep_open: int = KEEP_OPEN,
+        basis: Callable[[CollectionSource], str] = lambda source: source.basis("", None),
+    ) -> None:
         if keep_open < 1:
             raise InputError(f"at least 1 collection must be kept open, got {keep_open}")
         self._sources = {source.identifier: source for source in sources}
-        self._make, self._keep_open = make, keep_open
+        self._make, self._keep_open, self._basis = make, keep_open, basis
         self._open: OrderedDict[str, ServedCollection] = OrderedDict()
         self._left: dict[str, Left] = {}
         self._held: Counter[str] = Counter()
@@ -229,6 +254,16 @@ class OpenCollections:
             found = [*(one.store for one in self._open.values()), *(left.store for left in self._left.values())]
         return [store for store in found if isinstance(store, DatabaseStore)]
 
+    def basis(self, name: str) -> str:
+        """Digest of all that a collection would be opened from now, its log aside; empty if it cannot be made."""
+        return self._basis_of(self._sources[name])
+
+    def _basis_of(self, source: CollectionSource) -> str:
+        try:
+            return self._basis(source)
+        except (OSError, AudiosimError):  # opening the collection says what is wrong
+            return ""
+
     def let_go(self) -> None:
         """Close the logs of closed collections again: a request that still used one may have reopened it."""
         with self._state:
@@ -251,13 +286,14 @@ class OpenCollections:
         return one
 
     def _made(self, source: CollectionSource, left: Left | None) -> ServedCollection:
-        # The stamp is taken first, so that changes of the folder during reading are noticed later.
+        # Basis and stamp are taken first, so that changes of the folder during reading are noticed later.
+        basis = self._basis_of(source)
         stamp = () if source.folder is None else arrivals_stamp(source.folder)
         if left is None or left.collection is None:
             one = self._make(source, source.load(), None if left is None else left.store)
         else:
             one, stamp = self._make(source, left.collection, left.store), left.stamp
-        one.stamp = stamp
+        one.stamp, one.basis = stamp, basis
         return one
 
     def _close_least_used(self) -> None:

@@ -170,6 +170,7 @@ class ServedCollection:
     ) -> None:
         self.collection, self.judging, self._known = collection, judging, Known(collection)
         self.stamp: Stamp = () if folder is None else arrivals_stamp(folder)  # of the folder when last checked
+        self.basis = ""  # digest of all that it was opened from; empty if it was changed since
         self.sounds = Sounds(collection, folder, judging.sounds)
         self.folder = folder
         self.questions = Questions.of(collection, judging.questions)

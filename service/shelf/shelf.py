@@ -7,12 +7,13 @@ from pathlib import Path
 
 from audiosim.campaign import Store
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.folder_stamp import file_stamp
 from audiosim.errors import InputError
 from audiosim.messages import repeated
 from audiosim.relevance.model_files import Model, load_model, model_names
-from audiosim.service.campaigns.campaign_file import CampaignFile
+from audiosim.service.campaigns.campaign_file import CampaignFile, published_models
 from audiosim.service.campaigns.campaigns import Judging
-from audiosim.service.shelf.open_collections import KEEP_OPEN, CollectionSource, OpenCollections
+from audiosim.service.shelf.open_collections import KEEP_OPEN, THIS_PROCESS, CollectionSource, OpenCollections
 from audiosim.service.shelf.served_collection import NotServedError, ServedCollection
 
 
@@ -58,7 +59,8 @@ class Served:
             for one in collections
         ]
         self.judging, self.default_model = judging, default_model
-        self.collections = OpenCollections(sources, made, keep_open)
+        self._given = dict(models)
+        self.collections = OpenCollections(sources, made, keep_open, self._basis)
         load = lru_cache(maxsize=None)(load_model)  # many collections may have one model
         every = dict.fromkeys(names, default_model) | dict(models)
         self._files = {name: file for name, file in every.items() if file is not None and file.endswith(".json")}
@@ -67,6 +69,16 @@ class Served:
         self.known = self._models_by_name()
         self.unloaded: frozenset[str] = frozenset()
         self.collections.open_now()
+
+    def _basis(self, source: CollectionSource) -> str:
+        """Digest of all that a collection would be opened from now; campaign.toml is among the files of its folder."""
+        model = self._given.get(source.identifier, self.default_model)
+        settings = [self.judging.measure or "", model or ""]
+        if model is not None and model.endswith(".json"):
+            settings.append(file_stamp(model))
+        elif model is not None and model not in published_models():  # such as another service's, which may change
+            settings.append(THIS_PROCESS)
+        return source.basis(" ".join(settings), self.judging.database_file)
 
     def _models_by_name(self) -> dict[str, Model]:
         return self._shipped | {model.name: model for model in self._own.values()}

@@ -245,3 +245,49 @@ def test_a_log_in_memory_is_kept_with_what_only_it_knows(places):
     for name in NAMES[1:]:
         served.collection(name)
     assert served.collection("one").campaign.state == "paused"
+
+
+def stamped_sources(places):
+    """Sources of folders, and the names of those that are loaded."""
+    loaded = []
+
+    def load(place):
+        loaded.append(place.name)
+        return Collection.load(place)
+
+    return [CollectionSource.of_folder(place, partial(load, place)) for place in places], loaded
+
+
+def test_a_list_after_a_restart_opens_only_collections_whose_files_or_logs_are_others(places, tmp_path):
+    judging = Judging(f"sqlite:///{places[0] / 'log.db'}")  # in the folder of a collection, where it counts for nothing
+    sources, _ = stamped_sources(places)
+    before = Served(sources, {}, judging, keep_open=2)
+    listed = Cards(before.collections)
+    written = [card.said for card in listed.all()]
+    judge(before, "one")
+    listed.keep_open_ones()
+
+    sources, loaded = stamped_sources(places)
+    after = Served(sources, {}, judging, keep_open=2)
+    cards = Cards(after.collections)
+    assert [card.said for card in cards.all()[1:]] == written[1:]
+    assert cards.all()[0].said.judgments == written[0].judgments + 1
+    assert [card.scale for card in cards.all()] == [after.collection("one").collection.scale] * 5
+    assert not cards.look_at_next()
+    assert loaded == ["one"]  # a service opens its first at once
+
+    about = places[2] / "collection.toml"
+    about.write_text(about.read_text().replace("The coarse one", "The third"))
+    judge(served_from(places, judging.database), "four")
+    assert [card.said.name for card in cards.all()] == ["The coarse one"] * 2 + ["The third"] + ["The coarse one"] * 2
+    assert [card.said.judgments for card in cards.all()][3] == written[3].judgments + 1
+    assert loaded == ["one", "three", "four"]
+
+
+def test_cards_by_another_measure_are_made_anew(places, tmp_path):
+    judging = Judging(f"sqlite:///{tmp_path / 'log.db'}", "CG@2")
+    first = Cards(served_from(places, judging.database).collections).all()
+    sources, loaded = stamped_sources(places)
+    again = Cards(Served(sources, {}, judging, keep_open=2).collections).all()
+    assert {card.said.measure for card in first} != {card.said.measure for card in again} == {"CG@2"}
+    assert loaded == NAMES
