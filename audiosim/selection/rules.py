@@ -253,16 +253,24 @@ def squared_differences(across: sparse.csc_array | Array, weights: Array) -> Arr
     # Relative to the first system, so that a component common to all systems cancels exactly.
     laplacian = (np.diag(weights.sum(axis=1)) - weights).astype(across.dtype)[1:, 1:]
     values, step = np.empty(pairs), max(1, CACHED // systems)
-    first, second = (np.empty((systems - 1, min(step, pairs)), across.dtype) for _ in range(2))
+    by_pair = isinstance(across, np.ndarray) and across.flags.f_contiguous  # a pair's numbers lie side by side
+    shape = (min(step, pairs), systems - 1)
+    first, second = (np.empty(shape if by_pair else shape[::-1], across.dtype) for _ in range(2))
     with one_thread():
         for start in range(0, pairs, step):
             part = across[:, start : start + step]
             block = part if isinstance(part, np.ndarray) else part.toarray()
             size = block.shape[1]
-            difference, product = first[:, :size], second[:, :size]
-            np.subtract(block[1:], block[0], out=difference)
-            np.matmul(laplacian, difference, out=product)
-            values[start : start + size] = np.einsum("sn,sn->n", difference, product)
+            if by_pair:
+                difference, product = first[:size], second[:size]
+                np.subtract(block[1:].T, block[:1].T, out=difference)
+                np.matmul(difference, laplacian, out=product)
+                np.vecdot(difference, product, out=values[start : start + size])
+            else:
+                difference, product = first[:, :size], second[:, :size]
+                np.subtract(block[1:], block[0], out=difference)
+                np.matmul(laplacian, difference, out=product)
+                values[start : start + size] = np.einsum("sn,sn->n", difference, product)
     return np.maximum(0, values)
 
 

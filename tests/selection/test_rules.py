@@ -216,6 +216,22 @@ def test_what_pulls_systems_apart_is_summed_over_their_pairs_however_many_docume
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
+@pytest.mark.parametrize(
+    ("order", "kind", "close"), [("F", np.float32, 1e-5), ("F", np.float64, 1e-12), ("C", float, 1e-12)]
+)
+def test_differences_of_systems_do_not_depend_on_how_their_covariances_lie_in_memory(order, kind, close):
+    rng = np.random.default_rng(13)
+    across = np.asarray(rng.normal(2, 1, (60, 7000)), dtype=kind, order=order)
+    across[:, 17] = across[0, 17]  # the same for all systems
+    weights = np.triu(rng.random((60, 60)), 1)
+    found = squared_differences(across, weights + weights.T)
+    places = [0, 3332, 3333, 3334, 6999]
+    exact = across.astype(float)
+    expected = [(weights * (exact[:, [place]] - exact[:, place]) ** 2).sum() for place in places]
+    np.testing.assert_allclose(found[places], expected, rtol=close)
+    assert found[17] == 0
+
+
 def test_a_document_that_all_systems_retrieved_is_worth_exactly_nothing_to_know_their_differences(tiny, state_of):
     for seed in range(20):
         state = state_of(tiny, parse_measure("CG@2"), np.random.default_rng(seed))

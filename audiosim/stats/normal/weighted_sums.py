@@ -5,8 +5,10 @@ from functools import cache
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.linalg.blas import sger
 
 from audiosim.arrays import Array, Integers
+from audiosim.stats.threads import one_thread
 
 KEPT = 1 / 32  # share of the machine's memory that one such cache may take
 DOUBLE = 2_000_000  # most numbers stored in double precision
@@ -35,13 +37,20 @@ def reduced(across: Array, column: Array, index: int) -> Array:
     column  (n,) covariance of that unknown with every unknown
     index   its place
     """
-    # In strips that stay in the cache: the product and the difference are two passes over the same numbers.
     left, share = np.empty_like(across), across[:, [index]] / across.dtype.type(column[index])
     column = column.astype(across.dtype)
-    for start in range(0, across.shape[1], AT_ONCE):
-        some = slice(start, start + AT_ONCE)
-        np.multiply(share, column[some], out=left[:, some])
-        np.subtract(across[:, some], left[:, some], out=left[:, some])
+    if across.dtype == np.float32 and across.flags.f_contiguous:
+        np.copyto(left, across)
+        with (
+            one_thread()
+        ):  # in one pass over the copy; it may fuse, and so round once where the lines below round twice
+            left = np.asarray(sger(-1, share[:, 0], column, a=left, overwrite_a=1))
+    else:
+        # In strips that stay in the cache: the product and the difference are two passes over the same numbers.
+        for start in range(0, across.shape[1], AT_ONCE):
+            some = slice(start, start + AT_ONCE)
+            np.multiply(share, column[some], out=left[:, some])
+            np.subtract(across[:, some], left[:, some], out=left[:, some])
     left[:, index] = 0
     return left
 
