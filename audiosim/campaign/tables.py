@@ -83,7 +83,6 @@ RESULT_LINKS = sql.Table(
     sql.Column("expires", sql.Text, nullable=False),
     sql.Column("digest", sql.Text, nullable=False, unique=True),
 )
-
 OPEN_LINKS = sql.Table(
     "audiosim_open_links",
     BESIDE,

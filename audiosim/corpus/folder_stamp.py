@@ -17,9 +17,9 @@ def folder_stamp(folder: str | Path, database: Path | None = None) -> Stamp:
 
     database  an SQLite file, which changes with each judgment and belongs to no collection
     """
-    apart = "" if database is None else str(database.absolute())
+    excluded = "" if database is None else str(database.absolute())
     found = _stamps(str(Path(folder).absolute()), "", 0)
-    return tuple(sorted(one for path, one in found if not apart or not path.startswith(apart)))
+    return tuple(sorted(one for path, one in found if not excluded or not path.startswith(excluded)))
 
 
 def file_stamp(path: str | Path | None) -> str:
