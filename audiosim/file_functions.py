@@ -15,6 +15,7 @@ from audiosim.corpus.arguments import as_collection
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.lines import write_text
 from audiosim.corpus.pool import build_pool
+from audiosim.corpus.prompts import prompts_of
 from audiosim.errors import InputError
 from audiosim.expected.about import OF_THIS_KIND, THESE, About, as_about
 from audiosim.expected.estimation import FEWEST_QUERIES, expected_scores
@@ -149,15 +150,17 @@ def _page(
     grades = pool.spread(collection.grades())
     worth = _worth_of(collection, what) if evidence else None
     origin, drawn = origin_of(date.today(), source_of(pool, grades)), query_pictures(collection) if pictures else {}
+    prompts = prompts_of(collection)
     if not np.isnan(grades).any():
         found = {measure: evaluate(collection, find_measure(measure)) for measure in measures}
-        return evaluation_page(collection.name, found, worth, origin, drawn)
+        return evaluation_page(collection.name, found, worth, origin, drawn, prompts)
     estimator = after_judgments(pool, make_estimator(pool, model or JOINT), collection.judgments)
     expected, order = expected_scores(what, pool), pool.locate_judged(collection.grades())
     subject = subject if len(pool.queries) >= FEWEST_QUERIES else THESE
     verdicts = verdicts_of_pool(expected, estimator, grades, distribution, order, about=subject)
     curve = confidences(pool, what, estimator, collection.judgments, distribution=distribution, about=subject)
-    return campaign_page(collection.name, verdicts, curve, worth, {**origin, "Model": verdicts.ranking.model}, drawn)
+    origin = {**origin, "Model": verdicts.ranking.model}
+    return campaign_page(collection.name, verdicts, curve, worth, origin, drawn, prompts)
 
 
 def _worth_of(collection: Collection, measure: Measure) -> "EvidenceWorth":

@@ -227,6 +227,8 @@ def test_the_report_says_what_each_piece_of_evidence_is_worth(demo):
     assert "".join(f'<td class="word">{cell}</td>' for cell in row) in page
     assert '<td class="word">not replayed</td>' in page
     assert "until the confidence in the ranking is 0.9." in page
+    asked = evaluation_page("Demo", {"CG@5": evaluate(demo, "CG@5")}, prompts={"q1": "<i>calm</i>\npiano"})
+    assert ">&lt;i&gt;calm&lt;/i&gt;\npiano</dd>" in asked
     assert "What the evidence is worth" not in evaluation_page("Demo", {"CG@5": evaluate(demo, "CG@5")})
 
 

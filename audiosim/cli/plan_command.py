@@ -52,6 +52,7 @@ def plan(
     system_from: options.NamedBy = None,
     scale: options.ScaleName = None,
     partial: options.Partial = False,
+    aspect: options.AspectName = None,
     form: options.As = options.Format.table,
 ) -> None:
     """Predict how many judgments and hours a stopping rule will take, and which systems will remain tied.
@@ -65,7 +66,7 @@ def plan(
     On a cluster: `audiosim plan my-demo --campaigns 100 --scheduler tcp://10.0.0.1:8786`
     """
     what, subject = find_measure(measure), options.about_of(about)
-    collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial)
+    collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial, aspect)
     options.check_scheduler(scheduler, jobs)
     with one_thread():
         found = plan_effort(

@@ -279,6 +279,7 @@ def next_pairs(
     same_artist: options.FromOwnArtist = None,
     scale: options.ScaleName = None,
     partial: options.Partial = False,
+    aspect: options.AspectName = None,
     form: options.As = options.Format.table,
 ) -> None:
     """List the pairs to judge next, most informative first.
@@ -290,7 +291,7 @@ def next_pairs(
     """
     what = find_measure(measure)
     collection, pool, estimator = options.open_collection(
-        folder, model, judgments, what.cutoff, system_from, same_artist, scale, partial
+        folder, model, judgments, what.cutoff, system_from, same_artist, scale, partial, aspect
     )
     selection = start_loop(pool, estimator, what, collection.judgments, rule=rule, seed=seed, distribution=distribution)
     rows = NextPairs.of(selection, count, by_query).rows()

@@ -345,7 +345,7 @@ def init(
         typer.Option(
             "--generated",
             help="FOLDER has a folder for each system and one called prompts, with one recording for each prompt in "
-            "each, under the same names.",
+            "each, under the same names. A prompt may also be a text: prompts/NAME.txt, or a line of prompts.tsv.",
         ),
     ] = False,
     form: As = Format.table,

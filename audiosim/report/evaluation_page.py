@@ -26,16 +26,19 @@ def evaluation_page(
     worth: EvidenceWorth | None = None,
     origin: Origin | None = None,
     pictures: Mapping[str, bytes] | None = None,
+    prompts: Mapping[str, str] | None = None,
 ) -> str:
     """The report on systems whose documents are all judged, by some measures.
 
     worth     of the evidence, where that is to be shown
     origin    of the page: see `origin_of`
     pictures  query -> JPEG file of its recording
+    prompts   query -> text that it asks with
     """
     measures = [_measured(measure, one) for measure, one in found.items()]
     shown = _encoded(pictures)
-    return render("evaluation.html", name, origin, measures=measures, evidence=_worth(worth), pictures=shown)
+    parts = {"evidence": _worth(worth), "pictures": shown, "prompts": prompts or {}}
+    return render("evaluation.html", name, origin, measures=measures, **parts)
 
 
 def campaign_page(
@@ -45,6 +48,7 @@ def campaign_page(
     worth: EvidenceWorth | None = None,
     origin: Origin | None = None,
     pictures: Mapping[str, bytes] | None = None,
+    prompts: Mapping[str, str] | None = None,
 ) -> str:
     """The report on systems some of whose documents are judged.
 
@@ -53,6 +57,7 @@ def campaign_page(
     worth     of the evidence, where that is to be shown
     origin    of the page: see `origin_of`
     pictures  query -> JPEG file of its recording
+    prompts   query -> text that it asks with
     """
     from audiosim.plots import page_axes
 
@@ -79,6 +84,7 @@ def campaign_page(
         course=_course(curve) if len(curve) > 1 else None,
         evidence=_worth(worth),
         pictures=_encoded(pictures),
+        prompts=prompts or {},
     )
 
 

@@ -31,9 +31,10 @@ from audiosim.corpus.task_file import TASK_FILE, TaskTable, task_lines
 from audiosim.errors import InputError
 from audiosim.service.campaigns.campaign_file import FILE as CAMPAIGN
 from audiosim.service.campaigns.campaign_file import CampaignFile
-from audiosim.service.drafts.draft_files import HEAD, KIND_IN, DraftFile, Kind, check_file, place_of
+from audiosim.service.drafts.draft_files import HEAD, KIND_IN, PROMPT_TEXTS, DraftFile, Kind, check_file, place_of
 from audiosim.service.drafts.file_names import named_from
 from audiosim.service.drafts.generated_folders import RecordingFolders, write_generated, write_paths
+from audiosim.service.drafts.prompt_texts import TABLE, read_prompts
 from audiosim.service.shelf.served_collection import NotServedError
 
 DRAFTS = ".drafts"
@@ -143,7 +144,7 @@ class Draft:
 
     def _clear(self, kind: Kind, place: str) -> None:
         """Remove the file that this one replaces: a collection has one file of judgments, and one of each table."""
-        if kind in ("recording", "runs", "judge"):
+        if kind in ("recording", "runs", "judge", "prompt"):
             return
         for one in self.files():
             if one.kind == kind and one.name != place:
@@ -221,7 +222,9 @@ class Draft:
             if recordings.folders:
                 write_paths(folder, recordings, _named_documents(folder, runs))
         else:
-            write_generated(folder, recordings, settings.prompts or None)
+            write_generated(folder, recordings, settings.prompts or None, read_prompts(folder))
+            shutil.rmtree(folder / PROMPT_TEXTS, ignore_errors=True)  # they are in documents.tsv now
+            (folder / TABLE).unlink(missing_ok=True)
         chosen = settings.collection_settings()
         if lines := settings_lines(chosen):
             write_texts({folder / "collection.toml": lines})

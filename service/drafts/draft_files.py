@@ -14,25 +14,42 @@ from audiosim.corpus.judge_files import JUDGES, read_judge
 from audiosim.corpus.judgments import read_judgments
 from audiosim.corpus.metadata_tables import read_documents, read_queries, read_systems
 from audiosim.corpus.model import Run
+from audiosim.corpus.prompts import prompt_text
 from audiosim.corpus.runs import read_runs
 from audiosim.corpus.task_file import TASK_FILE, TaskTable, read_task
 from audiosim.errors import InputError
+from audiosim.service.drafts.prompt_texts import SUFFIX, TABLE, is_prompt, read_prompt, read_prompt_table
 from audiosim.service.shelf.sound_files import LIMITS, RATE_HZ
 
-Kind = Literal["recording", "runs", "documents", "queries", "systems", "judgments", "comparisons", "judge", "task"]
+Kind = Literal[
+    "recording",
+    "runs",
+    "documents",
+    "queries",
+    "systems",
+    "judgments",
+    "comparisons",
+    "judge",
+    "task",
+    "prompts",
+    "prompt",
+]
 SOUNDS = "sounds"
 RUNS = "runs"
+PROMPT_TEXTS = "prompts"
 TABLES: dict[Kind, str] = {
     "documents": "documents.tsv",
     "queries": "queries.tsv",
     "systems": "systems.tsv",
     "comparisons": COMPARISONS,
     "task": TASK_FILE,
+    "prompts": TABLE,
 }
 KIND_IN: dict[str, Kind] = {  # by first part of a path in the folder; judgments have several names
     SOUNDS: "recording",
     RUNS: "runs",
     JUDGES: "judge",
+    PROMPT_TEXTS: "prompt",
     **{file: kind for kind, file in TABLES.items()},
 }
 LONGEST_PART, DEEPEST = 120, 6  # characters of a name, and folders
@@ -73,6 +90,8 @@ def place_of(name: str, kind: Kind | None, head: bytes) -> tuple[Kind, str]:
         last = _joined(parts, RUNS if found == "runs" else JUDGES)
     if found == "recording":
         return found, "/".join([SOUNDS, *(parts[1:] if parts[0] == SOUNDS and len(parts) > 1 else parts)])
+    if found == "prompt":
+        return found, f"{PROMPT_TEXTS}/{PurePosixPath(last).stem}{SUFFIX}"
     if found == "runs":
         return found, f"{RUNS}/{last}"
     if found == "judge":
@@ -122,6 +141,8 @@ def _kind(parts: list[str], head: bytes) -> Kind:
     stem, suffix = PurePosixPath(last).stem.lower(), PurePosixPath(last).suffix.lower()
     if suffix in SUFFIXES or suffix in (".m4a", ".aac", ".wma", ".webm"):
         return "recording"
+    if is_prompt(Path(*parts)):
+        return "prompt"
     by_name: dict[str, Kind] = {PurePosixPath(file).stem: kind for kind, file in TABLES.items()}
     by_name |= dict.fromkeys(("judgments", "groups", "qrels"), "judgments")
     if stem in by_name:
@@ -206,6 +227,8 @@ _READERS: dict[Kind, Callable[[Path], str]] = {
     "queries": lambda path: _counted(len(read_queries(path)), "query", "queries"),
     "systems": lambda path: _counted(len(read_systems(path)), "system", "systems"),
     "judgments": _judgments,
+    "prompts": lambda path: _counted(len(read_prompt_table(path)), "prompt", "prompts"),
+    "prompt": lambda path: f"{len(prompt_text(read_prompt(path))):,} characters",
     "comparisons": lambda path: _counted(len(read_comparisons(path)), "comparison", "comparisons"),
     "judge": _judge,
     "task": _task,

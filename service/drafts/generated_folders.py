@@ -2,6 +2,8 @@
 
     prompts/bach.wav      system-a/bach.wav      system-b/bach.wav
 
+A prompt is a recording, a text (`prompts/bach.txt`, or a line of prompts.tsv), or both.
+
 Identifiers are numbered by hashes of the names: an assessor's browser learns neither the system nor the prompt.
 """
 
@@ -12,6 +14,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 
 from audiosim.audio.decoder import SUFFIXES
 from audiosim.corpus.collection import Collection
@@ -19,13 +22,13 @@ from audiosim.corpus.collection_files import find_file, is_file
 from audiosim.corpus.lines import write_texts
 from audiosim.corpus.metadata_tables import document_lines, query_lines, read_documents
 from audiosim.corpus.model import Document, Run
+from audiosim.corpus.prompts import PROMPT
 from audiosim.corpus.runs import run_lines
 from audiosim.errors import InputError
 from audiosim.messages import printable
 from audiosim.service.drafts.draft_files import SOUNDS
 from audiosim.service.drafts.file_names import named_from
-
-PROMPTS = ("prompts", "prompt", "queries", "query", "references", "reference")
+from audiosim.service.drafts.prompt_texts import PROMPTS, read_prompts
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,36 +74,44 @@ class RecordingFolders:
         return found | {stem: paths[0] for stem, paths in alone.items() if len(paths) == 1}
 
 
-def write_generated(folder: Path, recordings: RecordingFolders, prompts: str | None) -> None:
+def write_generated(
+    folder: Path, recordings: RecordingFolders, prompts: str | None, texts: Mapping[str, str] = MappingProxyType({})
+) -> None:
     """Write runs, queries and documents of a collection of folders of recordings.
 
     prompts  the folder with the prompts' recordings; None: by its name
+    texts    prompts in text by name, as documents.tsv has them
     """
     chosen = prompts or recordings.prompts
     systems = [name for name in recordings.names if name not in ("", chosen)]
-    if chosen is None or chosen not in recordings.folders or not systems:
+    heard = recordings.folders.get(chosen or "", {})
+    if not (heard if chosen else texts) or not systems:
         raise InputError(
             "no runs: expected files of runs, or a folder of recordings for each system and one for the prompts, "
             f"called prompts or chosen; found {', '.join(filter(None, recordings.names)) or 'no folder of recordings'}"
         )
-    asked = recordings.folders[chosen]
+    asked = {**texts, **heard}
     for system in systems:
         strange = next((stem for stem in recordings.folders[system] if stem not in asked), None)
         if strange is not None:
             path = recordings.folders[system][strange]
-            raise InputError(f"{path}: no recording {strange} in {SOUNDS}/{chosen}, expected one of {_few(asked)}")
-    paths = [path for name in (chosen, *systems) for path in recordings.folders[name].values()]
+            where = "among the prompts" if texts else f"in {SOUNDS}/{chosen}"
+            raise InputError(f"{path}: no recording {strange} {where}, expected one of {_few(asked)}")
+    paths = [*heard.values(), *(path for name in systems for path in recordings.folders[name].values())]
     clips = _drawn("clip", paths)
     queries = _drawn("prompt", asked)
     runs = [
         Run(name, {queries[stem]: (clips[path],) for stem, path in recordings.folders[name].items()})
         for name in systems
     ]
-    documents = [Document(clips[path], path=path) for path in sorted(paths, key=clips.__getitem__)]
+    asked_by = {queries[stem]: clips[heard[stem]] if stem in heard else queries[stem] for stem in asked}
+    more = {asked_by[queries[stem]]: {PROMPT: text} for stem, text in texts.items()}
+    known = {clips[path]: path for path in paths}
+    documents = [Document(name, path=known.get(name), more=more.get(name, {})) for name in sorted({*known, *more})]
     write_texts(
         {
             folder / "runs.trec": run_lines(runs),
-            folder / "queries.tsv": query_lines({queries[stem]: clips[path] for stem, path in asked.items()}),
+            folder / "queries.tsv": query_lines(asked_by),
             folder / "documents.tsv": document_lines(documents),
         }
     )
@@ -120,6 +131,7 @@ def collect_generated(folder: str | Path, target: str | Path) -> Collection:
     strange = next((path for path in found if not _is_text(str(path))), None)
     if strange is not None:
         raise InputError(f"{printable(str(strange))} cannot be named in a table, expected names in UTF-8")
+    texts = read_prompts(folder)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".", dir=target.parent) as aside:
@@ -130,7 +142,7 @@ def collect_generated(folder: str | Path, target: str | Path) -> Collection:
                 link_or_copy(path, place)
             made.mkdir(exist_ok=True)
             with named_from(Path(aside), target.name, ""):
-                write_generated(made, RecordingFolders.of(made), None)
+                write_generated(made, RecordingFolders.of(made), None, texts)
                 Collection.load(made)
             made.rename(target)
     except OSError as error:

@@ -67,7 +67,8 @@ def add_comparison(
     one.campaign.comparisons.check_taken()
     assessor = named_assessor(caller, one, said.assessor)
     said = with_names(caller, one, said, "query", "document_a", "document_b")
-    event = said.to_domain(assessor, key, one.judging.clock_of(one.store), one.listen_s)
+    silent = one.sounds.reads(said.query)
+    event = said.to_domain(assessor, key, one.judging.clock_of(one.store), one.listen_s, silent)
     called = one.called(caller.role)
     with unnamed(called, said.query, said.document_a, said.document_b):
         return written(one.campaign.tell(event), response, called)

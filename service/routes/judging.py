@@ -179,7 +179,8 @@ def _rushed(one: ServedCollection, event: Event) -> Event:
 
     A revised answer is not marked: its assessor has heard the clips before.
     """
-    heard = [event.details.get(side) for side in ("query_played_s", "document_played_s")]
+    sides = ("document_played_s",) if one.sounds.reads(event.query) else ("query_played_s", "document_played_s")
+    heard = [event.details.get(side) for side in sides]
     enough = all(isinstance(said, int | float) and said >= one.listen_s - ROUNDED_S for said in heard)
     if event.kind != "judgment" or one.listen_s == 0 or enough:
         return event

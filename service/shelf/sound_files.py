@@ -14,6 +14,7 @@ from audiosim.audio.sound_limits import SoundLimits
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.collection_files import is_file
 from audiosim.corpus.model import Pair
+from audiosim.corpus.prompts import prompt_of
 
 PEAKS = 800
 LOUDEST = 127
@@ -83,8 +84,14 @@ class Sounds:
         heard = len(documents) - len(missing)
         return f"sound of {heard} of {len(documents)} documents: {missing[0]}: {reason}; its pairs are not handed out"
 
-    def _sides(self, pair: Pair) -> tuple[str, str]:
-        return self._collection.query_document(pair.query), pair.document
+    def reads(self, query: str) -> bool:
+        """True if a query is read, not heard: a prompt in text, without a sound."""
+        document = self._collection.query_document(query)
+        return document not in self and bool(prompt_of(self._collection.documents, document))
+
+    def _sides(self, pair: Pair) -> tuple[str, ...]:
+        own = () if self.reads(pair.query) else (self._collection.query_document(pair.query),)
+        return *own, pair.document
 
     def path(self, document: str) -> Path | None:
         """The sound file of a document; None if there is none, or no longer."""

@@ -43,17 +43,18 @@ class ComparisonIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     b_played_s: Seconds | None = None
     note: Text | None = None
 
-    def to_domain(self, assessor: str, key: str, clock: Clock, listen_s: float) -> Event:
+    def to_domain(self, assessor: str, key: str, clock: Clock, listen_s: float, silent: bool = False) -> Event:
         """The event that this is.
 
-        key of the request
+        key       of the request
         listen_s  least listening time for each clip; an answer after less is marked
+        silent    True where the query is a prompt in text alone
         """
         names = ("seconds", *HEARD, "note")
         said = {name: value for name in names if (value := getattr(self, name)) is not None}
         heard = [getattr(self, name) or 0.0 for name in HEARD]
         listened = {"played_s": round(sum(heard), 3)} if any(heard) else {}
-        rushed = {RUSHED: True} if listen_s > 0 and min(heard) < listen_s - ROUNDED_S else {}
+        rushed = {RUSHED: True} if listen_s > 0 and min(heard[silent:]) < listen_s - ROUNDED_S else {}
         details = {"document_b": self.document_b, "answer": self.answer, **said, **listened, **rushed}
         time = time_of_answer(self.time, clock)
         return Event("comparison", time, assessor, self.query, self.document_a, details=details, key=key)
@@ -69,6 +70,7 @@ class ComparisonLeaseOut(Wire):
     document_a: str
     document_b: str
     until: str
+    query_text: str | None
     query_sound: str | None
     query_peaks: str | None
     a_sound: str | None
@@ -85,6 +87,7 @@ class ComparisonLeaseOut(Wire):
             document_a,
             document_b,
             until=write_time(lease.until),
+            query_text=a["query_text"],
             query_sound=a["query_sound"],
             query_peaks=a["query_peaks"],
             a_sound=a["document_sound"],

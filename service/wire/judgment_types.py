@@ -11,6 +11,7 @@ from audiosim.campaign.event import QUESTIONNAIRE, STATES, Clock, parse_time, wr
 from audiosim.campaign.settings import MOST_BESIDE
 from audiosim.corpus.judgments import GRADES
 from audiosim.corpus.model import Pair
+from audiosim.corpus.prompts import prompt_of
 from audiosim.corpus.question import CONSENT, CONSENT_TEXT, DETAILS_LIMIT, MEASURED, MOMENT, MOST_OF_PERSON, Question
 from audiosim.corpus.task_file import TaskTable
 from audiosim.errors import InputError
@@ -169,6 +170,7 @@ class RecordOut(Wire, omit_defaults=True):
     details: dict[str, str | int | float | bool | None] = field(default_factory=dict)
     key: str | None = None
     replayed: bool = False
+    query_text: str | None = None
     query_sound: str | None = None
     query_peaks: str | None = None
     document_sound: str | None = None
@@ -208,6 +210,7 @@ class StatusOut(Wire):
 class TrainingOut(Wire):
     """A training pair: its known `grade` of at most `top`, its clips, and a `text` to show after the answer."""
 
+    query_text: str | None
     query_sound: str | None
     query_peaks: str | None
     document_sound: str | None
@@ -288,8 +291,9 @@ class AnswersOut(Wire):
 
 
 class Addresses(TypedDict):
-    """Addresses of a pair's clips and of their waveforms; None where there is no sound."""
+    """Prompt of a pair's query, and addresses of its clips and of their waveforms; None where there is none."""
 
+    query_text: str | None
     query_sound: str | None
     query_peaks: str | None
     document_sound: str | None
@@ -300,6 +304,7 @@ def addresses_of(served: ServedCollection, pair: Pair, called: Called) -> Addres
     """Addresses of a pair's clips; `called` gives the name of each document in them."""
     query = served.collection.query_document(pair.query)
     return Addresses(
+        query_text=prompt_of(served.collection.documents, query) or None,
         query_sound=_address(served, query, "sound", called),
         query_peaks=_address(served, query, "peaks", called),
         document_sound=_address(served, pair.document, "sound", called),
@@ -315,7 +320,7 @@ def _address(served: ServedCollection, document: str, what: str, called: Called)
 
 
 class LeasedOut(Wire):
-    """A pair leased to an assessor until a time, with the addresses of its clips; null where there is no clip.
+    """A pair leased to an assessor until a time, with its prompt and the addresses of its clips; null where missing.
 
     `second` marks a second opinion on a pair that someone else has judged; `again` one that the assessor judged before:
     the new answer replaces nothing. `why` gives the reason for a second opinion: it `tells more` than an unjudged pair
@@ -328,6 +333,7 @@ class LeasedOut(Wire):
     second: bool
     again: bool
     why: str
+    query_text: str | None
     query_sound: str | None
     query_peaks: str | None
     document_sound: str | None

@@ -11,6 +11,7 @@ from audiosim.campaign import CampaignSettings
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.judgments import read_judgments
 from audiosim.corpus.model import FINE, Run
+from audiosim.corpus.prompts import prompts_of
 from audiosim.errors import InputError
 from service.app import create_app
 from service.callers.tokens import TokenStore
@@ -250,6 +251,22 @@ def test_folders_of_recordings_without_prompts_say_what_is_missing(http, sound):
     http.post(f"{draft}/settings", json={"prompts": "a"})
     error = http.get(f"{draft}/check").json()["error"]
     assert error == "sounds/b/two.wav: no recording two in sounds/a, expected one of one"
+
+
+def test_prompts_in_text_come_with_the_recordings(http, home, sound):
+    begun(http)
+    for system in ("plain", "bright"):
+        for prompt in ("rain", "sea"):
+            send(http, f"{system}/{prompt}.wav", sound)
+    assert "the prompt is empty" in send(http, "prompts/rain.txt", " ").json()["detail"]
+    assert send(http, "mine/Prompts/rain.txt", "Rain\r\nfalls").json()["said"] == "10 characters"
+    assert send(http, "texts.tsv", "prompt\ttext\nsea\twaves\n", kind="prompts").json()["said"] == "1 prompt"
+    listed = {one["name"]: one["kind"] for one in http.get("/v1/drafts/new").json()["files"]}
+    assert (listed["prompts/rain.txt"], listed["prompts.tsv"]) == ("prompt", "prompts")
+    assert http.post("/v1/drafts/new/create").status_code == 201
+    folder = home.folder / "new"
+    assert prompts_of(Collection.load(folder)) == {"prompt-1": "Rain\nfalls", "prompt-2": "waves"}
+    assert not [name for name in tree(folder) if name.startswith("prompts")]  # documents.tsv has them
 
 
 def test_only_organisers_of_the_whole_service_make_collections(home, database, in_process):

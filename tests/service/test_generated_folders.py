@@ -9,9 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from audiosim import package_files
+from audiosim.campaign import CampaignSettings
 from audiosim.cli import app
 from audiosim.corpus.collection import Collection
 from service.app import create_app
+from service.campaigns.campaigns import WAIT_S, Judging
 
 
 @pytest.fixture
@@ -55,6 +57,55 @@ def test_a_folder_that_cannot_become_one_leaves_nothing_behind(folder, tmp_path)
     assert refused.exit_code != 0
     assert "no recording other in sounds/prompts, expected one of tune0, tune1, tune2" in str(refused.exception)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["made"]
+
+
+TEXT = 'A calm <b>piano</b>\nwith "rain" at C:\\new\tplace'
+
+
+def test_prompts_in_text_are_shown_in_place_of_a_clip_or_beside_one(folder, tmp_path, in_process):
+    (recording,) = folder.glob("prompts/tune0*")
+    recording.unlink()
+    (folder / "prompts" / "tune0.txt").write_text(f"\ufeff{TEXT}\n", encoding="utf-8")
+    (folder / "prompts.tsv").write_text("prompt\ttext\ntune1\tمطر\\nهادئ\n", encoding="utf-8")
+    assert run(folder, "-o", tmp_path / "mine").exit_code == 0
+    collection = Collection.load(tmp_path / "mine")
+    collection.save(tmp_path / "again" / "mine")
+    collection = Collection.load(tmp_path / "again" / "mine")  # what was written is read
+    judging = Judging(settings=CampaignSettings(learn_later=True, patience_s=WAIT_S), listen_s=2)
+    app = create_app([collection], folders={"mine": tmp_path / "mine"}, judging=judging)
+    with in_process(app) as http:
+        pairs = http.post("/v1/collections/mine/next", json={"assessor": "ann", "count": 9}).json()["pairs"]
+        shown = {(pair["query_text"], pair["query_sound"] is not None) for pair in pairs}
+        assert shown == {(TEXT, False), ("مطر\nهادئ", True), (None, True)}
+        assert len(pairs) == 6
+        marks = {}
+        for pair in pairs:
+            said = {"query": pair["query"], "document": pair["document"], "assessor": "ann", "fine": 50}
+            record = http.post("/v1/collections/mine/judgments", json=said | {"document_played_s": 2}).json()
+            marks[pair["query_text"]] = record["details"].get("rushed", False)
+        assert marks == {TEXT: False, "مطر\nهادئ": True, None: True}  # a clip beside a text is to be heard
+        answers = http.get("/v1/collections/mine/answers", params={"assessor": "ann"}).json()["answers"]
+        assert {one.get("query_text") for one in answers} == {TEXT, "مطر\nهادئ", None}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("prompts/tune0.txt", b" \n", "tune0.txt: the prompt is empty, expected text"),
+        ("prompts/tune0.txt", b"x" * 5001, "tune0.txt: the prompt has 5,001 characters, expected at most 5,000"),
+        ("prompts/tune0.txt", b"a\x07b", "tune0.txt: the prompt has the character '\\x07', which is not text"),
+        ("prompts/tune0.txt", b"\xff", "tune0.txt:1: "),
+        ("prompts.tsv", b"prompt\ttext\ntune0\ta\ntune0\tb\n", "prompts.tsv:3: prompt tune0 is there already"),
+        ("prompts.tsv", b"prompt\ttext\ntune0\t \n", "prompts.tsv:2: the prompt is empty, expected text"),
+        ("prompts.tsv", b"prompt\nrain\n", "prompts.tsv:1: "),
+    ],
+)
+def test_a_prompt_that_is_no_text_is_refused_with_its_place(folder, tmp_path, name, content, problem):
+    (folder / name).write_bytes(content)
+    refused = run(folder, "-o", tmp_path / "mine")
+    assert refused.exit_code != 0
+    assert problem in str(refused.exception)
+    assert not (tmp_path / "mine").exists()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")

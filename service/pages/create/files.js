@@ -15,6 +15,8 @@ const KINDS = {
   comparisons: "people's comparisons",
   judge: "a machine's grades",
   task: "what assessors are asked",
+  prompts: "prompts in text",
+  prompt: "a prompt in text",
 };
 const SHOWN = 40; // rows; more recordings than that are only counted
 
@@ -90,7 +92,7 @@ export class Files {
   async #send(one, kind = "") {
     try {
       const said = await send(this.path, one, kind);
-      if (!["recording", "runs", "judge"].includes(said.kind)) for (const [name, other] of this.listed) if (other.kind === said.kind) this.listed.delete(name);
+      if (!["recording", "runs", "judge", "prompt"].includes(said.kind)) for (const [name, other] of this.listed) if (other.kind === said.kind) this.listed.delete(name);
       this.listed.set(said.name, said);
       this.sources.set(said.name, one);
       return said;

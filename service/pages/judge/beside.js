@@ -35,13 +35,15 @@ export class Beside extends EventTarget {
     this.names = names;
     this.listen = listen;
     this.clips = names.map(() => null);
+    this.prompt = element("blockquote", { class: "prompt own-words", dir: "auto", tabindex: 0, "aria-label": t("Prompt"), hidden: true });
+    this.read = false; // whether the query is a text alone
     this.canvases = names.map(() => element("canvas", { "aria-hidden": "true" }));
     this.buttons = names.map((name, place) => this.#button(name, place));
     this.position = element("input", { type: "range", class: "slider", min: 0, max: 0, step: 0.1, value: 0, "aria-label": t("Position in all clips"), on: { input: () => this.player.seek(Number(this.position.value)) } });
     this.toggle = element("button", { type: "button", "aria-keyshortcuts": "Space", on: { click: () => this.player.toggle() } }, t("Play"));
     this.problem = element("p", { class: "note warn", role: "status", hidden: true });
     const rows = names.map((_, place) => this.#row(place, controls[place]));
-    root.replaceChildren(...rows, this.position, element("div", { class: "row transport" }, this.toggle), this.problem);
+    root.replaceChildren(this.prompt, ...rows, this.position, element("div", { class: "row transport" }, this.toggle), this.problem);
     this.player.addEventListener("change", () => this.#showPlayer());
     onThemeChange(() => this.#draw());
     new ResizeObserver(() => this.#draw()).observe(root);
@@ -59,11 +61,14 @@ export class Beside extends EventTarget {
     return element("div", { class: "beside" }, this.buttons[place], wave, ...(control ? [control] : []));
   }
 
-  /** Show clips, null where there is none that plays, and begin to play. */
-  show(clips) {
+  /** Show clips, null where there is none that plays, with the query's prompt if it has one, and begin to play. */
+  show(clips, prompt = "") {
     this.clips = clips;
+    this.read = Boolean(prompt && !clips[0]);
+    showPrompt(this.prompt, prompt);
+    this.buttons[0].parentElement.hidden = this.read;
     this.player.load(clips, { some: true });
-    const silent = this.names.filter((_, place) => !clips[place]);
+    const silent = this.names.filter((_, place) => !clips[place] && (place || !this.read));
     this.trouble(silent.length ? t("No sound: {names}.", { names: silent.join(", ") }) : "");
     this.position.max = String(Math.max(0, this.player.length));
     this.#draw();
@@ -84,7 +89,7 @@ export class Beside extends EventTarget {
    */
   missing(spared = []) {
     const heard = this.player.count();
-    const wanted = (place) => this.clips[0] && this.clips[place] && !spared.includes(place);
+    const wanted = (place) => (this.clips[0] || this.read) && this.clips[place] && !spared.includes(place);
     const called = this.names.map((name, place) => (place ? name : t("the query")));
     const left = called.filter((_, place) => wanted(place) && heard[place] < this.listen);
     return left.length ? t("Hear {names} for {seconds} s", { names: left.join(", "), seconds: this.listen }) : "";
@@ -93,7 +98,8 @@ export class Beside extends EventTarget {
   /** Take a key: hear a clip, play, go on or back; whether it means something. */
   key({ key, shiftKey }) {
     const place = this.names.findIndex((_, place) => keyOf(place) === key.toUpperCase());
-    if (place >= 0) this.player.listen(place);
+    if (place === 0 && this.read) this.prompt.focus();
+    else if (place >= 0) this.player.listen(place);
     else if (key === " ") this.player.toggle();
     else if (key.toLowerCase() === "l") this.player.match(!this.player.matched);
     else if (shiftKey && key === "ArrowLeft") this.player.seek(this.player.position - NUDGE_S);
@@ -123,6 +129,13 @@ export class Beside extends EventTarget {
       drawWaveform(this.canvases[place], { low: clip?.low ?? [], high: clip?.high ?? [], share, ink: INKS[Math.min(1, place)] });
     });
   }
+}
+
+/** Show a query's prompt in an element, or hide that where there is none. */
+export function showPrompt(place, text) {
+  place.textContent = text ?? "";
+  place.hidden = !text;
+  place.scrollTop = 0;
 }
 
 /** Buttons of which one is chosen, in a row; `take` is called with the chosen value. */

@@ -50,10 +50,10 @@ export class Compare extends EventTarget {
     byId("compare-progress", HTMLProgressElement).value = share;
   }
 
-  /** Show clips; done when there is an answer: what was said, with details. */
-  answered(clips, said = null) {
+  /** Show clips, and the prompt; done when there is an answer: what was said, with details. */
+  answered(clips, said = null, prompt = "") {
     this.shownAt = performance.now();
-    this.desk.show(clips);
+    this.desk.show(clips, prompt);
     this.set(said);
     byId("compare-missing").textContent = "";
     return new Promise((done) => (this.done = done));

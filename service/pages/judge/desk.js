@@ -3,7 +3,7 @@
 import { m, t } from "../language.js";
 import { byId, onThemeChange } from "../page.js";
 import { disagree } from "./answered.js";
-import { round } from "./beside.js";
+import { round, showPrompt } from "./beside.js";
 import { AnswerForm } from "./form.js";
 import { SIDES } from "./player.js";
 import { drawWaveform } from "./waveform.js";
@@ -26,6 +26,7 @@ export class Desk extends EventTarget {
     this.form = new AnswerForm(byId("form"), questions);
     this.pair = null;
     this.clips = [null, null];
+    this.read = false; // whether the query is a text alone
     this.starts = [0, 0];
     this.shownAt = 0;
     this.#connect();
@@ -43,8 +44,11 @@ export class Desk extends EventTarget {
     Object.assign(this, { pair, clips, required: listen, starts, shownAt: performance.now() });
     this.form.show(draft.answers);
     byId("save-text").textContent = saveText;
-    this.player.load(clips, { heard: draft.heard, starts });
-    this.trouble(clips.every(Boolean) ? "" : t("This pair has no sound. Choose “Cannot judge…” and say that a clip does not play."));
+    this.read = Boolean(pair.query_text && !clips[0]);
+    showPrompt(byId("prompt"), pair.query_text);
+    for (const id of ["hear-query", "wave-query"]) (id === "wave-query" ? byId(id).parentElement : byId(id)).hidden = this.read;
+    this.player.load(clips, { heard: draft.heard, starts, some: this.read });
+    this.trouble(clips.every(Boolean) || (this.read && clips[1]) ? "" : t("This pair has no sound. Choose “Cannot judge…” and say that a clip does not play."));
     byId("feedback").hidden = true;
     byId("position").setAttribute("aria-valuemax", this.player.length.toFixed(1));
     this.#draw();
@@ -63,6 +67,7 @@ export class Desk extends EventTarget {
     const wants = [];
     const heard = this.player.count();
     for (const [side, name] of NAMES.entries()) {
+      if (this.read && side === 0) continue;
       const left = this.required - heard[side];
       if (left > 0) wants.push(left < 0.95 ? t(MOMENT[name]) : t(HEAR[name], { seconds: Math.ceil(left) }));
     }
@@ -95,7 +100,8 @@ export class Desk extends EventTarget {
   }
 
   hear(side) {
-    this.player.listen(side);
+    if (this.read && side === 0) byId("prompt").focus();
+    else this.player.listen(side);
   }
 
   nudge(seconds) {

@@ -80,7 +80,7 @@ export class Judging {
     compare.place(t("Comparison {place} of {all}", { place: done + 1, all: batch }), done / batch);
     const found = await this.#patiently(() => this.clips.all(compare.addresses(one)), turn, (text) => compare.desk.trouble(text));
     if (turn !== this.turn) return;
-    const answer = await compare.answered(found, said);
+    const answer = await compare.answered(found, said, one.query_text);
     if (turn !== this.turn) return;
     this.keepingAnswer = work.compare(answer.said, answer.details);
     await this.keepingAnswer;

@@ -58,7 +58,7 @@ export class Several extends EventTarget {
     this.shownAt = performance.now();
     this.cannot = drafts.map((draft) => draft?.cannot ?? null);
     for (const [place, form] of this.desk.forms.entries()) form.show(drafts[place]?.answers);
-    this.desk.beside.show(clips);
+    this.desk.beside.show(clips, this.pairs[0].query_text);
     byId("several-missing").textContent = "";
     this.#showCannot();
     return new Promise((done) => (this.done = done));
@@ -144,7 +144,7 @@ export class Several extends EventTarget {
     const wants = [beside.missing(spared)];
     for (const [place, form] of this.desk.forms.entries()) {
       if (this.cannot[place]) continue;
-      const heard = beside.clips[0] && beside.clips[place + 1];
+      const heard = (beside.clips[0] || beside.read) && beside.clips[place + 1];
       if (this.listen > 0 && !heard) wants.push(t("say that {name} cannot be judged", { name: nameOf(place) }));
       if (this.listen > 0 && !heard) continue;
       const [open] = form.open;

@@ -111,7 +111,7 @@ export class Store {
   async rememberClips(pairs) {
     const transaction = this.database.transaction("clips", "readwrite");
     for (const pair of pairs) {
-      transaction.store.put({ sound: pair.query_sound, peaks: pair.query_peaks }, `query ${pair.query}`);
+      transaction.store.put({ text: pair.query_text, sound: pair.query_sound, peaks: pair.query_peaks }, `query ${pair.query}`);
       transaction.store.put({ sound: pair.document_sound, peaks: pair.document_peaks }, `document ${pair.document}`);
     }
     await transaction.done;

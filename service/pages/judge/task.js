@@ -69,7 +69,7 @@ function completed(form, complaint) {
 /** The training with an organiser's pairs, whose answers are known: as `trainingPairs`. */
 export function knownPairs(training) {
   return training
-    .filter((pair) => pair.query_sound && pair.document_sound)
+    .filter((pair) => (pair.query_sound || pair.query_text) && pair.document_sound)
     .map((pair) => ({ pair, starts: () => [0, 0], teach: (share) => teachKnown(share, pair) }));
 }
 

@@ -200,7 +200,7 @@ export class Work {
   /** A pair that was judged before, with the addresses of its clips, as far as there are any. */
   async pairOf({ query, document }) {
     const [one, other] = await Promise.all([this.store.clip(`query ${query}`), this.store.clip(`document ${document}`)]);
-    return { query, document, query_sound: one?.sound, query_peaks: one?.peaks, document_sound: other?.sound, document_peaks: other?.peaks };
+    return { query, document, query_text: one?.text, query_sound: one?.sound, query_peaks: one?.peaks, document_sound: other?.sound, document_peaks: other?.peaks };
   }
 
   async #numbered(message) {

@@ -1,0 +1,127 @@
+"""Preferences between two documents by comparisons alone: stated held against what people answer who were not asked.
+
+Of a comparisons.tsv without runs six people are drawn among those with the most answers, and some of these answers.
+For every answer of the others that prefers one of two documents: the probability that was stated for the likelier one,
+and whether it was the preferred one. Beside it Bradley and Terry's model (choix) and TrueSkill, for which every
+document of a query is a player.
+
+    pip install 'audiosim[bench]'
+    python benchmarks/compared_documents.py [--draws 12] [FILE]
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from comparisons import MOMENTS, PEOPLE, Answers, bradley_terry, true_skill
+from scipy.special import expit, ndtr
+
+from audiosim import Collection, PairedComparison
+from audiosim.arrays import Array
+from audiosim.corpus.comparisons import read_comparisons
+from audiosim.corpus.model import FINE, Run
+from audiosim.corpus.pool import build_pool
+from audiosim.relevance.comparison_model import Compared
+from audiosim.relevance.estimators import built_in
+
+USUAL = Path(__file__).parents[2] / "shared" / "data" / "listeners" / "melody2010" / "comparisons.tsv"
+BUSIEST = 20  # people to draw from: six others have too few answers together
+LEAST = 600  # answers of the six together
+
+
+def documents_of(comparisons: Sequence[PairedComparison]) -> dict[str, list[str]]:
+    """The documents that were compared for each query."""
+    found: dict[str, dict[str, None]] = {}
+    for one in comparisons:
+        found.setdefault(one.query, {}).update(dict.fromkeys((one.document_a, one.document_b)))
+    return {query: sorted(documents) for query, documents in found.items()}
+
+
+def as_collection(comparisons: Sequence[PairedComparison], rng: np.random.Generator) -> Collection:
+    """A collection in which nothing but the answers tells one document of a query from another.
+
+    Each system retrieves one document of a query, whichever was drawn, so that ranks and systems in common say nothing.
+    """
+    drawn = {query: rng.permutation(names).tolist() for query, names in documents_of(comparisons).items()}
+    most = max(map(len, drawn.values()))
+    runs = [
+        Run(f"S{place}", {query: (names[place],) for query, names in drawn.items() if place < len(names)})
+        for place in range(most)
+    ]
+    return Collection("compared", "compared", FINE, 1, tuple(runs))
+
+
+def as_players(comparisons: Sequence[PairedComparison]) -> Collection:
+    """A collection in which each document of a query is a system of its own."""
+    pairs = [(query, name) for query, names in documents_of(comparisons).items() for name in names]
+    return Collection("players", "players", FINE, 1, tuple(Run(f"{q} {d}", {q: (d,)}) for q, d in pairs))
+
+
+def drawn_people(comparisons: Sequence[PairedComparison], rng: np.random.Generator) -> set[str]:
+    """Six people with enough answers."""
+    names, counts = np.unique([one.assessor for one in comparisons], return_counts=True)
+    busiest = np.argsort(-counts, kind="stable")[:BUSIEST]
+    while True:
+        asked = rng.choice(busiest, PEOPLE, replace=False)
+        if counts[asked].sum() >= LEAST:
+            return set(names[asked].tolist())
+
+
+def scored(chance: Array, won: Array) -> list[float]:
+    """What was stated for the likelier of two, how often it won, and the mean logarithm of the winner's probability."""
+    right = np.where(chance == 0.5, 0.5, (chance > 0.5) == won)
+    own = np.where(won, chance, 1 - chance)
+    return [float(np.mean(np.maximum(chance, 1 - chance))), float(np.mean(right)), float(np.mean(np.log(own)))]
+
+
+def answered(comparisons: Sequence[PairedComparison], seed: int) -> list[list[list[float]]]:
+    """At each moment: what `scored` says of audiosim, choix and TrueSkill."""
+    rng = np.random.default_rng(seed)
+    asked = drawn_people(comparisons, rng)
+    theirs = [one for one in comparisons if one.assessor in asked]
+    others = [one for one in comparisons if one.assessor not in asked and one.answer != "="]
+    collection, players = as_collection(comparisons, rng), as_players(comparisons)
+    pool = build_pool(collection)
+    held_out = Compared.of(pool, others)
+    said = Answers(players, others)
+    a, b, won = said.first, said.second, said.won == 1
+    order, rows = rng.permutation(len(theirs)), []
+    for moment in MOMENTS:
+        some = tuple(theirs[place] for place in order[:moment])
+        pool = build_pool(Collection("compared", "compared", FINE, 1, collection.runs, comparisons=some))
+        belief = built_in(pool, None).predict(np.full(len(pool.pairs), np.nan))
+        chances = belief.answers.chances(belief.prior, held_out)
+        own = chances[:, 0] / (chances[:, 0] + chances[:, 2])
+        made = Answers(players, some)
+        strength, (skill, unsure, performance) = bradley_terry(made), true_skill(made)
+        by_skill = ndtr((skill[a] - skill[b]) / np.sqrt(unsure[a] + unsure[b] + 2 * performance))
+        rows.append(
+            [scored(own, held_out.answer > 0), scored(expit(strength[a] - strength[b]), won), scored(by_skill, won)]
+        )
+    return rows
+
+
+def main() -> None:
+    """Print a row for each number of answers and each method."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", nargs="?", type=Path, default=USUAL)
+    parser.add_argument("--draws", type=int, default=12)
+    arguments = parser.parse_args()
+    comparisons = read_comparisons(arguments.file)
+    found = np.array([answered(comparisons, seed) for seed in range(arguments.draws)])
+    print("answers  by         stated  right  stated less right, error  log score")
+    for moment, rows in zip(MOMENTS, np.moveaxis(found, 1, 0), strict=True):
+        for name, (stated, right, score) in zip(
+            ("audiosim", "choix", "TrueSkill"), np.moveaxis(rows, 0, 2), strict=True
+        ):
+            excess = stated - right
+            error = excess.std(ddof=1) / np.sqrt(len(excess)) if len(excess) > 1 else np.nan
+            print(
+                f"{moment:7}  {name:9}  {stated.mean():6.3f}  {right.mean():5.3f}  "
+                f"{excess.mean():+17.3f}, {error:.3f}  {score.mean():9.4f}"
+            )
+
+
+if __name__ == "__main__":
+    main()
