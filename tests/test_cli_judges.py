@@ -128,6 +128,9 @@ def test_a_ranking_is_by_one_aspect_or_by_their_mean(folder):
         }
     by_aspect = {"form": {"A": 0.6, "B": 0.4}, "sound": {"A": 0, "B": 1}, "mean": {"A": 0.3, "B": 0.7}}
     assert scores == {(command, aspect): by_aspect[aspect] for command, aspect in scores}
+    wrong = CliRunner().invoke(app, ["estimate", str(folder), "--aspect", "forn"])
+    assert wrong.exit_code != 0
+    assert "unknown aspect 'forn', expected form, sound, mean" in f"{wrong.exception}{wrong.output}"
     # Without a grade of the form of one pair, that pair alone is left to judge in form, and none in sound.
     left = next(row for row in named if row.endswith(",form"))
     rest = [row for row in named if row != left]
@@ -138,6 +141,3 @@ def test_a_ranking_is_by_one_aspect_or_by_their_mean(folder):
         assert [[row["query"], row["document"]] for row in asked] == wanted
         planned = json.loads(CliRunner().invoke(app, ["plan", *options, "--campaigns", "2"]).stdout)
         assert planned["judged"] == 12 - len(wanted)
-    wrong = CliRunner().invoke(app, ["estimate", str(folder), "--aspect", "forn"])
-    assert wrong.exit_code != 0
-    assert "unknown aspect 'forn', expected form, sound, mean" in f"{wrong.exception}{wrong.output}"
