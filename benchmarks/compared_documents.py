@@ -69,14 +69,14 @@ def drawn_people(comparisons: Sequence[PairedComparison], rng: np.random.Generat
 
 
 def scored(chance: Array, won: Array) -> list[float]:
-    """What was stated for the likelier of two, how often it won, and the mean logarithm of the winner's probability."""
+    """Mean probability stated for the likelier of two, share that it won, and mean logarithm of the winner's."""
     right = np.where(chance == 0.5, 0.5, (chance > 0.5) == won)
     own = np.where(won, chance, 1 - chance)
     return [float(np.mean(np.maximum(chance, 1 - chance))), float(np.mean(right)), float(np.mean(np.log(own)))]
 
 
 def answered(comparisons: Sequence[PairedComparison], seed: int) -> list[list[list[float]]]:
-    """At each moment: what `scored` says of audiosim, choix and TrueSkill."""
+    """Scores of audiosim, choix and TrueSkill at each moment, as `scored` has them."""
     rng = np.random.default_rng(seed)
     asked = drawn_people(comparisons, rng)
     theirs = [one for one in comparisons if one.assessor in asked]
