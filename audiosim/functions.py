@@ -353,7 +353,7 @@ def _measure(measure: str | Measure) -> Measure:
 
 
 def _learned(pool: Pool, model: ModelOrName, collection: Collection) -> RelevanceEstimator:
-    """The estimator of a pool, which has learned from the judgments what a campaign would have."""
+    """The estimator of a pool, after the same lessons from the judgments as in a campaign."""
     return after_judgments(pool, _estimator(pool, model), collection.judgments)
 
 

@@ -211,7 +211,7 @@ def draw_points(
     axes: "Axes | None" = None,
     name: str | None = None,
 ) -> "Axes":
-    """Points with their errors upwards and downwards; what is not a number is left out."""
+    """Points with their errors upwards and downwards; NaNs are left out."""
     axes = new_axes() if axes is None else axes
     axes.errorbar(x, y, yerr=np.nan_to_num(np.asarray(errors, dtype=float)), fmt="o", color=ACCENT, label=name)
     keep_layers(axes, point_layers(name or "", x, y, across, up, error=errors))

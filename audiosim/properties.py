@@ -17,7 +17,7 @@ class _Turn:
         self.lock, self.threads = RLock(), 0
 
 
-_TURNS: dict[tuple[int, str], _Turn] = {}  # not with the object: what is being computed may be pickled meanwhile
+_TURNS: dict[tuple[int, str], _Turn] = {}  # not with the object, which may be pickled during the computation
 _GUARD = Lock()
 
 
@@ -40,7 +40,7 @@ class cached_property(functools.cached_property[Value]):  # noqa: N801 - stands 
             return self
         name, kept = self.attrname, instance.__dict__
         assert name is not None
-        key = id(instance), name  # nobody else's while this call holds the object
+        key = id(instance), name  # no other thread's while this call holds the object
         with _GUARD:
             turn = _TURNS.setdefault(key, _Turn())
             turn.threads += 1

@@ -50,7 +50,7 @@ class Look:
     source      collection, or file that holds the result
     time        ISO 8601 date or time; None where the source does not say it
     measure     of the scores
-    about       what the confidence is about, in words
+    about       subject of the confidence, in words
     judged      judged pairs of the pool
     pool        pairs
     confidence  in the ranking; None where there is nothing to order
@@ -180,7 +180,7 @@ def history(
     about: About | str | Sequence[str] = THESE,
     judgments: object = None,
 ) -> RankingHistory:
-    """Show what the ranking and its confidence were at several times: in a campaign, or in releases side by side.
+    """Show the ranking and its confidence at several times: in a campaign, or in releases side by side.
 
     sources    each a collection or its folder, whose judgments are taken in the order in which they were made; or a
                saved result: JSON of `audiosim estimate`, a bundle of `audiosim report`, or the record.json in one

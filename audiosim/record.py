@@ -1,7 +1,7 @@
-"""Report of record: all that is stated of the systems of a collection, judged in full or in part, and what it is about.
+"""Report of record: all statements about a collection's systems, judged in full or in part, each with its subject.
 
 Two kinds of statement. On these queries: what full judgments would say, as sure as the judgments made allow. On queries
-of this kind: what a new sample of them would say, so that the spread over queries counts too. Where judgments are
+of this kind: the result for a new sample of them, so that the spread over queries counts too. Where judgments are
 missing the second kind is had by multiple imputation: grades are drawn from the belief several times, each completed
 collection is analysed as if it were judged in full, and the answers are put together by Rubin's rules.
 """
@@ -59,7 +59,7 @@ class Pooled:
 
         with 1 / (1 / nu + 1 / (q - 1)) degrees of freedom, nu = (m - 1) (T / ((1 + 1/m) B))^2: those of the imputations
         and of the complete data together. Rubin (1987), Multiple Imputation for Nonresponse in Surveys, section 3.1;
-        not fewer where much is missing, as what is filled in rests on other collections too. Of one collection it is
+        not fewer where much is missing, as predictions rest on other collections too. Of one collection it is
         the t-interval.
         """
         times, queries = values.shape
@@ -93,7 +93,7 @@ class Publication:
     agreement   of the assessors
     curve       (judged, confidence) as the judgments were made; empty where all is judged
     content     SHA-256 of the pool: levels, cutoff, systems, pairs and who retrieved what
-    model       name and version of the model that predicted what is not judged; None where all is judged
+    model       name and version of the model that predicted the unjudged pairs; None where all are judged
     """
 
     collection: Collection
@@ -194,7 +194,7 @@ class Publication:
 
     @staticmethod
     def _of(verdicts: Verdicts) -> dict[str, Any]:
-        """Sentence and confidence of some verdicts, and what they are about."""
+        """Sentence, confidence and subject of some verdicts."""
         ranking = verdicts.ranking
         return {
             "about": ranking.about.to_dict(),
@@ -215,7 +215,7 @@ def record_of(
 ) -> Publication:
     """Publication of a collection, judged in full or in part.
 
-    model        as of `estimate`; predicts what is not judged
+    model        as of `estimate`; predicts the unjudged pairs
     threshold    of success: a share of the users, in [0, 1]
     imputations  completed collections where judgments are missing, at least 2
     """

@@ -113,9 +113,9 @@ def reliability(
 
     collection     or its folder
     measure        such as "nDCG@5"
-    unjudged       what a retrieved document without judgment does; see `judged_runs`
+    unjudged       treatment of retrieved documents without judgment; see `judged_runs`
     scale          artificial, that the judgments are read on, such as graded-4 or binary-40; None for their own
-    while_judging  study the queries that are judged in full, the others being passed over whatever `unjudged` says,
+    while_judging  study only the queries judged in full, without regard to `unjudged`,
                    and do so after each of them in the order in which they were completed (section 6.5)
     judgments      as of `evaluate`
     """
@@ -249,7 +249,7 @@ def assessor_reliability(
     scale: str | None = None,
     seed: int = 0,
 ) -> AssessorReliability:
-    """Study how stable scores are where several assessors judged each query, each of them all of it.
+    """Study the stability of scores where several assessors each judged whole queries.
 
     collection  or its folder, whose judgments name their assessors
     scale       as of `reliability`
@@ -303,7 +303,7 @@ def split_half_study(
     scale: str | None = None,
     seed: int | np.random.Generator = 0,
 ) -> SplitHalf:
-    """Study what a significant difference on a random half of the queries is worth on the other half.
+    """Study how well significant differences on a random half of the queries hold on the other half.
 
     collection  or its folder
     test        t, wilcoxon, sign, bootstrap or permutation

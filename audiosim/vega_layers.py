@@ -1,4 +1,4 @@
-"""Layers of Vega-Lite: what is drawn on some axes, kept beside them, so that it can be shown with hover, too.
+"""Layers of Vega-Lite: the drawings on some axes, kept beside them, so that pages can show them with hover.
 
 Each function makes layers of the numbers that its namesake of `drawing` draws; nothing is imported for it.
 """
@@ -27,7 +27,7 @@ def keep_layers(axes: "Axes", layers: Sequence[LayerSpec]) -> None:
 
 
 def kept_layers(axes: "Axes") -> list[LayerSpec]:
-    """Layers of what was drawn on some axes; none where nothing was drawn by `drawing`."""
+    """Layers of the drawings on some axes; none without a drawing by `drawing`."""
     return list(_KEPT.get(axes, ()))
 
 
@@ -82,7 +82,7 @@ def curve_layers(lines: Sequence[Any], across: str, up: str) -> list[LayerSpec]:
 
 
 def point_layers(name: str, x: ArrayLike, y: ArrayLike, across: str, up: str, **more: ArrayLike) -> list[LayerSpec]:
-    """Points, with what else is known of each in the words of the caller."""
+    """Points, with further facts about each in the caller's words."""
     rows = _rows(x=x, y=y, **more)
     tooltip = _tooltip(("name", ""), ("x", across), ("y", up), *((key, key) for key in more))
     encoding = {"x": _axis("x", across), "y": _axis("y", up), "color": {"value": ACCENT}, "tooltip": tooltip}

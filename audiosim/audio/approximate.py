@@ -35,7 +35,7 @@ from audiosim.stats.gaussians.log_euclidean import log_euclidean
 from audiosim.stats.threads import spread_on_threads
 
 LISTS, FACTS = "approximate.faiss", "approximate.npz"
-NUMBERS = 128  # of a Gaussian; half as many find .91 of what these find
+NUMBERS = 128  # of a Gaussian; half as many find .91 of the neighbours that these find
 CANDIDATES = 200  # compared exactly
 PROBED = 16  # one list in so many is searched
 LEAST = 64  # entries in a list, on average

@@ -8,7 +8,9 @@ from audiosim.audio.filter_banks import filter_banks
 from audiosim.audio.mfcc import RANGE_DB
 from audiosim.audio.parameters import Parameters
 
-HEARD_DB = RANGE_DB - 6  # below the loudest band of the recording: what is above that in one frame of twenty is heard
+HEARD_DB = (
+    RANGE_DB - 6
+)  # below the loudest band of the recording: a band above this in one frame of twenty counts as heard
 HEARD = 0.05
 TOP = 1 / 32  # of the bands, the highest: a recording that is heard there is whole
 STEEP_BANDS, STEEP_DB = 4, 3.0  # no music falls that fast by itself: the slope of a filter at the end of a band
@@ -50,7 +52,7 @@ def band_descriptors(levels: Samples, loudest: np.float32, before: Samples | Non
 
 
 class BandLimit:
-    """Highest frequency that is heard in a recording, told from its frames block by block.
+    """Highest frequency that is heard in a recording, measured from its frames block by block.
 
     loudest  of all its levels
     """

@@ -16,7 +16,7 @@ SUFFIXES = (
     *more_formats.SUFFIXES,
     ".oga",
     ".ogg",
-)  # what else is named .mp3 or .wav is none, whatever ffmpeg makes of it
+)  # other contents named .mp3 or .wav are refused, even if ffmpeg reads them
 READ = 2**20  # bytes at a time
 TENTH = 0.1  # of a second: audioread knows lengths no better
 LISTS = (b"#EXTM3U", b"ffconcat", b"[playlist]", b"<?xml", b"<MPD")  # that name other files or addresses

@@ -1,4 +1,4 @@
-"""Blocks of what a decoder gives -> one channel, handed on as they come, and what is known of all of it."""
+"""Blocks of a decoder's samples -> one channel, handed on as they come, and facts about the whole."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Sink(Protocol):
     """Receiver of a recording's samples, of one channel, in order."""
 
     def take(self, samples: Samples) -> None:
-        """The next samples; nobody writes to them any more."""
+        """The next samples, which are never written to again."""
         ...
 
     def end(self) -> None:

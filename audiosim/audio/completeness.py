@@ -22,7 +22,7 @@ class Completeness:
     present    share of the promised sound that is in the file; 1 where nothing is promised
     doubt      why that share may be wrong, empty if it is known
     harm       damage of a file whose share is below 1
-    scattered  whether what is missing is missing here and there: what is left speaks for the whole
+    scattered  True if parts are missing here and there, so that the rest represents the whole
     """
 
     present: float = 1.0
@@ -39,7 +39,7 @@ def completeness(path: Path, container: str) -> Completeness:
     WAV and AIFF give the size of their sound in bytes. Ogg numbers its pages and marks the last: pages
     that are missing or whose checksum fails are counted as lost, but a missing end has no known length.
     MP3 gives its length in a Xing, Info or VBRI frame, if at all; FLAC in its header: those two are
-    compared with what comes out of the decoder. WAV of 2 GiB and over, and other containers, are taken
+    compared with the decoder's output. WAV of 2 GiB and over, and other containers, are taken
     as they are: a cut there is not seen.
     """
     with path.open("rb") as file:

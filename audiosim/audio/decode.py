@@ -25,7 +25,7 @@ soxr = lazy_loader.load("soxr")
 RATE_HZ = 22_050
 FORMATS = "WAV, FLAC, Ogg, MP3 or AIFF"
 SHORTEST_S = 1.0
-ENOUGH = 0.9  # of a truncated recording: what is cut off may be unlike the rest
+ENOUGH = 0.9  # of a truncated recording: the missing part may be unlike the rest
 ENOUGH_SCATTERED = 0.25  # of one that is damaged here and there
 MP3_SLACK = 0.01  # without a length header the length of an MP3 is an estimate, good to this
 CLIPPED = 0.001  # share of samples at full scale from which a recording counts as clipped
@@ -42,7 +42,7 @@ class Signal:
 
     samples  (n,) float32, finite, at least one; full scale is 1
     rate_hz  samples per second
-    notes    what a careful reader should know of where it comes from, such as clipping
+    notes    cautions about the sound's origin, such as clipping
     """
 
     samples: Samples
@@ -131,7 +131,7 @@ class Reader:
     def feed(self, path: str | Path, start: Callable[[], S]) -> tuple[S, tuple[str, ...]]:
         """A sink that got all samples of a file, a few at a time, and the notes on it.
 
-        start  a new sink: of what a decoder gives up, another may begin again
+        start  makes a new sink: after one decoder fails, another may begin again
         """
         path = Path(path)
         size_bytes = _check_file(path)
@@ -164,11 +164,10 @@ def read(
     limits   how much sound a file may hold
     decoders of other kinds of file, by their suffixes; libsndfile opens all others
 
-    A SoundError says why a file is refused: it cannot be read or decoded, holds more than the limits allow,
-    or samples that are NaN or infinite, lasts under 1 s, is cut off before 90 % of what it promises, or is damaged so
-    that less than 25 % can be decoded. Decoding goes on behind what is damaged: libsndfile does so in MP3 and Ogg, PyAV
-    and ffmpeg in the other formats.
-    What is accepted with a note: truncated or damaged, to what share, or by an unknown amount; clipped;
+    A SoundError says why a file is refused: it cannot be read or decoded, holds more than the limits allow, or samples
+    that are NaN or infinite, lasts under 1 s, is cut off before 90 % of its stated length, or is so damaged that less
+    than 25 % can be decoded. Decoding goes on behind damage: libsndfile does so in MP3 and Ogg, PyAV and ffmpeg in the
+    other formats. Accepted with a note: truncated or damaged, to what share, or by an unknown amount; clipped;
     quiet; silent or constant (see `Signal.silent`).
     """
     return Reader(rate_hz, limits, tuple(decoders))(path)
@@ -200,7 +199,7 @@ def _decode(path: Path, size_bytes: int, limits: SoundLimits) -> Decoded:
 
 
 def _handed_on(decoded: Decoded, start: Callable[[int], S]) -> Conveyed[S]:
-    """All that somebody else's decoder gave, handed to a sink."""
+    """The whole output of another package's decoder, handed to a sink."""
     samples, sink = decoded.samples, start(decoded.rate_hz)
     if decoded.peak <= LOUDEST and len(samples):
         sink.take(samples)
@@ -221,7 +220,7 @@ def _heard(path: Path, size_bytes: int, limits: SoundLimits, start: Callable[[in
 
     try:
         with soundfile.SoundFile(path) as file:
-            if file.format == "RAW":  # libsndfile takes whatever is named .au for a telephone call
+            if file.format == "RAW":  # libsndfile takes any file named .au for a telephone call
                 raise SoundError(f"{path}: cannot be decoded (it has no header), expected {FORMATS}")
             check(0 if file.frames >= UNKNOWN_LENGTH else file.frames, file.channels, file.samplerate)
             known = completeness(path, file.format)
@@ -241,7 +240,7 @@ def _heard(path: Path, size_bytes: int, limits: SoundLimits, start: Callable[[in
     raise SoundError(f"{path}: cannot be decoded ({reason}), expected {FORMATS}{_remedy(path)}")
 
 
-OTHERS = (  # of what libsndfile refuses, in the order in which they are preferred
+OTHERS = (  # for files that libsndfile refuses, in order of preference
     (more_formats.installed, more_formats.decode_other),
     (by_ffmpeg.ffmpeg_installed, by_ffmpeg.decode_by_ffmpeg),
 )
@@ -298,12 +297,12 @@ def _block(file: "SoundFile", buffer: Block) -> tuple[Block, bool]:
         buffer[:, 0].fill(np.nan)
     try:
         return file.read(out=buffer), False
-    except soundfile.LibsndfileError:  # what it decoded before it gave up is in the buffer all the same
+    except soundfile.LibsndfileError:  # the buffer has the samples decoded before it gave up
         return buffer[np.isfinite(buffer[:, 0])] if buffer.dtype == np.float32 else buffer[:0], True
 
 
 def _completeness(known: Completeness, file: "SoundFile", heard: Conveyed[S]) -> Completeness:
-    """Completeness by the container, together with what came out of the decoder."""
+    """Completeness by the container, together with the decoder's output."""
     if file.frames >= UNKNOWN_LENGTH:
         return replace(known, doubt=known.doubt or "its header does not give its length")
     present = min(1.0, heard.frames / file.frames) if file.frames else 1.0

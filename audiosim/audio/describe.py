@@ -126,11 +126,11 @@ def describer(parameters: Parameters, read: Read, limit_s: float) -> workers.Sta
 
 
 def prepare_for(parameters: Parameters) -> None:
-    """Load what describing takes, and compile what its descriptors compile."""
+    """Load the libraries and compile the code that describing needs."""
     decode.load_libraries()
     time = np.arange(parameters.rate_hz, dtype=np.float32) / parameters.rate_hz
     sweep = np.sin(np.float32(1e4) * time * time)  # numpy.random takes 10 ms to load
-    with suppress(Exception):  # what is wrong with a descriptor each file will say
+    with suppress(Exception):  # each file will report what is wrong with a descriptor
         frames(Signal(sweep, parameters.rate_hz), parameters)
 
 
@@ -223,7 +223,7 @@ def _described(recording: Recording, found: FrameBlocks, notes: tuple[str, ...])
 
 
 def _notes(notes: tuple[str, ...], limit_hz: float | None, ridge: float, silent: bool) -> Iterator[str]:
-    """Those of the signal, and what its frames add."""
+    """Notes on the signal, and on its frames."""
     yield from notes
     if limit_hz is not None and not silent:
         yield f"{BAND_LIMITED} next to nothing above {limit_hz / 1000:.1f} kHz"

@@ -106,7 +106,7 @@ class ByVectors:
 
     @classmethod
     def of(cls, searched: Searched, name: str) -> "ByVectors":
-        """The vectors of a name beside the indexes, and those of what is asked about."""
+        """The vectors of a name beside the indexes, and those of the requested sounds."""
         vectors = searched.vectors(name)
         largest = np.abs(vectors).max(axis=1, keepdims=True)
         known = largest[:, 0] > 0

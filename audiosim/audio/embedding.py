@@ -25,7 +25,7 @@ def _nothing() -> None:
 class Embedding:
     """A description of recordings by vectors that are compared by their angle.
 
-    name      of it: letters, digits, - and _, beginning with a letter
+    name      letters, digits, - and _, beginning with a letter
     function  y=(n,) float32, sr=rate in Hz -> (d,); or (d, frames), of which the mean over the frames is taken
     rate_hz   of the samples that the function gets
     prepare   called once before the first recording: raises a MissingPackageError where something is not installed

@@ -88,7 +88,7 @@ def _single(array: Any) -> Samples:
 
 
 def _read(path: Path) -> FilterBanks | None:
-    # A file that was cut short, or that somebody else may not read, is as good as none.
+    # A file that was cut short or cannot be read counts as none.
     with suppress(OSError, ValueError, KeyError, EOFError, BadZipFile), np.load(path) as kept:
         return FilterBanks(**{field.name: kept[field.name] for field in fields(FilterBanks)})
     return None

@@ -1,6 +1,6 @@
 """A recording, whole or piece by piece -> the frames that describe it.
 
-What a frame is depends on the loudest of all frames, which is known at the end. So spectra are kept until then, those
+A frame depends on the loudest of all frames, which is known only at the end. So spectra are kept until then, those
 of long recordings in a temporary file: memory does not grow with length.
 """
 
@@ -84,7 +84,7 @@ def framed(hand_on: "Callable[[Callable[[], FrameBlocks]], FrameBlocks]", parame
 class FrameBlocks:
     """Sink that makes the frames of a recording, a block at a time.
 
-    parameters  of the frames; descriptors of somebody else's need all samples at once, and so get them
+    parameters  of the frames; descriptors of other packages need all samples at once, and so get them
     limit_hz    where the band ends: the part above is filled with the mirror image of that below; None: it does not
     """
 

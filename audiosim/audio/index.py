@@ -62,7 +62,7 @@ class AudioIndex:
 
     def __post_init__(self) -> None:
         if self.places is not None:
-            return  # what is on disk was checked when it was written
+            return  # rows on disk were checked when written
         expected = (len(self.recordings), width(self.parameters.dimension))
         if self.table.shape != expected:
             raise InputError(f"rows must be {expected} to match the recordings and parameters, got {self.table.shape}")
@@ -190,7 +190,7 @@ class AudioIndex:
         divergence  "kl", symmetrised Kullback-Leibler, or "js", Jensen-Shannon
         proximity   whether they are ranked by mutual proximity, which tames hubs, rather than by the divergence
 
-        Recordings equally near stand in the order of the index. A silent recording is nobody's neighbour; it
+        Recordings equally near stand in the order of the index. A silent recording is never a neighbour; it
         has neighbours. Among more than 1,000 recordings all but plain "kl" rank a shortlist: see `search`.
         """
         check_search(k, divergence)
@@ -254,7 +254,7 @@ class AudioIndex:
 
     @cached_property
     def _closed(self) -> Booleans:
-        """Mask of the packed that are nobody's neighbours."""
+        """Mask of the packed recordings that are never neighbours."""
         return np.append(self.silent, True)[self._outside]
 
     @cached_property

@@ -3,13 +3,13 @@
     index.json        its head; see `audiosim.audio.index_head`
     gaussians.f32     one row per entry: mean, upper triangle of the covariance row by row, ln det; float32
     recordings.jsonl  one line per entry, in the same order
-    entries.u64       two numbers per entry: where its line ends; what it is (see `entry_flags`)
+    entries.u64       two numbers per entry: the end of its line; its flags (see `entry_flags`)
     checks.u32        its checksums; see `audiosim.audio.checksums`
 
 All little endian.
 
 An entry is a row, then its line, then its place in entries.u64. What counts is as many entries as have
-all three; what a kill leaves beyond them is cut off by the next append. A recording that changed is
+all three; bytes beyond them, left by a kill, are cut off by the next append. A recording that changed is
 appended again and one that is removed gets an entry that says so, its row zero: both name the entry
 that no longer holds, so that opening reads no line. A power cut may cost the entries since the last close.
 Entries that are damaged are taken out by the next append, so that `extract` describes their recordings again.
@@ -66,7 +66,7 @@ class Recording:
     mtime_ns    when it was last changed: the file is read again when either differs
     seconds     of sound decoded
     frames      that the Gaussian is fitted to
-    note        what a careful reader should know, such as clipping; empty if nothing
+    note        caution for careful readers, such as clipping; or empty
     silent      whether it is silent or nearly so: such a recording is nobody's neighbour
     limit_hz    where its band ends, None where it is not known to end
     """

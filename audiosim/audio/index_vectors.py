@@ -53,7 +53,7 @@ def embed_index(
     progress   called with the numbers of recordings done (those known already too), failed, and in all
     scheduler  address of a Dask cluster that does the work instead
 
-    A recording is described anew where its file is not that of its vector. What is done survives an interruption, but
+    A recording is described anew where its file is not that of its vector. Finished rows survive an interruption, but
     for the last 200 vectors or twentieth.
     """
     need("sound", "describing sound")
@@ -160,12 +160,12 @@ def vectors_of(sounds: AudioIndex, embedding: Embedding, decoders: Sequence[Deco
 
 
 def _prepare(embedding: Embedding) -> None:
-    """Load what a function loads when it is first called."""
+    """Load the data that a function loads at its first call."""
     decode.load_libraries()
     time = np.arange(embedding.rate_hz, dtype=np.float32) / embedding.rate_hz
     try:
         embedding.vector(np.sin(np.float32(1e4) * time * time).astype(np.float32))
-    except Exception:  # what is wrong with it each file will say
+    except Exception:  # each file will report what is wrong with it
         return
 
 

@@ -33,7 +33,7 @@ def load_all(folder: str | Path) -> tuple[AudioIndex, int]:
 
 
 def append_later(folder: str | Path, described: Described) -> None:
-    """Add a recording to those that came later than an index; when this returns it survives whatever happens."""
+    """Add a recording to those added after an index was made; on return it is stored safely."""
     parameters = AudioIndex.load(folder).parameters
     d = parameters.dimension
     row = described.row.reshape(1, -1)

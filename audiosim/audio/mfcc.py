@@ -7,8 +7,8 @@ from audiosim.audio.channel import Samples
 from audiosim.audio.filter_banks import filter_banks
 from audiosim.audio.parameters import Parameters
 
-FLOOR = 1e-10  # power below which nothing is told apart
-RANGE_DB = 80.0  # below the loudest band of the recording nothing is told apart either
+FLOOR = 1e-10  # power below which differences are ignored
+RANGE_DB = 80.0  # below the loudest band of the recording, where differences are ignored too
 
 
 def mfcc(levels: Samples, loudest: np.float32, parameters: Parameters) -> Array:

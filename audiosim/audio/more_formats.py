@@ -1,6 +1,6 @@
 """Formats that libsndfile does not read, or not as fast, by PyAV: AAC, ALAC, WMA, WebM, Matroska, WavPack, Opus, ...
 
-Packets that a decoder refuses are passed over, as ffmpeg does: what is damaged costs what is in it, not the rest.
+Packets that a decoder refuses are passed over, as ffmpeg does: damage costs the damaged packets, not the rest.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 av = lazy_loader.load("av")
 
-# Names that sound of such formats has; what is in a file its content says.
+# Usual suffixes of such formats; the content of a file decides.
 SUFFIXES = (
     ".3gp", ".aac", ".ac3", ".amr", ".ape", ".asf", ".caf", ".dsf", ".m4a", ".m4b", ".mka", ".mp2", ".mp4", ".mpc",
     ".spx", ".tak", ".tta", ".webm", ".wma", ".wv",

@@ -129,7 +129,7 @@ def collect(
 
     Writes documents.tsv (document, artist, genre, path, album, title, seconds), queries.tsv, collection.toml,
     sounds.index and the run of one system, which retrieves what sounds nearest by other artists. Identifiers are the
-    paths below the folder, with `_` for what would not survive a run or an address.
+    paths below the folder, with `_` for characters that runs or addresses do not allow.
     """
     need("sound", "describing sound")
     if queries < 1:

@@ -69,10 +69,10 @@ class Parameters:
     bands         Slaney's mel bands from 0 Hz to half the rate
     coefficients  of MFCC kept of the cosine transform
     first         whether the first is among them, which is the level; if not, the second is the first kept
-    descriptors   what the frames hold, in this order: "mfcc"; "contrast", the spectral contrast of seven octaves;
+    descriptors   contents of a frame, in this order: "mfcc"; "contrast", the spectral contrast of seven octaves;
                   "bands", four descriptors of the mel bands; and those from elsewhere
 
-    Plain MFCC unless more is asked for; see STANDARD_FRAMES for what `extract` makes.
+    Plain MFCC by default; `extract` makes STANDARD_FRAMES.
     """
 
     rate_hz: int = RATE_HZ
@@ -115,7 +115,7 @@ class Parameters:
 
     @property
     def dimensions(self) -> tuple[str, ...]:
-        """The names of what each number of a frame is: (d)."""
+        """The names of a frame's numbers: (d)."""
         return tuple(name for one in self.descriptors for name in self._dimensions_of(one))
 
     @property

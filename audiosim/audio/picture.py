@@ -10,7 +10,7 @@ from audiosim.extras import need
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-RANGE_DB = 80.0  # below the loudest that is told apart, as in the descriptions
+RANGE_DB = 80.0  # below the loudest; fainter levels are drawn alike, as in the descriptions
 HOP = 512  # samples from one frame to the next
 FRAMES = 1300  # of a small picture at most: four for each of its columns, and all those of 30 s
 NEEDED = ("plots,sound", "a picture of a recording")

@@ -20,7 +20,7 @@ class Searched:
     """Recordings by place: those of the indexes one after the other, then the sounds asked about.
 
     shards         indexes of the same parameters, no recording in two of them
-    asked          sounds that are in none; None: what is asked about is in the indexes
+    asked          requested sounds that no index has; None: the indexes have all
     asked_vectors  name of vectors -> (a, d) those of these sounds, zeros where there is none
     """
 
@@ -85,7 +85,7 @@ class Searched:
 
     @property
     def common(self) -> tuple[str, ...]:
-        """Names of the vectors that can be compared: all, or those of what is asked about."""
+        """Names of the vectors that can be compared: all, or those of the requested sounds."""
         return tuple(name for name in self.pieces if self.asked is None or name in self.asked_vectors)
 
     def rows(self, places: Integers) -> Singles:
@@ -118,7 +118,7 @@ class Searched:
         return found
 
     def wanted(self, ids: Iterable[str] | None) -> tuple[Integers, tuple[str, ...]]:
-        """Places and names of what neighbours are wanted of: what is asked about, else some identifiers, or all."""
+        """Places and names of the recordings whose neighbours are wanted: requested sounds, some others, or all."""
         if self.asked is not None:
             return np.arange(len(self), len(self) + len(self.asked)), self.asked.ids
         if ids is None:

@@ -154,7 +154,7 @@ def _best(field: SearchField, place: Integers, divergences: Array, proximity: Ar
 
 
 def _js_divergences(field: SearchField, block: Queries, found: NearestFound) -> Array:
-    """(m,) Jensen-Shannon divergences of what was found from its query."""
+    """(m,) Jensen-Shannon divergences of the recordings found from their query."""
     rows, d = field.packed.rows, len(field.packed.whitener.shift)
     parts = [
         jensen_shannon.jensen_shannon_divergence(block.rows[query][None], rows[found.place[part]], d)[0]

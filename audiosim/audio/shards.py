@@ -19,12 +19,12 @@ from audiosim.stats.gaussians import jensen_shannon, kullback_leibler
 from audiosim.stats.gaussians.gaussian import Singles
 from audiosim.stats.gaussians.proximity import has_two_kinds, mutual_proximity, proximity_of_kinds
 
-OPEN = 16  # shards that a process keeps open: their identifiers take 0.1 kB of memory each, what is mapped none
+OPEN = 16  # shards that a process keeps open: their identifiers take 0.1 kB of memory each, mapped files none
 Spread = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
 
 class Found(NamedTuple):
-    """Recordings of shards: what they are called, their rows (n, width), and which have a limited band (n,)."""
+    """Recordings of shards: their identifiers, their rows (n, width), and which have a limited band (n,)."""
 
     names: tuple[str, ...]
     rows: Singles
@@ -53,7 +53,7 @@ def search_shards(
     """The k recordings of all shards that are nearest to each query, nearest first, never one of its own identifier.
 
     shards      folders of indexes of the same parameters, no recording in two of them
-    queries     an index of what is looked for, such as one of a new clip or what `gather` gives
+    queries     an index of the recordings searched for, such as a new clip's or one from `gather`
     k           at least 1
     artists     identifier -> artist: recordings by the query's are left out
     divergence  "kl", symmetrised Kullback-Leibler, or "js", Jensen-Shannon

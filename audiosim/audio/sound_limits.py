@@ -7,7 +7,7 @@ from audiosim.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class SoundLimits:
-    """Limits of what is decoded; a file of more is refused, not cut.
+    """Limits on decoding; a longer file is refused, not cut.
 
     seconds    of sound
     frames     samples of one channel: 2 ** 28 are 1 GiB once mixed down, 101 minutes at 44.1 kHz

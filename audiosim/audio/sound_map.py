@@ -115,7 +115,7 @@ def map_coordinates(
     by  "pca", principal components: the same for the same index, and far is far; or "umap", neighbourhoods, which needs
         umap-learn: groups show better, distances between them mean little. McInnes et al. (2018), arXiv:1802.03426
 
-    A recording is told by its divergences from landmarks drawn once: by each description the share of the recordings
+    A recording is placed by its divergences from landmarks drawn once: by each description the share of the recordings
     that are nearer to a landmark, so that all descriptions weigh the same; .5 where it has none. The map is of these
     shares.
     """

@@ -73,7 +73,7 @@ def _sounds(start: str | Path, suffixes: tuple[str, ...]) -> Iterator[tuple[str,
 
 
 def _named(place: PurePath, source: SoundSource) -> tuple[str, SoundSource]:
-    """A sound by its identifier; what is left out by its place and a slash, which is like no identifier."""
+    """A sound by its identifier; a sound left out by its place and a slash, which no identifier has."""
     identifier = place.with_suffix("").as_posix()
     if not isinstance(source, LeftOut) and not _writable(identifier):
         expected = "expected a name in the encoding of this system, without control characters"

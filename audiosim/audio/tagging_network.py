@@ -94,7 +94,7 @@ class TaggingNetwork:
         return self._normalised(np.maximum(found, 0), number + 1)
 
     def _normalised(self, values: Activations, number: int) -> Activations:
-        """Values as batch normalisation leaves them, by what it learned of the last axis."""
+        """Values after batch normalisation of the last axis, with its learned statistics."""
         name = f"batch_normalization{_suffix(number)}"
         beta, gamma, mean, variance = (
             self.weights[f"{name}/{part}"] for part in ("beta", "gamma", "moving_mean", "moving_variance")

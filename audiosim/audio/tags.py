@@ -20,7 +20,7 @@ NAMES = {
 
 
 class Tags(NamedTuple):
-    """Facts known of a recording by its tags; what is not known is None."""
+    """Facts about a recording from its tags; None where unknown."""
 
     artist: str | None = None
     genre: str | None = None
@@ -34,7 +34,7 @@ def read_tags(path: str | Path) -> Tags:
     try:
         file = mutagen.File(path)
         tags: Mapping[str, Any] = {} if file is None or file.tags is None else dict(file.tags.items())
-    except Exception:  # damaged tags are no tags: whether the sound can be decoded is told elsewhere
+    except Exception:  # damaged tags are no tags; the decoder reports damaged sound
         return Tags()
     named = {str(name).lower(): value for name, value in tags.items()}
     return Tags(**{field: _first(named, names) for field, names in NAMES.items()})

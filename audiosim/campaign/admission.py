@@ -127,7 +127,7 @@ def check_aside(event: Event, ledger: Ledger) -> None:
     """Raise an error if no person of this name judged, or they already are, or are not, set aside."""
     name, aside = event.judge, event.judge in ledger.aside
     if not aside and not ledger.judged_anything(name):
-        raise InputError(f"{name} has judged nothing here: expected the name of somebody who has")
+        raise InputError(f"{name} has judged nothing here: expected the name of a person who has")
     if aside == (event.kind == "set_aside"):
         raise ClosedError(f"{name} is set aside already" if aside else f"{name} is not set aside")
 

@@ -58,7 +58,7 @@ class Campaign:
         model, measure  as for `audiosim.estimate`
         settings        rules of the campaign
         clock           returns the current time, with its zone
-        withheld        pairs that nobody is to judge, such as pairs that cannot be played
+        withheld        pairs that are not offered, such as pairs that cannot be played
         known           first lines of the log, already read by another campaign on this very store
         count_long      runs slow counts, for example in another process
         pool            of the collection down to the measure's cutoff, if the caller has it; None: built here
@@ -140,7 +140,7 @@ class Campaign:
         """The pairs most worth judging, best first; fewer where fewer are left.
 
         assessor  person who will judge them: first pairs leased to them already, then pairs waiting for a second
-                  judgment, then the best free ones, preferably of queries that nobody else has begun: see
+                  judgment, then the best free ones, preferably of queries that no other assessor has begun: see
                   `WholeQueries`. The pairs are leased to them; asking again extends the lease. Without a name nothing
                   is leased, and leased pairs are not offered.
         by_query  pairs from as few queries as possible, as for `Selection.ask`
@@ -174,7 +174,7 @@ class Campaign:
             return self._count.lesson()
 
     def teach(self, state: int, estimator: RelevanceEstimator) -> None:
-        """Use what the model learned from a state, by `Lesson.learned`; the log records from which line on."""
+        """Use the outcome of `Lesson.learned` for a state; the log records from which line on."""
         self._count.teach(state, estimator)
         self.lessons.keep(self._count.lesson_of(state), estimator)
         with self._log.turn() as turn:
@@ -193,13 +193,13 @@ class Campaign:
     def tell_all(self, said: Iterable[Judgment | Event], vouched: bool = True) -> list[Record]:
         """Add several events at once, all or none.
 
-        vouched  True if somebody vouches for the judgments: they count although their pairs were never handed to the
+        vouched  True for judgments that someone vouches for: they count even if their pairs were not handed to the
                  assessors, or are leased to others now
         """
         now, scale = write_time(self._clock()), self._collection.scale
         events = [one if isinstance(one, Event) else judgment_event(one, scale, now) for one in said]
         if any(event.kind in HANDED for event in events):
-            raise InputError("a lease cannot be told: ask for pairs instead")
+            raise InputError("a lease cannot be recorded: ask for pairs instead")
         with self._log.turn() as turn:
             while turn.goes_on():
                 turn.write(self._admitted(events, vouched))

@@ -1,4 +1,4 @@
-"""Comparisons in a campaign's log: what was handed out, and which answers hold."""
+"""Comparisons in a campaign's log: those handed out, and the answers that hold."""
 
 from collections.abc import Collection, Container, Iterable
 from datetime import datetime

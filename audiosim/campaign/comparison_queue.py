@@ -92,7 +92,7 @@ class ComparisonQueue:
         return [one for one in leases if assessor in (None, one.assessor)]
 
     def worth(self, assessor: str) -> Worth:
-        """Kind of question that tells most in an assessor's time; they finish what they hold first."""
+        """Kind of question that is worth most of an assessor's time; pairs that they hold come first."""
         if self.allowed == "none":
             return Worth(GRADE, 0.0, 0.0)
         selection = self._selection()
@@ -119,7 +119,7 @@ class ComparisonQueue:
         taking the best would end in overconfidence, see `DrawnByDoubt`.
         """
         if not assessor:
-            raise InputError("comparisons are asked of somebody: expected the name of an assessor")
+            raise InputError("comparisons are leased to an assessor: expected their name")
         if count < 1:
             raise InputError(f"the number of comparisons to ask for must be at least 1, got {count}")
         selection = self._selection()
@@ -149,7 +149,7 @@ class ComparisonQueue:
         return chosen
 
     def _values(self, selection: Selection, assessor: str, now: datetime) -> ComparisonValues | None:
-        """Values of comparisons that an assessor may be asked for; 0 of those that somebody holds or they made."""
+        """Values of comparisons for an assessor; 0 for those that they made or that anyone holds."""
         values = ComparisonValues.of(selection, self._queue.answerable(self._ledger, assessor))
         if values is None:
             return None

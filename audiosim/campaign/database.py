@@ -149,7 +149,7 @@ class DatabaseStore:
                 self._file.fold(self._engine, idle)
 
     def check_writable(self) -> None:
-        """Raise an error if the log is not writable now, before somebody's judgment runs into it."""
+        """Raise an error if the log is not writable, before a judgment would fail."""
         with reporting(self._engine):
             self._file.check()
             check_writable(self._engine, self._file.path)

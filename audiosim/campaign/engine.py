@@ -116,9 +116,7 @@ def check_left_over(path: Path) -> None:
     if there:
         return
     if kept:
-        raise InputError(
-            f"{path} is gone, and {rescued} holds what was in it: rename it to {path.name}, or move it away"
-        )
+        raise InputError(f"{path} is gone, and {rescued} has its contents: rename that to {path.name}, or move it away")
     if running:  # even if empty: a running service may still write to it
         raise InputError(
             f"{path} is gone, and {ahead} belongs to it: put {path.name} back beside it, "
@@ -234,7 +232,7 @@ def check_writable(engine: sql.Engine, path: Path | None) -> None:
 class DatabaseFile:
     """The file of an SQLite database, as it was when opened.
 
-    After a move, removal or replacement, processes that have it open hold a file that nobody can find again, and SQLite
+    After a move, removal or replacement, processes that have it open hold a file that cannot be found again, and SQLite
     goes on writing to it. Other databases, and databases in memory, have no file and always pass.
     """
 
@@ -256,7 +254,7 @@ class DatabaseFile:
         if self.is_gone:
             raise StoreError(
                 f"database file {self._path} was moved, removed or replaced: put it back, with its -wal file, "
-                f"or stop the service, which then writes what it holds to {self._path}.{RESCUED}"
+                f"or stop the service, which then saves its contents to {self._path}.{RESCUED}"
             )
 
     @property

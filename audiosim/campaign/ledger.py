@@ -271,7 +271,7 @@ class Ledger:
         self.listening.check(event, self._first_handed(event), answered, now.timestamp())
 
     def repeats(self, assessor: str) -> list[Pair]:
-        """Pairs that somebody judged twice."""
+        """Pairs that a person judged twice."""
         return list(self._repeats.get(assessor, {}).values())
 
     def held(self, assessor: str) -> list[Lease]:

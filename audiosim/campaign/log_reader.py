@@ -1,4 +1,4 @@
-"""The log of a campaign, read as judgments or line by line; setting somebody aside in it."""
+"""The log of a campaign, read as judgments or line by line; setting a judge aside in it."""
 
 import json
 from collections.abc import Collection as Names
@@ -69,7 +69,7 @@ def comparisons_in(url: str, collection: Collection) -> tuple[PairedComparison, 
 
 
 def turn_aside(url: str, collection: Collection, kind: str, judge: str, reason: str = "") -> Record:
-    """Set somebody aside in the log of a collection's campaign, or take them back, even while a service has it open.
+    """Set a judge aside in the log of a collection's campaign, or take them back, even while a service has it open.
 
     kind  set_aside or take_back
     """

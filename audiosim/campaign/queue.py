@@ -20,7 +20,7 @@ from audiosim.properties import cached_property
 from audiosim.selection import Selection
 from audiosim.selection.opinion_values import OF_NOISE, OpinionValues
 
-NOISE_SHARE = 0.25  # of somebody's answers, that second opinions may be which are to learn the noise
+NOISE_SHARE = 0.25  # of a person's answers that may be second opinions for learning the noise
 
 
 class Offer(NamedTuple):
@@ -34,7 +34,7 @@ class Queue:
     """The pairs of a pool in the order in which an assessor is offered them.
 
     settings  of the campaign; a pair leaves the queue when `cannot_limit` assessors cannot judge it
-    withheld  pairs that nobody is offered
+    withheld  pairs that are not offered
     """
 
     def __init__(self, pool: Pool, settings: CampaignSettings, withheld: Container[Pair] = ()) -> None:
@@ -99,7 +99,7 @@ class Queue:
         return sorted(held, key=lambda pair: -last[pair.query])
 
     def _of_others(self, ledger: Ledger, now: datetime, assessor: str) -> set[str]:
-        """Queries that stay with somebody else; none if the campaign does not keep them whole."""
+        """Queries reserved for other assessors; none if the campaign does not keep queries whole."""
         if not (assessor and self._settings.whole_queries):
             return set()
         held = ((lease.pair, lease.assessor) for lease in ledger.leases(now))
@@ -154,7 +154,7 @@ class Queue:
         return allowed
 
     def _opinion(self, ledger: Ledger, selection: Selection, assessor: str, out: Container[Pair]) -> dict[Pair, str]:
-        """The pair to ask somebody's second opinion of, and why: one at most, and by the noise one answer in four."""
+        """The pair for an assessor's second opinion, and the reason: one at most; for the noise, one answer in four."""
         values = OpinionValues.of(selection, assessor)
         if values is None:
             return {}

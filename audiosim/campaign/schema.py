@@ -19,7 +19,7 @@ from audiosim.campaign.tables import CAMPAIGNS, LAYOUT, LAYOUTS, TABLES
 from audiosim.errors import InputError
 
 LATEST = str(LAYOUT)
-OLDEST = 4  # the first layout that there is a way from
+OLDEST = 4  # oldest layout that can be upgraded
 LOCK = 4_155_206_311  # of PostgreSQL's advisory locks: ours, by lot
 MIGRATIONS = Path(__file__).parent / "migrations"
 TIMEOUT_S = 60.0  # for others who make or change tables
@@ -123,7 +123,7 @@ def layout_in(bound: sql.Engine | sql.Connection) -> str:
 
 @contextmanager
 def locked(engine: sql.Engine) -> Iterator[sql.Connection]:
-    """A transaction during which nobody else can create or change tables."""
+    """A transaction during which no other process can create or change tables."""
     with engine.begin() as connection:
         if engine.dialect.name == "sqlite":
             connection.exec_driver_sql("BEGIN IMMEDIATE")

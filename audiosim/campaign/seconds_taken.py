@@ -9,14 +9,14 @@ GRADE: Literal["grade"] = "grade"
 COMPARISON: Literal["comparison"] = "comparison"
 USUAL_S = {GRADE: 14.0, COMPARISON: 21.0}  # 21 s a comparison of melodies, 13 of them listening: 1.5 times a grade's
 LEAST_S, MOST_S = 1.0, 600.0  # longer is a break
-WORTH = 5  # answers that what is known beforehand is worth, at each step
+WORTH = 5  # answers that the prior counts as, at each step
 
 
 class SecondsTaken:
     """Typical seconds that answers take, learned from those so far.
 
-    The logarithm of the seconds is the usual one of the kind, plus the pace of everybody here, plus what the kind adds
-    here, plus what the person adds; each is shrunk towards 0 as if WORTH answers had said so.
+    The logarithm of the seconds is the usual one of the kind, plus the pace here, plus this kind's own part here, plus
+    the person's; each is shrunk towards 0 as if WORTH answers had given 0.
     """
 
     def __init__(self) -> None:

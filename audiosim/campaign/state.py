@@ -1,4 +1,4 @@
-"""State of a campaign: the selection that follows from its log, and what its model learned from it."""
+"""State of a campaign: the selection that follows from its log, and the lessons of its model."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -99,7 +99,7 @@ class Count:
         """
         self._notes, self._count_long = notes, count_long
         self._first, self._base, self._ready = first, estimator, ready
-        self._long = False  # whether what is being counted takes long
+        self._long = False  # True during a long count
         self._noted = 0  # the last line
         self._changes: list[Change] = []  # of pairs in the pool
         self._judgments = [judgments]  # that hold, before the first change and after each
@@ -169,7 +169,7 @@ class Count:
         self._estimators[state] = estimator
 
     def count(self, wait_s: float, reach: Reach = Reach.JUDGMENTS) -> bool:
-        """Bring the state up to the last line noted; whether nobody else was busy with that for so long.
+        """Bring the state up to the last line noted; False if another thread is busy with that for so long.
 
         reach  where a line says that the model has learned, which costs time, the count stops unless this says more
         """
@@ -198,7 +198,7 @@ class Count:
         return reach is Reach.JUDGMENTS or (reach is Reach.AT_HAND and not self.knows(one.state))
 
     def _go_on(self, reach: Reach) -> None:
-        """Count to the last line noted when this begins, or to what was learned and is out of reach."""
+        """Count to the last line noted at the start, or to a lesson that is not available."""
         with self._noting:
             noted, end, learnings = self._noted, len(self._changes), self._learnings[:]
         stop = next((one for one in learnings[self._learned :] if self._ends(one, reach)), None)

@@ -50,7 +50,7 @@ EVENTS = sql.Table(
 LESSONS = sql.Table(
     "audiosim_lessons",
     TABLES,
-    sql.Column("key", sql.Text, primary_key=True),  # digest of all that was learned from, and by what program
+    sql.Column("key", sql.Text, primary_key=True),  # digest of the judgments learned from, and of the program
     sql.Column("time", sql.Text, nullable=False),
     sql.Column("learned", sql.Text, nullable=False),  # JSON
 )
@@ -72,7 +72,7 @@ TOKENS_HISTORY = sql.Table(
     sql.Column("kind", sql.Text, nullable=False),  # create, revoke
     sql.Column("name", sql.Text, nullable=False),
 )
-# Made where somebody first needs it, outside the layouts: programs that do not know it lose nothing.
+# Made at its first use, outside the layouts: programs that do not know it lose nothing.
 BESIDE = sql.MetaData()
 RESULT_LINKS = sql.Table(
     "audiosim_result_links",
@@ -131,17 +131,17 @@ IMPORTS = sql.Table(
     sql.Column("written", sql.Integer, nullable=False),
     sql.Column("problem", sql.Text, nullable=False),
     sql.Column("body", sql.LargeBinary, nullable=False),  # empty when it has ended
-    sql.Column("worker", sql.Text, nullable=False),  # who is at it
+    sql.Column("worker", sql.Text, nullable=False),  # process at work on it
     sql.Column("seen", sql.Float, nullable=False),  # when they last said so, in seconds since 1970
 )
-DELIVERIES = sql.Table(  # files that were taken, of every kind: by whom, and what they were answered
+DELIVERIES = sql.Table(  # accepted files of every kind: their senders and their answers
     "audiosim_deliveries",
     TABLES,
     sql.Column("number", sql.Integer, primary_key=True),
     sql.Column("collection", sql.Text, nullable=False),
-    sql.Column("sender", sql.Text, nullable=False),  # empty where nobody is named
+    sql.Column("sender", sql.Text, nullable=False),  # empty where no name was given
     sql.Column("key", sql.Text),  # of the request; NULL where there is none
-    sql.Column("digest", sql.Text, nullable=False),  # SHA-256 of what was sent; empty where it is not known
+    sql.Column("digest", sql.Text, nullable=False),  # SHA-256 of the content sent; empty where unknown
     sql.Column("bytes", sql.BigInteger, nullable=False),  # kept of it
     sql.Column("time", sql.Text, nullable=False),
     sql.Column("answer", sql.Text, nullable=False),  # number of an import, or JSON

@@ -158,7 +158,7 @@ def common(
 
 
 def main() -> None:
-    """Run the command; what is wrong with the input is one line on stderr and exit code 1."""
+    """Run the command; an error in the input is one line on stderr and exit code 1."""
     try:
         try:
             app()

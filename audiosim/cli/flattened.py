@@ -11,7 +11,7 @@ def flattened(command: Callable[..., None]) -> Callable[..., None]:
     """A command whose parameters of dataclass types are replaced by their fields, in order, with the fields' defaults.
 
     A field may be such a value itself. Its type is annotated as a parameter of the command would be; the name of the
-    option is the name of the field, whatever value it is in.
+    option is the name of the field, in any of the values.
     """
     plain = list(_plain(inspect.signature(command).parameters.values(), get_type_hints(command, include_extras=True)))
 

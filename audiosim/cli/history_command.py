@@ -1,4 +1,4 @@
-"""The command that shows what a ranking was at several times."""
+"""The command that shows a ranking at several times."""
 
 from pathlib import Path
 from typing import Annotated

@@ -25,7 +25,7 @@ SecondOpinions = Annotated[
     bool,
     typer.Option(
         "--second-opinions",
-        help="Hand out pairs that others judged where another opinion tells more than a pair that nobody has judged, "
+        help="Hand out pairs that others judged where a second opinion is worth more than an unjudged pair, "
         "and until the noise of people is known to a quarter.",
         envvar="AUDIOSIM_SECOND_OPINIONS",
     ),
@@ -75,8 +75,8 @@ SplitQueries = Annotated[
     bool,
     typer.Option(
         "--split-queries",
-        help="Give anybody pairs of a query that somebody else has begun. By default it is left to them: fewer "
-        "judgments are as precise.",
+        help="Hand out pairs of a query even if another assessor has begun it. By default each query stays with its "
+        "first assessor, which gives the same precision with fewer judgments.",
         envvar="AUDIOSIM_SPLIT_QUERIES",
     ),
 ]

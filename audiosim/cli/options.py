@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """Format in which a command prints what it found."""
+    """Format of a command's output."""
 
     table = "table"
     json = "json"
@@ -227,7 +227,7 @@ def load_collection(
 ) -> Collection:
     """The collection of a folder, its judgments from elsewhere if asked for.
 
-    What is doubtful, and what was guessed, is said on stderr; on a terminal also what was read of each file.
+    Doubts and guesses are printed on stderr; on a terminal also a line about each file.
     """
     collection = read_collection(folder, judgments, system_from, same_artist, scale, partial, aspect)
     say_read(collection)
@@ -275,7 +275,7 @@ def only_complete(collection: Collection, cutoff: int) -> Collection:
 
 
 def say_read(collection: Collection) -> None:
-    """Say on stderr what was read of a collection's files, and what was guessed.
+    """Print on stderr the contents read from a collection's files, and the guesses.
 
     On a terminal a line on each file; elsewhere only on those in which a name was probably misspelt. Whatever looks
     like a mistake has a line too.
@@ -305,7 +305,7 @@ def open_collection(
     partial: bool = False,
     aspect: str | None = None,
 ) -> tuple[Collection, Pool, RelevanceEstimator]:
-    """A collection, its pool, and the estimator for it, which has learned from the judgments what a campaign would.
+    """A collection, its pool, and its estimator, after the same lessons from the judgments as in a campaign.
 
     What could have been known of documents, and is not, is said on stderr.
     """
@@ -335,7 +335,7 @@ def known_pairs(path: Path, collection: Collection) -> tuple[Pair, ...]:
 
 @contextmanager
 def usage_of(option: str) -> Iterator[None]:
-    """Tell what is wrong with an option as wrong usage: exit code 2, which a script can tell from wrong data."""
+    """Report a wrong option as wrong usage: exit code 2, which scripts can distinguish from wrong data."""
     try:
         yield
     except InputError as error:

@@ -38,7 +38,7 @@ PersonName = Annotated[
 ]
 PersonBack = Annotated[
     str | None,
-    typer.Option("--take-back", metavar="NAME", help="The same for somebody who is set aside.", show_default=False),
+    typer.Option("--take-back", metavar="NAME", help="The same for a person who is set aside.", show_default=False),
 ]
 MOST_LEFT_OUT = 10
 CHECKED = {
@@ -101,9 +101,9 @@ def judges(
     number of judgments with the usual noise that theirs equal. A second table shows how the ranking changes without
     each person.
 
-    --set-aside shows the ranking with and without somebody. With --yes it sets them aside in the campaign's log: their
-    judgments, past and future, do not count until --take-back. For judgments in files, `set_aside = ["NAME"]` in
-    collection.toml does the same.
+    --set-aside shows the ranking with and without a person's judgments. With --yes it sets them aside in the campaign's
+    log: their judgments, past and future, do not count until --take-back. For judgments in files, `set_aside =
+    ["NAME"]` in collection.toml does the same.
 
     Machines are compared with people's judgments. Favourites: in standard deviations of the machine's own grades.
     Agreement: the correlation with people's scores of the systems. Worth: the number of further human judgments that it
@@ -159,7 +159,7 @@ def judges(
 
 
 def _checked(checks: Mapping[str, SelfCheck], name: str) -> dict[str, Any]:
-    """Checks of a person by what they answered twice and by known pairs, as columns; none where nobody was checked."""
+    """Checks of each person by pairs answered twice and by known pairs, as columns; none without checks."""
     if not checks:
         return {}
     if name not in checks:
@@ -185,14 +185,14 @@ def _with_those_aside(
 
 
 def _known_as(name: str, judgments: Sequence[Judgment]) -> str:
-    """The name of somebody who judged, typed in any case and form; as it is where nobody has one like it."""
+    """The name of a judge, typed in any case and form; unchanged where no name matches."""
     known = {one.assessor for one in judgments}
     alike = [one for one in sorted(known) if name_key(one) == name_key(name)]
     return name if name in known or not alike else alike[0]
 
 
 def _next(kind: str, name: str, log: str | None, number: int | None) -> str:
-    """A sentence on what was written, or on what is to be done."""
+    """A sentence on the line written, or on the next step."""
     if number is not None:
         return f"{name} {'is set aside' if kind == 'set_aside' else 'counts again'}: line {number} of the log."
     if log is not None:

@@ -1,4 +1,4 @@
-"""Additions of `simulate --repeat`: its options, the models it trains, and what it prints."""
+"""Additions of `simulate --repeat`: its options, the models it trains, and its output."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -203,7 +203,7 @@ def learner(features: str) -> Learner:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Parts to play, in so many processes, what is the same for all of them, and the seed of what is drawn."""
+    """Parts to play, the number of processes, the settings they share, and the seed."""
 
     trial: Trial
     parts: Sequence[Part]
@@ -213,7 +213,7 @@ class Batch:
     scheduler: str | None = None
 
     def to_stop(self, stopping_rule: StoppingRule, form: Format) -> None:
-        """Play each part until a goal is met, and print how right it was."""
+        """Play each part until the stopping rule is met, and print its accuracy."""
         with progress("repeating") as show:
             found = repeat(self.trial, self.parts, stopping_rule, self._jobs, show, self.scheduler)
         result = {**self.said, "goal": str(stopping_rule), **found.to_dict()}

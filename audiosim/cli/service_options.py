@@ -30,7 +30,7 @@ class UnaskedForm(StrEnum):
 
 
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
-    """Take a file's settings as defaults: what the command line or the environment says goes before."""
+    """Take a file's settings as defaults: the command line and the environment go before."""
     if path is None or context.resilient_parsing:
         return path
     try:
@@ -148,7 +148,7 @@ Grants = Annotated[
     list[str] | None,
     service_option(
         "GRANT",
-        "Role of somebody who signs in by the institution: ROLE=WHO or ROLE@COLLECTION=WHO, such as assessor=*, "
+        "Role of people who sign in through the institution: ROLE=WHO or ROLE@COLLECTION=WHO, such as assessor=*, "
         "client=group:staff or organiser=olga@example.org; the first that suits counts; again for more.",
         metavar="ROLE=WHO",
     ),
@@ -255,7 +255,7 @@ AboutWords = Annotated[
     list[str] | None,
     service_option(
         "ABOUT",
-        "What the ranking and the stopping rule state: these queries, or queries of this kind, as for `audiosim "
+        "Subject of the ranking and the stopping rule: these queries, or queries of this kind, as for `audiosim "
         "estimate`. Default: these.",
         metavar="these|queries|panel",
         show_default=False,

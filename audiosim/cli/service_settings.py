@@ -222,7 +222,7 @@ def parse_proxies(texts: Iterable[str]) -> list[str]:
                 f"a trusted proxy must be an address or a network, such as 10.0.0.0/8, got {text!r}"
             ) from None
         if network.prefixlen == 0:
-            raise InputError(f"{text} would trust everybody, expected the addresses of proxies")
+            raise InputError(f"{text} would trust everyone, expected the addresses of proxies")
         found.append(text.strip())
     return found
 

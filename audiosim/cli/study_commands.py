@@ -152,7 +152,7 @@ def serve_study(
     trap_share: Annotated[
         float, typer.Option(help="Share of traps among what people are shown after their first four.", min=0, max=0.99)
     ] = 0.2,
-    trust: Annotated[float, typer.Option(help="Share of traps that somebody must get right.", min=0, max=1)] = 0.7,
+    trust: Annotated[float, typer.Option(help="Share of traps that a person must get right.", min=0, max=1)] = 0.7,
     people: Annotated[
         Path | None,
         typer.Option(
@@ -169,7 +169,7 @@ def serve_study(
         typer.Option(metavar="DIR", help="A further folder whose recordings may be played.", show_default=False),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Address to listen on. Without --people everybody who can open it can take part.")
+        str, typer.Option(help="Address to listen on. Without --people everyone who can open it can take part.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 for any.", min=0, max=65535)] = 8000,
     seed: options.Seed = 0,

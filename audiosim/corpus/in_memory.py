@@ -173,7 +173,7 @@ def _by_system(frame: Any) -> dict[str, list[tuple[str, str, float | None]]]:
 
 
 def _rankings(one: object, system: object) -> dict[str, tuple[str, ...]]:
-    """The rankings of one system, whatever form they have."""
+    """The rankings of one system, in any form."""
     if isinstance(one, Run):
         return dict(one.rankings)
     if is_frame(one):

@@ -111,7 +111,7 @@ class Matching:
     def evidence(self, piece: Evidence) -> Reading:
         """Number of retrieved documents, retrieved pairs or systems that a piece of evidence covers.
 
-        It may cover only documents that nobody retrieved, if documents.tsv names them.
+        It may cover only unretrieved documents, if documents.tsv names them.
         """
         pairs = ((query, document) for query, some in self._retrieved.items() for document in some)
         wanted: Mapping[str, Callable[[], set[Key]]] = {

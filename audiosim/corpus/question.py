@@ -34,7 +34,7 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
     `name` is the answer's in requests, in the log and in exports; `text` stands above the control: buttons for a
     `choice`, a `slider`, or a field for a `text`. `levels` are the answers there are, in the order shown, with `words`
     for each (an empty one stands for the level itself) and words for the `ends` of a slider. Where `required`, a pair
-    is judged with an answer only; a `grade` is what the systems are scored by.
+    is judged with an answer only; a `grade` decides the systems' scores.
     """
 
     name: str

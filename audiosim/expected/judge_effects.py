@@ -25,7 +25,7 @@ class JudgeEffect:
     judge      name
     judgments  number of their judgments of pairs in the pool
     having     ranking with all that they said
-    lacking    ranking without it, their comparisons included, learned anew from what the others said
+    lacking    ranking without it, their comparisons included, learned anew from the others' answers
     """
 
     judge: str
@@ -143,7 +143,7 @@ def judge_effects(
     counts = {name: sum(one.assessor == name for one in inside) for name in judges}
     missing = next((name for name in judges if not counts[name] and not without[name][1]), None)
     if missing is not None:
-        raise InputError(f"{missing!r} has judged no pair of {pool.collection}: expected the name of somebody who has")
+        raise InputError(f"{missing!r} has judged no pair of {pool.collection}: expected the name of a person who has")
 
     def ranked(by: RelevanceEstimator, some: Sequence[Judgment]) -> Ranking:
         return estimate_after(expected, by, some, distribution, about)

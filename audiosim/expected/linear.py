@@ -61,7 +61,7 @@ class LinearScores:
 
         E = W mu,  Var = W Sigma W',  W[a, d] = weight of the rank of d in a / number of queries
 
-    Exact, whatever the covariance of the gains. Urbano (2013), equations 8.9 to 8.14 and 8.17 to 8.18; a document
+    Exact for any covariance of the gains. Urbano (2013), equations 8.9 to 8.14 and 8.17 to 8.18; a document
     that two systems retrieved cancels in their difference by itself. A system that retrieved fewer documents than
     the cutoff, or nothing for a query, gains 0 there.
     """

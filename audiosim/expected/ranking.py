@@ -182,7 +182,7 @@ class Ranking:
         return self._positive(self.differences[0] - size)
 
     def larger(self, size: float) -> Array:
-        """(p,) the probability that a pair differs by more than `size`, whichever is better: P(|difference| > size)."""
+        """(p,) probability that a pair differs by more than `size` in either direction: P(|difference| > size)."""
         return self.above(size) + self._positive(-self.differences[0] - size)
 
     def settled(self, size: float) -> Array:
@@ -200,7 +200,7 @@ class Ranking:
         return self.cumulated(expectation / np.sqrt(variance))
 
     def cumulated(self, deviations: float) -> float:
-        """P(a score is at most so many standard deviations above what is expected)."""
+        """P(a score is at most so many standard deviations above its expectation)."""
         return float(self._cumulative(np.array(deviations)))
 
     def _positive(self, expectation: Array) -> Array:

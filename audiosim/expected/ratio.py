@@ -84,7 +84,7 @@ class RatioScores:
     """Moments of the systems' mean scores over the queries, for nDCG and RBP relative to the ideal ranking.
 
     ideal  form of the ideal ranking, and treatment of its uncertainty:
-           ordered      E[Y] is the expected sum over the best k documents, whichever they turn out to be, by order
+           ordered      E[Y] is the expected sum over the best k documents in order of their true gains, by order
                         statistics of the level probabilities; numerator and ideal are correlated
            correlated   E[Y] is the sum over the k documents expected to be best, which is less; also correlated
            independent  the same E[Y], treated as independent of the numerator: the thesis's form

@@ -153,7 +153,9 @@ def _split(grades: Array) -> tuple[Array, Array]:
     return judged.astype(np.float64), np.where(judged, exact(grades), 0.0)
 
 
-aSYS = Feature("aSYS", "judgment", "all queries", 1, "mean grade of what its systems retrieved", MeanOfSystems())
+aSYS = Feature(
+    "aSYS", "judgment", "all queries", 1, "mean grade of the documents its systems retrieved", MeanOfSystems()
+)
 aDOC = Feature("aDOC", "judgment", "own query", 1, "mean grade of the query's other documents", MeanOfGroup(queries))
 aGEN = Feature(
     "aGEN",

@@ -80,7 +80,7 @@ def artist_coherence(pool: Pool) -> Array:
 def consensus_of_systems(pool: Pool) -> Array:
     """cSYS: how much the systems that retrieved the document agree with the others on other queries, in (0, 1].
 
-    Mean over these systems of the mean fSYS of what each retrieved for other queries; NaN where
+    Mean over these systems of the mean fSYS of the documents each retrieved for other queries; NaN where
     none of them retrieved anything for another. The formula is that of `mean_of_systems_elsewhere`.
     """
     return mean_of_systems_elsewhere(pool, system_share(pool), np.arange(len(pool.pairs)))

@@ -22,7 +22,7 @@ def factors(term: str) -> list[str]:
 
 
 def check_terms(terms: Sequence[str], known: Mapping[str, Feature] = FEATURES) -> None:
-    """An error that names the first feature nobody knows."""
+    """Raise an error that names the first unknown feature."""
     for name in (name for term in terms for name in factors(term)):
         if name not in known:
             raise InputError(f"unknown feature {name!r}, expected one of {', '.join(known)}{did_you_mean(name, known)}")

@@ -188,7 +188,7 @@ def _turned(turns: NumbersInMemory, place: Place, four: list[ComplexLanes]) -> l
 
 
 def _write_powers(code: Code, work: NumbersInMemory, powers: NumbersInMemory, points: int) -> None:
-    """|X|^2 of bins k and m - k at once, from what the complex transform has there, which is in digit-reversed order.
+    """|X|^2 of bins k and m - k at once, from the complex transform, whose bins are in digit-reversed order.
 
     X_k = E + w O,  X_(m-k) = conj(E - w O),  w = e^(-2 pi i k / 2 m): E, O the transforms of even and odd numbers
     """

@@ -151,14 +151,14 @@ class Code:
 
     @contextmanager
     def loop(self, start: Place | int, stop: Place | int, step: int = 1) -> Iterator[Place]:
-        """Loop over what is written inside, for start, start + step and so on, below stop; at least once."""
+        """Loop over the code written inside, for start, start + step and so on, below stop; at least once."""
         with self._loop(start, stop, step, []) as (place, _, _):
             yield place
 
     def fold(
         self, start: Place, stop: Place, first: Sequence[Lanes], one: Callable[[Place, list[Lanes]], list[Lanes]]
     ) -> list[Lanes]:
-        """Outcome of what `one` makes of a place and of what it made before, from `first` on; at least once."""
+        """Fold: result of `one` applied to a place and its previous result, from `first` on; at least once."""
         with self._loop(start, stop, 1, first) as (place, carried, after):
             after.extend(one(place, carried))
         return after

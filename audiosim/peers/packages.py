@@ -142,7 +142,7 @@ def cje(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking:
     """Causal Judge Evaluation of a random sample: each system a policy, each query a prompt, each document a draw.
 
     The judge scores the logarithm of the number of teams. `cje.analyze_dataset`, and its `compare_policies` for pairs.
-    It estimates the mean of what was retrieved, which is the score where every list is full.
+    It estimates the mean over retrieved documents, which is the score where every list is full.
     """
     package = importlib.import_module("cje")
     plain = means_by_t(task, grader, rng)

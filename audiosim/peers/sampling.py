@@ -165,7 +165,7 @@ def prior_of_ranks(task: Task) -> Array:
 
 
 def _strata(places: Integers, prior: Array, size: int) -> tuple[list[Integers], Array]:
-    """Strata of `size` places by falling prior, the last with what is left over, and their shares of the prior."""
+    """Strata of `size` places by falling prior, the last with the remainder, and their shares of the prior."""
     order = np.lexsort((places, -prior))
     cuts = np.arange(size, len(places) - size + 1, size)
     rows = np.split(order, cuts)

@@ -45,7 +45,7 @@ def bundle(
     """The files of a bundle by name: page, tables, judgments, log, citation and checksums.
 
     written  date of the report
-    sources  SHA-256 by name of what it rests on: files of the collection, and of a model as "model NAME"
+    sources  SHA-256 by name of its sources: files of the collection, and of a model as "model NAME"
     log      lines of a campaign's log, as JSON; None where there is no campaign
     """
     value = record.to_dict()
@@ -170,7 +170,7 @@ def _page(record: Publication, value: Mapping[str, Any], about: Mapping[str, Any
 
 
 def _figures(record: Publication, value: Mapping[str, Any], calibrated: bool) -> dict[str, str]:
-    """The drawings of the page, by what they show."""
+    """The drawings of the page, by subject."""
     from audiosim.plots import draw_tenths, page_axes
 
     figures = {"scores": _intervals(value["systems"], "score", value["measure"])}

@@ -112,7 +112,7 @@ def _summary(verdicts: Verdicts) -> list[tuple[str, str]]:
 
 
 def _in_words(measure: Measure) -> str:
-    """A measure and what it measures, as a sentence."""
+    """A measure and its meaning, as a sentence."""
     return f"{measure}: {measure.words}." if measure.words else f"{measure}."
 
 

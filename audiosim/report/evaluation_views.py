@@ -258,7 +258,7 @@ def _noticed(prior: Mapping[str, Any] | None) -> list[RenderableType]:
 
 
 def examples_view(found: ExampleSet, output: Path) -> RenderableType:
-    """Contents of a study by measure and scale, and what it lacks."""
+    """Contents of a study by measure and scale, and its gaps."""
     table = PlainTable(("Measure", "left"), ("Scale", "left"), "Examples", "Bins filled", "Impossible", "Not found")
     rows = found.rows()
     for criterion in dict.fromkeys((row["measure"], row["scale"]) for row in rows):

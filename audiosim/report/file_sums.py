@@ -1,4 +1,4 @@
-"""Checksums of what a report rests on: the files of a collection and of a model."""
+"""Checksums of the sources of a report: the files of a collection and of a model."""
 
 import hashlib
 from pathlib import Path
@@ -7,7 +7,13 @@ from audiosim import package_files
 from audiosim.audio import decoder, more_formats
 
 RECORDINGS = (*decoder.SUFFIXES, *more_formats.SUFFIXES)
-DATABASES = (".db", ".db-wal", ".db-shm", ".db-journal", ".sqlite")  # change while a campaign goes on; its log is told
+DATABASES = (
+    ".db",
+    ".db-wal",
+    ".db-shm",
+    ".db-journal",
+    ".sqlite",
+)  # change while a campaign goes on; the report names its log
 
 
 def collection_checksums(folder: str | Path) -> dict[str, str]:

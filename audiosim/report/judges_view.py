@@ -48,7 +48,7 @@ def _sure(ranking: "Ranking") -> str:
 
 
 def effect_view(found: "JudgeEffect", sentence: str) -> RenderableType:
-    """The systems with somebody's judgments and without; and a sentence on what to do next."""
+    """The systems with and without one person's judgments; and a sentence on the next step."""
     interval: tuple[str, Setting] = ("95 % interval", "whole")
     score = str(found.having.measure)
     table = PlainTable("", ("System", "left"), score, interval, "without: rank", score, interval)
@@ -98,7 +98,7 @@ def disagreements_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
 
 
 def checks_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
-    """People who judged pairs twice, or known ones, and reasons to doubt; nothing where nobody did."""
+    """People who judged pairs twice, or known pairs, and reasons to doubt; nothing where there are none."""
     if not rows:
         return Group()
     table = PlainTable(("judge", "left"), "judged twice", "noise within", "known pairs", "attention")

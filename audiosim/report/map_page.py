@@ -1,4 +1,4 @@
-"""The map of a collection as a page: where queries, results and what is not judged lie, and what they sound like."""
+"""The map of a collection as a page: the places of queries, results and unjudged documents, with their sound."""
 
 import json
 import os

@@ -24,7 +24,7 @@ NOTE = (
 def peers_view(result: Mapping[str, Any]) -> "RenderableType":
     """Methods at each budget, the one that is right most often first.
 
-    result  see `Honesty.to_dict`, with what was played beside it and what was left out
+    result  see `Honesty.to_dict`, with the peers played beside it and those left out
     """
     said = f"{result['repeats']:,} random parts of {result['queries']} queries: {result['measure']}, {result['model']}"
     parts: list[RenderableType] = [Text(f"{said}, rule {result['rule']}.")]

@@ -44,7 +44,7 @@ for (const place of document.querySelectorAll(".hoverable")) {
   window.vegaEmbed(live, spec, { actions: false, renderer: "svg" }).then(() => { place.classList.add("replaced"); });
 }
 """
-Origin = Mapping[str, str]  # of a page: what is said at its end
+Origin = Mapping[str, str]  # of a page: its last lines
 
 
 class Grid(NamedTuple):
@@ -120,7 +120,7 @@ def origin_of(written: date, source: Source, **more: str) -> Origin:
 
 
 def written_on(written: date) -> Origin:
-    """Origin of a page that says itself what it rests on: date and program."""
+    """Origin of a page that lists its own sources: date and program."""
     return {"Written": f"{written.isoformat()} by audiosim {version('audiosim')}"}
 
 
@@ -150,7 +150,7 @@ def inline_svg(axes: "Axes", title: str) -> "Markup":
 
 
 def _hovering(axes: "Axes", drawn: "Markup") -> "Markup":
-    """A drawing, with what it takes to show it with hover, in the page's colours."""
+    """A drawing with the data to show it with hover, in the page's colours."""
     from markupsafe import Markup
 
     spec = json.dumps(hover_spec(axes, kept_layers(axes))).replace("<", r"\u003c")

@@ -31,7 +31,7 @@ class PlainTable:
         """An empty table.
 
         columns  the head of each, set right, or its head and setting: left for text that may be shortened, whole for
-                 text that may not, right for numbers, bar for what is drawn
+                 text that may not, right for numbers, bar for drawings
         """
         self.heads = [column if isinstance(column, str) else column[0] for column in columns]
         self.settings: list[Setting] = ["right" if isinstance(column, str) else column[1] for column in columns]

@@ -66,7 +66,7 @@ def followed_view(result: Mapping[str, Any]) -> "RenderableType":
 
 
 def flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of a curve without rows of its own: what is nested is named `clear_pairs`, bins and parts are left out."""
+    """A row of a curve, flattened: nested fields get names such as `clear_pairs`; bins and parts are left out."""
     found: dict[str, Any] = {}
     for key, value in row.items():
         if isinstance(value, Mapping) and key != "by_part":

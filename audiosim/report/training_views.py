@@ -52,8 +52,8 @@ SCORES_MEAN = (
     "50, 80, 95 %: share of true levels in the predictive sets of that probability. Slope: 1 is right."
 )
 COMPONENTS_MEAN = (
-    "Size: standard deviation of what pairs share, as a share of that of a pair's grade by the ordinal part; in "
-    "grades, for a pair of mean standard deviation. What is nearly 0 is not there, or the judgments do not tell."
+    "Size: standard deviation of the shared effect, as a share of that of a pair's grade by the ordinal part; in "
+    "grades, for a pair of mean standard deviation. Near 0 the effect is absent or not visible."
 )
 INTERVALS_MEAN = (
     "Learned on one half of the queries, held against the true means of the other, several halvings. Intervals of one "
@@ -108,7 +108,7 @@ def trend(trained: Training) -> str:
 
 
 def component_table(findings: Findings) -> list[dict[str, Any]]:
-    """The components of a joint model, with what their pairs have in common."""
+    """The components of a joint model, with the property that their pairs share."""
     return [row._asdict() | {"meaning": MEANINGS[row.component]} for row in findings.components]
 
 

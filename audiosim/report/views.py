@@ -47,7 +47,7 @@ def ranking_view(ranking: Ranking, verdicts: Verdicts | None = None) -> Renderab
 
 
 def _confident(ranking: Ranking) -> str:
-    """Confidence in the order and what it is about, with the pairs of systems that are settled, as a sentence."""
+    """Confidence in the order and its subject, with the settled pairs of systems, as a sentence."""
     if ranking.confidence is None:
         return "Nothing to order: no two systems differ."
     open_ = ranking.confidences[~ranking.tied]
@@ -234,7 +234,7 @@ def _without_tags(unknown: Mapping[str, int], files: int) -> str:
 
 
 def music_folder_view(result: Mapping[str, Any]) -> RenderableType:
-    """Outcome of making a collection of a folder: what is in it, what is not known, what may be there twice."""
+    """Outcome of making a collection of a folder: its contents, missing metadata, and likely duplicates."""
     lines = [
         f"{result['documents']:,} recordings in {result['collection']}{_remarkable(result)}, "
         f"{len(result['failed']):,} failed",
@@ -270,7 +270,7 @@ def replay_view(result: Mapping[str, Any]) -> RenderableType:
 
 
 def demo_view(result: "DemoResult") -> RenderableType:
-    """The end of the demo: the ranking, what was judged, how sure and how right, and where the files are."""
+    """The end of the demo: the ranking, the judgments, its confidence and its truth, and the folder of the files."""
     ranking, end = result.ranking, result.curve[-1]
     saved = (
         f"A simulated listener judged {ranking.judged:,} of {ranking.pool:,} pairs "

@@ -103,7 +103,7 @@ def rankings_of_mirex_2011(folder: Path) -> Iterator[PrintedRow]:
 
 
 def _figures(seen: ReplayMoment | None) -> dict[str, float | None]:
-    """The figures of a moment by what the thesis calls them."""
+    """The figures of a moment by their names in the thesis."""
     if seen is None:
         return dict.fromkeys(MOMENT)
     values = (

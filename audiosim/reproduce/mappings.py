@@ -30,7 +30,7 @@ CHAPTER_3 = {
     "GAP@5": (0.1224, 0.5229, 0.0478),
     "ADR@5": (0.1874, 0.5827, 0.0574),
 }
-# table: what it shows
+# table: its contents
 COLUMNS: dict[str, tuple[str, Callable[[Preferences], float]]] = {
     "3.2": ("bias at the endpoints", lambda found: found.endpoint_bias),
     "3.3": ("distance of P(Agr = 1) from 1", lambda found: found.distance_from_agreement),

@@ -43,7 +43,7 @@ def rows(folder: str | Path) -> Iterator[PrintedRow]:
 
 
 def reproduced_numbers(folder: str | Path) -> Reproduction:
-    """Compute every published number that public data allows; the command of it is `audiosim reproduce`.
+    """Compute every published number that public data allows, as `audiosim reproduce` does.
 
     folder  as of `rows`
     """

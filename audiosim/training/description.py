@@ -1,4 +1,4 @@
-"""Description of a fitted model: the contribution of each term, its quality, and what was left out."""
+"""Description of a fitted model: the contribution of each term, its quality, and the terms left out."""
 
 from collections.abc import Sequence
 from dataclasses import replace

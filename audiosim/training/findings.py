@@ -90,7 +90,7 @@ class Findings:
     intervals            coverage of a joint model's intervals for means; empty for others
     eliminated           the terms that elimination dropped, in order
     versions             the model with the pair's own judgment left out and included; without judgment features none
-    notes                what was left out, and why; cautions
+    notes                omissions with reasons; cautions
     """
 
     judged: int

@@ -46,7 +46,7 @@ class Judged:
 
     pools      with their grades: (pairs,), NaN where unjudged
     examples   n rows, whose features read every judgment except the pair's own
-    as_given   True to leave the features as in the examples, whatever is held out
+    as_given   True to leave the features as in the examples, even those that read held-out judgments
     """
 
     pools: Sequence[tuple[Pool, Array]]

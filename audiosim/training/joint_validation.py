@@ -25,7 +25,7 @@ from audiosim.training.validation import Forecast, PredictionScore, score_predic
 JUDGED = 0.1  # share of each held-out query that is judged where none is named, and in the second half of the intervals
 HALVINGS = 3
 NOMINAL = 0.95
-KNOWN = 1e-7  # a standard deviation below this is what rounding leaves of a sum when all of it is judged
+KNOWN = 1e-7  # below this the standard deviation of a fully judged sum is rounding error
 PRIOR = "its ordinal part alone"
 
 Learn = Callable[[Booleans], Model]

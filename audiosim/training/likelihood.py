@@ -30,7 +30,7 @@ class Effect(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A term dropped by elimination: what it explained in the model it left, drop-one, and the number of rows."""
+    """A term dropped by elimination: its drop-one contribution to the model it left, and the number of rows."""
 
     term: str
     chi_squared: float

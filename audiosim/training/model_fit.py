@@ -45,7 +45,7 @@ class FittedModel:
 def fit_model(collections: Sequence[Collection], plan: Plan, notes: Notes) -> FittedModel:
     """Model of the judgments of some collections of one scale, pooled.
 
-    notes  receive what is left out, and why
+    notes  receive the omissions, with reasons
     """
     pools = judged_pools(collections)
     examples = make_examples(pools, sorted(plan.features), plan.own_judgment)

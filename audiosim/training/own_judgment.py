@@ -15,7 +15,7 @@ from audiosim.corpus.pool import Pool
 AFFECTED = ("aSYS", "aART")
 WARNING = (
     "OWN JUDGMENT INCLUDED: aSYS and aART contain the very judgment they are to predict. "
-    "This reproduces printed numbers and is of no use for pairs that nobody has judged"
+    "This reproduces printed numbers and is of no use for unjudged pairs"
 )
 
 

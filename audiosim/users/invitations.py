@@ -15,7 +15,7 @@ def plain_name(worker: str) -> str:
 
 
 def is_name(name: str) -> bool:
-    """True if somebody may be called that."""
+    """True if a text can be a person's name."""
     return 0 < len(name) <= LONGEST_NAME and name.isprintable()
 
 

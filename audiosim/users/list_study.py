@@ -1,8 +1,8 @@
 """A study in which people compare two lists: what each is shown, and whose answers count.
 
-As in Urbano (2013), 3.2.2 and 3.2.3. Everybody begins with traps, examples with a known answer, and meets more of them
-on the way; whoever gets too many wrong is turned away, none of their answers count, and others are asked again.
-Examples come in random order, either list on either side, and nobody gives more than so many answers.
+As in Urbano (2013), 3.2.2 and 3.2.3. Each person begins with traps, examples with a known answer, and meets more of
+them on the way. Those who get too many wrong are turned away: none of their answers count, and others get their
+examples. Examples come in random order, with the lists on random sides, up to a limit for each person.
 """
 
 import zlib
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-ENTRY = 4  # traps that everybody begins with, and the fewest that somebody is turned away after
+ENTRY = 4  # traps at the beginning, and least number before a person is turned away
 NEWCOMERS = 1000  # most people at a time who were shown something and have answered nothing yet
 SIDES = {"a": "b", "b": "a"}
 
@@ -32,8 +32,8 @@ class StudyRules:
 
     limit       answers that one person may give, traps not counted
     opinions    answers that each example needs
-    trap_share  share of traps among what is shown, after those that everybody begins with
-    trust       share of traps that somebody must get right
+    trap_share  share of traps among later examples
+    trust       share of traps that a person must get right
     lease_s     seconds for which an example waits for its answer
     seed        of the random order
     """
@@ -73,18 +73,18 @@ class ListStudy:
 
     @property
     def documents(self) -> frozenset[str]:
-        """The documents that somebody may be shown, queries aside."""
+        """The documents that may be shown, queries aside."""
         return frozenset(one for pair in (*self.examples, *self.traps) for one in (*pair.a, *pair.b))
 
     @property
     def queries(self) -> frozenset[str]:
-        """The queries that somebody may be shown."""
+        """The queries that may be shown."""
         return frozenset(pair.query for pair in (*self.examples, *self.traps))
 
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """An example or a trap as somebody is shown it.
+    """An example or a trap as a person sees it.
 
     place    among the examples, or the traps
     swapped  True if list b is shown as service A
@@ -112,7 +112,7 @@ class StudyAnswer:
 
 
 class Ending(StrEnum):
-    """Reasons to show somebody nothing more."""
+    """Reasons to show a person nothing more."""
 
     TURNED_AWAY = "turned away"
     LIMIT = "limit"
@@ -130,9 +130,9 @@ class _Person:
 
 
 class StudyProgress:
-    """A study as far as it has come: who said what, and who is looking at what.
+    """Progress of a study: the answers by person, and the examples that are being shown.
 
-    It is what the answers add up to, told one after another; leases are kept in memory alone.
+    It follows from the answers in their order; leases are kept in memory alone.
     """
 
     def __init__(self, study: ListStudy, answers: Iterable[StudyAnswer] = ()) -> None:
@@ -148,12 +148,12 @@ class StudyProgress:
         person.lease = None
 
     def showing(self, worker: str) -> Showing | None:
-        """The example or trap that somebody was last shown and has not answered."""
+        """The example or trap last shown to a person, if unanswered."""
         person = self._people.get(worker)
         return None if person is None or person.lease is None else person.lease[0]
 
     def said(self, worker: str, showing: Showing) -> bool:
-        """True if somebody has answered this already."""
+        """True if a person has answered this already."""
         person = self._people.get(worker)
         return person is not None and (showing.trap, showing.place) in person.said
 
@@ -164,11 +164,11 @@ class StudyProgress:
         return sum(one.answer == self.study.traps[one.showing.place].answer for one in traps), len(traps)
 
     def given(self, worker: str) -> int:
-        """Number of somebody's answers to examples."""
+        """Number of a person's answers to examples."""
         return len(self._people.get(worker, _Person()).kept(trap=False))
 
     def counts(self, worker: str) -> bool:
-        """True if somebody's answers count: they were not turned away."""
+        """True if a person's answers count: they were not turned away."""
         right, answered = self.right(worker)
         return answered < self._entry or right >= self.study.rules.trust * answered - 1e-9
 
@@ -186,7 +186,7 @@ class StudyProgress:
         """The next example for a person; the one they have not answered as long as it is theirs.
 
         A name costs nothing to invent: who answers nothing is forgotten when their lease ends, and while there are
-        `NEWCOMERS` of them, new names are told to come later.
+        `NEWCOMERS` of them, new names are asked to come later.
 
         now_s  time in seconds, of any clock that never goes back
         """
@@ -233,7 +233,7 @@ class StudyProgress:
         return Showing(int(draw.choice(traps if is_trap and traps else free)), is_trap and bool(traps), swapped)
 
     def _open(self, worker: str, person: _Person, now_s: float) -> tuple[bool, list[int]]:
-        """True if examples are left for this person, and those that nobody else is looking at."""
+        """True if examples are left for this person; and those shown to no other person now."""
         answered, looked_at = [0] * len(self.study.examples), [0] * len(self.study.examples)
         for name, other in self._people.items():
             if name == worker or not self.counts(name):

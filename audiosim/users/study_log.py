@@ -87,7 +87,7 @@ def study_answers(log: str | Path, output: str | Path | None = None, people: str
 
     log     that `audiosim study serve` writes
     output  file for the answers; None: not written
-    people  file with a name or code a line: nobody else counts, such as those who answered before there was a list
+    people  file with a name or code per line: answers of others do not count, even earlier ones
     """
     study, answers = read_study_log(log)
     if people is not None:
@@ -142,7 +142,7 @@ def _claim(file: BinaryIO, path: Path) -> None:
 
 
 def _cut_half_line(file: BinaryIO) -> None:
-    """Drop what a power cut left of a line: nobody was told that it was saved."""
+    """Drop the rest of a line cut by a power failure: no client was informed that it was saved."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     whole = file.read().rfind(b"\n") + 1

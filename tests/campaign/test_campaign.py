@@ -219,7 +219,7 @@ def test_a_refused_judgment_leaves_no_trace_in_the_log(opened, store):
         (Event("judgment", NOON, "", "q1", "a", {"broad": 1}), "expected a grade on the fine scale, got only broad"),
         (
             Event("lease", NOON, "ann", "q1", "a", until="2013-05-02T00:00:00Z"),
-            "a lease cannot be told: ask for pairs instead",
+            "a lease cannot be recorded: ask for pairs instead",
         ),
         (Event("undo", NOON, "ann", refers=1), "event 1 is no answer of ann that counts"),
         (("q1", "a", 10.0), "expected a judgment such as"),

@@ -103,7 +103,7 @@ def test_who_is_aside_is_offered_nothing_and_their_reports_drop_no_pair(opened, 
 
 def test_only_who_has_judged_is_set_aside_and_only_once(opened, tiny_truth):
     campaign = judged(opened(), tiny_truth)
-    with pytest.raises(InputError, match="^carl has judged nothing here: expected the name of somebody who has$"):
+    with pytest.raises(InputError, match="^carl has judged nothing here: expected the name of a person who has$"):
         campaign.set_aside("carl")
     with pytest.raises(ClosedError, match="^bob is not set aside$"):
         campaign.take_back("bob")

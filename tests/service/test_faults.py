@@ -179,7 +179,7 @@ def test_what_a_service_holds_of_a_file_that_is_gone_is_kept_when_it_stops(
                 gone.unlink()
         refused = judge(http, pairs[12])
         assert refused.status_code == 503
-        assert f"or stop the service, which then writes what it holds to {rescued}" in refused.json()["detail"]
+        assert f"or stop the service, which then saves its contents to {rescued}" in refused.json()["detail"]
         assert server.stop() == 0
         said_last = server.log.read_text(encoding="utf-8")
         assert said_last.count(f"its contents are in {rescued}: rename that before the next start") == 1
@@ -187,7 +187,7 @@ def test_what_a_service_holds_of_a_file_that_is_gone_is_kept_when_it_stops(
     code, printed = apart("serve", folders[1], "--port", 0, "--db", f"sqlite:///{path}")
     assert code == 1
     assert printed.splitlines()[-1] == (
-        f"audiosim: {path} is gone, and {rescued} holds what was in it: rename it to campaign.db, or move it away"
+        f"audiosim: {path} is gone, and {rescued} has its contents: rename that to campaign.db, or move it away"
     )
     rescued.rename(path)
     with closing(DatabaseStore(f"sqlite:///{path}", "coarse")) as store:

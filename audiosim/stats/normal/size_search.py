@@ -85,7 +85,7 @@ def _descended(cost: Cost[P], start: P, highest: float) -> P:
             lacking = _learned(lacking, best, point)
             best, damping = point, 0.0 if damping <= DAMPED else damping / 10
         elif promise > ASTRAY and lacking.any():
-            lacking = np.zeros_like(lacking)  # what was learned far from here does not hold here
+            lacking = np.zeros_like(lacking)  # curvature learned far from here does not hold here
         elif damping < MOST_DAMPED:
             damping = max(DAMPED, 10 * damping)
         else:

@@ -1,6 +1,6 @@
 """Layout 4: the logs of campaigns, tokens, imports and deliveries, and what models learned.
 
-The layout just before the first release, and the first that there is a way from.
+The layout before the first release, and the oldest that can be upgraded.
 """
 
 import sqlalchemy as sql
