@@ -15,7 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 ROOT = Path(__file__).resolve().parents[1]
-WIDTH, HEIGHT = 2.3, 0.62  # of a room's box, in units of the axes
+WIDTH, HEIGHT = 2.3, 0.68  # of a room's box, in units of the axes
+FLOOR = 0.5  # inches from floor to floor: a box then has room for both lines of its label
 
 
 def rooms() -> list[str]:
@@ -67,7 +68,7 @@ def draw(known: list[str]) -> Figure:
         for room in known
         if room not in {"audiosim.arrays", "audiosim.errors", "audiosim.messages", "audiosim.package_files"}
     ]
-    figure = Figure(figsize=(9, 11))
+    figure = Figure(figsize=(9, FLOOR * (len(shown) + 0.6)))
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, 9), ylim=(-0.6, len(shown)))
     axes.set_axis_off()
@@ -86,8 +87,8 @@ def draw(known: list[str]) -> Figure:
         box = (x - WIDTH / 2, y - HEIGHT / 2)
         style = {"facecolor": "#eef3f8", "edgecolor": "#2f4a63", "linewidth": 1.0, "zorder": 2}
         axes.add_patch(FancyBboxPatch(box, WIDTH, HEIGHT, boxstyle="round,pad=0.02,rounding_size=0.08", **style))
-        axes.text(x, y + 0.08, room.removeprefix("audiosim."), ha="center", va="center", fontsize=12, zorder=3)
-        axes.text(x, y - 0.19, f"{size[room]:,} lines", ha="center", va="center", fontsize=8, color="#555", zorder=3)
+        axes.text(x, y + 0.14, room.removeprefix("audiosim."), ha="center", va="center", fontsize=11, zorder=3)
+        axes.text(x, y - 0.2, f"{size[room]:,} lines", ha="center", va="center", fontsize=8, color="#555", zorder=3)
     return figure
 
 

@@ -260,7 +260,7 @@ def test_comparisons_that_cannot_be_are_refused(collection):
         campaign.tell(compared(b="elsewhere"))
     with pytest.raises(LeaseError, match="this comparison for query q1 was never handed to ann: ask for comparisons"):
         campaign.tell(compared())
-    with pytest.raises(InputError, match="a lease cannot be told"):
+    with pytest.raises(InputError, match="a lease cannot be recorded"):
         campaign.tell(
             Event("compare", NOON, "ann", "q1", "q1/S0", details={"document_b": "q1/S1"}, until="2013-05-01T13:00:00Z")
         )
