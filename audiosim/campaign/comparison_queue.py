@@ -119,7 +119,7 @@ class ComparisonQueue:
         taking the best would end in overconfidence, see `DrawnByDoubt`.
         """
         if not assessor:
-            raise InputError("comparisons are leased to an assessor: expected their name")
+            raise InputError("comparisons are leased to assessors: expected the name of an assessor")
         if count < 1:
             raise InputError(f"the number of comparisons to ask for must be at least 1, got {count}")
         selection = self._selection()
