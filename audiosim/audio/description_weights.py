@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from scipy.optimize import nnls
 
 from audiosim.arrays import Array
 from audiosim.audio.descriptions import Description, proximities_by
@@ -69,6 +68,8 @@ def _fit(proximities: Array, y: Array) -> Array:
     if slope <= 0:
         return np.ones(d)
     strength = float(np.sqrt(np.mean((y - slope * together) ** 2))) / slope
+    from scipy.optimize import nnls  # costs start-up time that most uses need not pay
+
     rows = np.concatenate([proximities, strength * np.eye(d)])
     found, _ = nnls(rows, np.concatenate([y, np.full(d, strength * slope)]))
     weights: Array = found / found.mean()

@@ -1,7 +1,7 @@
 """Methods with a model of the unjudged documents."""
 
 import numpy as np
-from scipy import linalg, optimize, sparse
+from scipy import linalg, sparse
 
 from audiosim.arrays import Array, Integers
 from audiosim.peers.statement import StatedRanking, by_deviations, nothing_known, order_alone, pairs_of
@@ -114,13 +114,14 @@ def fitted_variances(rows: list[Array], values: Array) -> Array:
     rows    (k, k) each component among the judged pairs
     values  (k,) of mean 0 and variance 1
     """
+    from scipy.optimize import minimize  # costs start-up time that most uses need not pay
 
     def loss(logs: Array) -> tuple[float, Array]:
         found, slope = likelihood_of_variances(np.exp(logs), rows, values)
         return -found, -slope
 
     start, bounds = np.full(len(rows), np.log(1 / len(rows))), [tuple(np.log(BOUNDS))] * len(rows)
-    return np.exp(optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x)
+    return np.exp(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x)
 
 
 def likelihood_of_variances(variances: Array, rows: list[Array], values: Array) -> tuple[float, Array]:

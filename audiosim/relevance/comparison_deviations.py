@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import minimize
 
 from audiosim.arrays import Array
 from audiosim.relevance.comparison_model import NOISE, OPINION, TIE, Compared, shared_opinions
@@ -57,6 +56,8 @@ def learn_comparison_deviations(
 
     Maximises the approximate likelihood times the prior, with derivatives; see `_spreads`.
     """
+    from scipy.optimize import minimize  # costs start-up time that most uses need not pay
+
     few = compared.some(np.unique(np.linspace(0, len(compared) - 1, MOST).round().astype(np.int64)))
     fixed, kernels = _covariances(layout, parts, few, centre, spread)
     names = [*kernels, NOISE, TIE]

@@ -9,14 +9,16 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import httpx
 import msgspec
 
 from audiosim.errors import AudiosimError, InputError
 from audiosim.service.callers.caller import DeniedError
+
+if TYPE_CHECKING:
+    import httpx
 
 LOG = logging.getLogger("service")
 LEEWAY_S = 30  # tolerated difference between clocks
@@ -32,7 +34,6 @@ FAMILIES = {"RSA": ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), "OKP"
 CURVES = {"P-256": ("ES256",), "P-384": ("ES384",), "P-521": ("ES512",)}
 ALGORITHMS = frozenset(sum([*FAMILIES.values(), *CURVES.values()], ()))
 SECURE = ("localhost", "127.0.0.1", "::1")  # hosts that may be asked without TLS
-REFUSALS = (httpx.HTTPError, httpx.InvalidURL, OSError, TimeoutError, AudiosimError, ValueError)
 
 
 class Discovery(msgspec.Struct):
@@ -87,7 +88,9 @@ class Issuer:
             import jwt
         except ImportError as error:
             raise InputError(f"cannot use an OpenID Connect issuer: {error}; audiosim[oidc] installs it") from None
-        self._jwt = jwt
+        import httpx  # costs start-up time that services without sign-in need not pay
+
+        self._jwt, self._httpx = jwt, httpx
         self._url, self._audience, self._clock = _checked_url(url), audience, clock
         self._name_claim, self._groups_claim = name_claim, groups_claim
         self._keys: Mapping[str, tuple[Any, tuple[str, ...]]] = {}
@@ -179,11 +182,12 @@ class Issuer:
         return self._keys.get(name)
 
     async def _fetch(self) -> None:
+        refusals = (self._httpx.HTTPError, self._httpx.InvalidURL, OSError, TimeoutError, AudiosimError, ValueError)
         try:
             async with asyncio.timeout(FETCH_S):
                 self._keys = await self._read_keys()
             self._fetched, self._trouble = self._clock(), ""
-        except REFUSALS as error:
+        except refusals as error:
             trouble = str(error) or f"no answer within {FETCH_S:g} s"
             if trouble != self._trouble:
                 LOG.warning("issuer %s: its keys cannot be had: %s", self._url, trouble)
@@ -192,7 +196,7 @@ class Issuer:
             self._fetching = None
 
     async def _read_keys(self) -> dict[str, tuple[Any, tuple[str, ...]]]:
-        async with httpx.AsyncClient(headers={"Accept-Encoding": "identity"}, timeout=FETCH_S) as client:
+        async with self._httpx.AsyncClient(headers={"Accept-Encoding": "identity"}, timeout=FETCH_S) as client:
             root = f"{self._url.rstrip('/')}/.well-known/openid-configuration"
             about = msgspec.json.decode(await _get(client, root), type=Discovery)
             if about.issuer != self._url:
@@ -220,7 +224,7 @@ class Issuer:
         return described.kid or "", (key, described.algorithms)
 
 
-async def _get(client: httpx.AsyncClient, url: str) -> bytes:
+async def _get(client: "httpx.AsyncClient", url: str) -> bytes:
     """A document of at most MOST_BYTES; reading stops beyond."""
     async with client.stream("GET", url) as response:
         response.raise_for_status()

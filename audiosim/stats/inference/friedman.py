@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import chdtrc, ndtr
 
 from audiosim.arrays import Array, Integers
@@ -144,6 +143,8 @@ def studentised_range_tail(values: Array, count: int) -> Array:
 
 def studentised_range_quantile(probability: float, count: int) -> float:
     """Quantile of the range of `count` independent standard normal values."""
+    from scipy.optimize import brentq  # costs start-up time that most uses need not pay
+
     excess = lambda value: float(studentised_range_tail(np.array([value]), count)[0]) - (1 - probability)  # noqa: E731
     return float(brentq(excess, 0.0, 60.0, xtol=1e-12))
 
