@@ -238,7 +238,10 @@ def _greetings(app: FastAPI, listening: socket.socket) -> Iterator[tuple[int, st
         lost = "this service requires tokens and has no valid one: nobody can sign in until audiosim token creates one"
         yield logging.WARNING, lost
     if not access.locked:
-        open_to_all = "there are no tokens: everybody on this machine may do everything; audiosim token creates one"
+        open_to_all = (
+            "there are no tokens: everybody on this machine may do everything, and judging is not blind, as browsers "
+            "get the names of what is heard; audiosim token creates one"
+        )
         yield logging.WARNING, open_to_all
     judging = state.served.judging
     if judging.database is None:

@@ -88,8 +88,8 @@ def undoing(ledger: Ledger, pool: Pool, assessor: str, number: int | None, key: 
 
 
 def reopened(ledger: Ledger, undo: Event, now: datetime, lease_s: float) -> list[Event]:
-    """The lease that gives the pair of a withdrawn answer back to its assessor."""
-    if ledger.earlier(undo.assessor, undo.key) is not None or not undo.assessor:
+    """The lease that gives the pair of a withdrawn answer back to its assessor; none where an earlier one holds."""
+    if ledger.earlier(undo.assessor, undo.key) is not None or not undo.assessor or ledger.revises(undo.refers):
         return []
     undone = ledger.record(undo.refers).event
     if undone.kind == "comparison":

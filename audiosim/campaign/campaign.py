@@ -206,7 +206,7 @@ class Campaign:
         return self._written(turn)
 
     def undo(self, assessor: str = "", number: int | None = None, key: str = "") -> Record:
-        """Withdraw an answer of this assessor; the one it replaced holds again, and the pair is leased to them again.
+        """Withdraw an answer of this assessor; the one it replaced holds again, or the pair is leased to them again.
 
         number  of the event; None: their last answer that counts
         """

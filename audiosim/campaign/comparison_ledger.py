@@ -48,6 +48,11 @@ class Comparisons:
         """Withdraw an answer, the event of a line."""
         self._answers[what_compares(event.comparison)].pop(number, None)
 
+    def revises(self, number: int, event: Event) -> bool:
+        """True if another answer holds without this one, the event of a line."""
+        what = what_compares(event.comparison)
+        return what in self._own or [*self._answers[what]] != [number]
+
     def hand(self, event: Event) -> None:
         """Take in a lease."""
         one = event.comparison

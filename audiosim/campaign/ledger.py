@@ -287,6 +287,14 @@ class Ledger:
         """True if an assessor's answer about a pair was not undone."""
         return bool(self._answers.get((pair, assessor)))
 
+    def revises(self, number: int) -> bool:
+        """True if another answer of the same person about the same pair, or comparison, holds without this one."""
+        event = self._events[number]
+        if event.kind == "comparison":
+            return self.comparisons.revises(number, event)
+        given = (event.pair, event.assessor)
+        return event.kind != "repeat" and (given in self._given or self._answers[given] != [number])
+
     def earlier(self, assessor: str, key: str) -> Record | None:
         """The event that an assessor sent with a key, or None."""
         number = self._keys.get((assessor, key))

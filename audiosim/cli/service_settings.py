@@ -228,8 +228,16 @@ def parse_proxies(texts: Iterable[str]) -> list[str]:
 
 
 def kept(url: str | None, option: str) -> str | None:
-    """The database of a URL; None, and a note, where it is in memory and would be gone at the end."""
-    if url is None or not in_memory(url):
+    """The database of a URL; None, and a note, where it is in memory and would be gone at the end.
+
+    A URL of no database is an error now, not after everything else has been read.
+    """
+    from audiosim.campaign.engine import open_engine
+
+    if url is None:
+        return None
+    if not in_memory(url):
+        open_engine(url, 1.0).dispose()  # which connects to nothing
         return url
     sys.stderr.write(f"note: {option} {url} is memory, not a file: everything in it is lost when the service stops\n")
     return None

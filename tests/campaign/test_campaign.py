@@ -319,6 +319,17 @@ def test_an_undone_pair_is_the_assessor_s_for_another_try(opened, said):
     assert Pair("q1", "a") not in campaign.ask(7, "bob")
 
 
+def test_a_pair_whose_earlier_answer_holds_again_is_not_asked_once_more(opened, said):
+    campaign = opened()
+    campaign.tell(said(grade=90.0))
+    campaign.tell(said(grade=70.0))
+    campaign.undo("ann")
+    assert campaign.leases("ann") == []
+    assert Pair("q1", "a") not in campaign.ask(20, "ann")
+    campaign.undo("ann")  # the first one, too
+    assert Pair("q1", "a") in campaign.ask(20, "ann")
+
+
 def test_undo_sent_again_by_its_key_takes_nothing_more_back(opened, store, said):
     campaign = opened(store)
     campaign.tell_all([said(), said(document="b")])

@@ -57,7 +57,7 @@ def test_an_answer_counts_until_it_is_revised_or_withdrawn_or_its_author_set_asi
     assert held(campaign) == [("bob", "q1/S0", "q1/S1", "="), ("ann", "q1/S1", "q1/S0", "a")]
     campaign.undo("ann")
     assert held(campaign)[0] == ("ann", "q1/S0", "q1/S1", "a")
-    assert campaign.comparisons.leases("ann")[0][:3] == ("q1", "q1/S1", "q1/S0")  # to answer it once more
+    assert campaign.comparisons.leases("ann") == []  # their first answer holds again
     assert campaign.ranking.scores.mean == pytest.approx(means)
     campaign.set_aside("ann", "olga")
     assert held(campaign) == [("bob", "q1/S0", "q1/S1", "=")]
@@ -156,6 +156,17 @@ def test_people_are_asked_for_comparisons_that_nobody_holds_and_they_did_not_mak
     assert not more & (asked | others)
     sides = [one.document_a < one.document_b for name in "cd" for one in campaign.comparisons.ask(20, name)]
     assert 0 < sum(sides) < len(sides)  # which stands first is drawn
+
+
+def test_a_comparison_whose_earlier_answer_holds_again_is_not_asked_once_more(collection):
+    campaign = Campaign(collection, measure="CG@1", settings=ONLY)
+    (one,) = campaign.comparisons.ask(1, "ann")
+    for answer in ("a", "b"):
+        campaign.tell(compared(*one[:3], answer=answer))
+    campaign.undo("ann")
+    assert campaign.comparisons.leases("ann") == []
+    campaign.undo("ann")
+    assert [left[:3] for left in campaign.comparisons.leases("ann")] == [one[:3]]
 
 
 def test_a_withdrawn_comparison_is_asked_again_once_its_lease_has_ended(collection):

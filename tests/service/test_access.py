@@ -202,7 +202,8 @@ def test_another_address_without_tokens_is_refused_in_one_line(run, folders):
 
 def test_a_service_without_tokens_or_database_says_so(server, another):
     assert another.says(
-        "there are no tokens: everybody on this machine may do everything; audiosim token creates one\n"
+        "there are no tokens: everybody on this machine may do everything, and judging is not blind, as browsers "
+        "get the names of what is heard; audiosim token creates one\n"
     )
     assert another.says("there is no database: judgments are lost when the service stops; --db names one\n")
     assert "there are no tokens" not in server.log.read_text(encoding="utf-8")

@@ -66,6 +66,10 @@ def test_what_cannot_be_served_is_one_line(run, folders, tmp_path):
     assert run("serve", folders[0], "--stopping-rule", "soon")[2].startswith(
         "audiosim: unknown stopping rule 'soon', expected confidence"
     )
+    for wrong in ("", "campaign.db"):  # said before the folder is looked for
+        code, _, said = run("serve", "no-such-folder", "--db", wrong)
+        assert (code, said.count("\n")) == (1, 1)
+        assert said.startswith(f"audiosim: cannot use database {wrong!r}: ")
     assert run("serve", folders[0], "--db", "mysql://h/x")[2].startswith("audiosim: cannot use database 'mysql://h/x'")
     assert (
         run("serve", tmp_path / "nowhere")[2]
