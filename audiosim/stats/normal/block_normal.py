@@ -352,11 +352,25 @@ class BlockNormal:
 
         closer  factor on the covariances at unchanged variances; lowered in blocks where it would give no covariance
         """
-        effects = rng.standard_normal((count, len(self.shared))) @ root_of(self.shared).T
-        for rows, within, loadings in zip(self.blocks, self.within, self.loadings, strict=True):
-            factor, times = closer_root(within, self.variance[rows], closer) if closer > 1 else (factor_of(within), 1.0)
+        effects = rng.standard_normal((count, len(self.shared))) @ self._shared_root.T
+        for block, (rows, loadings) in enumerate(zip(self.blocks, self.loadings, strict=True)):
+            factor, times = self._roots.get((block, closer)) or self._root(block, closer)
             own = rng.standard_normal((count, len(rows))) @ factor.T
             yield rows, self.mean[rows] + own + np.sqrt(times) * (effects @ loadings.T)
+
+    @cached_property
+    def _shared_root(self) -> Array:
+        return root_of(self.shared)
+
+    @cached_property
+    def _roots(self) -> dict[tuple[int, float], tuple[Array, float]]:
+        return {}
+
+    def _root(self, block: int, closer: float) -> tuple[Array, float]:
+        own, rows = self.within[block], self.blocks[block]
+        found = closer_root(own, self.variance[rows], closer) if closer > 1 else (factor_of(own), 1.0)
+        # Where there is no room for another matrix of each block, each is made again.
+        return self._roots.setdefault((block, closer), found) if self._own.kept is not None else found
 
     def _loadings_with(self, left: Mapping[int, _Block]) -> Loadings:
         return self.sparse_loadings.with_changed({block: rows for block, (_, rows) in left.items()})

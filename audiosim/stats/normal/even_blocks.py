@@ -165,19 +165,16 @@ class EvenBlocks:
         """(s, n) covariance of weighted sums with each unknown."""
         start, known, kept, kind = self._start, self._known, self._kept(weights), self._start.loadings.dtype
         effects, shape = self.shared @ kept.loadings.T, kept.shares.shape
-        own, more = known.own.astype(kind), (known.own @ kept.shares + known.half[:, :, :-1] @ effects).astype(kind)
-        every, effects = np.empty((shape[0] * shape[1] + 1, shape[2]), kind), effects.astype(kind)
-        found, step = every[:-1].reshape(shape), max(1, ROWS_AT_ONCE // self._size)
-        for first in range(0, len(found), step):
-            some = slice(first, first + step)
-            flat = found[some].reshape(-1, shape[2])
-            np.matmul(start.loadings[some].reshape(len(flat), -1), effects, out=flat)
-            found[some] += kept.covered[some]
-            if own.shape[1]:
-                found[some] -= own[some].transpose(0, 2, 1) @ more[some]
+        every = np.empty((shape[0] * shape[1] + 1, shape[2]), kind)
+        flat, found = every[:-1], every[:-1].reshape(shape)
+        np.matmul(start.loadings.reshape(len(flat), -1), effects.astype(kind), out=flat)
+        found += kept.covered
+        if known.own.shape[1]:
+            more = known.own @ kept.shares + known.half[:, :, :-1] @ effects
+            found -= known.own.transpose(0, 2, 1).astype(kind) @ more.astype(kind)
         found[~known.open] = 0
         every[-1] = 0  # of those without a row
-        return every[start.packing.row].T
+        return every.take(start.packing.row, axis=0).T
 
     def project(self, weights: Sparse) -> Moments:
         """Moments of weighted sums; see `MultivariateNormal`."""
@@ -230,10 +227,13 @@ class EvenBlocks:
         across, seen = start.within[blocks[:, None], row], start.loadings[blocks[:, None], row]
         seen = np.concatenate([seen, off[:, :, None]], axis=2)
         if known.own.shape[1]:
-            own = known.own[blocks]
+            every = len(blocks) == len(known.own)
+            own, half = (of if every else of[blocks] for of in (known.own, known.half))
             before = np.take_along_axis(own, row[:, None, :], axis=2).transpose(0, 2, 1)
-            across, seen = across - before @ own, seen - before @ known.half[blocks]
-        across, seen = across * there[:, :, None], seen * there[:, :, None]
+            across -= before @ own
+            seen -= before @ half
+        across *= there[:, :, None]
+        seen *= there[:, :, None]
         among = np.take_along_axis(across, row[:, None, :], axis=2) * there[:, None, :]
         among[:, step, step] += ~there  # rows that do not count pass through the factor unseen
         root = np.linalg.inv(np.linalg.cholesky(among))
