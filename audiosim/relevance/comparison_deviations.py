@@ -87,8 +87,6 @@ def learn_comparison_deviations(
         standard = (at - middle) / width
         return float(standard @ standard / 2 - found.log), standard / width - np.array(slope)
 
-    from scipy.optimize import minimize  # takes a fifth of a second to import, which most commands can do without
-
     best = minimize(cost, middle, jac=True, method="L-BFGS-B", options={"maxiter": 40, "ftol": 1e-7})
     size = dict(zip(names, np.exp(best.x).tolist(), strict=True))
     return LearnedDeviations(size, _spreads(size, fixed, kernels, few, off, deviation, spread))
