@@ -237,7 +237,7 @@ def test_a_database_that_ever_held_a_token_needs_tokens_for_good(url, watch):
 
 @pytest.mark.parametrize("text", ["", "proxy.example.org", "10.0.0.1/8", "0.0.0.0/0", "::/0", "*"])
 def test_a_trusted_proxy_is_an_address_or_a_network_but_not_everybody(text):
-    with pytest.raises(InputError, match="a trusted proxy must be an address or a network|would trust everybody"):
+    with pytest.raises(InputError, match="a trusted proxy must be an address or a network|would trust everyone"):
         parse_proxies([text])
     assert parse_proxies(["127.0.0.1", " 10.0.0.0/8", "2001:db8::/32"]) == ["127.0.0.1", "10.0.0.0/8", "2001:db8::/32"]
 
