@@ -5,10 +5,12 @@ import { openEntrance } from "../entrance.js";
 import { accept } from "../invitation.js";
 import { announce, byId, switchThemes } from "../page.js";
 import { asideDialog } from "./aside.js";
+import { choice, choosing, linkTo, showAspects, showChosen } from "./chosen.js";
 import { controls, showStatus } from "./control.js";
 import { courseChart, courseOf } from "./course.js";
 import { fileImports } from "./imports.js";
 import { follow } from "./live.js";
+import { drillDown, refreshDetail } from "./drill.js";
 import { eventLog } from "./log.js";
 import { SURE, showNow } from "./now.js";
 import { resultLinks } from "./links.js";
@@ -17,9 +19,10 @@ import { invitations, showAssessors, showCannot, showDisputed } from "./people.j
 import { allowPictures, pictureDialog } from "./pictures.js";
 import { planning } from "./plan.js";
 import { showProgress } from "./progress.js";
-import { showRanking } from "./ranking.js";
+import { leadFurther, showRanking } from "./ranking.js";
 import { scoresChart } from "./scores.js";
 import { line, svg } from "./svg.js";
+import { readAddress } from "./address.js";
 import { makeTabs, shownTab } from "./tabs.js";
 import { apart, count, duration, named, percent, target, when, whole } from "../text.js";
 
@@ -84,7 +87,8 @@ const refresh = rounds(async () => {
   allowPictures(campaign);
   showFigures(campaign, ranking);
   showNow(known);
-  showRanking(ranking);
+  showAspects(campaign.aspects);
+  await showSystemsNow();
   showAssessors(known, turnAside);
   showCannot(campaign);
   byId("campaign").hidden = false;
@@ -92,8 +96,19 @@ const refresh = rounds(async () => {
   await refreshTab();
 }, REST_MS);
 
+/** The table of the systems: by the aspect that the address names, where it names one. */
+async function showSystemsNow() {
+  const { aspect } = readAddress();
+  const { ranking } = known;
+  const shown = aspect ? await get(`${PATH}/ranking?${new URLSearchParams({ aspect })}`, { patienceMs: 60_000 }) : ranking;
+  if (readAddress().aspect !== aspect) return;
+  showRanking(ranking, shown);
+  showChosen(ranking.systems.map((one) => one.system));
+}
+
 /** What only one tab shows is asked for while that is open. */
 const OF_TABS = {
+  ranking: refreshDetail,
   assessors: async () => showDisputed(await get(`${PATH}/disagreements`, { patienceMs: 60_000 })),
   progress: async () => showProgress(await get(`${PATH}/progress`)),
   log: async () => {
@@ -238,6 +253,13 @@ function start(caller) {
   resultLinks(`${PATH}/links`);
   planning(PATH);
   pictureDialog(PATH);
+  leadFurther({ name: linkTo, before: choice });
+  choosing();
+  drillDown(PATH, COLLECTION, () => {
+    if (!known.campaign) return;
+    showAspects(known.campaign.aspects);
+    showSystemsNow().catch(showTrouble);
+  });
   nameIt().catch(showTrouble);
   follow(`${PATH}/events`, {
     change: changed,

@@ -15,14 +15,25 @@ const NAMED = 4; // systems that a sentence names
 const LEAST = 5;
 const APART_PX = 6; // between two numbers of the axis
 
-export function showRanking(ranking) {
-  const sure = showSystems(ranking);
+/** @type {{name: (system: string, shown: Node) => Node, before: (system: string) => Node | string} | null} */
+let leading = null;
+
+/** Make rows lead further: the name by what `name` makes of it, with what `before` makes before the rank. */
+export function leadFurther(how) {
+  leading = how;
+}
+
+/** The pairs of systems in the order of a ranking, and the table of the systems: by another ranking where one is given. */
+export function showRanking(ranking, other = ranking) {
+  const sure = new Map(ranking.pairs.map((pair) => [`${pair.a}\n${pair.b}`, pair.confidence]));
+  showSystems(other);
   showPairs(ranking.systems.map((one) => one.system), ranking.pairs, sure);
 }
 
-/** The table of the systems; answers how sure the order of every two is, by their names. */
+/** The table of the systems; what has the focus there keeps it. */
 export function showSystems(ranking) {
   const { systems } = ranking;
+  const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.key : undefined;
   const sure = new Map(ranking.pairs.map((pair) => [`${pair.a}\n${pair.b}`, pair.confidence]));
   const range = widened(systems);
   const basis = ranking.judged ? `from ${count(ranking.judged, "judged pair")} and the model's predictions of the rest` : "predicted, nothing judged yet";
@@ -35,10 +46,10 @@ export function showSystems(ranking) {
   if (!chosen) fold(rows);
   showSettled(systems);
   drawAxis(range);
-  return sure;
+  if (focused) /** @type {HTMLElement | null} */ (byId("ranking").querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus({ preventScroll: true });
 }
 
-function widened(systems) {
+export function widened(systems) {
   const low = Math.min(...systems.map((one) => one.low));
   const high = Math.max(...systems.map((one) => one.high));
   const room = (high - low || 0.1) * 0.04;
@@ -51,8 +62,8 @@ function systemRow(system, index, range, above, most) {
   return element(
     "tr",
     {},
-    element("td", { class: "number" }, String(index + 1)),
-    element("th", { scope: "row", tabindex: -1, title: rankedAs(system, most) }, longName(system.system)),
+    element("td", { class: "number" }, leading?.before(system.system) ?? "", String(index + 1)),
+    element("th", { scope: "row", tabindex: -1, title: rankedAs(system, most) }, leading ? leading.name(system.system, longName(system.system)) : longName(system.system)),
     element("td", { class: "number" }, score(system.expectation)),
     element("td", { class: "interval" }, element("div", { class: "whiskers" }, whiskers(system, range), ends(system))),
     element("td", { class: "number next ranks" }, ranks(system)),
@@ -105,12 +116,14 @@ const ranks = ({ rank_low: low, rank_high: high }) => (low === high ? String(low
 const rankedAs = (system, most) =>
   `${apart(system.system)}: rank ${ranks(system)}; best of all: ${percent(system.best ?? 0, 0)}; among the best ${most}: ${percent(system.top ?? 0, 0)}`;
 
-function whiskers(system, range) {
+/** An interval and its middle within a range; `at` is a value to draw a line at. */
+export function whiskers(system, range, at = null) {
   const [low, middle, high] = [system.low, system.expectation, system.high].map((value) => place(value, range));
   return svg(
     "svg",
     { "aria-hidden": "true" },
-    ...ticks(...range, 4).map((at) => line([place(at, range), -4], [place(at, range), 40], { class: "grid" })),
+    ...ticks(...range, 4).map((tick) => line([place(tick, range), -4], [place(tick, range), 40], { class: "grid" })),
+    ...(at === null ? [] : [line([place(at, range), -4], [place(at, range), 40], { class: "zero" })]),
     line([low, 8], [high, 8], { class: "whisker" }),
     line([low, 4], [low, 12], { class: "whisker" }),
     line([high, 4], [high, 12], { class: "whisker" }),

@@ -29,7 +29,17 @@ function tabOf(panel) {
 
 function choose(panel) {
   select(panel);
-  history.replaceState(null, "", `#${panel.id.replace("panel-", "")}`);
+  // What lies behind a row of the ranking has an address to come back to; a tab takes the place of another.
+  const leaving = location.hash.includes("=") ? "pushState" : "replaceState";
+  history[leaving](null, "", `#${panel.id.replace("panel-", "")}`);
+  dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
+/** Open a tab by its name, if it is not open; false where there is none of that name. */
+export function openTab(name) {
+  const panel = panels().find((one) => one.id === `panel-${name}`);
+  if (panel?.hidden) select(panel);
+  return Boolean(panel);
 }
 
 function select(panel) {

@@ -1,0 +1,55 @@
+// Rows of the ranking lead to their system; two of them, chosen, to their comparison. By one aspect, where there are several.
+
+import { byId, element } from "../page.js";
+import { addressOf, readAddress } from "./address.js";
+import { named } from "../text.js";
+
+/** @type {string[]} */
+let chosen = [];
+
+const aspect = () => readAddress().aspect;
+
+/** The name of a system, as the link to its queries; a name shown in two parts is read as one. */
+export const linkTo = (system, shown) => element("a", { href: addressOf({ system, aspect: aspect() }), class: "to-system", "aria-label": system, "data-key": `to ${system}` }, shown);
+
+/** The box that chooses a system for comparison, before its rank. */
+export function choice(system) {
+  const box = element("input", { type: "checkbox", checked: chosen.includes(system), "aria-label": `Compare ${system}`, "data-key": `choose ${system}`, on: { change: () => choose(system, box.checked) } });
+  return box;
+}
+
+function choose(system, on) {
+  chosen = [...chosen.filter((name) => name !== system), ...(on ? [system] : [])].slice(-2);
+  for (const box of document.querySelectorAll("#ranking tbody input[type=checkbox]")) {
+    if (box instanceof HTMLInputElement) box.checked = chosen.includes(box.dataset.key.slice("choose ".length));
+  }
+  showChosen();
+}
+
+/** What may be compared now; `systems` those that there are. */
+export function showChosen(systems = null) {
+  if (systems) chosen = chosen.filter((name) => systems.includes(name));
+  byId("compare").hidden = !chosen.length;
+  const [a, b] = chosen;
+  byId("compare-said").replaceChildren(...(b ? [named(a, 24), " and ", named(b, 24)] : a ? [named(a, 24), ": choose a second system to compare with"] : []));
+  byId("compare-go").hidden = !b;
+  if (b) byId("compare-go", HTMLAnchorElement).href = addressOf({ a, b, aspect: aspect() });
+}
+
+/** Wire the choice of an aspect, and the end of a choice of systems. */
+export function choosing() {
+  byId("compare-clear").addEventListener("click", () => {
+    for (const system of chosen) choose(system, false);
+    byId("ranking").querySelector("input")?.focus();
+  });
+  const select = byId("ranking-aspect", HTMLSelectElement);
+  select.addEventListener("change", () => (location.hash = addressOf({ aspect: select.value })));
+}
+
+/** Offer the aspects of a campaign, with the one that is shown. */
+export function showAspects(names) {
+  byId("ranking-by").hidden = !names.length;
+  const select = byId("ranking-aspect", HTMLSelectElement);
+  if (select.options.length !== names.length + 1) select.replaceChildren(element("option", { value: "" }, "the mean of all aspects"), ...names.map((name) => element("option", { value: name }, name)));
+  select.value = names.includes(aspect()) ? aspect() : "";
+}

@@ -1,0 +1,172 @@
+// Behind a row of the ranking: a system's queries, its results for one of them, two systems; each at its own address.
+
+import { get } from "../api.js";
+import { announce, byId, element } from "../page.js";
+import { addressOf, readAddress } from "./address.js";
+import { recording } from "./pictures.js";
+import { playButton, silence } from "./play.js";
+import { whiskers, widened } from "./ranking.js";
+import { expectedGrade, grade, table } from "./tables.js";
+import { openTab } from "./tabs.js";
+import { twoSystems } from "./two.js";
+import { count, longName, named, score, whole } from "../text.js";
+
+const PATIENCE_MS = 60_000; // by one aspect the model learns anew
+const MANY = 15; // queries: of fewer, everybody sees them all
+/** @type {Record<string, [string, (one: any) => number]>} */
+const ORDERS = {
+  given: ["as in the collection", () => 0],
+  best: ["best first", (one) => -one.expectation],
+  worst: ["worst first", (one) => one.expectation],
+  unsure: ["least certain first", (one) => -one.variance],
+  sure: ["most certain first", (one) => one.variance],
+  judged: ["least judged first", (one) => one.judged / (one.pairs || 1)],
+};
+const PARTS = { system: "system-queries", query: "result-list", two: "two-systems" };
+
+let path = "";
+let collection = "";
+let asked = 0;
+let shown = "";
+let [order, wanted] = ["given", ""];
+let other = (/** @type {string} */ _) => {};
+
+/** Follow the page's address; `onAspect` is called whenever it is about another aspect. */
+export function drillDown(collectionPath, name, onAspect) {
+  [path, collection, other] = [collectionPath, name, onAspect];
+  addEventListener("hashchange", () => follow(true));
+  follow(false);
+}
+
+/** Ask again for what is shown, as judgments came in. */
+export const refreshDetail = () => load(readAddress(), false);
+
+let aspect = "";
+
+function follow(moved) {
+  const address = readAddress();
+  byId("detail").hidden = !address.view;
+  byId("ranking-whole").hidden = Boolean(address.view);
+  openTab(location.hash.includes("=") ? "ranking" : location.hash.slice(1));
+  if (aspect !== address.aspect) other((aspect = address.aspect));
+  if (!address.view) {
+    silence();
+    shown = "";
+  } else load(address, moved);
+}
+
+async function load(address, moved) {
+  if (!address.view) return;
+  const mine = ++asked;
+  const { view, ...names } = address;
+  const key = addressOf(names);
+  if (key !== shown) {
+    silence();
+    byId("detail-path").replaceChildren(...crumbs(address));
+    byId("detail-title").replaceChildren(...titleOf(address));
+    byId("detail-about").textContent = "Computing…";
+    byId("detail-shown").replaceChildren();
+    byId("detail-trouble").hidden = true;
+    [shown, order, wanted] = [key, "given", ""];
+    if (moved) byId("detail-title").focus();
+  }
+  const query = new URLSearchParams(Object.entries(names).filter(([, value]) => value !== null && value !== ""));
+  try {
+    const found = await get(`${path}/${PARTS[view]}?${query}`, { patienceMs: PATIENCE_MS });
+    if (mine !== asked) return;
+    draw(view, found);
+    if (moved) announce(byId("detail-about").textContent);
+  } catch (error) {
+    if (mine !== asked) return;
+    byId("detail-about").textContent = "";
+    byId("detail-trouble").textContent = `${error.message}.`;
+    byId("detail-trouble").hidden = false;
+  }
+}
+
+function draw(view, found) {
+  const focused = document.activeElement instanceof HTMLElement && byId("detail-shown").contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
+  const parts = view === "system" ? systemView(found) : view === "query" ? queryView(found) : twoSystems(found);
+  byId("detail-about").replaceChildren(...parts.about);
+  byId("detail-shown").replaceChildren(...parts.shown);
+  if (focused) /** @type {HTMLElement | null} */ (byId("detail-shown").querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus();
+}
+
+const link = (names, ...children) => element("a", { href: addressOf(names), "data-key": addressOf(names) }, ...children);
+
+function crumbs({ view, system, aspect: of }) {
+  const items = [link({ aspect: of }, "Ranking"), ...(view === "query" ? [link({ system, aspect: of }, named(system, 24))] : [])];
+  return items.map((item) => element("li", {}, item));
+}
+
+function titleOf({ view, system, query, a, b }) {
+  if (view === "two") return [named(a, 38), " compared with ", named(b, 38)];
+  return view === "query" ? ["Query ", named(query, 38), " by ", named(system, 38)] : ["System ", named(system, 60)];
+}
+
+const byAspect = (found) => (found.aspect && found.aspect !== "mean" ? ` for ${found.aspect}` : "");
+
+function systemView(found) {
+  const { queries } = found;
+  const about = `Rank ${found.rank}. Expected ${found.measure}${byAspect(found)}: ${score(found.expectation)}, 95 % interval ${score(found.low)}–${score(found.high)}. It is the mean over ${count(queries.length, "query", "queries")}; each interval below is about its query alone.`;
+  const body = element("tbody");
+  const range = widened(queries);
+  const fill = () => {
+    const some = queries.filter((one) => one.query.toLowerCase().includes(wanted)).sort((one, two) => ORDERS[order][1](one) - ORDERS[order][1](two));
+    body.replaceChildren(...some.map((one) => queryRow(found, one, range)));
+  };
+  fill();
+  const heads = [["Query"], ["Score", "number"], ["95 % interval", "interval"], ["Judged", "number"]];
+  return { about: [about], shown: [ordering(queries, fill), table("Queries", heads, body, "ranking queries")] };
+}
+
+function ordering(queries, fill) {
+  const options = Object.entries(ORDERS).map(([key, [said]]) => element("option", { value: key, selected: key === order }, said));
+  const choice = element("select", { id: "queries-order", "data-key": "order", on: { change: () => ((order = choice.value), fill()) } }, ...options);
+  const field = element("input", { id: "queries-filter", type: "search", autocomplete: "off", "data-key": "filter", value: wanted, on: { input: () => ((wanted = field.value.trim().toLowerCase()), fill()) } });
+  const filter = queries.length > MANY ? [element("label", { for: "queries-filter" }, "Queries whose name has"), field] : [];
+  return element("div", { class: "row" }, element("label", { for: "queries-order" }, "Order"), choice, ...filter);
+}
+
+const ends = (one) => element("span", { class: "ends" }, `${score(one.low)}–${score(one.high)}`);
+
+function rowLink(names, name) {
+  const made = link(names, longName(name));
+  made.setAttribute("aria-label", name); // a long one is shown in two parts
+  return made;
+}
+
+function queryRow({ system, aspect: of }, one, range) {
+  return element(
+    "tr",
+    {},
+    element("th", { scope: "row", title: one.query }, rowLink({ system, query: one.query, aspect: of }, one.query)),
+    element("td", { class: "number" }, score(one.expectation)),
+    element("td", { class: "interval" }, element("div", { class: "whiskers" }, whiskers(one, range), ends(one))),
+    element("td", { class: "number" }, `${whole(one.judged)} of ${whole(one.pairs)}`),
+  );
+}
+
+function queryView(found) {
+  const { clips, query, score: own } = found;
+  const unjudged = clips.filter((clip) => !clip.judged).length;
+  const scored = own ? `Expected ${found.measure}${byAspect(found)}: ${score(own.expectation)}, 95 % interval ${score(own.low)}–${score(own.high)}. ` : "";
+  const left = unjudged ? `${count(unjudged, "result")} not judged: an expected grade, and the interval that holds a single grade with 95 %.` : "All results are judged.";
+  const asked = found.query_sound ? [element("p", { class: "row" }, playButton(found.query_sound, `query ${query}`), element("span", {}, "The query ", recording("query", query)))] : [];
+  const heads = [["#", "number"], ["Document"], ["Grade", "number"], ["Judged by"]];
+  const body = element("tbody", {}, ...clips.map((clip) => clipRow(clip)));
+  const judge = unjudged ? [element("p", {}, element("a", { href: `/judge/${encodeURIComponent(collection)}` }, "Open the judging page"), ", which hands out the unjudged pairs that tell most.")] : [];
+  return { about: [`${scored}${left} Grades go to ${found.highest}.`], shown: [...asked, table(`Results for query ${query}`, heads, body, "clips"), ...judge] };
+}
+
+function clipRow(clip) {
+  const by = Object.entries(clip.grades).flatMap(([name, said], place) => [place ? ", " : "", name ? named(name, 24) : "unnamed", ` ${grade(said)}`]);
+  return element(
+    "tr",
+    {},
+    element("td", { class: "number" }, String(clip.rank)),
+    element("th", { scope: "row" }, element("span", { class: "row tight-row" }, playButton(clip.sound, `document ${clip.document}`), recording("document", clip.document))),
+    element("td", { class: "number" }, clip.judged ? grade(clip.expectation) : `≈ ${expectedGrade(clip)}`),
+    element("td", {}, ...(clip.judged ? by : ["nobody yet"])),
+  );
+}
