@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Annotated, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -10,7 +11,7 @@ from fastapi import Body, Query, Request, Response
 from starlette.requests import ClientDisconnect
 
 from audiosim.campaign import CampaignState
-from audiosim.campaign.event import utc_now
+from audiosim.campaign.event import parse_time, utc_now
 from audiosim.campaign.self_checks import self_checks
 from audiosim.errors import InputError
 from audiosim.service.callers.open_links import NAME
@@ -23,6 +24,7 @@ from audiosim.service.shelf.outlook import Lookahead, Outlooks
 from audiosim.service.wire.judgment_types import RecordOut
 from audiosim.service.wire.organisation_types import (
     AssessorsOut,
+    ChangesOut,
     HistoryOut,
     InvitationIn,
     InvitationOut,
@@ -37,6 +39,10 @@ from audiosim.service.wire.organisation_types import (
 
 Found = TypeVar("Found")
 OutlooksDep = Annotated[Outlooks, part(lambda state: state.outlooks)]
+SinceQuery = Annotated[
+    str | None,
+    Query(max_length=100, description="a time in UTC, such as 2013-05-01T12:00:00Z; default 24 hours ago"),
+]
 ListenersQuery = Annotated[int, Query(ge=1, le=10_000, description="listeners who judge at the same time")]
 router = chapter("organising")
 
@@ -49,6 +55,19 @@ async def show_history(request: Request, one: CollectionDep, outlooks: OutlooksD
     """Show the growth of confidence with the judgments, at some 200 moments, and the moment that met the rule."""
     course = await _in_turn(HISTORIES, request, lambda: outlooks.of(one).course())
     return HistoryOut.from_domain(one, course)
+
+
+@router.get("/collections/{collection}/changes")
+async def show_changes(
+    request: Request, one: CollectionDep, outlooks: OutlooksDep, since: SinceQuery = None
+) -> ChangesOut:
+    """Show what changed since a moment: answers and people, ranks that moved, pairs of systems that were settled.
+
+    Without a moment, since 24 hours ago. The model of that moment learns anew, which takes a while in a large campaign.
+    """
+    moment = utc_now() - timedelta(days=1) if since is None else parse_time(since)
+    found = await _in_turn(HISTORIES, request, lambda: outlooks.of(one).since(moment))
+    return ChangesOut.from_domain(one.collection.identifier, moment, found)
 
 
 @router.get("/collections/{collection}/remaining")

@@ -117,19 +117,23 @@ class History:
         return True
 
     def _moment(self, place: int) -> Moment:
-        selection = self._selection(place)
+        selection = self._selection(self._log[1][:place])
         number = self._log[1][place - 1].number if place else 0
         time = self._one.campaign.record(number).event.time if number else None
         reached = selection.reached(self._one.judging.stopping_rule)
         scores = tuple(round(score, DIGITS) for score in selection.ranking.scores.mean.tolist())
         return Moment(number, time, selection.judged, selection.confidence, reached, scores)
 
-    def _selection(self, place: int) -> Selection:
-        """The selection after the first `place` changes."""
+    def selection_at(self, number: int) -> Selection:
+        """The selection after the lines of the log up to a number, as the model would have it then."""
+        return self._selection([change for change in self._one.campaign.changes()[1] if change.number <= number])
+
+    def _selection(self, changes: Sequence[Change]) -> Selection:
+        """The selection after the first changes."""
         now, estimator = self._one.campaign.selection, self._one.predictor().estimator
-        grades = grades_after(self._before, self._log[1][:place])
-        panel = panel_after(self._panel, now.pool, self._log[1][:place])
-        compared = comparisons_after(now.pool.comparisons, self._log[1][:place])
+        grades = grades_after(self._before, changes)
+        panel = panel_after(self._panel, now.pool, changes)
+        compared = comparisons_after(now.pool.comparisons, changes)
         learned = after_grades(now.pool, estimator.knowing(compared), grades)
         return now.anew(learned, grades, panel, compared)
 

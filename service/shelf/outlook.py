@@ -4,6 +4,8 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
+from functools import lru_cache
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -11,6 +13,7 @@ import numpy as np
 
 from audiosim.campaign import CampaignState
 from audiosim.service.shelf.confidence_history import MOMENTS, Course, History
+from audiosim.service.shelf.recent_changes import RecentChanges, changes_since
 from audiosim.service.shelf.served_collection import ServedCollection
 from audiosim.simulation.effort import SECONDS, SIMULATED_CAMPAIGNS, Effort, effort_from
 from audiosim.simulation.remaining_judgments import REMAINING_DRAWS, Remaining, remaining
@@ -123,6 +126,7 @@ class Outlook:
         self._one = one
         self._history = History(one, MOMENTS)
         self._looked_at = -math.inf
+        self._selection_at = lru_cache(maxsize=2)(self._history.selection_at)
         self.remaining = Lookahead(one, self._remaining, REMAINING_DRAWS, REMAINING_S)
         self.plan = Lookahead(one, self._plan, SIMULATED_CAMPAIGNS, PLAN_S)
 
@@ -135,6 +139,10 @@ class Outlook:
         self._looked_at = time.monotonic()
         self._one.campaign.refresh()
         return self._history.course(Leisure(seconds))
+
+    def since(self, moment: datetime) -> RecentChanges:
+        """Changes since a moment."""
+        return changes_since(self._one, moment, self._selection_at)
 
     def go_on(self, proceed: Callable[[], bool]) -> None:
         """Continue a course that a client watches, for its next request.

@@ -1,6 +1,7 @@
 """The wire types of organising: a campaign's history, the effort left, and invitations."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
@@ -9,10 +10,12 @@ from msgspec import Meta
 
 from audiosim.arrays import Array, Integers
 from audiosim.campaign import CampaignState
+from audiosim.campaign.event import write_time
 from audiosim.service.callers.tokens import LONGEST_DAYS, NAME_LIMIT, Token
 from audiosim.service.entrance.exchange import Strict, Wire
 from audiosim.service.files.import_store import Import
 from audiosim.service.shelf.confidence_history import Course, Moment
+from audiosim.service.shelf.recent_changes import Moved, RecentChanges, Settled
 from audiosim.service.shelf.served_collection import ServedCollection
 from audiosim.service.wire.judgment_types import RecordOut
 from audiosim.service.wire.state_types import AboutOut
@@ -42,6 +45,34 @@ class HistoryOut(Wire):
         goal, systems = str(one.judging.stopping_rule), list(one.campaign.selection.pool.systems)
         moments = list(course.moments)
         return cls(one.collection.identifier, course.number, course.complete, goal, systems, moments, course.met)
+
+
+class ChangesOut(Wire):
+    """Changes of a campaign `since` a moment, when its log ended with the line `before`.
+
+    `answers` are those since, by person, the most first; those who `joined` had answered nothing before. `moved` are
+    the systems whose place by expected score changed, with place and score before and now. `settled` are pairs of
+    systems that are told apart now and were not, at the family-wise level of the ranking; `unsettled` the reverse.
+    """
+
+    collection: str
+    state: int
+    since: str
+    before: int
+    answers: dict[str, int]
+    joined: list[str]
+    judged_before: int
+    judged: int
+    confidence_before: float | None
+    confidence: float | None
+    moved: list[Moved]
+    settled: list[Settled]
+    unsettled: list[Settled]
+
+    @classmethod
+    def from_domain(cls, collection: str, since: datetime, found: RecentChanges) -> "ChangesOut":
+        lists = {name: list(getattr(found, name)) for name in ("joined", "moved", "settled", "unsettled")}
+        return cls.of(found, collection=collection, state=found.number, since=write_time(since), **lists)
 
 
 class RemainingOut(Wire):

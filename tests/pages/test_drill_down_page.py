@@ -175,6 +175,20 @@ def test_the_ranking_by_an_aspect_has_an_address_and_what_lies_behind_it_too(bro
     expect(first).to_contain_text(f"{mean['systems'][0]['expectation']:.3f}")
 
 
+def test_what_changed_since_yesterday_is_said(browse, http, audit):
+    page = browse("/organise/demo#progress")
+    found, said = get(http, "changes"), page.locator("#since-list li")
+    expect(said.nth(0)).to_have_text("9 answers by 1 person: ann 9. New: ann.")
+    expect(said.nth(1)).to_contain_text(f"Judged pairs: 0 then, {found['judged']} now.")
+    for one in found["moved"][:6]:
+        expect(said.nth(2)).to_contain_text(f"{one['system']} {one['rank_before']} → {one['rank']}")
+    expect(page.get_by_label("Since when").locator("option")).to_have_count(2)  # nobody was here before
+    assert audit(page) == []
+    page.reload()
+    page.get_by_label("Since when").select_option("since the last visit")
+    expect(said).to_have_text(["Nothing changed."])
+
+
 def test_a_view_that_is_not_there_says_so(browse, watch):
     watch.expected.append("422")
     page = browse("/organise/demo#system=nobody")

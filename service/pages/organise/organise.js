@@ -21,6 +21,7 @@ import { planning } from "./plan.js";
 import { showProgress } from "./progress.js";
 import { leadFurther, showRanking } from "./ranking.js";
 import { scoresChart } from "./scores.js";
+import { recentChanges, showChanges } from "./since.js";
 import { line, svg } from "./svg.js";
 import { readAddress } from "./address.js";
 import { makeTabs, shownTab } from "./tabs.js";
@@ -110,7 +111,10 @@ async function showSystemsNow() {
 const OF_TABS = {
   ranking: refreshDetail,
   assessors: async () => showDisputed(await get(`${PATH}/disagreements`, { patienceMs: 60_000 })),
-  progress: async () => showProgress(await get(`${PATH}/progress`)),
+  progress: async () => {
+    showChanges().catch(showTrouble);
+    showProgress(await get(`${PATH}/progress`));
+  },
   log: async () => {
     await showLog();
     showImports().catch(showTrouble);
@@ -253,6 +257,7 @@ function start(caller) {
   resultLinks(`${PATH}/links`);
   planning(PATH);
   pictureDialog(PATH);
+  recentChanges(PATH, showTrouble);
   leadFurther({ name: linkTo, before: choice });
   choosing();
   drillDown(PATH, COLLECTION, () => {

@@ -1,0 +1,59 @@
+// What changed since yesterday, or since this browser last showed the page.
+
+import { get } from "../api.js";
+import { byId, element } from "../page.js";
+import { count, named, percent, when, whole } from "../text.js";
+
+const DAY_MS = 86_400_000;
+const PATIENCE_MS = 60_000; // the model of that moment learns anew
+const NAMED = 6; // systems, pairs or people that a line names
+
+let path = "";
+/** @type {string | null} */
+let lastVisit = null;
+
+/** Wire the choice of a moment; the end of this visit is the next one's last. */
+export function recentChanges(collectionPath, failed) {
+  path = collectionPath;
+  const key = `audiosim-visit:${path}`;
+  try {
+    lastVisit = localStorage.getItem(key);
+    addEventListener("pagehide", () => localStorage.setItem(key, new Date().toISOString()));
+  } catch {
+    // storage may be forbidden: then there is no last visit
+  }
+  if (lastVisit === null) byId("since").querySelector("option[value=visit]").remove();
+  byId("since").addEventListener("change", () => showChanges().catch(failed));
+}
+
+const moments = { day: () => new Date(Date.now() - DAY_MS), week: () => new Date(Date.now() - 7 * DAY_MS), visit: () => new Date(lastVisit) };
+
+export async function showChanges() {
+  const since = moments[byId("since", HTMLSelectElement).value]().toISOString();
+  const found = await get(`${path}/changes?${new URLSearchParams({ since })}`, { patienceMs: PATIENCE_MS });
+  byId("since-about").textContent = `Since ${when(found.since)}.`;
+  byId("since-list").replaceChildren(...lines(found).map((parts) => element("li", {}, ...parts)));
+}
+
+function lines(found) {
+  const people = Object.entries(found.answers);
+  if (!people.length && !found.moved.length && found.judged === found.judged_before) return [["Nothing changed."]];
+  const answers = people.reduce((sum, [, many]) => sum + many, 0);
+  const who = some(people, ([name, many]) => [named(name || "unnamed", 24), ` ${whole(many)}`]);
+  const joined = found.joined.length ? [" New: ", ...some(found.joined, (name) => [named(name || "unnamed", 24)]), "."] : [];
+  return [
+    people.length ? [`${count(answers, "answer")} by ${count(people.length, "person", "people")}: `, ...who, ".", ...joined] : ["Nobody judged."],
+    [`Judged pairs: ${whole(found.judged_before)} then, ${whole(found.judged)} now. Confidence: ${percent(found.confidence_before)} then, ${percent(found.confidence)} now.`],
+    found.moved.length ? ["Ranks that moved: ", ...some(found.moved, (one) => [named(one.system, 24), ` ${one.rank_before} → ${one.rank}`]), "."] : ["No rank moved."],
+    ...verdicts("Now told apart: ", found.settled),
+    ...verdicts("No longer told apart: ", found.unsettled),
+  ];
+}
+
+const verdicts = (said, pairs) => (pairs.length ? [[said, ...some(pairs, (one) => [named(one.better, 24), " above ", named(one.worse, 24)]), "."]] : []);
+
+/** The first few in words, and how many more there are. */
+function some(items, words) {
+  const said = items.slice(0, NAMED).flatMap((one, place) => [place ? ", " : "", ...words(one)]);
+  return items.length > NAMED ? [...said, ` and ${whole(items.length - NAMED)} more`] : said;
+}

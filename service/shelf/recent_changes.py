@@ -1,0 +1,108 @@
+"""Changes of a campaign since a moment: who judged, how ranks moved, and which pairs of systems were settled."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from audiosim.campaign.event import JUDGING, parse_time
+from audiosim.expected.verdicts import Verdicts
+from audiosim.selection import Selection
+from audiosim.service.shelf.served_collection import ServedCollection
+
+KINDS = (*JUDGING, "comparison")
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A system whose place by expected score changed: place and score then and now."""
+
+    system: str
+    rank_before: int
+    rank: int
+    before: float
+    expectation: float
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Two systems, of which the first is shown to be the better one at the family-wise level."""
+
+    better: str
+    worse: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecentChanges:
+    """Changes of a campaign since a moment.
+
+    before, number  last lines of the log, then and now
+    answers         answers of each person since
+    joined          those of them who had not answered before
+    judged_before, judged          judged pairs of the pool
+    confidence_before, confidence  in the ranking; None where there is nothing to order
+    moved           systems whose place changed, best first
+    settled         pairs of systems that were not told apart then and are now
+    unsettled       the reverse, and those whose order is turned
+    """
+
+    before: int
+    number: int
+    answers: dict[str, int]
+    joined: tuple[str, ...]
+    judged_before: int
+    judged: int
+    confidence_before: float | None
+    confidence: float | None
+    moved: tuple[Moved, ...]
+    settled: tuple[Settled, ...]
+    unsettled: tuple[Settled, ...]
+
+
+def changes_since(one: ServedCollection, since: datetime, selection_at: Callable[[int], Selection]) -> RecentChanges:
+    """Changes of a campaign since a moment; the model of that moment is what the judgments until then teach.
+
+    selection_at  selection after the log's lines up to a number
+    """
+    number, verdicts = one.verdicts()
+    records = [record for record in one.campaign.log() if record.number <= number]
+    # Imported lines keep their times, which may be earlier: they count as since, if they came after a later one.
+    before = next((record.number - 1 for record in records if parse_time(record.event.time) > since), number)
+    told = [(record.number, record.event.assessor) for record in records if record.event.kind in KINDS]
+    known = {assessor for line, assessor in told if line <= before}
+    answers = Counter(assessor for line, assessor in told if line > before)
+    then = Verdicts(selection_at(before).stated(verdicts.ranking.about), verdicts.level)
+    settled, unsettled = _settled(then, verdicts)
+    return RecentChanges(
+        before,
+        number,
+        dict(answers.most_common()),
+        tuple(name for name in answers if name not in known),
+        then.ranking.judged,
+        verdicts.ranking.judged,
+        then.ranking.confidence,
+        verdicts.ranking.confidence,
+        _moved(then, verdicts),
+        settled,
+        unsettled,
+    )
+
+
+def _moved(then: Verdicts, now: Verdicts) -> tuple[Moved, ...]:
+    places = [np.argsort(verdicts.ranking.order) + 1 for verdicts in (then, now)]
+    scores = [verdicts.ranking.scores.mean for verdicts in (then, now)]
+    return tuple(
+        Moved(now.ranking.systems[i], *(int(of[i]) for of in places), *(float(of[i]) for of in scores))
+        for i in now.ranking.order.tolist()
+        if places[0][i] != places[1][i]
+    )
+
+
+def _settled(then: Verdicts, now: Verdicts) -> tuple[tuple[Settled, ...], tuple[Settled, ...]]:
+    """Pairs told apart now but not then, and those told apart then but not now."""
+    names, order = now.ranking.systems, now.ranking.order.tolist()
+    gained, lost = now.better & ~then.better, then.better & ~now.better
+    found = [tuple(Settled(names[a], names[b]) for a in order for b in order if of[a, b]) for of in (gained, lost)]
+    return found[0], found[1]
