@@ -70,9 +70,9 @@ def changes_since(one: ServedCollection, since: datetime, selection_at: Callable
     records = [record for record in one.campaign.log() if record.number <= number]
     # Imported lines keep their times, which may be earlier: they count as since, if they came after a later one.
     before = next((record.number - 1 for record in records if parse_time(record.event.time) > since), number)
-    told = [(record.number, record.event.assessor) for record in records if record.event.kind in KINDS]
-    known = {assessor for line, assessor in told if line <= before}
-    answers = Counter(assessor for line, assessor in told if line > before)
+    answered = [(record.number, record.event.assessor) for record in records if record.event.kind in KINDS]
+    known = {assessor for line, assessor in answered if line <= before}
+    answers = Counter(assessor for line, assessor in answered if line > before)
     then = Verdicts(selection_at(before).stated(verdicts.ranking.about), verdicts.level)
     settled, unsettled = _settled(then, verdicts)
     return RecentChanges(
