@@ -13,6 +13,7 @@ from audiosim.selection import SELECTION_RULES
 from audiosim.simulation import Design, draw_parts, synthetic_collection
 
 SYSTEMS, TEAMS, QUERIES = 6, 4, 12
+QUICK = ("--model", "mjud")  # a tenth of the default's work, where the model is not the subject
 LACKING = r"(note: sound is unknown for all \d+ pairs\n)?"  # of joint models alone
 
 
@@ -66,7 +67,7 @@ def test_simulate_stops_at_whichever_goal_is_met_first(ask):
     ["every=0.6", "difference(size=0.05)=0.8", "users(share=0.1)=0.8", "error=0.5", "error(corrected=no)=0.3"],
 )
 def test_simulate_takes_every_goal(ask, stopping_rule):
-    assert ask("simulate", "--stopping-rule", stopping_rule)["judged"] >= 0
+    assert ask("simulate", *QUICK, "--stopping-rule", stopping_rule)["judged"] >= 0
 
 
 @pytest.mark.slow
@@ -122,13 +123,13 @@ def test_simulate_repeats_on_random_parts(ask):
         gaps = sum(row["share"] * abs(row["stated"] - row["accuracy"]) for row in claims)
         assert found[moment]["calibration_error"] == pytest.approx(gaps)
     assert (found["held_out"], found["learn"]) == ("teams", None)
-    one, two, other = (ask("simulate", "--repeat", "2", "-j", "1", "--seed", seed) for seed in "334")
+    one, two, other = (ask("simulate", *QUICK, "--repeat", "2", "-j", "1", "--seed", seed) for seed in "334")
     assert one == two != other
 
 
 @pytest.mark.slow
 def test_simulate_shows_repeats_as_a_table_with_errors_without_a_sign(run, folder):
-    code, out, _ = run("simulate", folder, "--repeat", "3", "--jobs", "2", "--target", "0.8")
+    code, out, _ = run("simulate", folder, *QUICK, "--repeat", "3", "--jobs", "2", "--target", "0.8")
     assert code == 0
     for words in ("Before anything is judged", "When judging stops", "3 random parts of 6 queries and 3 teams"):
         assert words in out
@@ -137,7 +138,7 @@ def test_simulate_shows_repeats_as_a_table_with_errors_without_a_sign(run, folde
     assert len(re.findall(r"calibration error 0\.\d{3} ± 0\.\d{3}, Brier", text)) == 2
     assert "± +" not in text
     assert "± -" not in text
-    code, out, _ = run("simulate", folder, "--repeat", "1", "--target", "0.8")
+    code, out, _ = run("simulate", folder, *QUICK, "--repeat", "1", "--target", "0.8")
     assert code == 0
     assert "accuracy" in out
     assert not re.search(r"\d ±", out)  # one part has no standard error
@@ -152,9 +153,9 @@ def test_simulate_gives_rows_for_csv(run, folder):
 
     assert len(rows("--stopping-rule", "judgments=4")) == 5
     assert len(rows("--compare", "--stopping-rule", "judgments=4")) == len(SELECTION_RULES) + 1
-    repeated = rows("--repeat", "2", "--jobs", "1", "--target", "0.7")
+    repeated = rows(*QUICK, "--repeat", "2", "--jobs", "1", "--target", "0.7")
     assert [row["moment"] for row in repeated] == ["start"] * 7 + ["end"] * 7
-    followed = rows("--repeat", "2", "--jobs", "1", "--at", "0,30")
+    followed = rows(*QUICK, "--repeat", "2", "--jobs", "1", "--at", "0,30")
     assert [row["judged"] for row in followed] == ["0.0", "30.0"]
     flat = {"clear_pairs", "clear_accuracy", "coverage_systems", "coverage_queries_error", "error", "error_error"}
     assert flat < set(followed[0])
@@ -196,7 +197,7 @@ def test_simulate_follows_what_is_stated_and_true_at_some_moments(ask):
 
 @pytest.mark.slow
 def test_without_a_stop_the_target_is_the_goal_that_is_noted(ask):
-    stopping_rules = ask(*FOLLOW, "--jobs", "1", "--target", "0.8")["goals"]
+    stopping_rules = ask(*FOLLOW, *QUICK, "--jobs", "1", "--target", "0.8")["goals"]
     assert [row["goal"] for row in stopping_rules] == ["confidence=0.8"]
 
 
@@ -230,7 +231,7 @@ def test_simulate_plays_a_learned_model_as_train_makes_it(run, ask, folder, tmp_
 
 @pytest.mark.slow
 def test_two_rules_are_compared_on_the_same_parts(ask):
-    one, two = (ask(*FOLLOW, "--jobs", "1", "--selection-rule", rule)["curve"] for rule in ("doubts", "random"))
+    one, two = (ask(*FOLLOW, *QUICK, "--jobs", "1", "--selection-rule", rule)["curve"] for rule in ("doubts", "random"))
     # Before anything is judged all is equal, if the parts are; after that it is not.
     assert one[0] == two[0]
     assert one[1]["by_part"] != two[1]["by_part"]
@@ -255,7 +256,7 @@ def test_simulate_shows_moments_and_goals_as_tables(run, folder):
 
 @pytest.mark.slow
 def test_simulate_reports_what_it_found_as_a_page(run, folder, tmp_path):
-    page, played = tmp_path / "page.html", (FOLLOW[0], folder, *FOLLOW[1:], "--jobs", "1")
+    page, played = tmp_path / "page.html", (FOLLOW[0], folder, *FOLLOW[1:], *QUICK, "--jobs", "1")
     assert run(*played, "--report", page) == run(*played)
     text = page.read_text(encoding="utf-8")
     assert f"<h1>{Collection.load(folder).name}: confidence, stated and true</h1>" in text
