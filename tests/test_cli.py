@@ -15,6 +15,7 @@ import pytest
 import soundfile
 from scipy.stats import ttest_rel
 
+from audiosim.cli import ranking_commands
 from audiosim.corpus.collection import Collection
 from audiosim.measures.system_scores import judged_runs
 
@@ -174,6 +175,18 @@ def test_predict_as_csv_names_the_level_of_each_probability(run):
     assert code == 0
     assert len(rows) == 600
     assert [key for key in rows[0] if key.startswith("p")] == [f"p{level}" for level in range(5, 100, 10)]
+
+
+def test_predictions_as_csv_are_those_of_json_however_many_rows_are_in_memory_at_a_time(run, monkeypatch):
+    monkeypatch.setattr(ranking_commands, "LINES_AT_ONCE", 250)  # 600 pairs: two full portions and a part
+    found = csv.DictReader(io.StringIO(run("predict", DEMO, "--model", "mjud", "--format", "csv")[1]))
+    expected = parsed(run("predict", DEMO, "--model", "mjud", "--format", "json"))
+    for row, one in zip(found, expected, strict=True):
+        own = [float(value) for key, value in row.items() if re.fullmatch(r"p\d+", key)]
+        assert own == pytest.approx(one.pop("probabilities"), rel=1e-12)
+        assert {key: row[key] for key in one} == {
+            key: "" if value is None else str(value) for key, value in one.items()
+        }
 
 
 def test_next_asks_for_pairs_best_first(run):

@@ -1,5 +1,6 @@
 """Commands that rank systems from few judgments: predict, estimate, ask for more, replay a campaign."""
 
+import csv
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,7 +31,8 @@ from audiosim.report.views import ranking_view, rows_view, verdict_view
 from audiosim.selection import Selection
 
 MOST_FILES = 1000
-ROWS_AT_ONCE = 100_000  # of a row group
+ROW_GROUP = 100_000  # rows of a Parquet file that are written at once
+LINES_AT_ONCE = 10_000  # of csv
 
 
 def predict(
@@ -103,7 +105,10 @@ def predict(
     if form is options.PredictionFormat.parquet and output is not None:
         if pairs is not None:
             raise InputError("--format parquet writes the unjudged pairs of the pool; leave out --pairs")
-        write_parquet(output, _portions(judged_so_far(estimator, collection, pool)))
+        write_parquet(output, _portions(judged_so_far(estimator, collection, pool), ROW_GROUP))
+        return
+    if form is options.PredictionFormat.csv and pairs is None:
+        _write_csv(_portions(judged_so_far(estimator, collection, pool), LINES_AT_ONCE))
         return
     wanted = None if pairs is None else options.known_pairs(pairs, collection)
     found = predict_by(estimator, collection, pool, model, wanted)
@@ -124,12 +129,22 @@ def _check_written(form: options.PredictionFormat, draws: int | None, output: Pa
         raise InputError("--draws writes several files: expected -o FOLDER")
 
 
-def _portions(state: Selection) -> Iterator[Mapping[str, Array | Sequence[str | None]]]:
-    """Columns of predictions, ROWS_AT_ONCE unjudged pairs at a time; one without rows where all are judged."""
+def _portions(state: Selection, rows: int) -> Iterator[Mapping[str, Array | Sequence[str | None]]]:
+    """Columns of predictions, so many unjudged pairs at a time; one portion without rows where all are judged."""
     unjudged = np.flatnonzero(~state.belief.judged)
-    for start in range(0, max(1, len(unjudged)), ROWS_AT_ONCE):
-        some = unjudged[start : start + ROWS_AT_ONCE]
+    for start in range(0, max(1, len(unjudged)), rows):
+        some = unjudged[start : start + rows]
         yield prediction_columns(state.belief, state.pool.pairs, some, state.stated_belief)
+
+
+def _write_csv(portions: Iterator[Mapping[str, Array | Sequence[str | None]]]) -> None:
+    """Write predictions to the screen, one portion in memory at a time."""
+    writer = csv.writer(sys.stdout)
+    for number, columns in enumerate(portions):
+        if not number:
+            writer.writerow(columns)
+        values = (one.tolist() if isinstance(one, np.ndarray) else one for one in columns.values())
+        writer.writerows(zip(*values, strict=True))
 
 
 def _write_qrels(belief: Belief, pool: Pool, draws: int | None, output: Path | None, seed: int) -> None:

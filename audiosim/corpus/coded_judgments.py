@@ -107,6 +107,11 @@ def assessors_in(judgments: Sequence[Judgment]) -> set[str]:
     return {judgment.assessor for judgment in judgments}
 
 
+def have_aspects(judgments: Sequence[Judgment]) -> bool:
+    """True if any judgment is of one aspect; never of judgments as codes, none of which becomes an object here."""
+    return not isinstance(judgments, CodedJudgments) and any(one.aspect for one in judgments)
+
+
 def judged_names(judgments: Sequence[Judgment]) -> tuple[dict[str, None], dict[str, None]]:
     """The judged queries and documents, each once."""
     if isinstance(judgments, CodedJudgments):

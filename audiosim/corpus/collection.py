@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from audiosim.corpus.arrivals import Arrivals
 from audiosim.corpus.aspects import MEAN, Aspects
-from audiosim.corpus.coded_judgments import JudgmentSequence, distinct_grades
+from audiosim.corpus.coded_judgments import JudgmentSequence, distinct_grades, have_aspects
 from audiosim.corpus.collection_files import open_folder
 from audiosim.corpus.collection_toml import DEEPEST_GUESS, Settings, left_open, read_settings
 from audiosim.corpus.comparisons import read_comparisons
@@ -384,7 +384,7 @@ def _checked(collection: Collection) -> Collection:
 def _parted(collection: Collection) -> Collection:
     """The collection ranked by the mean of its aspects, where its judgments or its task have any."""
     names = () if collection.assessor_task is None else collection.assessor_task.aspects
-    if not names and not any(one.aspect for one in collection.judgments):
+    if not names and not have_aspects(collection.judgments):
         return collection
     aspects = Aspects.of(collection.scale, collection.judgments, names, collection.judges)
     note = f"aspects {', '.join(aspects.names)}: ranked by their mean; --aspect NAME ranks by one"

@@ -37,18 +37,19 @@ class Inspection:
 def inspect(collection: Collection) -> Inspection:
     """Look through a collection down to its cutoff, using only its own files."""
     runs, cutoff = collection.runs, collection.cutoff
-    facts, queries = run_facts(runs, cutoff, collection.judgments), len(common_queries(runs))
+    results = Results.of([run.rankings for run in runs], cutoff)
+    facts, queries = run_facts(runs, cutoff, collection.judgments, results), len(common_queries(runs))
     genres = [one.genre for one in collection.documents.values()]
     artists = [collection.artist(name) for name in collection.documents]
     problems = (
         *run_problems(facts, queries, cutoff),
-        *spelling_problems(runs, cutoff, collection.documents.keys()),
+        *spelling_problems(runs, results, collection.documents.keys()),
         *filled_problems(collection.judgments, collection.scale),
         *shifted_problems(collection.query_documents, _genres(collection), runs, cutoff),
         *value_problems("genre", genres),
         *value_problems("artist", artists),
         *swapped_problems((one.artist for one in collection.documents.values()), genres),
-        *encoding_problems(_names(collection)),
+        *encoding_problems(_names(collection, results)),
     )
     unanswered = unanswered_notes(collection.judgments, collection.query_documents, runs)
     slips = (*value_notes("genre", genres), *value_notes("artist", artists))
@@ -59,12 +60,11 @@ def _genres(collection: Collection) -> dict[str, str]:
     return {name: one.genre for name, one in collection.documents.items() if one.genre is not None}
 
 
-def _names(collection: Collection) -> dict[str, Iterable[str]]:
+def _names(collection: Collection, results: Results) -> dict[str, Iterable[str]]:
     """All names in a collection, by kind."""
 
     def documents() -> Iterator[str]:
         yield from collection.documents
-        results = Results.of([run.rankings for run in collection.runs], collection.cutoff)
         yield from results.documents
 
     values = collection.documents.values()

@@ -122,9 +122,11 @@ class Results:
         parts: list[tuple[Codes, Codes, Codes]] = []
         for run in runs:
             own = np.array([codes.setdefault(query, len(codes)) for query in run.queries], dtype=np.int32)
-            place = np.arange(len(run.documents)) - np.repeat(run.starts[:-1], run.lengths) + 1
-            kept: Booleans | slice = slice(None) if cutoff is None else place <= cutoff
-            parts.append((np.repeat(own, run.lengths)[kept], run.documents[kept], place[kept].astype(np.int32)))
+            lengths = run.lengths if cutoff is None else np.minimum(run.lengths, cutoff)
+            ends = np.cumsum(lengths)
+            place = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - lengths, lengths)
+            kept = place + np.repeat(run.starts[:-1], lengths)  # of deep rankings the top is a small part
+            parts.append((np.repeat(own, lengths), run.documents[kept], (place + 1).astype(np.int32)))
         query, document, rank = (
             np.concatenate([np.empty(0, dtype=np.int32), *(part[column] for part in parts)], dtype=np.int32)
             for column in range(3)

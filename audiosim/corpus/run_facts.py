@@ -52,7 +52,7 @@ def common_queries(runs: Sequence[Run]) -> frozenset[str]:
 def check_whole(runs: Sequence[Run], wanted: Names[str], where: str) -> None:
     """Raise an InputError where a run answers less than 90 % of the queries it should."""
     for run in runs:
-        answered = len(run.rankings.keys() & wanted)
+        answered = len(wanted & set(run.rankings))
         others = len(run.rankings) - answered
         if answered < LEAST_ANSWERED * len(wanted):
             beside = f", and {others} that are not among them" if others else ""
@@ -64,9 +64,15 @@ def check_whole(runs: Sequence[Run], wanted: Names[str], where: str) -> None:
             )
 
 
-def run_facts(runs: Sequence[Run], cutoff: int, judgments: Sequence[Judgment] = ()) -> tuple[RunFacts, ...]:
-    """Facts about each run, in the order of the runs."""
-    wanted, results = common_queries(runs), Results.of([run.rankings for run in runs], cutoff)
+def run_facts(
+    runs: Sequence[Run], cutoff: int, judgments: Sequence[Judgment] = (), results: Results | None = None
+) -> tuple[RunFacts, ...]:
+    """Facts about each run, in the order of the runs.
+
+    results  of the runs down to the cutoff, where they are at hand
+    """
+    wanted = common_queries(runs)
+    results = Results.of([run.rankings for run in runs], cutoff) if results is None else results
     keys = results.keys
     shared, seen = (
         results.finders > 1,
@@ -77,13 +83,14 @@ def run_facts(runs: Sequence[Run], cutoff: int, judgments: Sequence[Judgment] = 
     for place, run in enumerate(runs):
         own = slice(*results.starts[place : place + 2].tolist())
         key = hash(np.sort(keys[own]).tobytes())
+        answered = len(wanted & set(run.rankings))
         twin = next((other for other in first[key] if _same(run, runs[other], cutoff)), None)
         first[key].append(place)
         found.append(
             RunFacts(
                 run.system,
-                len(run.rankings.keys() & wanted),
-                len(run.rankings.keys() - wanted),
+                answered,
+                len(run.rankings) - answered,
                 median_low(lengths_of(run.rankings).tolist() or [0]),
                 float((~shared[own]).sum() / max(len(keys[own]), 1)) if len(runs) > 1 else None,
                 None if twin is None else runs[twin].system,
@@ -133,12 +140,12 @@ def run_notes(facts: Sequence[RunFacts], queries: int) -> Iterator[str]:
             yield f"system {one.system} has no result in common with any other system"
 
 
-def spelling_problems(runs: Sequence[Run], cutoff: int, described: Names[str]) -> Iterator[str]:
+def spelling_problems(runs: Sequence[Run], results: Results, described: Names[str]) -> Iterator[str]:
     """Systems whose documents others spell differently: with a suffix, in another case, in another Unicode form.
 
+    results    of the runs down to the cutoff
     described  identifiers in documents.tsv
     """
-    results = Results.of([run.rankings for run in runs], cutoff)
     codes = {run.system: results.documents_of(place) for place, run in enumerate(runs)}
     finders = np.bincount(np.concatenate([np.empty(0, dtype=np.int64), *codes.values()]), minlength=1)
     alone = {
