@@ -12,6 +12,7 @@ import typer
 from audiosim.arrays import Array
 from audiosim.cli import options
 from audiosim.corpus.array_files import write_parquet
+from audiosim.corpus.collection import Collection
 from audiosim.corpus.judgments import qrels_lines
 from audiosim.corpus.lines import write_text, write_texts
 from audiosim.corpus.pool import Pool
@@ -287,6 +288,16 @@ def next_pairs(
     count: Annotated[int, typer.Option("-n", "--count", help="How many pairs.", min=1)] = 20,
     rule: options.SelectionRuleName = None,
     by_query: options.ByQuery = False,
+    kinds: Annotated[
+        bool,
+        typer.Option(
+            "--kinds",
+            help="Show which kind of question tells most per second, a grade or a comparison, with the best of each.",
+        ),
+    ] = False,
+    assessor: Annotated[
+        str, typer.Option(help="With --kinds: whose seconds count, by the log of --judgments. Default: anybody's.")
+    ] = "",
     seed: options.Seed = 0,
     distribution: options.DistributionName = "t",
     judgments: options.JudgmentsFile = None,
@@ -309,5 +320,26 @@ def next_pairs(
         folder, model, judgments, what.cutoff, system_from, same_artist, scale, partial, aspect
     )
     selection = start_loop(pool, estimator, what, collection.judgments, rule=rule, seed=seed, distribution=distribution)
-    rows = NextPairs.of(selection, count, by_query).rows()
+    if assessor and not kinds:
+        raise typer.BadParameter("goes with --kinds", param_hint="--assessor")
+    rows = _kind_rows(selection, collection, judgments, assessor) if kinds else _pair_rows(selection, count, by_query)
     options.print_result(form, rows, rows, lambda: rows_view(rows))
+
+
+def _pair_rows(selection: Selection, count: int, by_query: bool) -> list[dict[str, Any]]:
+    return NextPairs.of(selection, count, by_query).rows()
+
+
+def _kind_rows(
+    selection: Selection, collection: Collection, judgments: str | None, assessor: str
+) -> list[dict[str, Any]]:
+    """A row for each kind of question, by the seconds in the log of a campaign or in comparisons.tsv."""
+    from audiosim.campaign.event import comparison_event, utc_now, write_time
+    from audiosim.campaign.log_reader import log_in
+    from audiosim.campaign.question_kinds import kinds_of_question, seconds_of
+
+    if judgments and "://" in judgments:
+        events = [record.event for record in log_in(judgments, collection)]
+    else:
+        events = [comparison_event(one, write_time(utc_now())) for one in collection.comparisons]
+    return [one.row() for one in kinds_of_question(selection, seconds_of(events), assessor)]

@@ -1,18 +1,22 @@
 """Comparisons in campaigns: asked, told, withdrawn, replayed, kept; their values against closed forms."""
 
+import json
 import math
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 from scipy.special import ndtr
+from typer.testing import CliRunner
 
 from audiosim import Collection
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore, Event, MemoryStore
 from audiosim.campaign.archive import back_up, restore, verify
 from audiosim.campaign.log_reader import comparisons_in
 from audiosim.campaign.seconds_taken import COMPARISON, GRADE, SecondsTaken
+from audiosim.cli import app
 from audiosim.corpus.comparisons import comparison_lines, read_comparisons
 from audiosim.corpus.model import PairedComparison, Run, Scale
 from audiosim.errors import InputError, LeaseError
@@ -214,6 +218,32 @@ def test_the_kind_of_question_that_tells_most_in_a_persons_time_is_asked(collect
     (one,) = campaign.comparisons.ask(1, "ann")
     assert one.assessor == "ann"
     assert Campaign(collection, measure="CG@1").comparisons.worth("ann") == (GRADE, 0, 0)
+
+
+def test_the_command_says_which_kind_of_question_tells_most_per_second(collection, tmp_path):
+    collection.save(tmp_path / "drawn")
+    url = f"sqlite:///{tmp_path / 'campaign.db'}"
+
+    def kinds(*more):
+        done = CliRunner().invoke(app, ["next", str(tmp_path / "drawn"), "--kinds", "--format", "json", *more])
+        return done, json.loads(done.stdout or "[]")
+
+    usual = {row["kind"]: row["seconds"] for row in kinds()[1]}
+    assert usual == {GRADE: 14, COMPARISON: 21}
+    with closing(DatabaseStore(url, "drawn")) as store:
+        campaign = Campaign(Collection.load(tmp_path / "drawn"), measure="CG@1", store=store)
+        graded = Event("judgment", NOON, "ann", "q0", "q0/S0", {"grade": 2.0}, {"seconds": 600.0})
+        answers = (graded, compared("q0", "q0/S0", "q0/S1", "=", seconds=1.0))
+        campaign.tell_all([one for _ in range(40) for one in answers])
+    quick, slow = kinds("--judgments", url, "--measure", "CG@1", "--assessor", "ann")[1]
+    assert (quick["kind"], quick["relative"], slow["kind"]) == (COMPARISON, 1, GRADE)
+    assert quick["seconds"] < 3
+    assert slow["seconds"] > 200
+    assert len(quick["documents"].split()) == 2
+    assert 0 < slow["relative"] < 0.1
+    refused = kinds("--model", "uniform")[0].exception
+    assert "only models that take comparisons tell kinds of questions apart, such as joint, got uniform" in str(refused)
+    assert CliRunner().invoke(app, ["next", str(tmp_path / "drawn"), "--assessor", "ann"]).exit_code == 2
 
 
 def test_seconds_begin_with_the_usual_ones_and_follow_kind_and_person():

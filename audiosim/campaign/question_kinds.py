@@ -1,0 +1,73 @@
+"""Kinds of questions side by side: how much the best grade and the best comparison tell per second."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from audiosim.campaign.event import ANSWERS, Event
+from audiosim.campaign.seconds_taken import COMPARISON, GRADE, SecondsTaken
+from audiosim.errors import InputError
+from audiosim.selection import Selection
+from audiosim.selection.comparison_values import ComparisonValues
+
+
+class KindOfQuestion(NamedTuple):
+    """Best question of a kind.
+
+    kind       grade or comparison
+    seconds    expected to take
+    relative   what it tells per second, as a share of the best kind's
+    query, documents  the question; empty where none of the kind is left
+    """
+
+    kind: str
+    seconds: float
+    relative: float
+    query: str
+    documents: tuple[str, ...]
+
+    def row(self) -> dict[str, Any]:
+        """The fields as plain values."""
+        return self._asdict() | {"documents": " ".join(self.documents)}
+
+
+def seconds_of(events: Iterable[Event]) -> SecondsTaken:
+    """Seconds that the answers in a log took."""
+    taken = SecondsTaken()
+    for event in events:
+        if event.kind in (*ANSWERS, "repeat", "comparison"):
+            taken.note(event)
+    return taken
+
+
+def kinds_of_question(selection: Selection, taken: SecondsTaken, assessor: str = "") -> list[KindOfQuestion]:
+    """The best question of each kind to a person, the kind that tells most per second first.
+
+    assessor  whose seconds count; empty: those of somebody new
+    """
+    values = ComparisonValues.of(selection, ~selection.belief.judged)
+    if values is None:
+        name = selection.estimator.name
+        raise InputError(f"only models that take comparisons tell kinds of questions apart, such as joint, got {name}")
+    pairs, grades = selection.pool.pairs, np.where(selection.belief.judged, 0.0, values.grades)
+    found: list[tuple[str, float, tuple[int, ...]]] = [(GRADE, 0.0, ()), (COMPARISON, 0.0, ())]
+    if grades.any():
+        best = int(np.argmax(grades))
+        found[0] = (GRADE, float(grades[best]), (best,))
+    if values.values.any():
+        best = int(np.argmax(values.values))
+        found[1] = (COMPARISON, float(values.values[best]), (int(values.first[best]), int(values.second[best])))
+    rates = {kind: value / taken.expected(kind, assessor) for kind, value, _ in found}
+    most = max(rates.values()) or 1.0
+    kinds = [
+        KindOfQuestion(
+            kind,
+            taken.expected(kind, assessor),
+            rates[kind] / most,
+            pairs[places[0]].query if places else "",
+            tuple(pairs[place].document for place in places),
+        )
+        for kind, _, places in found
+    ]
+    return sorted(kinds, key=lambda one: -one.relative)
