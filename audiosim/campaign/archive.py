@@ -5,12 +5,13 @@ The last line of the file counts all events, so that a truncated file is recogni
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from audiosim.campaign.anonymous_log import anonymous_event, draw_names
 from audiosim.campaign.chain import FIRST, link
 from audiosim.campaign.database import DatabaseStore, campaigns_in
 from audiosim.campaign.event import Event
@@ -47,16 +48,18 @@ class Logged:
     events: tuple[Event, ...]
 
 
-def back_up(url: str, path: str | Path) -> list[Archived]:
+def back_up(url: str, path: str | Path, without: Iterable[str] = ()) -> list[Archived]:
     """Write the logs of all campaigns of a database to a file, while it serves; return their summaries.
 
     The file is written completely or not at all. It contains no tokens.
+
+    without  people whom the file is not to name; see `anonymous_log`
     """
     target = Path(path)
     if target.exists():
         raise InputError(f"{target} is there already; a backup does not replace another")
     partial = target.with_name(f"{target.name}.partial")
-    logs = read_database(url)
+    logs = _anonymous_logs(read_database(url), without)
     with partial.open("w", encoding="utf-8") as file:
         file.writelines(f"{json.dumps(line, ensure_ascii=False)}\n" for line in _lines(logs))
     partial.rename(target)
@@ -142,6 +145,20 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
             if not isinstance(row, dict):
                 raise FormatError(path, number, "expected an object")
             yield number, row
+
+
+def _anonymous_logs(logs: Sequence[Logged], without: Iterable[str]) -> list[Logged]:
+    """Logs that do not name these people, each with its new digest; without people as they are."""
+    drawn = draw_names([log.events for log in logs], without)
+    if not drawn:
+        return list(logs)
+    found = []
+    for log in logs:
+        events, digest = tuple(anonymous_event(event, drawn) for event in log.events), FIRST
+        for number, event in enumerate(events, start=1):
+            digest = link(digest, number, event)
+        found.append(replace(log, archived=replace(log.archived, digest=digest), events=events))
+    return found
 
 
 def _lines(logs: Iterable[Logged]) -> Iterator[Mapping[str, Any]]:

@@ -29,15 +29,22 @@ def backup(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="File to write; must not exist.", show_default=False)
     ],
+    without: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Person whom the file is not to name; again for more.", show_default=False),
+    ] = None,
     form: As = Format.table,
 ) -> None:
     """Back up the logs of all campaigns of a database, even while it serves; tokens are left out.
+
+    With --without, somebody's answers stand under a name drawn at random, without the texts that they wrote. Stop the
+    services, restore that file into a new database, serve it, and delete the old one with its backups.
 
     Example: `audiosim backup --db sqlite:///my-demo/campaign.db -o monday.jsonl`
     """
     from audiosim.campaign.archive import back_up
 
-    _print(form, back_up(database, output))
+    _print(form, back_up(database, output, without or ()))
 
 
 def verify_logs(

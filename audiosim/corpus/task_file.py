@@ -3,6 +3,8 @@
     question = "How well does the melody fit the prompt?"   # above the clips
     instructions = "Listen to both clips to the end."       # before the start, and under Help
     consent = "I am over 18 and agree that ..."             # to be agreed to before the start
+    kept_until = 2027-12-31                                 # day after which nobody is to be identified any more
+    break_after = 20                                        # answers between two breaks that the page suggests
     language = "es"                                         # of these texts and of the page
     grades = "fine"                                         # or broad, or both: on the fine and broad scales
     control = "slider"                                      # or buttons
@@ -22,6 +24,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Literal
 
@@ -76,6 +79,8 @@ class TaskTable(Struct, frozen=True, forbid_unknown_fields=True):
     question: str = ""
     instructions: str = ""
     consent: str = ""
+    kept_until: date | None = None
+    break_after: int | None = None
     language: str = ""
     grades: Literal["", "fine", "broad", "both"] = ""
     control: Literal["", "buttons", "slider"] = ""
@@ -173,6 +178,8 @@ def _checked(table: TaskTable) -> TaskTable:
         raise _WrongKeyError("language", f"language: expected a code such as es or pt-BR, found {table.language!r:.80}")
     if table.steps is not None and table.steps < 2:
         raise _WrongKeyError("steps", f"steps: expected 2 or more, found {table.steps}")
+    if table.break_after is not None and table.break_after < 1:
+        raise _WrongKeyError("break_after", f"break_after: expected 1 or more, found {table.break_after}")
     if len(table.aspect) == 1 or len(table.aspect) > MOST_ASPECTS:
         raise _WrongKeyError("aspect", f"aspect: expected 2 to {MOST_ASPECTS} aspects, found {len(table.aspect)}")
     if table.aspect and table.grades:

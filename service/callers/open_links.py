@@ -235,6 +235,29 @@ class OpenLinkStore:
             ).first()
         return None if row is None else OpenLink(**row._mapping)
 
+    def participant(self, collection: str, assessor: str) -> Participant | None:
+        """The person who judges under a drawn name; None where nobody came by an open link under it."""
+        if not NAME.fullmatch(assessor) or not self._exists():
+            return None
+        wanted = (PARTICIPANTS.c.name == assessor) & (PARTICIPANTS.c.collection == collection)
+        with reporting(self._engine), self._engine.connect() as connection:
+            row = connection.execute(sql.select(PARTICIPANTS).where(wanted)).first()
+        return None if row is None else _participant(row)
+
+    def forget(self, collection: str, assessor: str | None = None) -> int:
+        """Forget who somebody is: all that says it, and by what their browser is recognised; how many were forgotten.
+
+        Their answers stay in the log under the name that was drawn, which then is nobody's.
+
+        assessor  None: everybody who came
+        """
+        if not self._exists():
+            return 0
+        chosen = PARTICIPANTS.c.collection == collection
+        chosen = chosen if assessor is None else chosen & (PARTICIPANTS.c.name == assessor)
+        with reporting(self._engine), self._engine.begin() as connection:
+            return connection.execute(sql.delete(PARTICIPANTS).where(chosen)).rowcount
+
     def link(self, collection: str, code: str) -> OpenLink:
         """The link of a code; an error where there is none."""
         if self._exists():

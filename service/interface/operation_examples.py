@@ -46,6 +46,7 @@ def examples_of(served: Served) -> dict[str, RequestExample]:
     grades = f"query\tdocument\tgrade\n{named.query}\t{named.document}\t{named.grade:g}\n"
     made["take_judge"] = RequestExample({"judge": JUDGE}, {TEXT: grades})
     made["show_entry"] = RequestExample({"code": "code of the link"}, {})
+    made["show_personal_data"] = RequestExample({"assessor": ASSESSOR}, {})
     made["show_completion"] = RequestExample({"assessor": ASSESSOR}, {})
     made["show_import"] = RequestExample({"number": 1}, {})
     made["show_judge_effect"] = RequestExample({"judge": ASSESSOR}, {})
@@ -150,6 +151,7 @@ BODIES: dict[str, Callable[[_Named], dict[str, Any]]] = {
     },
     "close_open_link": lambda _: {"name": "Prolific"},
     "join_campaign": lambda _: {"code": "code of the link", "device": "0123456789abcdef", "reference": "5f3c2d"},
+    "forget_person": lambda _: {"assessor": ASSESSOR},
     "share_results": lambda _: {"name": "steering group", "days": 30},
     "revoke_link": lambda _: {"name": "steering group"},
     "take_document": lambda _: {"document": RECORDING, "artist": "Somebody", "genre": "jazz"},

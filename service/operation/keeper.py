@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from audiosim.campaign import DatabaseStore, Lesson
+from audiosim.campaign.event import utc_now
 from audiosim.errors import RewoundError, StoreError
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.relearning import Relearning
+from audiosim.service.callers.open_links import OpenLinkStore
 from audiosim.service.campaigns.learning_process import Errand
 from audiosim.service.entrance.access import Access
 from audiosim.service.files.import_process import import_next
@@ -34,6 +36,7 @@ IDLE_S = 1.0  # without a line written, until the write-ahead log is folded in
 PROBE_S = 5.0  # between two checks that the logs are writable
 TIDY = 10  # closed collections after which memory is given back
 TIDY_S = 20.0  # between two returns of freed memory
+FORGET_S = 60.0  # between two looks for data that are kept no longer
 FOLD_S = 5.0  # between two such starts under constant load
 
 
@@ -43,8 +46,17 @@ class Keeper:
     Access control does not depend on a log: tokens are read separately.
     """
 
-    def __init__(self, served: Served, access: Access, imports: ImportStore, outlooks: Outlooks, cards: Cards) -> None:
+    def __init__(
+        self,
+        served: Served,
+        access: Access,
+        imports: ImportStore,
+        outlooks: Outlooks,
+        cards: Cards,
+        open_links: OpenLinkStore,
+    ) -> None:
         self._collections, self._access, self._imports, self._outlooks = served.collections, access, imports, outlooks
+        self._open_links = open_links
         self._cards, self._tidied, self._errands = cards, 0, served.judging.errands
         self._learner: Errand[RelevanceEstimator] | None = None
         self._tidy = self._lines = 0.0  # time of the next return of freed memory, and the number of log lines then
@@ -56,6 +68,7 @@ class Keeper:
         self._recalling = Loop("recalling the courses", self._recall)
         self._estimating = Loop("estimating the effort left", self._estimate)
         self._looking = Loop("looking at the collections", self._look)
+        self._forgetting = Loop("forgetting people", self._forget)
         self._loops = (
             self._following,
             self._reading,
@@ -64,6 +77,7 @@ class Keeper:
             self._recalling,
             self._estimating,
             self._looking,
+            self._forgetting,
         )
 
     def start(self) -> None:
@@ -168,6 +182,16 @@ class Keeper:
             gc.collect()  # an open collection has reference cycles
             give_back_freed_memory()
         return time.monotonic() - began if more else LOOK_S
+
+    def _forget(self) -> float:
+        """Forget who took part in a collection, once the day is over until which it says that it keeps that."""
+        for name, one in self._collections.open.items():
+            task = one.collection.assessor_task
+            until = None if task is None else task.table.kept_until
+            with self._forgetting.attempt(name):
+                if until is not None and utc_now().date() > until and (count := self._open_links.forget(name)):
+                    LOG.info("%s: forgot who %d people were, kept until %s", name, count, until)
+        return FORGET_S
 
     def _teach_one(self, name: str, one: ServedCollection) -> None:
         lesson = one.campaign.lesson()

@@ -74,6 +74,7 @@ class ServiceState:
     def of(cls, served: Served, home: Home | None, access: Access, limits: Limits) -> Self:
         """The state at the start of a service."""
         imports, outlooks = ImportStore(served.judging.database), Outlooks()
+        open_links = OpenLinkStore(served.judging.database)
         gate, cards = Gate(limits.at_work, limits.waiting), Cards(served.collections)
         metrics = Metrics(
             gate, lambda: {name: one.campaign.current_state for name, one in served.collections.open.items()}
@@ -85,11 +86,11 @@ class ServiceState:
             imports=imports,
             outlooks=outlooks,
             cards=cards,
-            keeper=Keeper(served, access, imports, outlooks, cards),
+            keeper=Keeper(served, access, imports, outlooks, cards, open_links),
             receiver=Receiver(served),
             followers=Followers(),
             shares=Shares(),
-            open_links=OpenLinkStore(served.judging.database),
+            open_links=open_links,
             joining=JoiningLimits(),
             rankings=Shared(Gate(RANKINGS, RANKINGS_WAITING, "rankings")),
             entrance=Entrance(access, limits),

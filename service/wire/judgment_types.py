@@ -227,7 +227,8 @@ class QuestionsOut(Wire):
     `consent` before the start, `before` and `after` are questions about the person, `training` are pairs with known
     answers, `language` is that of all these texts. `listen_s` is the least listening time for each clip; an answer
     after less is marked. `comparisons` is some, only or none: the part of the questions that are comparisons. A page
-    shows at most `candidates` side by side.
+    shows at most `candidates` side by side. After `kept_until`, ISO 8601, nobody is identified any more; the page
+    suggests a break after `break_after` answers.
     """
 
     collection: str
@@ -244,6 +245,8 @@ class QuestionsOut(Wire):
     after: list[Question] = field(default_factory=list)
     training: list[TrainingOut] = field(default_factory=list)
     candidates: int = 1
+    kept_until: str | None = None
+    break_after: int | None = None
 
     @classmethod
     def from_domain(
@@ -274,6 +277,8 @@ class QuestionsOut(Wire):
                 for one in table.training
             ],
             served.judging.settings.candidates,
+            None if table.kept_until is None else table.kept_until.isoformat(),
+            table.break_after,
         )
 
 

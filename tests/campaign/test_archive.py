@@ -2,6 +2,7 @@
 
 import json
 from contextlib import closing
+from dataclasses import replace
 from threading import Event as Flag
 from threading import Thread
 
@@ -36,6 +37,37 @@ def test_a_restored_backup_is_the_same_log_on_either_database(kept, tmp_path):
         assert list(one.read()) == list(other.read())
         assert one.described() == other.described() == ('{"scale": "fine"}', "")
         assert other.append(next(one.read())[1]) == 1  # by its key
+
+
+@pytest.mark.slow
+def test_a_backup_without_somebody_is_the_same_campaign_under_a_drawn_name(kept, said, tmp_path):
+    with closing(DatabaseStore(kept, "one")) as store:
+        time, words = "2013-05-01T12:00:00Z", {"moment": "before", "age": 30, "home": "Delft"}
+        cannot = replace(said(), kind="cannot", grades={}, details={"reason": "I know the singer"})
+        more = [
+            said(assessor="bob", details={"note": "by bob"}),
+            cannot,
+            Event("questionnaire", time, "ann", details=words),
+        ]
+        store.append_all([*more, Event("set_aside", time, "olga", details={"judge": "ann", "reason": "ann left"})], 3)
+    backup, target = tmp_path / "without.jsonl", f"sqlite:///{tmp_path / 'restored.db'}"
+    found = back_up(kept, backup, ["ann"])
+    assert restore(backup, target) == verify(target) == found
+    text = backup.read_text(encoding="utf-8")
+    assert [one for one in ('"ann"', "Ö", "singer", "Delft", "age", "ann left") if one in text] == []
+    with closing(DatabaseStore(kept, "one")) as one, closing(DatabaseStore(target, "one")) as other:
+        before, after = ([event for _, event in store.read()] for store in (one, other))
+    (drawn,) = {event.assessor for event in after} - {"bob", "olga"}
+    assert [event.assessor for event in after] == [drawn if who.assessor == "ann" else who.assessor for who in before]
+    same = ("kind", "time", "query", "document", "grades", "refers", "until")
+    assert [[getattr(event, name) for name in same] for event in after] == [
+        [getattr(event, name) for name in same] for event in before
+    ]
+    assert after[0].details == {"played_s": 0.1}
+    assert after[3] == before[3]
+    assert after[-1].judge == drawn
+    with pytest.raises(InputError, match="no log names 'zoe': expected somebody who judged"):
+        back_up(kept, tmp_path / "zoe.jsonl", ["zoe"])
 
 
 def test_a_backup_does_not_replace_a_campaign_or_another_backup(kept, tmp_path):

@@ -1,5 +1,8 @@
 """Open links in a real browser: an organiser makes one, somebody comes by it, stops, goes on elsewhere, and is done."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from service.callers.tokens import TokenStore
@@ -88,6 +91,20 @@ def test_somebody_comes_by_an_open_link_stops_goes_on_elsewhere_and_gets_the_cod
         if said is not None:  # a date
             expect(row.locator("td").nth(column)).to_have_text(said)
     assert audit(organiser) == []
+    other.get_by_role("button", name="My answers").press("Enter")
+    other.get_by_text("Delete my data…").click()
+    with other.expect_download() as download:
+        other.get_by_role("button", name="Download my data").click()
+    stored = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
+    assert (stored["reference"], stored["link"]) == (PARTICIPANT, "Prolific")
+    assert [line["kind"] for line in stored["log"]].count("judgment") == 2
+    assert audit(other) == []
+    other.get_by_role("button", name="Delete my data now").click()
+    other.locator("#screen-deleted:not([hidden])").wait_for()
+    assert audit(other) == []
+
+    organiser.get_by_role("button", name="Look again").click()
+    expect(row).to_have_count(0)
     organiser.get_by_role("button", name="Close the link Prolific").click()
     expect(organiser.locator("#open-links-table tbody")).to_contain_text("this link is closed")
     watch.expected.append("status of 409")

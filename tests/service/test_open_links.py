@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from audiosim.corpus.collection import Collection
 from audiosim.errors import ClosedError, InputError
 from service.app import create_app
 from service.callers.joining_limits import JoiningLimits
@@ -223,3 +224,64 @@ def test_who_asks_too_often_is_told_when_to_come_back(app, in_process):
         refused = joined(http, code)
         assert (refused.status_code, int(refused.headers["Retry-After"]) <= wait_s) == (429, True)
         assert "too many people came from this address" in refused.json()["detail"]
+
+
+def test_somebody_sees_all_that_is_stored_about_them_and_nothing_of_others(app, in_process):
+    app, olga = app
+    with in_process(app) as http:
+        app.state.service.access.reload()
+        code = made(http, olga, parameter="PID")
+        one, other = (joined(http, code, reference=name) for name in ("5f3c2d", "another"))
+        assert answer_pairs(http, bearer(one), 2) == 2
+        own = http.get(f"{COARSE}/personal-data", headers=bearer(one)).json()
+        assert (own["reference"], own["link"]) == ("5f3c2d", "crowd")
+        assert sorted(line["kind"] for line in own["log"]) == ["judgment", "judgment", "lease", "lease"]
+        assert {line["assessor"] for line in own["log"]} == {own["assessor"]}
+        documents = {line["document"] for line in own["log"]}
+        assert documents.isdisjoint(f"d{place:02}" for place in range(20))  # as they may know them
+        theirs = {"assessor": other.json()["name"]}
+        assert http.get(f"{COARSE}/personal-data", params=theirs, headers=bearer(one)).status_code == 403
+        seen = http.get(f"{COARSE}/personal-data", params={"assessor": own["assessor"]}, headers=olga).json()
+        assert seen["reference"] == "5f3c2d"
+        assert {line["document"] for line in seen["log"]} <= {f"d{place:02}" for place in range(20)}
+
+
+def test_a_deletion_keeps_the_answers_and_forgets_whose_they_are(app, in_process):
+    app, olga = app
+    with in_process(app) as http:
+        app.state.service.access.reload()
+        code = made(http, olga, parameter="PID")
+        one, other = (joined(http, code, reference=name) for name in ("5f3c2d", "another"))
+        names = [who.json()["name"] for who in (one, other)]
+        assert [answer_pairs(http, bearer(who), 2) for who in (one, other)] == [2, 2]
+        before = http.get(f"{COARSE}/judgments?format=csv", headers=olga).text
+        refused = http.post(f"{COARSE}/forget", json={"set_aside": True}, headers=bearer(one))
+        assert refused.json()["detail"] == "only an organiser decides that answers no longer count"
+        gone = http.post(f"{COARSE}/forget", json={}, headers=bearer(one))
+        assert gone.json() == {"assessor": names[0], "answers": 2, "count": True}
+        assert http.get(f"{COARSE}/answers", headers=bearer(one)).status_code == 401
+        assert http.get(f"{COARSE}/judgments?format=csv", headers=olga).text == before
+        assert "5f3c2d" not in http.get(f"{COARSE}/participants", headers=olga).text
+        again = http.post(f"{COARSE}/forget", json={"assessor": names[0]}, headers=olga)
+        assert (
+            "was deleted already, or never came: expected somebody who came by an open link" in again.json()["detail"]
+        )
+        assert joined(http, code, reference="5f3c2d").json()["name"] not in names  # a new person
+        aside = http.post(f"{COARSE}/forget", json={"assessor": names[1], "set_aside": True}, headers=olga)
+        assert aside.json() == {"assessor": names[1], "answers": 2, "count": False}
+        ann = http.post(f"{COARSE}/forget", json={"assessor": "ann"}, headers=olga)
+        assert ann.json()["detail"].startswith("ann came by no open link: expected somebody who came by an open link")
+
+
+def test_after_the_day_that_the_task_says_nobody_is_known_any_more(coarse, tmp_path, in_process, wait_until):
+    coarse.save(folder := tmp_path / "coarse")
+    (folder / "task.toml").write_text("kept_until = 2020-02-29\nbreak_after = 7\n", encoding="utf-8")
+    app = create_app([Collection.load(folder)], "uniform")
+    with in_process(app) as http:
+        asked = http.get(f"{COARSE}/questions").json()
+        assert (asked["kept_until"], asked["break_after"]) == ("2020-02-29", 7)
+        code = made(http, {}, parameter="PID")
+        assert joined(http, code, reference="5f3c2d").status_code == 200
+        assert len(http.get(f"{COARSE}/participants").json()["participants"]) == 1
+        with app.state.service.running():
+            wait_until(lambda: http.get(f"{COARSE}/participants").json()["participants"] == [])

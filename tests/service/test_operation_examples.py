@@ -19,6 +19,8 @@ REFUSED = {  # where no tokens are needed, no invitation or link holds one; the 
     "add_questionnaire": "no questions are asked after judging here: task.toml has none",
     "show_entry": "there is no such link: it may have been cut off when it was copied",
     "join_campaign": "there is no such link: it may have been cut off when it was copied",
+    "forget_person": "ann came by no open link: expected somebody who came by an open link; the log keeps the name of "
+    "somebody who was invited, and audiosim backup --without writes a copy without it",
     "withdraw": "'ann' is not invited to judge demo",
     "revoke_link": "this service has no tokens, so no link can be revoked",
 }

@@ -12,6 +12,7 @@ export function showCompleted({ answers, completion, return_to: back }) {
   byId("completed-back-box").hidden = !back;
   if (back) byId("completed-back", HTMLAnchorElement).href = back;
   byId("copy-code").onclick = copyCode;
+  byId("open-answers").hidden = false;
   showScreen("completed");
 }
 

@@ -14,6 +14,7 @@ import { pageSettings } from "./joining.js";
 import { Judging } from "./judging.js";
 import { listenToKeys, showKeys } from "./keys.js";
 import { Outbox } from "./outbox.js";
+import { ownData, showRetention } from "./own_data.js";
 import { Pace } from "./pace.js";
 import { Player } from "./player.js";
 import { clicked, openDialog, showScreen, shownScreen, trouble } from "./screens.js";
@@ -89,6 +90,7 @@ async function assemble(assessor) {
   const { questions, reasons, listen_s, comparisons, candidates } = asking;
   showReasons(reasons);
   showTask(asking);
+  showRetention(asking, assessor);
   settings.listen = Math.max(settings.listen, listen_s); // the campaign's rule: an address may ask for more, never for less
   const desk = new Desk(player, questions, settings.listen);
   const store = await openStore(assessor);
@@ -96,7 +98,7 @@ async function assemble(assessor) {
   const work = new Work({ collection, assessor, questions, settings, store, outbox, comparing: comparisons !== "none", candidates });
   const compare = new Compare(player.context, settings.listen);
   const several = new Several(player.context, questions, settings.listen);
-  return new Judging({ work, desk, compare, several, clips: new Clips(player.context), player, pace: new Pace(settings.break), task: asking });
+  return new Judging({ work, desk, compare, several, clips: new Clips(player.context), player, pace: new Pace(settings.break, asking.break_after), task: asking });
 }
 
 /** The store of this device; without one an answer could be lost, so that nothing is judged. */
@@ -178,6 +180,7 @@ async function train(judging, lessons) {
 
 function connect(judging) {
   const { desk, work } = judging;
+  ownData(work);
   const open = (id) => {
     judging.hush();
     return openDialog(id);

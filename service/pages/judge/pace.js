@@ -3,9 +3,14 @@
 const IDLE_S = 300; // a longer pause between two answers is no work
 
 export class Pace {
-  /** every  minutes of work between two breaks */
-  constructor(every) {
+  /**
+   * every  minutes of work between two breaks
+   * after  answers between two breaks; null: any number
+   */
+  constructor(every, after = null) {
     this.everyS = every * 60;
+    this.after = after ?? Infinity;
+    this.since = 0; // answers since the last break
     this.gaps = [];
     this.workedS = 0;
     this.last = null;
@@ -21,6 +26,7 @@ export class Pace {
     const now = performance.now();
     const gap = (now - (this.last ?? now)) / 1000;
     this.last = now;
+    this.since += 1;
     if (gap > IDLE_S) return;
     this.gaps.push(gap);
     this.workedS += gap;
@@ -34,12 +40,12 @@ export class Pace {
   }
 
   get breakDue() {
-    return this.workedS >= this.everyS;
+    return this.workedS >= this.everyS || this.since >= this.after;
   }
 
   /** A break was taken. */
   rest() {
-    this.workedS = 0;
+    this.workedS = this.since = 0;
     this.begin();
   }
 }

@@ -30,8 +30,9 @@ export function openLinks(path) {
     showLinks(links, close);
     const { participants } = links.some(({ joined }) => joined) ? await get(`${path}/participants`) : { participants: [] };
     URL.revokeObjectURL(address);
-    address = showParticipants(participants);
+    address = showParticipants(participants, openData);
   };
+  const openData = personalData(path, () => attempt(show));
   const close = (name) =>
     attempt(async () => {
       await post(`${path}/open-links/close`, { name }, { key: newKey() });
@@ -111,7 +112,7 @@ function showLinks(links, close) {
 }
 
 /** List the people; the address of a CSV file of them. */
-function showParticipants(participants) {
+function showParticipants(participants, openData) {
   byId("participants-frame").hidden = !participants.length;
   const done = participants.filter((one) => one.done).length;
   byId("participants-about").textContent = participants.length
@@ -128,6 +129,7 @@ function showParticipants(participants) {
         element("td", {}, day(created)),
         element("td", { class: "number" }, whole(answers)),
         element("td", {}, done ? "yes" : "no"),
+        element("td", {}, element("button", { type: "button", class: "plain", on: { click: () => openData(name, answers) } }, "Data…", element("bdi", { class: "hidden-visually" }, ` of ${name}`))),
       ),
     ),
   );
@@ -136,4 +138,46 @@ function showParticipants(participants) {
   const address = URL.createObjectURL(new Blob([table], { type: "text/csv;charset=utf-8" }));
   Object.assign(byId("participants-file", HTMLAnchorElement), { href: address, hidden: !participants.length });
   return address;
+}
+
+/** The dialog about one person's data; opens it. `done` is called when they were deleted. */
+function personalData(path, done) {
+  const dialog = byId("own-data", HTMLDialogElement);
+  const trouble = byId("own-data-trouble");
+  let person = "";
+  const attempt = async (work) => {
+    trouble.hidden = true;
+    try {
+      await work();
+    } catch (error) {
+      trouble.textContent = `${error.message}.`;
+      trouble.hidden = false;
+    }
+  };
+  byId("own-data-no").addEventListener("click", () => dialog.close());
+  byId("own-data-file").addEventListener("click", () =>
+    attempt(async () => {
+      const found = await get(`${path}/personal-data?${new URLSearchParams({ assessor: person })}`);
+      const address = URL.createObjectURL(new Blob([JSON.stringify(found, null, 1)], { type: "application/json" }));
+      element("a", { href: address, download: `${person}.json` }).click();
+      URL.revokeObjectURL(address);
+    }),
+  );
+  byId("own-data-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    attempt(async () => {
+      await post(`${path}/forget`, { assessor: person, set_aside: byId("own-data-aside", HTMLInputElement).checked });
+      dialog.close();
+      announce(`Data of ${person} deleted`);
+      done();
+    });
+  });
+  return (name, answers) => {
+    person = name;
+    trouble.hidden = true;
+    byId("own-data-aside", HTMLInputElement).checked = false;
+    byId("own-data-title").replaceChildren("Data of ", named(name));
+    byId("own-data-about").textContent = `Deleting forgets their identifier and ends their access. ${count(answers, "answer")} of theirs stay in the log, under the drawn name, which is then nobody's. This cannot be undone.`;
+    dialog.showModal();
+  };
 }
