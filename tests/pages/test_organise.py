@@ -488,7 +488,9 @@ def audit(page, looks=LOOKS):
         page.set_viewport_size(size)
         page.emulate_media(color_scheme=theme)
         assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
-        found = page.evaluate("standards => axe.run(document, {runOnly: standards})", STANDARDS)["violations"]
+        found = page.evaluate("only => axe.run(document, {runOnly: only, resultTypes: ['violations']})", STANDARDS)[
+            "violations"
+        ]
         wrong += [(size["width"], theme, one["id"], [node["html"] for node in one["nodes"]]) for one in found]
     return wrong
 
