@@ -54,6 +54,7 @@ class Belief:
         n = len(self.marginals)
         if self.prior.mean.shape != (n,):
             raise InputError(f"gains must be ({n},) to match the probabilities, got {self.prior.mean.shape}")
+        # A variance of 0 marks a certain gain, which only a judgment makes; one in the prior would divide by 0 below.
         if self.prior.correlated and not np.all(self.prior.variance > 0):
             row = int(np.argmin(self.prior.variance > 0))
             raise InputError(f"row {row} of correlated gains must have a variance above 0 before it is judged")
@@ -129,6 +130,8 @@ class Belief:
     @property
     def _by_grades(self) -> MultivariateNormal:
         """Posterior of the gains by grades alone, without comparisons."""
+        # One person's judgment is the panel's opinion itself, so conditioning on exact gains is right and cheaper;
+        # several people, or another population, need the model of severity, taste and noise.
         if self.people is not None and (self.people.panel.several or self.whose not in ("panel", 1)):
             return self.people.posterior(self.whose)
         judged = np.flatnonzero(self.judged)
@@ -136,6 +139,7 @@ class Belief:
 
     def heard(self, people: People) -> "Belief":
         """The same belief and judgments, with the people who made them."""
+        # A posterior by exact grades is wrong once judgments have noise; with a single person it stays valid.
         return replace(self, people=people, posterior=None if people.panel.several else self.posterior)
 
     @property
@@ -193,6 +197,7 @@ class Belief:
 
         Each judged pair is predicted from the other judgments; see `Levels.learn`.
         """
+        # From the plain use of levels each time: learning on top of an earlier result would count judgments twice.
         plain = replace(self, use=Levels(width=self.use.width), posterior=None)
         return replace(plain, use=Jointly(plain.alone, plain.prior, plain.gains, plain.grades, plain.use).learned())
 
@@ -235,6 +240,7 @@ class Belief:
     def resumed(self, earlier: "Belief") -> "Belief":
         """The same belief, continued from an earlier one with the same prior if only a few judgments were added."""
         added = np.flatnonzero(self.judged & ~earlier.judged)
+        # Only additions can be conditioned on: a changed or withdrawn grade has no inverse step, so it starts anew.
         kept = np.array_equal(earlier.grades[earlier.judged], self.grades[earlier.judged])
         people = self.people or earlier.people
         if self.prior is not earlier.prior or len(added) > FEW or not kept or people is not None:
@@ -265,6 +271,7 @@ class Belief:
         mean = np.where(self.judged, known, expectation(self.probabilities, values))
         tails = self.reading.tails if self.use.shape is None else 1.0
         spread = np.where(self.judged, 0, variance(self.probabilities, values)) * tails
+        # The gain's own variance decides, not `judged`: after several people's judgments a pair is still unsure.
         certain = self.gains.variance == 0
         unsure = self.judged & ~self.settled
         if unsure.any():

@@ -68,6 +68,7 @@ class Panel:
         if np.isnan(gain):
             place_left, judge_left = np.delete(self.place, known), np.delete(self.judge, known)
             left = Panel(judges, place_left, judge_left, np.delete(self.gain, known))
+            # A person without judgments leaves the panel: an empty column would still weigh in its mean.
             return left if np.any(left.judge == code) else left.without(code)
         if len(known):
             said = self.gain.copy()
@@ -197,6 +198,7 @@ class PanelModel:
     def posterior(self, panel: Panel, listeners: Listeners) -> BlockNormal:
         """Distribution of some people's mean opinion of each pair, given the judgments."""
         some = tasters(panel, self.parts.shape[1])
+        # The distribution before judgments depends on no grade, so one result serves all states of a campaign.
         key = listeners, len(panel.judges), some.tobytes()
         found = self._opinions.get(key)
         if found is None:
@@ -215,6 +217,7 @@ class PanelModel:
         severity, taste = self.deviations[SEVERITY] ** 2, self.deviations[TASTE] ** 2
         systems, (n, folded) = self.parts.shape[1], (len(self.parts), judges - len(some))
         noise = (self.deviations[REST] * self.noise_of_each(judges)) ** 2
+        # Judges have effects of their own, as judgments reveal them; all other people act together as one more person.
         variances = np.repeat([severity, taste, severity, taste], [judges, len(some) * systems, 1, systems])
         of_pairs = [
             np.full((n, judges), listeners.each),

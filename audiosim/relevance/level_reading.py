@@ -140,6 +140,7 @@ class Jointly:
         counts = np.zeros((int(block.max()) + 1, len(levels)))
         np.add.at(counts, (block[judged], level), 1)
         counts = counts[block]
+        # A pair must not count for its own prediction, or checks would compare a judgment with itself.
         counts[judged, level] -= 1
         return counts
 
@@ -151,6 +152,7 @@ class Jointly:
     def _ends_at(self, places: Integers) -> Array:
         """(k, l - 1) ends of the levels of some gains, in deviations from the mean."""
         mean, spread = self.gains.mean.copy(), self.gains.variance.copy()
+        # A judged gain has variance 0; only held out is its prediction comparable with those of unjudged pairs.
         mean[self._judged], spread[self._judged] = self._held_out
         return self._ends_given(places, mean[places], np.sqrt(spread[places]))
 
@@ -169,6 +171,7 @@ class Jointly:
         """The frequency and the separation of the levels as the judgments show them; see `Levels.learn`."""
         judged, (mean, spread) = self._judged, self._held_out
         ratio = (np.sqrt(self.prior.variance[judged]) / np.sqrt(spread))[:, None]
+        # The mean grade stays that of the gains: a shape learned from levels must not shift scores a second time.
         wanted = self.alone.maximum * float(mean.mean())
         seen = self._ends_at(judged), ratio, self._counts[judged], self.grades[judged]
         return self.use.learn(self.alone.levels, *seen, wanted)
@@ -184,6 +187,7 @@ class Jointly:
         moved, times = np.zeros((count, levels - 1)), np.ones((count, int(block.max(initial=0)) + 1))
         closer, known = 1.0, ~np.isnan(self.grades)
         if self.use.shape is not None:
+            # Rounding to levels weakens correlations; without this the drawn scores would vary too little.
             closer = 1 / shown_by_levels(self._ends[~known], self.level_grades)
             times = np.sqrt(FREEDOM / own.chisquare(FREEDOM, times.shape))
             moved = own.standard_normal(moved.shape) @ self._shape_errors.T

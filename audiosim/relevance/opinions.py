@@ -48,6 +48,7 @@ class Opinions:
         block, seen = self.gains.block[place], {}
         for said in by_number(block):
             code = int(block[said[0]])
+            # By content, not by identity: the arrays are made anew for each state, mostly with equal parts.
             key = b"".join(of[said].tobytes() for of in (place, judge, gain))
             kept = self._seen.get(code)
             if kept is None or kept[0] != key:
@@ -61,11 +62,14 @@ class Opinions:
         order = np.argsort(rows)
         at = order[np.searchsorted(rows, place, sorter=order)]
         within, some = self.gains.within[block], scale[place]
+        # Person by query, and noise, are within a query: they stay in the block. Severity and taste cross queries, so
+        # they are loadings on shared effects; only the few tastes without an effect of their own become noise.
         same_pair, same_judge = at[:, None] == at, judge[:, None] == judge
         own = within[np.ix_(at, at)] + np.outer(some, some) * same_judge * (
             self.together + same_pair * self.noise[judge]
         )
         own[np.diag_indices_from(own)] += self.taste * (self.parts[place] ** 2).sum(axis=1) * (self.column[judge] < 0)
+        # The mean opinion contains 1 / A of each judge's own deviations; a judgment shares exactly that part.
         hit = at[:, None] == np.arange(len(rows))
         across = within[at] + np.outer(some, scale[rows]) * self.each * (self.together + hit * self.noise[judge, None])
         loadings = np.hstack([self.gains.loadings[block][at], self._loadings(place, judge)])
