@@ -28,7 +28,7 @@ from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import NameOrFile, RelevanceEstimator, built_in
 from audiosim.relevance.relearning import after_grades
 from audiosim.selection.confidence_course import confidences
-from audiosim.simulation.alternatives import scores_of
+from audiosim.simulation.alternatives import PooledRuns
 from audiosim.simulation.remaining_judgments import drawn_grades
 from audiosim.users.listeners import Agreement, agreement
 from audiosim.users.satisfaction import published_mapping, user_form
@@ -262,12 +262,12 @@ def _completed(
         mapping = published_mapping(people, collection.scale.name)
     except InputError:
         mapping = None
-    scores, shares = [], []
+    scores, shares, runs = [], [], PooledRuns.of(collection, pool, measure.cutoff)
     for _ in range(times):
         grades = belief.grades if times == 1 else drawn_grades(belief, rng)
-        scores.append(scores_of(collection, pool, measure, grades))
+        scores.append(runs.scores(measure, grades))
         if mapping is not None:
-            shares.append(mapping.probability(scores_of(collection, pool, people, grades)))
+            shares.append(mapping.probability(runs.scores(people, grades)))
     return np.array(scores), np.array(shares) if mapping is not None else None
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from audiosim.corpus.model import Judgment, Run
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Judgment, Run, Scale
 from audiosim.corpus.pool import build_pool
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import built_in
@@ -14,6 +15,7 @@ from audiosim.selection import Selection
 from audiosim.simulation import Design, synthetic_collection
 from audiosim.simulation.alternatives import (
     TWICE,
+    PooledRuns,
     after_queries,
     after_second_opinions,
     found_different,
@@ -108,3 +110,28 @@ def test_a_plan_says_what_more_queries_deeper_runs_and_second_opinions_would_tel
         replace(shallow, runs=runs, judgments=()), None, "CG@3", stopping_rule="judgments=1", campaigns=2
     ).otherwise
     assert [one.what for one in bare] == ["as it is", "2 times the queries", "4 times the queries"]
+
+
+@pytest.mark.parametrize("measure", ["CG@3", "nDCG@3"])
+def test_scores_of_one_set_of_grades_after_the_other_are_those_worked_out_by_hand(measure):
+    # Two queries in another order than the pool's pairs, a short ranking, and a system that lacks a query.
+    runs = (Run("a", {"r": ("x", "y"), "q": ("z",)}), Run("b", {"q": ("y", "z", "x")}))
+    collection = Collection("hand", "hand", Scale("three", (0, 1, 2)), 3, runs)
+    pool = build_pool(collection, 3)
+    pooled = PooledRuns.of(collection, pool, 3)
+    first = {"rx": 2.0, "ry": 1.0, "qx": 0.0, "qy": 2.0, "qz": 1.0}
+    for given in (first, dict.fromkeys(first, 1.0)):
+        grades = np.array([given[pair.query + pair.document] for pair in pool.pairs])
+        lists = {"r": [["x", "y"], []], "q": [["z"], ["y", "z", "x"]]}
+        found = pooled.scores(parse_measure(measure), grades)
+        for column, query in enumerate(("r", "q")):
+            best = sorted((grade for name, grade in given.items() if name[0] == query), reverse=True)[:3]
+            for row, documents in enumerate(lists[query]):
+                gains = [given[query + document] for document in documents]
+                expected = sum(gains) / 3 / 2 if measure == "CG@3" else discounted(gains) / discounted(best)
+                assert found[row, column] == pytest.approx(expected)
+
+
+def discounted(gains):
+    """Sum of gain / log2(1 + rank): Burges et al. (2005)."""
+    return sum(gain / np.log2(1 + rank) for rank, gain in enumerate(gains, start=1))
