@@ -38,6 +38,7 @@ from audiosim.errors import FormatError, InputError
 from audiosim.messages import did_you_mean, repeated, shortened
 
 TASK_FILE = "task.toml"
+DAY = "expected a day such as 2027-12-31"
 MOST_ASPECTS = 8
 WIDEST_ROW = 20  # buttons of one grade
 LONGEST = 4000
@@ -150,7 +151,7 @@ class _WrongKeyError(InputError):
 
 def _in_words(problem: str, key: str | None) -> str:
     plain = PLACE.sub("", problem).replace("`", "").replace("Object ", "").replace("Invalid enum value", "found")
-    plain = plain.removeprefix("contains ")
+    plain = plain.removeprefix("contains ").replace("Invalid RFC3339 encoded date", DAY).replace("date | null", DAY[9:])
     return f"{key}: {plain[:1].lower()}{plain[1:]}" if key else f"{plain[:1].lower()}{plain[1:]}"
 
 
