@@ -11,6 +11,7 @@ from audiosim.campaign.event import Event
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment, Run
 from audiosim.errors import InputError, StoreError
+from service.callers.open_links import OpenLinkStore
 from service.campaigns.campaigns import Judging
 from service.files.additions import Receiver
 from service.files.deliveries import Delivery
@@ -210,7 +211,7 @@ def test_a_file_that_waits_for_a_closed_collection_is_taken_in(places, tmp_path,
     body = f"{pair.query} 0 {pair.document} 1\n".encode()
     file = imports.add(Delivery.of("five", "", "", body), body)
     access = SimpleNamespace(stale=False)
-    keeper = Keeper(served, access, imports, Outlooks(), Cards(served.collections))
+    keeper = Keeper(served, access, imports, Outlooks(), Cards(served.collections), OpenLinkStore(url))
     keeper.start()
     try:
         wait_until(lambda: imports.get("five", file.number).ended)
