@@ -73,7 +73,8 @@ def changes_since(one: ServedCollection, since: datetime, selection_at: Callable
     answered = [(record.number, record.event.assessor) for record in records if record.event.kind in KINDS]
     known = {assessor for line, assessor in answered if line <= before}
     answers = Counter(assessor for line, assessor in answered if line > before)
-    then = Verdicts(selection_at(before).stated(verdicts.ranking.about), verdicts.level)
+    changed = any(change.number > before for change in one.campaign.changes()[1])
+    then = Verdicts(selection_at(before).stated(verdicts.ranking.about), verdicts.level) if changed else verdicts
     settled, unsettled = _settled(then, verdicts)
     return RecentChanges(
         before,
