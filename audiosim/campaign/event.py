@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from audiosim.corpus.judgments import GRADES
 from audiosim.corpus.model import SCALES, Judgment, Pair, PairedComparison, Scale, check_judgment
-from audiosim.corpus.question import DETAILS_LIMIT, MARKS, TEXT_LIMIT
+from audiosim.corpus.question import DETAILS_LIMIT, HEADPHONES, MARKS, TEXT_LIMIT
 from audiosim.errors import InputError
 
 ANSWERS = ("judgment", "cannot")
@@ -19,7 +19,7 @@ JUDGING, LEASES = ("judgment", "repeat"), ("lease", "again")
 COMPARING = ("comparison", "compare")  # answer to a comparison, and the lease of one
 HANDED = (*LEASES, "compare")
 QUESTIONNAIRE = "questionnaire"
-MOMENTS = ("before", "after")  # of judging, at which people answer questions about themselves
+MOMENTS = ("before", "after", HEADPHONES)  # of judging, and of its check, at which people say something of themselves
 KINDS = (*ANSWERS, "repeat", "undo", *LEASES, "learn", *STATES, *ASIDE, *COMPARING, QUESTIONNAIRE)
 
 UNASKED, RUSHED = MARKS
@@ -42,7 +42,8 @@ class Event:
               `details["answer"]` says: a, b or =; compare: a lease of such a comparison; learn: from here on counts
               what the model learned from an earlier state; pause, resume, close: of the whole campaign; set_aside: from
               here on nothing rests on what `details["judge"]` says, until take_back; questionnaire: a person's
-              answers to questions about themselves, before or after judging as `details["moment"]` says
+              answers to questions about themselves, before or after judging as `details["moment"]` says, or the
+              result of their headphone check
     time      time of the event: ISO 8601, UTC
     assessor  author; empty if not named
     query, document  the pair; empty for an event without one

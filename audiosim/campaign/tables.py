@@ -98,6 +98,8 @@ OPEN_LINKS = sql.Table(
     sql.Column("judgments", sql.Integer, nullable=False),  # of a person; 0: any number
     sql.Column("completion", sql.Text, nullable=False),
     sql.Column("return_to", sql.Text, nullable=False),
+    sql.Column("screened_out", sql.Text, nullable=False),  # instead of `completion` after a failed headphone check
+    sql.Column("screened_return_to", sql.Text, nullable=False),
     sql.UniqueConstraint("name", "collection"),
 )
 PARTICIPANTS = sql.Table(

@@ -16,11 +16,13 @@ MARKS = ("unasked", "rushed")  # of an answer, among its details in the log
 ON_ONE_PAGE = "beside"  # number of candidates that were judged on one page
 MEASURED = ("seconds", "played_s", "query_played_s", "document_played_s", ON_ONE_PAGE)
 MOMENT, CONSENT, CONSENT_TEXT = PERSONAL = ("moment", "consent", "consent_text")  # beside a person's answers
+HEADPHONES = "headphones"  # moment of the check, kept as the answers at other moments are
+HEADPHONE_CHECK, TRIALS_RIGHT, CHECK_ROUND = CHECKED = ("headphone_check", "trials_right", "check_round")
 # Other fields of an answer, in requests, in the log and in exports: an answer under such a name would overwrite one.
 TAKEN = (
     *("query", "document", "document_b", "assessor", "time", "key", "number", "pair", "counts"),
     *("fine", "broad", "grade", "note", "cannot", "reason", "answer", "answers", "why", "judge"),
-    *(*MARKS, *MEASURED, *PERSONAL),
+    *(*MARKS, *MEASURED, *PERSONAL, *CHECKED),
 )
 MOST_OF_PAIR = DETAILS_LIMIT - len(MEASURED) - len(MARKS) - 1  # questions about a pair, beside the note
 MOST_OF_PERSON = DETAILS_LIMIT - len(PERSONAL)  # questions about a person at one moment

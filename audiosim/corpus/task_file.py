@@ -5,6 +5,7 @@
     consent = "I am over 18 and agree that ..."             # to be agreed to before the start
     kept_until = 2027-12-31                                 # day after which nobody is to be identified any more
     break_after = 20                                        # answers between two breaks that the page suggests
+    headphones = true                                       # nobody judges before they passed a check of headphones
     language = "es"                                         # of these texts and of the page
     grades = "fine"                                         # or broad, or both: on the fine and broad scales
     control = "slider"                                      # or buttons
@@ -82,6 +83,7 @@ class TaskTable(Struct, frozen=True, forbid_unknown_fields=True):
     consent: str = ""
     kept_until: date | None = None
     break_after: int | None = None
+    headphones: bool = False
     language: str = ""
     grades: Literal["", "fine", "broad", "both"] = ""
     control: Literal["", "buttons", "slider"] = ""
@@ -254,6 +256,7 @@ def task_lines(table: TaskTable) -> list[str]:
     """The lines of a task.toml with the words, the control and the aspects of a task, but no further questions."""
     said = {name: getattr(table, name) for name in ("question", "instructions", "consent", "language", "grades")}
     said |= {"control": table.control, "labels": list(table.labels), "steps": table.steps}
+    said["headphones"] = table.headphones
     lines = [f"{name} = {_quoted(value)}" for name, value in said.items() if value]
     for aspect in table.aspect:
         lines += ["", "[[aspect]]", f"name = {_quoted(aspect.name)}", f"question = {_quoted(aspect.question)}"]

@@ -51,6 +51,8 @@ class OpenLink:
     judgments   number of answers that a person gives at most; 0: any
     completion  text that a person who is done is shown
     return_to   address to which they return; empty: none
+    screened_out  text that a person who failed the headphone check is shown instead
+    screened_return_to  address to which they return instead; empty: none
     """
 
     code: str
@@ -65,6 +67,8 @@ class OpenLink:
     judgments: int = 0
     completion: str = ""
     return_to: str = ""
+    screened_out: str = ""
+    screened_return_to: str = ""
 
     def __post_init__(self) -> None:
         if not self.name.strip() or not self.name.isprintable() or len(self.name) > NAME_LIMIT:
@@ -80,12 +84,12 @@ class OpenLink:
                 f"parameter: expected a letter, then up to 63 letters, digits and _ . -, and none of "
                 f"{', '.join(OF_PAGE)}, got {self.parameter!r:.80}"
             )
-        if not self.completion.isprintable() or len(self.completion) > COMPLETION_LIMIT:
-            raise InputError(
-                f"completion: expected up to {COMPLETION_LIMIT} printable characters, got {self.completion!r:.80}"
-            )
-        if self.return_to:
-            _check_address(self.return_to)
+        for field in ("completion", "screened_out"):
+            said = getattr(self, field)
+            if not said.isprintable() or len(said) > COMPLETION_LIMIT:
+                raise InputError(f"{field}: expected up to {COMPLETION_LIMIT} printable characters, got {said!r:.80}")
+        for field in ("return_to", "screened_return_to"):
+            _check_address(field, getattr(self, field))
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,12 +297,14 @@ def _participant(row: sql.Row[tuple[object, ...]]) -> Participant:
     return Participant(found["name"], found["collection"], found["code"], found["reference"] or "", found["created"])
 
 
-def _check_address(said: str) -> None:
-    """Raise an error unless a text is an address that a browser may be sent to."""
+def _check_address(field: str, said: str) -> None:
+    """Raise an error unless a text is an address that a browser may be sent to, or empty."""
+    if not said:
+        return
     try:
         parts = urlsplit(said)
         fits = parts.scheme in ("http", "https") and bool(parts.hostname) and said.isprintable() and " " not in said
     except ValueError:
         fits = False
     if not fits or len(said) > ADDRESS_LIMIT:
-        raise InputError(f"return_to: expected an address that begins with https:// or http://, got {said!r:.80}")
+        raise InputError(f"{field}: expected an address that begins with https:// or http://, got {said!r:.80}")

@@ -157,6 +157,11 @@ class Questions:
         return dict(answers)
 
     @property
+    def screens(self) -> bool:
+        """True if people have to pass a headphone check."""
+        return self.task is not None and self.task.table.headphones
+
+    @property
     def consent_text(self) -> str:
         """SHA-256 of the text that people agree to, so that the log says which it was; empty where there is none."""
         text = "" if self.task is None else self.task.table.consent

@@ -14,6 +14,7 @@ from audiosim.service.routes.judging import (
     KeyHeader,
     OpenLinksDep,
     SharesDep,
+    check_admitted,
     fair_share,
     named_assessor,
     unnamed,
@@ -46,6 +47,7 @@ def lease_comparisons(
     They belong to the assessor until their leases end. A campaign without comparisons always answers `grade`.
     """
     assessor, campaign = named_assessor(caller, one, asked.assessor), one.campaign
+    check_admitted(one, assessor)
     campaign.refresh()
     count = within_quota(asked.count, links, one, assessor)
     count = min(count, fair_share(request, caller, one, shares, assessor)) if count else 0

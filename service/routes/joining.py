@@ -9,6 +9,7 @@ from audiosim.errors import ClosedError
 from audiosim.service.callers.caller import ASSESSOR, PUBLIC, CallerDep
 from audiosim.service.callers.joining_limits import JoiningLimits
 from audiosim.service.callers.open_links import OpenLink, OpenLinkStore
+from audiosim.service.campaigns.headphone_check import screening
 from audiosim.service.campaigns.quotas import answers_given, is_done
 from audiosim.service.entrance.access import address_of, client_of
 from audiosim.service.entrance.exchange import CollectionDep, chapter
@@ -70,7 +71,7 @@ def show_participants(response: Response, links: OpenLinksDep, one: CollectionDe
         link = by_code[person.code]
         answers = answers_given(one.campaign, person.name)
         done = is_done(one.campaign, answers, link.judgments or None)
-        rows.append(ParticipantOut.from_domain(person, link, answers, done))
+        rows.append(ParticipantOut.from_domain(person, link, answers, done, _screened_out(one, person.name)))
     response.headers["Cache-Control"] = "no-store"
     return ParticipantsOut(collection, rows)
 
@@ -95,9 +96,14 @@ def show_completion(
     link, quota = links.link_of(one.collection.identifier, name), quota_of(links, one, name)
     answers = answers_given(one.campaign, name)
     done = is_done(one.campaign, answers, quota)
-    code, back = (link.completion or None, link.return_to or None) if done and link is not None else (None, None)
+    screened = _screened_out(one, name)
+    code, back = ("", "")
+    if link is not None and screened:
+        code, back = link.screened_out, link.screened_return_to
+    elif link is not None and done:
+        code, back = link.completion, link.return_to
     response.headers["Cache-Control"] = "no-store"
-    return CompletionOut(name, answers, quota, done, code, back)
+    return CompletionOut(name, answers, quota, done, code or None, back or None, screened)
 
 
 @router.post("/collections/{collection}/join", dependencies=[PUBLIC])
@@ -128,6 +134,10 @@ def join_campaign(
     secret = access.tokens.renew(person.name, collection, TOKEN_DAYS)
     access.reload()
     return JoinOut(person.name, secret)
+
+
+def _screened_out(one: ServedCollection, name: str) -> bool:
+    return one.questions.screens and screening(one.campaign, name) == "failed"
 
 
 def _reason(links: OpenLinkStore, link: OpenLink, one: ServedCollection) -> str:

@@ -10,9 +10,11 @@ from fastapi import Body, Header, HTTPException, Query, Request, Response
 
 from audiosim.campaign import Record
 from audiosim.campaign.event import RUSHED, Event
+from audiosim.corpus.question import HEADPHONES
 from audiosim.errors import InputError
 from audiosim.service.callers.caller import ANYONE, ASSESSOR, Caller, CallerDep
 from audiosim.service.callers.open_links import OpenLinkStore
+from audiosim.service.campaigns.headphone_check import check_result, reason_screened, screening
 from audiosim.service.campaigns.quotas import answers_given
 from audiosim.service.campaigns.shares import Shares
 from audiosim.service.entrance.access import address_of
@@ -130,6 +132,7 @@ def lease_pairs(
 ) -> NextOut:
     """The pairs to judge next; they are leased to the assessor, and a further request extends the leases."""
     assessor = named_assessor(caller, one, asked.assessor)
+    check_admitted(one, assessor)
     count = within_quota(asked.count, links, one, assessor)
     if not count:
         return NextOut(assessor, one.campaign.current_state.number, [])
@@ -140,6 +143,14 @@ def lease_pairs(
     leases = {lease.pair: lease for lease in one.campaign.leases(assessor)}
     held = [leased(one, leases[pair], one.called(caller.role)) for pair in pairs if pair in leases]
     return NextOut(assessor, one.campaign.current_state.number, held)
+
+
+def check_admitted(one: ServedCollection, assessor: str) -> None:
+    """Raise an error where people have to pass a headphone check first."""
+    if one.questions.screens:
+        one.campaign.refresh()
+        if why := reason_screened(one.campaign, assessor):
+            raise HTTPException(403, why)
 
 
 def quota_of(links: OpenLinkStore, one: ServedCollection, assessor: str) -> int | None:
@@ -233,8 +244,10 @@ def show_answers(
         for record in found[-count:]
     ]
     given = {moment: one.campaign.record(n).event for moment, n in _questionnaires(one, name).items()}
+    given.pop(HEADPHONES, None)
     filled = [moment for moment, event in given.items() if one.questions.filled(moment, event.details)]
-    return AnswersOut(name, number, len(found) > count, rows, filled)
+    screened = screening(one.campaign, name) if one.questions.screens else None
+    return AnswersOut(name, number, len(found) > count, rows, filled, screened)
 
 
 @router.post("/collections/{collection}/questionnaire", dependencies=[ASSESSOR], **WRITES)
@@ -247,15 +260,28 @@ def add_questionnaire(
 ) -> RecordOut:
     """Record a person's answers about themselves, before or after judging; later answers replace earlier ones.
 
-    After judging has ended, people who judged may still answer the closing questions, once.
+    After judging has ended, people who judged may still answer the closing questions, once. A headphone check may be
+    done twice.
     """
     name = named_assessor(caller, one, said.assessor)
-    event = said.to_domain(name, key, one.judging.clock_of(one.store), one.questions)
     one.campaign.refresh()
+    if said.moment == HEADPHONES:
+        return written(_checked(one, name, said, key), response, one.called(caller.role))
+    event = said.to_domain(name, key, one.judging.clock_of(one.store), one.questions)
     number = _questionnaires(one, name).get(said.moment)
     if number is not None and (there := one.campaign.record(number)).event.details == event.details:
         return written(there._replace(replayed=True), response, one.called(caller.role))
     return written(one.campaign.tell(event), response, one.called(caller.role))
+
+
+def _checked(one: ServedCollection, name: str, said: QuestionnaireIn, key: str) -> Record:
+    """Record the result of a person's headphone check."""
+    if not one.questions.screens:
+        raise InputError("no headphone check is asked for here: task.toml has none")
+    number = _questionnaires(one, name).get(HEADPHONES)
+    if number is not None and key and (there := one.campaign.record(number)).event.key == key:
+        return there._replace(replayed=True)
+    return one.campaign.tell(check_result(one.campaign, name, said.trials_right, key, one.judging.clock_of(one.store)))
 
 
 def _questionnaires(one: ServedCollection, name: str) -> dict[str, int]:

@@ -70,6 +70,7 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     control: Literal["", "buttons", "slider"] = ""
     labels: DraftText = ""
     aspects: DraftText = ""
+    headphones: Literal["", "yes"] = ""
 
     def to_domain(self) -> DraftSettings:
         """The settings, checked."""
@@ -97,6 +98,7 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
             control=self.control,
             labels=tuple(line.strip() for line in self.labels.splitlines()),
             aspect=tuple(TaskAspect(name.strip(), words.strip() or name.strip()) for name, _, words in named),
+            headphones=self.headphones == "yes",
         )
 
     @classmethod
@@ -119,6 +121,7 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
             said.asked.control,
             "\n".join(said.asked.labels),
             "\n".join(f"{one.name}: {one.question}" for one in said.asked.aspect),
+            "yes" if said.asked.headphones else "",
         )
 
 

@@ -15,6 +15,7 @@ from audiosim.corpus.prompts import prompt_of
 from audiosim.corpus.question import CONSENT, CONSENT_TEXT, DETAILS_LIMIT, MEASURED, MOMENT, MOST_OF_PERSON, Question
 from audiosim.corpus.task_file import TaskTable
 from audiosim.errors import InputError
+from audiosim.service.campaigns.headphone_check import TRIALS, Screening
 from audiosim.service.campaigns.questions import REASONS, Questions
 from audiosim.service.entrance.exchange import Strict, Wire
 from audiosim.service.shelf.aliases import Called, by_name
@@ -114,13 +115,15 @@ class UndoIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 class QuestionnaireIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     """Answers of a person to questions about themselves, `before` or `after` judging.
 
-    `consent` is true where they agreed to the task's text of consent.
+    `consent` is true where they agreed to the task's text of consent. At the moment `headphones` the result of
+    their headphone check is sent: `trials_right` of the six.
     """
 
-    moment: Literal["before", "after"]
+    moment: Literal["before", "after", "headphones"]
     assessor: Name | None = None
     answers: Annotated[dict[Name, float | Text], Meta(max_length=MOST_OF_PERSON)] = field(default_factory=dict)
     consent: bool = False
+    trials_right: Annotated[int, Meta(ge=0, le=TRIALS)] | None = None
 
     def to_domain(self, assessor: str, key: str, clock: Clock, questions: Questions) -> Event:
         """The event that this is; an error where answers are wrong or missing, or there is no consent."""
@@ -228,7 +231,8 @@ class QuestionsOut(Wire):
     answers, `language` is that of all these texts. `listen_s` is the least listening time for each clip; an answer
     after less is marked. `comparisons` is some, only or none: the part of the questions that are comparisons. A page
     shows at most `candidates` side by side. After `kept_until`, ISO 8601, nobody is identified any more; the page
-    suggests a break after `break_after` answers.
+    suggests a break after `break_after` answers. With `headphones` only those who
+    passed the check are handed pairs.
     """
 
     collection: str
@@ -247,6 +251,7 @@ class QuestionsOut(Wire):
     candidates: int = 1
     kept_until: str | None = None
     break_after: int | None = None
+    headphones: bool = False
 
     @classmethod
     def from_domain(
@@ -279,6 +284,7 @@ class QuestionsOut(Wire):
             served.judging.settings.candidates,
             None if table.kept_until is None else table.kept_until.isoformat(),
             table.break_after,
+            table.headphones,
         )
 
 
@@ -286,6 +292,7 @@ class AnswersOut(Wire):
     """An assessor's answers that still stand, oldest first; `more` where there are earlier ones.
 
     `questionnaires` lists the moments, before or after, at which they answered questions about themselves.
+    `headphones` is the state of their headphone check: due, again, passed or failed; null where there is none.
     """
 
     assessor: str
@@ -293,6 +300,7 @@ class AnswersOut(Wire):
     more: bool
     answers: list[RecordOut]
     questionnaires: list[str] = field(default_factory=list)
+    headphones: Screening | None = None
 
 
 class Addresses(TypedDict):

@@ -24,7 +24,8 @@ class OpenLinkIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
     At most `people` come, within `days`, or at any time if not given. `parameter` is the part of the address that
     says who somebody is where they come from, such as PROLIFIC_PID: the link then needs it. Each gives at most
-    `judgments` answers; who is done is shown the text `completion`, and a button that leads to `return_to`.
+    `judgments` answers; who is done is shown the text `completion`, and a button that leads to `return_to`. Who
+    failed the headphone check is shown `screened_out` and `screened_return_to` instead.
     """
 
     name: LinkName
@@ -34,6 +35,8 @@ class OpenLinkIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     judgments: Annotated[int, Meta(ge=1, le=MOST_JUDGMENTS)] | None = None
     completion: Annotated[str, Meta(max_length=COMPLETION_LIMIT)] = ""
     return_to: Annotated[str, Meta(max_length=ADDRESS_LIMIT)] = ""
+    screened_out: Annotated[str, Meta(max_length=COMPLETION_LIMIT)] = ""
+    screened_return_to: Annotated[str, Meta(max_length=ADDRESS_LIMIT)] = ""
 
     def to_domain(self, collection: str) -> OpenLink:
         """The link, still without a code."""
@@ -47,6 +50,8 @@ class OpenLinkIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
             judgments=self.judgments or 0,
             completion=self.completion,
             return_to=self.return_to,
+            screened_out=self.screened_out,
+            screened_return_to=self.screened_return_to,
         )
 
 
@@ -66,6 +71,8 @@ class OpenLinkOut(Wire):
     judgments: int | None
     completion: str
     return_to: str
+    screened_out: str
+    screened_return_to: str
     ended: str | None
 
     @classmethod
@@ -120,7 +127,8 @@ class CompletionOut(Wire):
     """Completion of a person: the `answers` they gave, of `quota` (null: any number), and whether they are `done`.
 
     Once they are, `completion` is the text to hand in where they came from, and `return_to` the address to go back to;
-    null where there is none.
+    null where there is none. Where they are `screened` out, having failed the headphone check, both are
+    those for that.
     """
 
     assessor: str
@@ -129,13 +137,15 @@ class CompletionOut(Wire):
     done: bool
     completion: str | None
     return_to: str | None
+    screened: bool
 
 
 class ParticipantOut(Wire):
     """Somebody who came by an open link.
 
     `reference` is what they are called where they come from, null where the link asks for none. They gave `answers`,
-    and are `done` once these are as many as they may give, or nothing is left.
+    and are `done` once these are as many as they may give, or nothing is left. Who failed the headphone check is
+    `screened` out.
     """
 
     name: str
@@ -144,10 +154,13 @@ class ParticipantOut(Wire):
     created: str
     answers: int
     done: bool
+    screened: bool
 
     @classmethod
-    def from_domain(cls, one: Participant, link: OpenLink, answers: int, done: bool) -> "ParticipantOut":
-        return cls(one.name, link.name, one.reference or None, one.created, answers, done)
+    def from_domain(
+        cls, one: Participant, link: OpenLink, answers: int, done: bool, screened: bool
+    ) -> "ParticipantOut":
+        return cls(one.name, link.name, one.reference or None, one.created, answers, done, screened)
 
 
 class ParticipantsOut(Wire):

@@ -71,6 +71,7 @@ def test_a_task_is_read_as_it_is_written(file):
         ("steps = 11", "break_after = 0", ":6: break_after: expected 1 or more, found 0"),
         ("steps = 11", 'kept_until = "soon"', ":6: kept_until: expected a day such as 2027-12-31"),
         ("steps = 11", "kept_until = 7", ":6: kept_until: expected a day such as 2027-12-31, got int"),
+        ("steps = 11", "headphones = 1", ":6: headphones: expected bool, got int"),
         ("steps = 11", "steps = ", ":6: not TOML: "),
         ("steps = 11", "steps = " + 6000 * "9", ":1: this TOML cannot be read: it has a number of thousands of digits"),
         ('levels = ["calm", "wild"]', 'levels = ["calm"]', ":9: further: question mood needs two levels or more"),

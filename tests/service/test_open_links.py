@@ -285,3 +285,62 @@ def test_after_the_day_that_the_task_says_nobody_is_known_any_more(coarse, tmp_p
         assert len(http.get(f"{COARSE}/participants").json()["participants"]) == 1
         with app.state.service.running():
             wait_until(lambda: http.get(f"{COARSE}/participants").json()["participants"] == [])
+
+
+def test_nobody_is_handed_a_pair_before_the_headphone_check_is_passed(coarse, tmp_path, in_process):
+    folder = tmp_path / "coarse"
+    coarse.save(folder)
+    (folder / "task.toml").write_text("headphones = true\nconsent = 'Yes.'\n", encoding="utf-8")
+    database = f"sqlite:///{tmp_path / 'headphones.db'}"
+    names = {}
+
+    def check(http, who, right, key=""):
+        body = {"assessor": names[who], "moment": "headphones", "trials_right": right}
+        return http.post(f"{COARSE}/questionnaire", json=body, headers={"Idempotency-Key": key} if key else {})
+
+    def state(http, who):
+        found = http.get(f"{COARSE}/answers", params={"assessor": names[who]}).json()
+        assert found["questionnaires"] == []
+        return found["headphones"]
+
+    def handed(http, who):
+        return http.post(f"{COARSE}/next", json={"assessor": names[who]})
+
+    with in_process(create_app([Collection.load(folder)], "uniform", judging=Judging(database))) as http:
+        assert http.get(f"{COARSE}/questions").json()["headphones"]
+        code = made(http, {}, completion="D0NE", screened_out="N0PE", screened_return_to="https://example.org/out")
+        for who in ("passes", "fails"):
+            names[who] = joined(http, code, f"the device that {who}").json()["name"]
+            assert state(http, who) == "due"
+            refused = handed(http, who)
+            assert refused.status_code == 403
+            assert "has not passed the headphone check yet" in refused.json()["detail"]
+            compared = http.post(f"{COARSE}/comparisons/next", json={"assessor": names[who]})
+            assert compared.status_code == 403
+        for right in (None, 7):
+            assert check(http, "fails", right).status_code == 422
+        # Five of six pass, as published; a result sent again with its key is one result.
+        sent = [check(http, "fails", 4, "one") for _ in range(2)]
+        assert [one.status_code for one in sent] == [201, 200]
+        assert (state(http, "fails"), handed(http, "fails").status_code) == ("again", 403)
+        assert check(http, "fails", 4, "two").status_code == 201
+        assert check(http, "passes", 2).status_code == check(http, "passes", 5).status_code == 201
+        assert (state(http, "passes"), handed(http, "passes").status_code) == ("passed", 200)
+    with in_process(create_app([Collection.load(folder)], "uniform", judging=Judging(database))) as http:
+        again = check(http, "fails", 6)
+        assert again.status_code == 409
+        assert again.json()["detail"].startswith("the headphone check is over: ")
+        refused = handed(http, "fails")
+        assert refused.status_code == 403
+        assert refused.json()["detail"].endswith("is screened out: the headphone check was failed twice")
+        out = http.get(f"{COARSE}/completion", params={"assessor": names["fails"]}).json()
+        found = [out[name] for name in ("screened", "done", "completion", "return_to")]
+        assert found == [True, False, "N0PE", "https://example.org/out"]
+        people = http.get(f"{COARSE}/participants").json()["participants"]
+        assert {row["name"]: row["screened"] for row in people} == {names["passes"]: False, names["fails"]: True}
+    (folder / "task.toml").unlink()
+    with in_process(create_app([Collection.load(folder)], "uniform", judging=Judging(database))) as http:
+        assert (state(http, "fails"), handed(http, "fails").status_code) == (None, 200)
+        refused = check(http, "fails", 6)
+        assert refused.status_code == 422
+        assert refused.json()["detail"] == "no headphone check is asked for here: task.toml has none"

@@ -5,8 +5,20 @@ import { t, tn } from "../language.js";
 import { showScreen } from "./screens.js";
 
 /** Show that a person is done; `completion` and `return_to` are null where they were invited. */
-export function showCompleted({ answers, completion, return_to: back }) {
+export function showCompleted({ answers, completion, return_to }) {
   byId("completed-text").textContent = tn("Your answer is saved.", "All your {n} answers are saved.", answers);
+  show(completion, return_to);
+}
+
+/** Show that a person failed the headphone check; `found` is null where the service does not say now what comes then. */
+export function showScreenedOut(found) {
+  byId("completed-title").textContent = t("Thank you for your interest");
+  byId("completed-text").textContent = t("This listening test needs headphones, and the check did not find any. You cannot take part; you can close this page.");
+  byId("completed-label").textContent = t("Your code");
+  show(found?.completion, found?.return_to);
+}
+
+function show(completion, back) {
   byId("completed-code", HTMLInputElement).value = completion ?? "";
   byId("completed-code-box").hidden = !completion;
   byId("completed-back-box").hidden = !back;

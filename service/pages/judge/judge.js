@@ -7,8 +7,10 @@ import { apart, named } from "../text.js";
 import { listAnswers } from "./answers.js";
 import { Clips } from "./clips.js";
 import { Compare } from "./compare.js";
+import { showScreenedOut } from "./completed.js";
 import { Desk } from "./desk.js";
 import { askForAnother, enter } from "./entry.js";
+import { browserTrouble, HeadphoneCheck } from "./headphones.js";
 import { whoDid } from "./held.js";
 import { pageSettings } from "./joining.js";
 import { Judging } from "./judging.js";
@@ -37,16 +39,19 @@ const STATES = {
 
 const collection = document.body.dataset.collection;
 const settings = pageSettings();
-export const player = new Player();
+const unable = browserTrouble();
+export const player = unable ? null : new Player();
 
 async function begin() {
   switchThemes(byId("theme"));
+  if (unable) return trouble(unable).then(() => location.reload());
   const { assessor, leave } = await enter(collection);
   const described = await asked("");
   byId("title").textContent = described.name;
   document.title = `${t("Judging")} ${apart(described.name)}`;
   const judging = await assemble(assessor);
-  connect(judging);
+  const check = new HeadphoneCheck(player.context);
+  connect(judging, check);
   await judging.untilDone(() => judging.work.load());
   await judging.readDrafts();
   judging.work.outbox.flush();
@@ -54,6 +59,7 @@ async function begin() {
   const person = { root: judging.work.root, assessor, filled: judging.work.filled };
   await askPerson("before", judging.task, person, (act) => judging.untilDone(act));
   judging.atEnd = () => askPerson("after", judging.task, person, (act) => judging.untilDone(act));
+  if (!(await check.passed(judging.work, (act) => judging.untilDone(act)))) return showScreenedOut(await judging.work.completion());
   await welcome(judging, leave);
 }
 
@@ -178,7 +184,7 @@ async function train(judging, lessons) {
   }
 }
 
-function connect(judging) {
+function connect(judging, headphones) {
   const { desk, work } = judging;
   ownData(work);
   const open = (id) => {
@@ -188,7 +194,7 @@ function connect(judging) {
   const help = () => open("help");
   const actions = {
     ready: () => shownScreen() === "desk" || shownScreen() === "batch",
-    other: (key) => ({ compare: judging.compare, several: judging.several })[shownScreen()]?.key(key) ?? false,
+    other: (key) => ({ compare: judging.compare, several: judging.several, headphones })[shownScreen()]?.key(key) ?? false,
     form: () => desk.form,
     play: () => player.toggle(),
     hear: (side) => desk.hear(side),

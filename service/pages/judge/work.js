@@ -50,6 +50,7 @@ export class Work {
       answers = [...part.answers, ...answers];
       more = part.more;
       this.filled = part.questionnaires;
+      this.screening = part.headphones;
     }
     return answers;
   }

@@ -5,7 +5,7 @@ import { announce, byId, element } from "../page.js";
 import { count, day, named, whole } from "../text.js";
 import { csvOf } from "./invite_many.js";
 
-const FIELDS = ["name", "people", "days", "parameter", "judgments", "completion", "return_to"];
+const FIELDS = ["name", "people", "days", "parameter", "judgments", "completion", "return_to", "screened_out", "screened_return_to"];
 const NUMBERS = ["people", "days", "judgments"];
 
 /**
@@ -57,7 +57,7 @@ export function openLinks(path) {
 function asked() {
   const body = {};
   for (const field of FIELDS) {
-    const said = byId(`open-link-${field.replace("_", "-")}`, HTMLInputElement).value.trim();
+    const said = byId(`open-link-${field.replaceAll("_", "-")}`, HTMLInputElement).value.trim();
     if (said) body[field] = NUMBERS.includes(field) ? Number(said) : said;
   }
   return body;
@@ -111,6 +111,8 @@ function showLinks(links, close) {
   );
 }
 
+const doneWord = (done, screened) => (screened ? "screened out" : done ? "yes" : "no");
+
 /** List the people; the address of a CSV file of them. */
 function showParticipants(participants, openData) {
   byId("participants-frame").hidden = !participants.length;
@@ -119,7 +121,7 @@ function showParticipants(participants, openData) {
     ? `${count(participants.length, "person", "people")} came, ${whole(done)} finished. Their identifiers elsewhere are shown to organisers alone and are in no export.`
     : "";
   byId("participants", HTMLTableElement).tBodies[0].replaceChildren(
-    ...participants.map(({ name, link, reference, created, answers, done }) =>
+    ...participants.map(({ name, link, reference, created, answers, done, screened }) =>
       element(
         "tr",
         {},
@@ -128,12 +130,12 @@ function showParticipants(participants, openData) {
         element("td", {}, element("bdi", {}, link)),
         element("td", {}, day(created)),
         element("td", { class: "number" }, whole(answers)),
-        element("td", {}, done ? "yes" : "no"),
+        element("td", {}, doneWord(done, screened)),
         element("td", {}, element("button", { type: "button", class: "plain", on: { click: () => openData(name, answers) } }, "Data…", element("bdi", { class: "hidden-visually" }, ` of ${name}`))),
       ),
     ),
   );
-  const rows = participants.map(({ name, link, reference, created, answers, done }) => [name, reference ?? "", link, created, String(answers), done ? "yes" : "no"]);
+  const rows = participants.map(({ name, link, reference, created, answers, done, screened }) => [name, reference ?? "", link, created, String(answers), doneWord(done, screened)]);
   const table = csvOf([["name", "identifier", "link", "since", "answers", "done"], ...rows]);
   const address = URL.createObjectURL(new Blob([table], { type: "text/csv;charset=utf-8" }));
   Object.assign(byId("participants-file", HTMLAnchorElement), { href: address, hidden: !participants.length });
