@@ -6,10 +6,14 @@ and whether it was the preferred one. Beside it Bradley and Terry's model (choix
 document of a query is a player.
 
     pip install 'audiosim[bench]'
-    python benchmarks/compared_documents.py [--draws 12] [FILE]
+    python benchmarks/compared_documents.py [--draws 12] [--agreeing .55] [FILE]
+
+`--agreeing` leaves out those of the others who agree less often with the majority of everybody else: who answers at
+random is predicted by nobody.
 """
 
 import argparse
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,6 +32,7 @@ from audiosim.relevance.estimators import built_in
 USUAL = Path(__file__).parents[2] / "shared" / "data" / "listeners" / "melody2010" / "comparisons.tsv"
 BUSIEST = 20  # people to draw from: six others have too few answers together
 LEAST = 600  # answers of the six together
+FEWEST = 8  # preferences by which somebody is held to answer at random
 
 
 def documents_of(comparisons: Sequence[PairedComparison]) -> dict[str, list[str]]:
@@ -75,12 +80,31 @@ def scored(chance: Array, won: Array) -> list[float]:
     return [float(np.mean(np.maximum(chance, 1 - chance))), float(np.mean(right)), float(np.mean(np.log(own)))]
 
 
-def answered(comparisons: Sequence[PairedComparison], seed: int) -> list[list[list[float]]]:
-    """Scores of audiosim, choix and TrueSkill at each moment, as `scored` has them."""
+def at_random(comparisons: Sequence[PairedComparison], agreeing: float) -> set[str]:
+    """People whose preferences agree less often than that with the majority of everybody else's, of eight or more."""
+    said: dict[tuple[str, ...], list[tuple[str, int]]] = defaultdict(list)
+    for one in comparisons:
+        documents = sorted((one.document_a, one.document_b))
+        sign = 0 if one.answer == "=" else 1 if (one.answer == "a") == (one.document_a == documents[0]) else -1
+        said[one.query, *documents].append((one.assessor, sign))
+    agrees: dict[str, list[bool]] = defaultdict(list)
+    for answers in said.values():
+        whole = sum(sign for _, sign in answers)
+        for name, sign in answers:
+            if sign and whole != sign:
+                agrees[name].append(sign * (whole - sign) > 0)
+    return {name for name, found in agrees.items() if len(found) >= FEWEST and np.mean(found) < agreeing}
+
+
+def answered(comparisons: Sequence[PairedComparison], seed: int, without: set[str]) -> list[list[list[float]]]:
+    """Scores of audiosim, choix and TrueSkill at each moment, as `scored` has them.
+
+    without  people whose answers are not predicted
+    """
     rng = np.random.default_rng(seed)
     asked = drawn_people(comparisons, rng)
     theirs = [one for one in comparisons if one.assessor in asked]
-    others = [one for one in comparisons if one.assessor not in asked and one.answer != "="]
+    others = [one for one in comparisons if one.assessor not in asked | without and one.answer != "="]
     collection, players = as_collection(comparisons, rng), as_players(comparisons)
     pool = build_pool(collection)
     held_out = Compared.of(pool, others)
@@ -107,9 +131,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", nargs="?", type=Path, default=USUAL)
     parser.add_argument("--draws", type=int, default=12)
+    parser.add_argument("--agreeing", type=float, default=0.0)
     arguments = parser.parse_args()
     comparisons = read_comparisons(arguments.file)
-    found = np.array([answered(comparisons, seed) for seed in range(arguments.draws)])
+    without = at_random(comparisons, arguments.agreeing)
+    print(f"{len(without)} people are not predicted")
+    found = np.array([answered(comparisons, seed, without) for seed in range(arguments.draws)])
     print("answers  by         stated  right  stated less right, error  log score")
     for moment, rows in zip(MOMENTS, np.moveaxis(found, 1, 0), strict=True):
         for name, (stated, right, score) in zip(
