@@ -1,7 +1,7 @@
 """Rankings with their bases, from which organisers look down to queries and clips."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -101,6 +101,8 @@ class GroundedRanking:
     belief: Belief
     believed: Callable[[About], Belief]
     stated: Callable[[About], Ranking]
+    # Not in a cache of functions, which would keep the pools of states that are over.
+    _verdicts: dict[About, Verdicts] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of_selection(cls, selection: Selection) -> "GroundedRanking":
@@ -134,7 +136,9 @@ class GroundedRanking:
 
     def verdicts(self, about: About) -> Verdicts:
         """Results of `audiosim estimate` about a subject."""
-        return with_next(Verdicts(self.stated(about)), self.expected, self.belief)
+        if about not in self._verdicts:
+            self._verdicts[about] = with_next(Verdicts(self.stated(about)), self.expected, self.belief)
+        return self._verdicts[about]
 
     def of_queries(self, system: str, about: About) -> list[QueryScore]:
         """The scores of a system query by query, in the order of the queries; their mean is its score."""

@@ -189,7 +189,6 @@ class ServedCollection:
         self._expected = lru_cache(maxsize=KEPT)(self._expect)
         self._grounded = lru_cache(maxsize=FEW)(self._rank)
         self._grounded_by_aspect = lru_cache(maxsize=FEW)(self._rank_by_aspect)
-        self._verdicts = lru_cache(maxsize=KEPT)(GroundedRanking.verdicts)
         self._own_grounded = lru_cache(maxsize=1)(GroundedRanking.of_selection)
         self._cutoff = cutoff
         self._first = Predictor(self.campaign.selection.pool, estimator, self.campaign, leads=True)
@@ -287,7 +286,7 @@ class ServedCollection:
         aspect  that is ranked by; empty for the mean of all, which the campaign is about
         """
         number, grounded = self.grounded(text, aspect)
-        return number, self._verdicts(grounded, about or self.campaign.selection.about)
+        return number, grounded.verdicts(about or self.campaign.selection.about)
 
     def grounded(self, text: str | None = None, aspect: str = "") -> tuple[int, GroundedRanking]:
         """The number of the state of the judgments, and the ranking then with its basis; see `verdicts`."""

@@ -27,7 +27,7 @@ positive_data_acceptance.expected-statuses = ["2xx", 404]
 negative_data_rejection.expected-statuses = [400, 401, 403, 404, 405, 406, 409, 414, 415, 422, 428, 431]
 
 [[operations]]
-include-path-regex = "/(judgments|comparisons)/import$"  # what a text says is read later; on a busy machine too many wait
+include-path-regex = "/(judgments|comparisons)/import$"  # a text is read later, and too many may wait
 checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 503]
 checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 404, 409, 422, 503]
 checks.negative_data_rejection.expected-statuses = [202, 400, 401, 403, 404, 409, 413, 415, 422, 428, 503]

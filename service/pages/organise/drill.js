@@ -42,6 +42,7 @@ export function drillDown(collectionPath, name, onAspect) {
 export const refreshDetail = () => load(readAddress(), false);
 
 let aspect = "";
+let failed = false; // what was asked for last
 
 function follow(moved) {
   const address = readAddress();
@@ -74,10 +75,13 @@ async function load(address, moved) {
   try {
     const found = await get(`${path}/${PARTS[view]}?${query}`, { patienceMs: PATIENCE_MS });
     if (mine !== asked) return;
+    if (failed) byId("detail-trouble").hidden = true;
+    failed = false;
     draw(view, found);
     if (moved) announce(byId("detail-about").textContent);
   } catch (error) {
     if (mine !== asked) return;
+    failed = true;
     byId("detail-about").textContent = "";
     byId("detail-trouble").textContent = `${error.message}.`;
     byId("detail-trouble").hidden = false;

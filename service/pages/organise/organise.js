@@ -89,7 +89,7 @@ const refresh = rounds(async () => {
   showFigures(campaign, ranking);
   showNow(known);
   showAspects(campaign.aspects);
-  await showSystemsNow();
+  showSystemsNow().catch(showTrouble);
   showAssessors(known, turnAside);
   showCannot(campaign);
   byId("campaign").hidden = false;
@@ -97,12 +97,18 @@ const refresh = rounds(async () => {
   await refreshTab();
 }, REST_MS);
 
-/** The table of the systems: by the aspect that the address names, where it names one. */
+/** The table of the systems: by the aspect that the address names, where there is one of that name. */
 async function showSystemsNow() {
   const { aspect } = readAddress();
-  const { ranking } = known;
-  const shown = aspect ? await get(`${PATH}/ranking?${new URLSearchParams({ aspect })}`, { patienceMs: 60_000 }) : ranking;
-  if (readAddress().aspect !== aspect) return;
+  const { ranking, campaign } = known;
+  const byOne = campaign.aspects.includes(aspect);
+  if (!byOne || byId("campaign").hidden) showTable(ranking, ranking); // an aspect's model may take a while to learn
+  if (!byOne) return;
+  const shown = await get(`${PATH}/ranking?${new URLSearchParams({ aspect })}`, { patienceMs: 60_000 });
+  if (readAddress().aspect === aspect) showTable(ranking, shown);
+}
+
+function showTable(ranking, shown) {
   showRanking(ranking, shown);
   showChosen(ranking.systems.map((one) => one.system));
 }

@@ -9,6 +9,7 @@ const PATIENCE_MS = 60_000; // the model of that moment learns anew
 const NAMED = 6; // systems, pairs or people that a line names
 
 let path = "";
+let asked = 0;
 /** @type {string | null} */
 let lastVisit = null;
 
@@ -29,8 +30,10 @@ export function recentChanges(collectionPath, failed) {
 const moments = { day: () => new Date(Date.now() - DAY_MS), week: () => new Date(Date.now() - 7 * DAY_MS), visit: () => new Date(lastVisit) };
 
 export async function showChanges() {
+  const mine = ++asked;
   const since = moments[byId("since", HTMLSelectElement).value]().toISOString();
   const found = await get(`${path}/changes?${new URLSearchParams({ since })}`, { patienceMs: PATIENCE_MS });
+  if (mine !== asked) return; // another moment was chosen meanwhile
   byId("since-about").textContent = `Since ${when(found.since)}.`;
   byId("since-list").replaceChildren(...lines(found).map((parts) => element("li", {}, ...parts)));
 }
