@@ -193,3 +193,10 @@ def test_a_view_that_is_not_there_says_so(browse, watch):
     expect(page.locator("#detail-trouble")).to_contain_text("unknown system 'nobody', expected one that is ranked")
     page.get_by_role("navigation", name="Path").get_by_role("link", name="Ranking").click()
     expect(page.locator("#detail")).to_be_hidden()
+
+
+def test_an_aspect_that_is_gone_leaves_the_ranking_by_the_mean(browse, http):
+    page = browse("/organise/demo#aspect=gone")
+    expect(page.locator("#campaign")).to_be_visible()
+    for one in get(http, "ranking")["systems"]:
+        expect(page.locator("#ranking-whole")).to_contain_text(one["system"])

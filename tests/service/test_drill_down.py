@@ -1,7 +1,9 @@
 """From a row of the ranking down to clips, and two systems side by side: the numbers are those of the commands."""
 
+import gc
 import json
 import shutil
+import weakref
 from itertools import product
 
 import numpy as np
@@ -186,3 +188,20 @@ def test_a_ranking_by_one_aspect_is_that_of_the_command(tmp_path, in_process):
             refused(http, f"{path}/ranking", aspect="fom")
             == "unknown aspect 'fom', expected form, sound, mean; did you mean form?"
         )
+
+
+def test_states_that_are_over_are_let_go(small, in_process):
+    app = create_app([small])
+    with in_process(app) as http:
+        one = app.state.service.served.collection("small")
+        past = []
+        for pair in one.campaign.selection.pool.pairs[:12]:
+            if pair in {judgment.pair for judgment in small.judgments}:
+                continue
+            body = {"query": pair.query, "document": pair.document, "grade": 50, "assessor": "ann"}
+            assert http.post(f"{SMALL}/judgments", json=body).status_code == 201
+            get(http, f"{SMALL}/ranking")
+            past.append(weakref.ref(one.grounded()[1]))
+        gc.collect()
+        assert len(past) > 3
+        assert sum(ref() is not None for ref in past) <= 2
