@@ -116,3 +116,36 @@ def test_places_that_repeat_or_lack_a_value_are_refused(places, values):
     even = EvenBlocks.of(drawn(np.random.default_rng(3), [3, 2], 1)[0])
     with pytest.raises(InputError, match="places must differ and have a value each"):
         even.condition_all(np.array(places), np.array(values))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_perfectly_correlated_unknowns_are_conditioned_on_as_the_pseudo_inverse_says(seed):
+    rng, p = np.random.default_rng(seed), 3
+    factors = [rng.normal(size=(m, m)) for m in (6, 5)]
+    loadings = [rng.normal(size=(m, p)) for m in (6, 5)]
+    for of in (factors[0], loadings[0]):
+        of[1], of[4] = of[0], -2 * of[3]  # in the first block, one unknown is another, and one -2 times another
+    blocks, root = tuple(np.split(rng.permutation(11), [6])), rng.normal(size=(p, p))
+    covariance, every = np.zeros((11, 11)), np.zeros((11, p))
+    for rows, factor, some in zip(blocks, factors, loadings, strict=True):
+        covariance[np.ix_(rows, rows)], every[rows] = factor @ factor.T, some
+    covariance += every @ root @ root.T @ every.T
+    within = tuple(factor @ factor.T for factor in factors)
+    normal = BlockNormal(rng.normal(size=11), blocks, within, tuple(loadings), root @ root.T)
+    spread, vectors = np.linalg.eigh(covariance)
+    true = normal.mean + vectors @ (np.sqrt(np.maximum(0, spread)) * rng.normal(size=11))  # no two contradict
+    weights, order = sparse.csc_array(rng.normal(size=(3, 11))), rng.permutation(11)
+    even, whole, singly = EvenBlocks.of(normal), normal, normal
+    whole.across(weights)  # is handed on from then on
+    for start in (0, 4):
+        some, known = order[start : start + 4], order[: start + 4]
+        even, whole = even.condition_all(some, true[some]), whole.condition_all(some, true[some])
+        for place in some:
+            singly = singly.condition(int(place), true[place])
+        gain = covariance[:, known] @ np.linalg.pinv(covariance[np.ix_(known, known)], rcond=1e-10, hermitian=True)
+        mean = normal.mean + gain @ (true - normal.mean)[known]
+        left = covariance - gain @ covariance[known]
+        for found in (even, whole, singly):
+            np.testing.assert_allclose(found.mean, mean, atol=2e-5)
+            np.testing.assert_allclose(found.variance, np.diagonal(left), atol=2e-5)
+            np.testing.assert_allclose(found.project(weights).covariance, weights @ left @ weights.T, atol=1e-4)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from scipy.linalg import block_diag, solve_triangular
@@ -9,8 +10,8 @@ from scipy.linalg import block_diag, solve_triangular
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 from audiosim.properties import cached_property
-from audiosim.stats.normal.conditioning import ConditionedBlock, summed_precision, with_known
-from audiosim.stats.normal.covariance_roots import closer_root, effects_given, factor_of, root_of
+from audiosim.stats.normal.conditioning import ConditionedBlock, certain_now, cleared, summed_precision, with_known
+from audiosim.stats.normal.covariance_roots import ROUNDING, closer_root, effects_given, factor_of, known_root, root_of
 from audiosim.stats.normal.loadings import Changed, Loadings
 from audiosim.stats.normal.multivariate import Moments, Sparse, in_turn, picked
 from audiosim.stats.normal.projection import EffectsGiven, Remembered, by_block, kept_product
@@ -18,7 +19,6 @@ from audiosim.stats.normal.weighted_sums import may_be_kept, precision_of, reduc
 from audiosim.stats.normal.within_blocks import BlockPlaces, Within
 
 HANDED_ON = 64  # most unknowns conditioned on at once for which cached values are updated rather than dropped
-ROUNDING = 1e-9  # share of its variance below which a conditioned unknown counts as certain
 _Block = tuple[Array, Changed]  # K_b (m, m) and the rows of Z (m, p)
 
 
@@ -176,9 +176,10 @@ class BlockNormal:
         mean[index] = value  # exactly, not up to rounding: 0 variance and this mean are how certainty is recognised
         variance = np.maximum(0, self.variance - column**2 / column[index])
         variance[index] = 0
-        gain = within[:, place] / within[place, place]
-        certain = np.array([place])
-        left = _without(within - np.outer(gain, within[place]), certain)
+        gain, new = within[:, place] / within[place, place], np.array([place])
+        left = within - np.outer(gain, within[place])
+        certain = certain_now(within, left, partial(self.sparse_loadings.some, block), new, gain[:, None])
+        left = cleared(left, certain)
         rows = self.sparse_loadings.mixed(block, gain[:, None], loadings[place][None], certain)
         shared = self.shared - np.outer(effects, effects / column[index])
         acrosses = self.remembered.acrosses.items()
@@ -206,8 +207,9 @@ class BlockNormal:
             if len(new):
                 loadings = self.sparse_loadings.some(block, new)
                 seen = with_known(within, new, loadings, off[rows[new]])
-                mixed = self.sparse_loadings.mixed(block, seen.gain, loadings, new)
-                left[block] = _without(seen.within, new), mixed
+                certain = certain_now(within, seen.within, partial(self.sparse_loadings.some, block), new, seen.gain)
+                mixed = self.sparse_loadings.mixed(block, seen.gain, loadings, certain)
+                left[block] = cleared(seen.within, certain), mixed
                 mean[rows] += seen.shift
                 whitened.append(seen.whitened)
         precision = summed_precision(whitened, len(self.shared))
@@ -233,7 +235,7 @@ class BlockNormal:
         for number, (b, p) in enumerate(zip(block.tolist(), place.tolist(), strict=True)):
             columns[self.blocks[b], number] += self.within[b][:, p]
         # By S's factor L: diag(C S^-1 C') is then a sum of squares, so rounding cannot make a variance grow.
-        root = np.asarray(np.linalg.cholesky(columns[new]), np.float64)
+        root = known_root(columns[new].astype(np.float64), self.variance[new])
         halves = solve_triangular(root, columns.T, lower=True)
         variance = np.maximum(0, self.variance - np.einsum("kn,kn->n", halves, halves))
         variance[places] = 0
@@ -255,12 +257,12 @@ class BlockNormal:
             left[block] = one.within, one.loadings
             if certain.any():
                 own = np.where(certain[:, None], 0, one.loadings)
-                left[block] = _without(one.within.copy(), np.flatnonzero(certain)), own
+                left[block] = cleared(one.within.copy(), np.flatnonzero(certain)), own
         known = self._effects_given(seen)
         moved = known.shared @ known.precision[:, -1]
         mean = self.mean + self.sparse_loadings.times(moved)
         for block, one in seen.items():
-            # With the loadings before `_without` sets some to 0: unknowns that become certain move with the effects.
+            # With the loadings before `cleared` sets some to 0: unknowns that become certain move with the effects.
             rows = self.blocks[block]
             mean[rows] = self.mean[rows] + one.shift + one.loadings @ moved
         return self._after(mean, known.shared, left)
@@ -391,9 +393,3 @@ class BlockNormal:
         remembered = Remembered(variance, acrosses or {}, self.remembered.kept)
         loadings = self._loadings_with(left)
         return replace(self, mean=mean, within=within, loadings=loadings, shared=shared, remembered=remembered)
-
-
-def _without(within: Array, places: Integers) -> Array:
-    """K_b with the rows and columns of certain unknowns set to 0, in place."""
-    within[places] = within[:, places] = 0
-    return within

@@ -1,6 +1,6 @@
 """Conditioning of one block of a multivariate normal that shares effects with other blocks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +8,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dtrtrs
 
 from audiosim.arrays import Array, Integers
+from audiosim.stats.normal.covariance_roots import ROUNDING, known_root
 
 ROWS_AT_ONCE = 4_096  # known values whose precisions are added in one product
 
@@ -85,12 +86,37 @@ def with_known(within: Array, new: Integers, loadings: Array, off: Array) -> Kno
     As `condition_block`, which also takes noisy values, in one solve: blocks are many, and most of its time was calls.
     """
     across, size = within[new], len(within)
-    root = np.linalg.cholesky(across[:, new])
+    root = known_root(across[:, new], np.diagonal(within)[new])
     halves, _ = dtrtrs(root, np.column_stack([across, loadings, off]), lower=1)
     own = np.ascontiguousarray(halves[:, :size])
     gain, _ = dtrtrs(root, own, lower=1, trans=1)
     # A product of a matrix with itself is symmetric to the last digit.
     return KnownPart(within - own.T @ own, own.T @ halves[:, -1], gain.T, halves[:, size:])
+
+
+def certain_now(
+    before: Array, after: Array, loadings_of: Callable[[Integers], Array], new: Integers, gain: Array
+) -> Integers:
+    """(c,) places of a block that are certain: the k known ones, and unknowns perfectly correlated with them.
+
+    before, after  (m, m) K_b without and with the known ones
+    loadings_of    rows of Z (c, p) before, of some places
+    gain           (m, k) regression of the unknowns on the known ones
+    """
+    was = np.diagonal(before)
+    near = np.setdiff1d(np.flatnonzero((was > 0) & (np.diagonal(after) <= ROUNDING * was)), new)
+    if not len(near):
+        return new
+    own = loadings_of(near)
+    left = own - gain[near] @ loadings_of(new)
+    gone = np.vecdot(left, left) <= ROUNDING * np.vecdot(own, own)
+    return np.concatenate([new, near[gone]])
+
+
+def cleared(within: Array, places: Integers) -> Array:
+    """K_b with the rows and columns of certain unknowns set to 0, in place."""
+    within[places] = within[:, places] = 0
+    return within
 
 
 def summed_precision(parts: Sequence[Array], effects: int) -> Array:

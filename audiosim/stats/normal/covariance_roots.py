@@ -5,6 +5,8 @@ from scipy.linalg import get_blas_funcs, solve_triangular
 
 from audiosim.arrays import Array
 
+ROUNDING = 1e-9  # share of its variance below which a conditioned unknown counts as certain
+
 
 def root_of(covariance: Array) -> Array:
     """(m, m) R with R R' equal to the covariance, which may be singular."""
@@ -25,6 +27,24 @@ def factor_of(covariance: Array) -> Array:
         return root_of(covariance)
     factor[certain] = 0
     return np.asarray(factor)
+
+
+def known_root(covariance: Array, variance: Array) -> Array:
+    """(..., k, k) Cholesky factor of a covariance; see below for one that is singular up to rounding.
+
+    variance  (..., k) by which pivots are measured
+
+    Where a pivot is not above ROUNDING of its variance, as of perfectly correlated unknowns, the diagonal is raised by
+    that share of the variances. Conditioning is then nearly what the pseudo-inverse gives.
+    """
+    least = ROUNDING * variance
+    try:
+        root = np.asarray(np.linalg.cholesky(covariance))
+        if (np.diagonal(root, axis1=-2, axis2=-1) ** 2 > least).all():
+            return root
+    except np.linalg.LinAlgError:
+        pass
+    return np.asarray(np.linalg.cholesky(covariance + least[..., None] * np.eye(covariance.shape[-1])))
 
 
 def closer_root(within: Array, variance: Array, times: float) -> tuple[Array, float]:

@@ -9,7 +9,7 @@ from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 from audiosim.properties import cached_property
 from audiosim.stats.normal.block_normal import BlockNormal
-from audiosim.stats.normal.covariance_roots import factor_of, half_given, lower_root, times_lower
+from audiosim.stats.normal.covariance_roots import factor_of, half_given, known_root, lower_root, times_lower
 from audiosim.stats.normal.even_rows import KnownRows, NewRows, RowPacking, SumParts, WrittenOut
 from audiosim.stats.normal.multivariate import Moments, Sparse
 from audiosim.stats.normal.weighted_sums import precision_of
@@ -236,7 +236,8 @@ class EvenBlocks:
         seen *= there[:, :, None]
         among = np.take_along_axis(across, row[:, None, :], axis=2) * there[:, None, :]
         among[:, step, step] += ~there  # rows that do not count pass through the factor unseen
-        root = np.linalg.inv(np.linalg.cholesky(among))
+        variance = np.where(there, start.variances[blocks[:, None], row], 1)
+        root = np.linalg.inv(known_root(among, variance))
         return NewRows(blocks, root @ across, root @ seen, there)
 
     def column(self, index: int) -> Array:
