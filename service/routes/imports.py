@@ -18,9 +18,10 @@ from audiosim.service.wire.organisation_types import ImportOut
 
 WAIT_S = 0.5  # for a file that is short
 FILES: dict[str, Any] = {
-    **{kind: {"schema": {"type": "string"}} for kind in ("text/csv", "text/plain", "application/jsonl")},
-    "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},  # any of these
+    kind: {"schema": {"type": "string"}} for kind in ("text/csv", "text/plain", "application/jsonl")
 }
+# Any of these; generators of clients know it.
+BYTES: dict[str, Any] = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 TABLE: dict[str, Any] = {"text/tab-separated-values": {"schema": {"type": "string"}}}
 TAKEN: dict[str, Any] = {
     "response_description": "The log has the whole file",
@@ -35,7 +36,7 @@ router = chapter("organising")
 
 @router.post(
     "/collections/{collection}/judgments/import",
-    openapi_extra={"requestBody": {"required": True, "content": FILES | TABLE}},
+    openapi_extra={"requestBody": {"required": True, "content": FILES | TABLE | BYTES}},
     **TAKEN,
 )
 def import_judgments(
@@ -57,7 +58,7 @@ def import_judgments(
 
 @router.post(
     "/collections/{collection}/comparisons/import",
-    openapi_extra={"requestBody": {"required": True, "content": TABLE}},
+    openapi_extra={"requestBody": {"required": True, "content": TABLE | BYTES}},
     **TAKEN,
 )
 def import_comparisons(
