@@ -1,9 +1,11 @@
 """Logs that no longer name somebody: their answers under a name drawn at random, without their own words.
 
 A line keeps its number, so that what refers to it still does. Every line from the first changed one on has another
-digest: it is another log, which belongs into another database.
+digest: it is another log, which belongs into another database. Keys of lines by or about somebody become hashes, as
+clients choose keys. Texts by other people stay, whatever they say: `texts_naming` finds those with a name.
 """
 
+import hashlib
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +13,8 @@ from dataclasses import replace
 from audiosim.campaign.event import ASIDE, QUESTIONNAIRE, Event, Plain
 from audiosim.errors import InputError
 
-DRAWN_BYTES = 8
+DRAWN, DRAWN_BYTES = "anonymous-", 8
+SECRET = secrets.token_bytes(32)  # without it, a hash cannot be compared with those of guessed keys
 NEEDED = ("answer", "document_b", "moment", "why")  # details that an event has by its kind
 NOT_KEPT = "not kept"
 
@@ -23,7 +26,7 @@ def draw_names(logs: Sequence[Iterable[Event]], without: Iterable[str]) -> dict[
     for name in without:
         if not name or name not in known:
             raise InputError(f"no log names {name!r:.80}: expected somebody who judged")
-        drawn[name] = f"anonymous-{secrets.token_hex(DRAWN_BYTES)}"
+        drawn[name] = f"{DRAWN}{secrets.token_hex(DRAWN_BYTES)}"
     return drawn
 
 
@@ -32,12 +35,28 @@ def anonymous_event(event: Event, drawn: Mapping[str, str]) -> Event:
 
     drawn  names to put in place of theirs
     """
-    assessor = drawn.get(event.assessor, event.assessor)
-    if event.kind in ASIDE and event.judge in drawn:
-        return replace(event, assessor=assessor, details={"judge": drawn[event.judge]})
-    if event.assessor not in drawn or event.kind in ASIDE:
-        return replace(event, assessor=assessor)
-    return replace(event, assessor=assessor, details=_without_words(event))
+    if event.assessor not in drawn and event.judge not in drawn:
+        return event
+    assessor, key = drawn.get(event.assessor, event.assessor), _hashed(event.key)
+    if event.kind in ASIDE:
+        return replace(event, assessor=assessor, key=key, details={"judge": drawn.get(event.judge, event.judge)})
+    return replace(event, assessor=assessor, key=key, details=_without_words(event))
+
+
+def texts_naming(logs: Iterable[Iterable[Event]], name: str) -> int:
+    """Number of lines with a text or key that contains a name, in any case of its letters."""
+    sought = name.casefold()
+    return sum(any(sought in text.casefold() for text in _texts(event)) for events in logs for event in events)
+
+
+def _texts(event: Event) -> list[str]:
+    if event.assessor.startswith(DRAWN) or event.judge.startswith(DRAWN):
+        return []  # drawn letters and hashes say nothing
+    return [event.key, *event.details, *(value for value in event.details.values() if isinstance(value, str))]
+
+
+def _hashed(key: str) -> str:
+    return key and hashlib.blake2b(key.encode(), key=SECRET, digest_size=16).hexdigest()
 
 
 def _without_words(event: Event) -> dict[str, Plain]:

@@ -29,6 +29,10 @@ class KindOfQuestion(NamedTuple):
 
     def row(self) -> dict[str, Any]:
         """The fields as plain values."""
+        return self._asdict() | {"documents": list(self.documents)}
+
+    def flat_row(self) -> dict[str, Any]:
+        """The same with the documents as one text."""
         return self._asdict() | {"documents": " ".join(self.documents)}
 
 

@@ -1,5 +1,6 @@
 """Commands that keep the judgments of a service: back up, verify, restore, migrate their tables, take more in."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,14 +38,21 @@ def backup(
 ) -> None:
     """Back up the logs of all campaigns of a database, even while it serves; tokens are left out.
 
-    With --without, somebody's answers stand under a name drawn at random, without the texts that they wrote. Stop the
-    services, restore that file into a new database, serve it, and delete the old one with its backups.
+    With --without, somebody's answers stand under a name drawn at random, without the texts that they wrote; a note
+    counts the lines by other people that still contain the name. Stop the services, restore that file into a new
+    database, serve it, and delete the old one with its backups.
 
     Example: `audiosim backup --db sqlite:///my-demo/campaign.db -o monday.jsonl`
     """
-    from audiosim.campaign.archive import back_up
+    from audiosim.campaign.anonymous_log import texts_naming
+    from audiosim.campaign.archive import back_up, read_file
 
     _print(form, back_up(database, output, without or ()))
+    logs = [log.events for log in read_file(output)] if without else []
+    for name in without or ():
+        count = texts_naming(logs, name)
+        what = "no line" if not count else "1 line" if count == 1 else f"{count} lines"
+        sys.stderr.write(f"note: {what} of {output} still {'contain' if count > 1 else 'contains'} {name!r}\n")
 
 
 def verify_logs(

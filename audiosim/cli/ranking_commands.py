@@ -4,7 +4,7 @@ import csv
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -24,6 +24,7 @@ from audiosim.expected.separation import two_systems_of_pool, verdicts_of_pool
 from audiosim.expected.two_systems import Condition, TwoSystems, check_level, check_two
 from audiosim.expected.verdicts import TOP
 from audiosim.functions import NextPairs, judged_so_far, predict_by, start_loop
+from audiosim.messages import did_you_mean, quoted
 from audiosim.plugins import find_measure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.completion import completed_judgments, drawn_completions, expected_grades
@@ -31,8 +32,12 @@ from audiosim.relevance.prediction_rows import prediction_columns
 from audiosim.report.views import ranking_view, rows_view, verdict_view
 from audiosim.selection import Selection
 
+if TYPE_CHECKING:
+    from audiosim.campaign.question_kinds import KindOfQuestion
+
 MOST_FILES = 1000
 ROW_GROUP = 100_000  # rows of a Parquet file that are written at once
+PAIRS = 20  # that `next` lists
 LINES_AT_ONCE = 10_000  # of csv
 
 
@@ -285,7 +290,9 @@ def next_pairs(
     folder: options.CollectionFolder,
     model: options.ModelName = None,
     measure: options.MeasureName = "CG@5",
-    count: Annotated[int, typer.Option("-n", "--count", help="How many pairs.", min=1)] = 20,
+    count: Annotated[
+        int | None, typer.Option("-n", "--count", help="How many pairs.", min=1, show_default=str(PAIRS))
+    ] = None,
     rule: options.SelectionRuleName = None,
     by_query: options.ByQuery = False,
     kinds: Annotated[
@@ -315,25 +322,29 @@ def next_pairs(
 
     Example: `audiosim next my-demo -n 20 --by-query`
     """
+    if assessor and not kinds:
+        raise typer.BadParameter("goes with --kinds", param_hint="--assessor")
+    if kinds and (by_query or count is not None):
+        given = "--by-query" if by_query else "--count"
+        raise typer.BadParameter("does nothing with --kinds, which shows the best of each kind", param_hint=given)
     what = find_measure(measure)
     collection, pool, estimator = options.open_collection(
         folder, model, judgments, what.cutoff, system_from, same_artist, scale, partial, aspect
     )
     selection = start_loop(pool, estimator, what, collection.judgments, rule=rule, seed=seed, distribution=distribution)
-    if assessor and not kinds:
-        raise typer.BadParameter("goes with --kinds", param_hint="--assessor")
-    rows = _kind_rows(selection, collection, judgments, assessor) if kinds else _pair_rows(selection, count, by_query)
+    if kinds:
+        found = _kinds(selection, collection, judgments, assessor)
+        flat = [one.flat_row() for one in found]
+        options.print_result(form, [one.row() for one in found], flat, lambda: rows_view(flat))
+        return
+    rows = NextPairs.of(selection, count or PAIRS, by_query).rows()
     options.print_result(form, rows, rows, lambda: rows_view(rows))
 
 
-def _pair_rows(selection: Selection, count: int, by_query: bool) -> list[dict[str, Any]]:
-    return NextPairs.of(selection, count, by_query).rows()
-
-
-def _kind_rows(
+def _kinds(
     selection: Selection, collection: Collection, judgments: str | None, assessor: str
-) -> list[dict[str, Any]]:
-    """A row for each kind of question, by the seconds in the log of a campaign or in comparisons.tsv."""
+) -> "list[KindOfQuestion]":
+    """Best question of each kind, by the seconds in the log of a campaign or in comparisons.tsv."""
     from audiosim.campaign.event import comparison_event, utc_now, write_time
     from audiosim.campaign.log_reader import log_in
     from audiosim.campaign.question_kinds import kinds_of_question, seconds_of
@@ -342,4 +353,11 @@ def _kind_rows(
         events = [record.event for record in log_in(judgments, collection)]
     else:
         events = [comparison_event(one, write_time(utc_now())) for one in collection.comparisons]
-    return [one.row() for one in kinds_of_question(selection, seconds_of(events), assessor)]
+    names = sorted({event.assessor for event in events} - {""})
+    if assessor and assessor not in names:
+        problem = f"nobody named {quoted(assessor)} answered there{did_you_mean(assessor, names)}"
+        raise typer.BadParameter(problem, param_hint="--assessor")
+    found = kinds_of_question(selection, seconds_of(events), assessor)
+    if not any(one.documents for one in found):
+        sys.stderr.write("note: nothing is left to ask: no grade and no comparison would tell more\n")
+    return found

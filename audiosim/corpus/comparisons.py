@@ -11,6 +11,7 @@ from audiosim.errors import FormatError, InputError
 REQUIRED = ("query", "document_a", "document_b", "answer")
 COLUMNS = (*REQUIRED, "assessor", "seconds")
 HEAD_BYTES = 4096
+MOST_SECONDS = 1e6  # that an answer may have taken
 
 
 def read_comparisons(path: str | Path) -> tuple[PairedComparison, ...]:
@@ -19,10 +20,15 @@ def read_comparisons(path: str | Path) -> tuple[PairedComparison, ...]:
     A tab-separated table with a header: REQUIRED, and any of `assessor` and `seconds`. A repeated answer about the
     same two documents is a revision; all are kept.
     """
+    return tuple(one for _, one in numbered_comparisons(path))
+
+
+def numbered_comparisons(path: str | Path) -> list[tuple[int, PairedComparison]]:
+    """The comparisons of a comparisons.tsv, each with the number of its line; see `read_comparisons`."""
     path = Path(path)
     lines = read_lines(path, f"a header with {', '.join(REQUIRED)}")
     rows = read_rows(path, lines, lambda _, text: text.split("\t"), REQUIRED, COLUMNS)
-    return tuple(_comparison(path, number, row) for number, row in rows)
+    return [(number, _comparison(path, number, row)) for number, row in rows]
 
 
 def has_comparisons(text: bytes) -> bool:
@@ -34,7 +40,10 @@ def has_comparisons(text: bytes) -> bool:
 def _comparison(path: Path, number: int, row: dict[str, str]) -> PairedComparison:
     for column in REQUIRED[:-1]:
         check_identifier(path, number, column, row[column])
-    seconds = row.get("seconds") or None
+    spelled = row.get("seconds") or None
+    seconds = None if spelled is None else finite(path, number, "seconds", spelled)
+    if seconds is not None and seconds > MOST_SECONDS:
+        raise FormatError(path, number, f"expected seconds from 0 to {MOST_SECONDS:.0f}, got {spelled}")
     try:
         return PairedComparison(
             row["query"],
@@ -42,10 +51,8 @@ def _comparison(path: Path, number: int, row: dict[str, str]) -> PairedCompariso
             row["document_b"],
             row["answer"].strip(),
             row.get("assessor", ""),
-            None if seconds is None else finite(path, number, "seconds", seconds),
+            seconds,
         )
-    except FormatError:
-        raise
     except InputError as error:
         raise FormatError(path, number, str(error)) from None
 

@@ -107,6 +107,11 @@ def read_judgments(
     return scale, tuple(judgments)
 
 
+def lines_of_pairs(path: Path) -> list[tuple[int, Pair, str]]:
+    """The line, the pair and the assessor of each judgment in a file that `read_judgments` reads, in their order."""
+    return [(one.line, Pair(one.query, one.document), one.assessor) for one in _read_statements(path, lambda _: None)]
+
+
 def _read_columns(path: Path) -> CodedJudgments | None:
     """The lines of a plain file of qrels, None for any other file; see `plain_judgments`."""
     if _named_groups(path):

@@ -1,20 +1,32 @@
 """Quotas: how many answers a person has given, of those that they may give."""
 
+from collections.abc import Iterable
+
 from audiosim.campaign import Campaign
+from audiosim.campaign.event import Record
 from audiosim.errors import ClosedError
 
 
 def answers_given(campaign: Campaign, assessor: str) -> int:
     """Number of pairs and comparisons that an assessor answered; a revised answer is one, and a repeat another."""
-    pairs = {
-        (record.event.pair, record.number if record.event.kind == "repeat" else 0)
-        for record in campaign.answers(assessor)
-    }
-    compared = {
-        (said.query, frozenset((said.document_a, said.document_b)))
-        for said in (record.event.comparison for record in campaign.comparisons.answers(assessor))
-    }
-    return len(pairs) + len(compared)
+    return answers_among(answers_kept(campaign, assessor))
+
+
+def answers_kept(campaign: Campaign, assessor: str) -> list[Record]:
+    """Answers of an assessor about pairs, and comparisons, that were not withdrawn, including revised ones."""
+    return [*campaign.answers(assessor), *campaign.comparisons.answers(assessor)]
+
+
+def answers_among(records: Iterable[Record]) -> int:
+    """Number of pairs and comparisons that one assessor answered in these lines, counted as `answers_given` does."""
+    return len({_answered(record) for record in records})
+
+
+def _answered(record: Record) -> tuple[str, frozenset[str], int]:
+    """Query, documents, and the number of the line if it is a repeat."""
+    event = record.event
+    documents = {pair.document for pair in event.comparison.pairs} if event.kind == "comparison" else {event.document}
+    return event.query, frozenset(documents), record.number if event.kind == "repeat" else 0
 
 
 def is_done(campaign: Campaign, answers: int, quota: int | None) -> bool:

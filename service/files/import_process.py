@@ -8,11 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
+from audiosim.campaign.comparison_ledger import what_compares
 from audiosim.campaign.event import Event, check_aspects, comparison_event, judgment_event
-from audiosim.corpus.comparisons import has_comparisons, read_comparisons
-from audiosim.corpus.judgments import read_judgments
-from audiosim.corpus.model import Judgment, PairedComparison, Scale
+from audiosim.campaign.names import name_key
+from audiosim.corpus.comparisons import has_comparisons, numbered_comparisons
+from audiosim.corpus.judgments import lines_of_pairs, read_judgments
+from audiosim.corpus.model import Judgment, PairedComparison
 from audiosim.errors import ClosedError, FormatError, InputError, RewoundError, StoreError
 from audiosim.messages import one_line, printable
 from audiosim.service.files.import_store import DONE, FAILED, Import, ImportStore
@@ -68,18 +71,36 @@ def _write(
 
 
 def events_of(file: Import, body: bytes, one: ServedCollection) -> list[Event]:
-    """The judgments or comparisons of a file as log events; an error if any of them is invalid."""
-    scale = one.collection.scale
-    said = parse_file(body, scale)
-    if any(isinstance(answer, PairedComparison) for answer in said):
+    """The judgments or comparisons of a file as log events; an error, with its line, if any of them is invalid."""
+    if has_comparisons(body):
         one.campaign.comparisons.check_taken()
-    made = (
+    with tempfile.TemporaryDirectory(prefix="audiosim-") as folder:
+        path = Path(folder) / "judgments"
+        path.write_bytes(body)
+        try:
+            lines, said = _comparisons_in(path) if has_comparisons(body) else ([], _judgments_in(path, one))
+        except FormatError as error:
+            raise InputError(f"line {error.line}: {error.problem}") from None
+        try:
+            events = _checked(said, file, one)
+        except InputError:
+            for place, answer in enumerate(said):
+                try:
+                    _checked([answer], file, one)
+                except InputError as error:
+                    raise InputError(f"line {_line_of(path, place, said, lines)}: {error}") from None
+            raise
+    return [replace(event, key=f"{file.prefix}/{place}") for place, event in enumerate(events, start=1)]
+
+
+def _checked(said: Sequence[Judgment | PairedComparison], file: Import, one: ServedCollection) -> list[Event]:
+    """Events of answers that the campaign can take."""
+    events = [
         comparison_event(answer, file.time)
         if isinstance(answer, PairedComparison)
-        else judgment_event(answer, scale, file.time)
+        else judgment_event(answer, one.collection.scale, file.time)
         for answer in said
-    )
-    events = [replace(event, key=f"{file.prefix}/{line}") for line, event in enumerate(made, start=1)]
+    ]
     check_aspects(events, () if one.collection.aspects is None else one.collection.aspects.names)
     pairs = (event.comparison.pairs if event.kind == "comparison" else (event.pair,) for event in events)
     one.campaign.selection.pool.locate(chain.from_iterable(pairs))
@@ -88,12 +109,37 @@ def events_of(file: Import, body: bytes, one: ServedCollection) -> list[Event]:
     return events
 
 
-def parse_file(body: bytes, scale: Scale) -> Sequence[Judgment | PairedComparison]:
-    """The judgments or the comparisons in a file, in any form that a collection's folder may have."""
-    with tempfile.TemporaryDirectory(prefix="audiosim-") as folder:
-        path = Path(folder) / "judgments"
-        path.write_bytes(body)
-        try:
-            return read_comparisons(path) if has_comparisons(body) else read_judgments(path, scale)[1]
-        except FormatError as error:
-            raise InputError(f"line {error.line}: {error.problem}") from None
+def _judgments_in(path: Path, one: ServedCollection) -> Sequence[Judgment | PairedComparison]:
+    return read_judgments(path, one.collection.scale)[1]
+
+
+def _comparisons_in(path: Path) -> tuple[list[int], Sequence[Judgment | PairedComparison]]:
+    """The comparisons of a file with their lines, the same answer of a person once; two different ones are an error."""
+    found: dict[Any, tuple[int, PairedComparison]] = {}
+    for line, answer in numbered_comparisons(path):
+        person, query, documents = what_compares(answer)
+        # Answers without a name may be several people's.
+        what = (name_key(person), query, documents) if person else line
+        first, said = found.setdefault(what, (line, answer))
+        if _better(said) != _better(answer):
+            about = f"{answer.document_a} and {answer.document_b} for query {query}"
+            raise InputError(f"line {line}: another answer of {person} on {about} is on line {first}, expected one")
+    if not found:
+        raise InputError("the file has no comparisons: expected a line below the header")
+    lines, answers = zip(*found.values(), strict=True)
+    return list(lines), answers
+
+
+def _better(one: PairedComparison) -> str:
+    """The more relevant document, empty if both are equal."""
+    return {"a": one.document_a, "b": one.document_b}.get(one.answer, "")
+
+
+def _line_of(path: Path, place: int, said: Sequence[Judgment | PairedComparison], lines: Sequence[int]) -> int:
+    """Line of an answer, known for comparisons; for judgments the file is read again."""
+    answer = said[place]
+    if isinstance(answer, PairedComparison):
+        return lines[place]
+    return next(
+        line for line, pair, assessor in lines_of_pairs(path) if (pair, assessor) == (answer.pair, answer.assessor)
+    )

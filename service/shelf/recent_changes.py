@@ -1,18 +1,18 @@
 """Changes of a campaign since a moment: who judged, how ranks moved, and which pairs of systems were settled."""
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 
-from audiosim.campaign.event import JUDGING, parse_time
+from audiosim.campaign.event import ANSWERS, parse_time
 from audiosim.expected.verdicts import Verdicts
 from audiosim.selection import Selection
+from audiosim.service.campaigns.quotas import answers_among, answers_kept
 from audiosim.service.shelf.served_collection import ServedCollection
 
-KINDS = (*JUDGING, "comparison")
+KINDS = (*ANSWERS, "repeat", "comparison")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class RecentChanges:
     """Changes of a campaign since a moment.
 
     before, number  last lines of the log, then and now
-    answers         answers of each person since
+    answers         answers of each person since that stand; of revised ones, the last
     joined          those of them who had not answered before
     judged_before, judged          judged pairs of the pool
     confidence_before, confidence  in the ranking; None where there is nothing to order
@@ -72,14 +72,15 @@ def changes_since(one: ServedCollection, since: datetime, selection_at: Callable
     before = next((record.number - 1 for record in records if parse_time(record.event.time) > since), number)
     answered = [(record.number, record.event.assessor) for record in records if record.event.kind in KINDS]
     known = {assessor for line, assessor in answered if line <= before}
-    answers = Counter(assessor for line, assessor in answered if line > before)
+    people = dict.fromkeys(assessor for line, assessor in answered if line > before)
+    answers = {name: count for name in people if (count := _given(one, name, before, number))}
     changed = any(change.number > before for change in one.campaign.changes()[1])
     then = Verdicts(selection_at(before).stated(verdicts.ranking.about), verdicts.level) if changed else verdicts
     settled, unsettled = _settled(then, verdicts)
     return RecentChanges(
         before,
         number,
-        dict(answers.most_common()),
+        dict(sorted(answers.items(), key=lambda item: -item[1])),
         tuple(name for name in answers if name not in known),
         then.ranking.judged,
         verdicts.ranking.judged,
@@ -89,6 +90,11 @@ def changes_since(one: ServedCollection, since: datetime, selection_at: Callable
         settled,
         unsettled,
     )
+
+
+def _given(one: ServedCollection, name: str, before: int, number: int) -> int:
+    """Number of a person's answers between two lines that were not withdrawn."""
+    return answers_among(record for record in answers_kept(one.campaign, name) if before < record.number <= number)
 
 
 def _moved(then: Verdicts, now: Verdicts) -> tuple[Moved, ...]:

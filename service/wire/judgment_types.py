@@ -9,6 +9,7 @@ from msgspec import Meta, field
 from audiosim.campaign import Campaign, Event, Lease, Record
 from audiosim.campaign.event import QUESTIONNAIRE, STATES, Clock, parse_time, write_time
 from audiosim.campaign.settings import MOST_BESIDE
+from audiosim.corpus.comparisons import MOST_SECONDS
 from audiosim.corpus.judgments import GRADES
 from audiosim.corpus.model import Pair
 from audiosim.corpus.prompts import prompt_of
@@ -28,7 +29,7 @@ AHEAD_S = 60.0  # by which a client's clock may be ahead
 
 Name = Annotated[str, Meta(max_length=1000)]
 Text = Annotated[str, Meta(max_length=4000)]
-Seconds = Annotated[float, Meta(ge=0, le=1e6)]
+Seconds = Annotated[float, Meta(ge=0, le=MOST_SECONDS)]
 Number = Annotated[int, Meta(ge=1, le=2**53)]
 
 

@@ -1,15 +1,18 @@
 """Backups of logs: made while they grow, verified by their chain, restored elsewhere."""
 
 import json
+import re
 from contextlib import closing
 from dataclasses import replace
 from threading import Event as Flag
 from threading import Thread
 
 import pytest
+from typer.testing import CliRunner
 
 from audiosim.campaign import DatabaseStore, Event
 from audiosim.campaign.archive import back_up, restore, verify
+from audiosim.cli import app
 from audiosim.errors import AudiosimError, InputError
 
 
@@ -45,16 +48,25 @@ def test_a_backup_without_somebody_is_the_same_campaign_under_a_drawn_name(kept,
         time, words = "2013-05-01T12:00:00Z", {"moment": "before", "age": 30, "home": "Delft"}
         cannot = replace(said(), kind="cannot", grades={}, details={"reason": "I know the singer"})
         more = [
-            said(assessor="bob", details={"note": "by bob"}),
+            said(assessor="bob", details={"note": "unlike Ann"}, key="7"),
             cannot,
             Event("questionnaire", time, "ann", details=words),
         ]
-        store.append_all([*more, Event("set_aside", time, "olga", details={"judge": "ann", "reason": "ann left"})], 3)
+        store.append_all(
+            [*more, Event("set_aside", time, "olga", details={"judge": "ann", "reason": "ann left"}, key="ann aside")],
+            3,
+        )
     backup, target = tmp_path / "without.jsonl", f"sqlite:///{tmp_path / 'restored.db'}"
     found = back_up(kept, backup, ["ann"])
     assert restore(backup, target) == verify(target) == found
     text = backup.read_text(encoding="utf-8")
-    assert [one for one in ('"ann"', "Ö", "singer", "Delft", "age", "ann left") if one in text] == []
+    assert [one for one in ('"ann"', "Ö", "singer", "Delft", "age", "ann left", "ann aside") if one in text] == []
+    assert re.findall(r"\bann", text, re.IGNORECASE) == ["Ann"]  # in bob's words
+    assert '"key": "7"' in text
+    said_of = (
+        CliRunner().invoke(app, ["backup", "--db", kept, "-o", f"{tmp_path / 'again'}", "--without", "ann"]).stderr
+    )
+    assert said_of == f"note: 1 line of {tmp_path / 'again'} still contains 'ann'\n"
     with closing(DatabaseStore(kept, "one")) as one, closing(DatabaseStore(target, "one")) as other:
         before, after = ([event for _, event in store.read()] for store in (one, other))
     (drawn,) = {event.assessor for event in after} - {"bob", "olga"}

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -18,7 +19,7 @@ from audiosim.campaign.log_reader import comparisons_in
 from audiosim.campaign.seconds_taken import COMPARISON, GRADE, SecondsTaken
 from audiosim.cli import app
 from audiosim.corpus.comparisons import comparison_lines, read_comparisons
-from audiosim.corpus.model import PairedComparison, Run, Scale
+from audiosim.corpus.model import Judgment, PairedComparison, Run, Scale
 from audiosim.errors import InputError, LeaseError
 from audiosim.selection.comparison_values import information_left
 
@@ -239,11 +240,23 @@ def test_the_command_says_which_kind_of_question_tells_most_per_second(collectio
     assert (quick["kind"], quick["relative"], slow["kind"]) == (COMPARISON, 1, GRADE)
     assert quick["seconds"] < 3
     assert slow["seconds"] > 200
-    assert len(quick["documents"].split()) == 2
+    assert len(quick["documents"]) == 2
+    unknown = kinds("--judgments", url, "--assessor", "anne")[0]
+    assert (unknown.exit_code, "did you mean ann?" in re.sub(r"[│\s]+", " ", unknown.stderr)) == (2, True)
+    assert [kinds(*more)[0].exit_code for more in (["-n", "3"], ["--by-query"])] == [2, 2]
     assert 0 < slow["relative"] < 0.1
     refused = kinds("--model", "uniform")[0].exception
     assert "only models that take comparisons tell kinds of questions apart, such as joint, got uniform" in str(refused)
     assert CliRunner().invoke(app, ["next", str(tmp_path / "drawn"), "--assessor", "ann"]).exit_code == 2
+
+
+def test_with_everything_judged_no_kind_of_question_is_left(collection, tmp_path):
+    pairs = [(query, document) for query, names in collection.runs[0].rankings.items() for document in names]
+    judged = tuple(Judgment(*pair, 2.0) for pair in pairs)
+    replace(collection, runs=collection.runs[:1], judgments=judged).save(tmp_path / "drawn")
+    done = CliRunner().invoke(app, ["next", str(tmp_path / "drawn"), "--kinds", "--format", "json"])
+    assert [row["documents"] for row in json.loads(done.stdout)] == [[], []]
+    assert "note: nothing is left to ask" in done.stderr
 
 
 def test_seconds_begin_with_the_usual_ones_and_follow_kind_and_person():

@@ -102,13 +102,21 @@ def imported(http, app, text, to="comparisons"):
 def test_a_file_of_comparisons_is_imported_whole_or_not_at_all_and_exported_as_it_was(coarse, in_process, tmp_path):
     (query, a), (_, b), (_, c) = [pair for pair in build_pool(coarse).pairs if pair.query == "q1"][:3]
     header = "query\tdocument_a\tdocument_b\tanswer\tassessor\tseconds\n"
-    lines = f"{query}\t{a}\t{b}\ta\tann\t21.5\n{query}\t{b}\t{c}\t=\tben\t\n{query}\t{a}\t{b}\tb\tann\t9\n"
+    lines = f"{query}\t{a}\t{b}\ta\tann\t21.5\n{query}\t{b}\t{c}\t=\tben\t\n"
+    same, other = f"{query}\t{b}\t{a}\tb\tAnn\t9\n", f"{query}\t{a}\t{b}\tb\tann\t9\n"
     app = create_app([coarse], judging=Judging(settings=CampaignSettings(learn_later=True, patience_s=WAIT_S)))
     with in_process(app) as client:
         for text, problem in [
-            (f"{header}{lines}{query}\t{a}\t{b}\tc\tann\t\n", "line 5: expected a, b or = as answer, got 'c'"),
-            (f"{header}{lines}{query}\t{a}\t{b}\n", "line 5: expected 6 columns as in the header, found 3"),
-            (f"{header}{lines}{query}\taway\t{b}\ta\t\t\n", f"no system retrieved document away for query {query}"),
+            (f"{header}{lines}{query}\t{a}\t{b}\tc\tann\t\n", "line 4: expected a, b or = as answer, got 'c'"),
+            (f"{header}{lines}{query}\t{a}\t{b}\n", "line 4: expected 6 columns as in the header, found 3"),
+            (
+                f"{header}{lines}{query}\taway\t{b}\ta\t\t\n",
+                f"line 4: no system retrieved document away for query {query}",
+            ),
+            (f"{header}{lines}{query}\t{b}\t{c}\ta\t\u200b\t\n", "line 4: '\\u200b' is not a name"),
+            (f"{header}{lines}{same}{other}", f"line 5: another answer of ann on {a} and {b} for query {query} is on"),
+            (f"{header}{lines}{query}\t{b}\t{c}\ta\t\t1000001\n", "line 4: expected seconds from 0 to 1000000"),
+            (header, "the file has no comparisons"),
         ]:
             refused = imported(client, app, text)
             assert (refused["status"], refused["written"]) == ("failed", 0)
@@ -116,9 +124,9 @@ def test_a_file_of_comparisons_is_imported_whole_or_not_at_all_and_exported_as_i
         refused = imported(client, app, "query,document,grade\n")
         assert refused["detail"].startswith("line 1: expected a header with query, document_a, document_b, answer")
         assert exported(client, tmp_path) == ()
-        done = imported(client, app, f"\ufeff{header}{lines}")
-        assert (done["status"], done["lines"], done["written"]) == ("done", 3, 3)
-        # ann's second answer about the same two documents replaces the first
+        done = imported(client, app, f"\ufeff{header}{lines}{same}")
+        assert (done["status"], done["lines"], done["written"]) == ("done", 2, 2)  # the same answer counts once
+        assert imported(client, app, f"{header}{other}")["status"] == "done"  # in a later file it replaces the first
         held = [(one.document_a, one.answer, one.assessor, one.seconds) for one in exported(client, tmp_path)]
         assert held == [(b, "=", "ben", None), (a, "b", "ann", 9)]
         assert client.get(f"{COARSE}/ranking").json()["comparisons"] == 2

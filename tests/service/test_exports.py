@@ -91,7 +91,7 @@ def test_a_file_is_taken_in_whole_or_not_at_all(client, small):
     assert refused.json()["detail"].startswith("line 2: grade 101 is not on the fine scale")
     outside = f"{first.query} 0 {first.document} 10\n{second.query} 0 nobody 10\n"
     refused = client.post(f"{JUDGMENTS}/import", content=outside)
-    assert refused.json()["detail"].startswith("no system retrieved document nobody for query")
+    assert refused.json()["detail"].startswith("line 2: no system retrieved document nobody for query")
     assert client.get(JUDGMENTS).text == before
 
     right = f"query,document,fine,assessor\n{first.query},{first.document},10,ann\n"

@@ -145,7 +145,7 @@ def test_of_a_file_with_one_wrong_line_nothing_is_written(commanded, folders, co
     lines = [f"{q} 0 {d} 1\n" for q, d in pairs[1:]]
     with commanded(folders[1:], tmp_path / "log") as server, server.client() as http:
         for wrong, message in (
-            (f"{pairs[0].query} 0 nobody 1\n", "no system retrieved document nobody for query"),
+            (f"{pairs[0].query} 0 nobody 1\n", f"line {len(lines) + 1}: no system retrieved document nobody for query"),
             (
                 f"{pairs[0].query} 0 {pairs[0].document} 7\n",
                 f"line {len(lines) + 1}: grade 7 is not on the broad scale",
@@ -173,7 +173,7 @@ def test_the_command_sends_a_file_and_says_how_it_ended(commanded, folders, coar
         assert [row["document"] for row in log_of(http, COARSE)] == [pair.document for pair in pairs]
         code, out, err = run("import", server.url + COARSE, tmp_path / "wrong.qrels")
         assert (code, out) == (1, "")
-        assert err.startswith(f"audiosim: {server.url} refuses: no system retrieved document nobody for query")
+        assert err.startswith(f"audiosim: {server.url} refuses: line 1: no system retrieved document nobody for query")
         code, _, err = run("import", server.url, tmp_path / "right.qrels")
         expected = f"{server.url}: expected the address of a collection, such as {server.url}/v1/collections/NAME"
         assert (code, err) == (1, f"audiosim: {expected}\n")

@@ -69,6 +69,17 @@ def test_changes_are_what_lies_between_the_estimates_then_and_now(coarse):
     assert (from_start.before, from_start.judged_before, from_start.joined) == (0, 0, ("ann", "bob"))
 
 
+def test_answers_since_a_moment_are_counted_once_however_often_they_are_revised_and_not_if_withdrawn(coarse):
+    one, pairs = ServedCollection(coarse, "uniform", Judging()), build_pool(coarse).pairs
+    one.campaign.tell_all(
+        Judgment(*pairs[place], grade, name, "2026-03-01T15:00:00Z")
+        for place, grade, name in [(0, 1.0, "ann"), (0, 2.0, "ann"), (1, 1.0, "ann"), (2, 0.0, "bob")]
+    )
+    one.campaign.undo("bob")
+    found = Outlook(one).since(parse_time(NOON))
+    assert (found.answers, found.joined) == ({"ann": 2}, ("ann",))
+
+
 def test_changes_are_asked_for_since_a_moment_or_since_yesterday(coarse, in_process):
     path = "/v1/collections/coarse"
     with in_process(create_app([coarse], "uniform")) as http:
