@@ -164,6 +164,8 @@ def real_index(real_sounds: Path, made_once: Callable[[str, Callable[[Path], obj
     return made_once("real", lambda folder: extract(real_sounds, n_jobs=2, into=folder / "index")) / "index"
 
 
+PATIENCE_S = 180  # that a process may take on a busy machine, whatever it does
+
 # A process is forked from one that has imported all that it needs: that takes a tenth of starting Python anew.
 FORKS = multiprocessing.get_context("forkserver" if sys.platform != "win32" else "spawn")
 FORKS.set_forkserver_preload(
@@ -185,7 +187,7 @@ def together(tmp_path: Path) -> Callable[..., list[tuple[int | None, str]]]:
     """
 
     def run(code: str, *names: dict[str, Any]) -> list[tuple[int | None, str]]:
-        begin = FORKS.Barrier(len(names)).wait
+        begin = FORKS.Barrier(len(names), timeout=PATIENCE_S).wait  # one that fails before it keeps no other
         said = [tmp_path / f"said {number}" for number in range(len(names))]
         known = [
             {"_said": str(path), "begin": begin, "__name__": "__main__"} | own
@@ -195,7 +197,7 @@ def together(tmp_path: Path) -> Callable[..., list[tuple[int | None, str]]]:
         for process in processes:
             process.start()
         for process in processes:
-            process.join()
+            process.join(2 * PATIENCE_S)
         codes = [process.exitcode for process in processes]
         return [(code, path.read_text(encoding="utf-8")) for code, path in zip(codes, said, strict=True)]
 

@@ -27,7 +27,7 @@ async def after(end, sent):
     """The answer to a request whose turn comes after `end` was called."""
     async with TURNS:
         waiting = asyncio.create_task(sent)
-        while not TURNS.statistics().tasks_waiting:
+        while not TURNS.statistics().tasks_waiting and not waiting.done():
             await asyncio.sleep(0.005)
         end()
     return await waiting

@@ -21,14 +21,14 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 COMMAND = re.compile(r"^(?: {4}|\$ )?(audiosim [a-z](?:.*\\\n)*.*)$|`(audiosim [a-z][^`]*)`", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\.\.\.|…|\||\[")  # a form of a command, not a command
 # Another machine, a cluster, an issuer of tokens: test_served_examples, test_cluster and test_sign_in have them;
-# test_joint_fit what `--learn joint` does in every campaign, test_cli_judges and test_check_pairs campaigns in which
-# ann has judged, test_embedded weights by judgments. The dialogues that machines judge are not ours;
+# test_joint_fit what `--learn joint` does in every campaign, test_cli_judges, test_comparing and test_check_pairs
+# campaigns in which ann has judged, test_embedded weights by judgments. The dialogues that machines judge are not ours;
 # test_study_app has studies, test_cli_judges aspects; musicnn is not in the environment of the tests, test_embedded
 # has embeddings.
 ELSEWHERE = re.compile(
     r"https?://|tcp://|s3://|postgresql://|--oidc|--learn joint|audiosim demo|--known|"
     r"study (serve|answers)|judges dialsumm|judges \S+ --judgments sqlite|neighbours \S+ --judged|--with musicnn|"
-    r"--aspect|--generated|--without|without-ann"
+    r"--aspect|--generated|--without|without-ann|--kinds"
 )
 COMMANDS = typer.main.get_command(cli.app)
 VERBS = COMMANDS.list_commands(click.Context(COMMANDS))  # prose may begin a line with audiosim, too

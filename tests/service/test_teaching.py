@@ -130,10 +130,9 @@ def test_before_the_service_serves_and_where_it_is_quick_a_stretch_is_counted_he
 
 
 @pytest.mark.slow
-def test_a_stretch_whose_process_is_ended_is_counted_here_and_not_where_the_service_ends(stretch, caplog):
+def test_a_stretch_whose_process_is_ended_is_counted_here_and_not_where_the_service_ends(stretch, caplog, wait_until):
     def end_the_process(errands, how):
-        while not errands._under_way:
-            time.sleep(0.01)
+        wait_until(lambda: errands._under_way)
         how(*errands._under_way)
 
     errands = Errands()
