@@ -10,7 +10,7 @@ _find, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> object:
-    """The public name, imported when first asked for; an error that names the nearest one where there is none."""
+    """A public name, imported when first asked for; an unknown name is an error that suggests the nearest one."""
     if name in __all__:
         return _find(name)
     from audiosim.messages import did_you_mean

@@ -38,9 +38,9 @@ def honesty(
 ) -> Honesty:
     """Compare audiosim and other methods with the truth, on random parts of a judged collection; `simulate --peers`.
 
-    peers    names joined by commas, `all` that are there, or functions by name
-    budgets  numbers of judged pairs; None: those of 50, 100, 200 and 400 that parts have room for
-    repeats  number of parts; `queries` per part, None: half of them
+    peers    names joined by commas, `all` for all that are installed, or functions by name
+    budgets  numbers of judged pairs; None: those of 50, 100, 200 and 400 for which parts are large enough
+    repeats  number of parts
     keep     folder of results; an interrupted run continues from it
     scheduler  address of a Dask cluster that plays instead of processes here
     """

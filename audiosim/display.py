@@ -1,4 +1,4 @@
-"""Short words for people: a long text cut in its middle, a result as a notebook shows it."""
+"""Display for people: a long text cut in its middle, a result as a notebook shows it."""
 
 from collections.abc import Callable, Iterable, Mapping
 from html import escape
@@ -13,7 +13,7 @@ ROWS = 60  # of a table in a notebook
 
 
 def shortened_to(text: str, width: int) -> str:
-    """A text of at most so many characters, at least 3: its beginning and its end, with … between."""
+    """A text of at most so many characters, at least 3: its beginning and its end, with … between them."""
     if len(text) <= width:
         return text
     tail = (width - 1) // 2
@@ -23,9 +23,9 @@ def shortened_to(text: str, width: int) -> str:
 def notebook_html(sentence: str, to_frame: "Callable[[], pd.DataFrame]", columns: list[str] | None = None) -> str:
     """A result as notebooks show it: one sentence, and a table of at most ROWS rows with three decimals.
 
-    columns  of the table to show; None: all
+    columns  columns of the table to show; None: all
 
-    Without pandas the sentence alone.
+    Without pandas it is the sentence alone.
     """
     if missing("frames"):
         return f"<p>{escape(sentence)}</p>"
@@ -37,7 +37,7 @@ def notebook_html(sentence: str, to_frame: "Callable[[], pd.DataFrame]", columns
 def frame_of(
     rows: Iterable[object] | Mapping[str, object], columns: list[str] | None = None, index: str | None = None
 ) -> "pd.DataFrame":
-    """Rows, or columns by name, as a pandas table; pandas is imported here, for those who ask for one.
+    """Rows, or columns by name, as a pandas table; pandas is imported only here.
 
     index  name of the column that the table is indexed by
     """

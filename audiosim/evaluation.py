@@ -208,13 +208,13 @@ def evaluate(
     measure     such as "nDCG@5"
     unjudged    treatment of retrieved documents without judgment: `error`, `zero` (with bounds of the complete
                 scores, see `score_bounds`), or `skip` (those below it move up)
-    test        between systems: t, wilcoxon, sign, bootstrap, permutation or friedman, MIREX's own, followed by Tukey's
-                honestly significant differences; or listeners, which takes those who judged as a sample, too
+    test        test between systems: t, wilcoxon, sign, bootstrap, permutation or friedman, MIREX's own, followed by
+                Tukey's honestly significant differences; or listeners, which treats the assessors as a sample too
     seed        of bootstrap and permutation, or a generator
-    resamples   number drawn by these two
+    resamples   number of resamples that these two draw
     scale       artificial scale for the judgments, such as graded-4 or binary-40; None for their own
-    users       number of users of arbitrary queries whose satisfaction is computed; None for none
-    judgments   in memory, or a file, in place of the collection's; `evaluate(runs, qrels)` will do, too
+    users       number of users of arbitrary queries whose satisfaction is computed; None: not computed
+    judgments   in memory, or a file, instead of the collection's; `evaluate(runs, qrels)` also works
 
     At least two queries are needed.
     """
@@ -254,7 +254,7 @@ def evaluate(
 
 
 def _by_listener(collection: Collection, measure: Measure) -> Array:
-    """(s, q, a) scores by the grades of each person alone; all of them have judged every retrieved document."""
+    """(s, q, a) scores by the grades of each person alone; every person has judged every retrieved document."""
     theirs: dict[str, list[Judgment]] = {}
     for judgment in collection.judgments:
         theirs.setdefault(judgment.assessor, []).append(judgment)

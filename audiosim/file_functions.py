@@ -1,6 +1,6 @@
-"""The commands that make files, as functions of Python: a study, a report.
+"""The commands that write files, as functions of Python: a study, a report.
 
-The arguments have the commands' names and order; each function also returns what it wrote.
+Arguments have the commands' names and order; each function also returns the content that it wrote.
 """
 
 from collections.abc import Iterable, Sequence
@@ -52,10 +52,10 @@ def sample_study(
 
     collection  or its folder, judged
     output      file for people's answers; None: not written
-    scales      artificial ones such as "graded-4" to balance over besides the collection's own
+    scales      artificial scales such as "graded-4" to balance over, besides the collection's own
     wanted      examples for each measure, scale and tenth of difference
     cutoff      length of the lists
-    judgments   as of `estimate`
+    judgments   as for `estimate`
     """
     collection = as_collection(collection, judgments)
     own = collection.scale
@@ -94,16 +94,16 @@ def write_report(
     """Write a report: one self-contained page, or a bundle to publish.
 
     collection  or its folder
-    output      a page where it ends in .html; else a bundle, as a .zip file or a folder
-    measures    of the page; where judgments are missing, and of a bundle, the first
-    about       which queries it is about, such as "these"; None: queries of this kind
-    judgments   as of `estimate`, or the URL of the database of the collection's campaign
+    output      a name that ends in .html gives a page; any other a bundle, as a .zip file or a folder
+    measures    measures of the page; if judgments are missing, and for a bundle, only the first is used
+    about       queries that the report is about, such as "these"; None: queries of this kind
+    judgments   as for `estimate`, or the URL of the database of the collection's campaign
     success     share of satisfied users above which a result list is a success, for a bundle
-    evidence    also report what each piece of evidence is worth, as `worth` does; for a page
-    hover       also show the numbers of each mark where the pointer is, which takes a megabyte; for a page
-    pictures    also show the mel spectrograms of the queries' recordings, which are those of the index; for a page
-    folder      of a `Collection`, whose files a bundle has checksums of
-    log         URL of the database whose log a bundle holds; None: `judgments`, where that is one
+    evidence    True to report also the worth of each piece of evidence, as `worth` does; for a page
+    hover       True to show the numbers of each mark under the pointer, which takes a megabyte; for a page
+    pictures    True to show the mel spectrograms of the queries' recordings in the index; for a page
+    folder      folder of a `Collection`, for a bundle's checksums of its files
+    log         URL of the database whose log a bundle holds; None: `judgments`, if that is a URL
 
     The command is `audiosim report`.
     """
@@ -140,7 +140,7 @@ def _page(
     evidence: bool,
     pictures: bool,
 ) -> str:
-    """The text of a page: of scores where all is judged, of expected scores where not."""
+    """The text of a page: scores if everything is judged, otherwise expected scores."""
     from audiosim.evaluation import evaluate
     from audiosim.report.evaluation_page import campaign_page, evaluation_page
     from audiosim.report.rendering import origin_of
@@ -180,7 +180,7 @@ def _write_record(
     url: str | None,
     output: Path,
 ) -> None:
-    """Write the bundle to publish, with the campaign's log where the judgments are of one."""
+    """Write the bundle to publish, with the campaign's log if the judgments come from one."""
     from audiosim.campaign.log_reader import log_in, log_lines, published
     from audiosim.record import record_of
     from audiosim.report.bundle import bundle, write_bundle

@@ -1,7 +1,7 @@
-"""The commands as functions of Python, where a room below has none of the name: one call, one value.
+"""Commands as functions of Python, if no room below has a function of that name: one call, one value.
 
-`estimate`, `evaluate`, `plan`, `train` and `reliability` are in their subjects' rooms. Every result has `to_frame()`,
-`plot()` and a notebook display.
+`estimate`, `evaluate`, `plan`, `train` and `reliability` are in the rooms of their subjects. Every result has
+`to_frame()`, `plot()` and a notebook display.
 """
 
 import os
@@ -76,7 +76,7 @@ class Predictions:
         return frame_of(self.flat_rows(), columns).set_index(["query", "document"])
 
     def flat_rows(self) -> list[dict[str, Any]]:
-        """The rows with a column for each level, p0, p50 and so on, in place of its probabilities."""
+        """The rows with a column for each level, p0, p50 and so on, instead of the list of probabilities."""
         return [
             {key: value for key, value in row.items() if key != "probabilities"}
             | dict(zip(self._level_names, row["probabilities"], strict=True))
@@ -88,7 +88,7 @@ class Predictions:
         return [f"p{level:g}" for level in self.levels]
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The pairs of the highest expectation, with one standard deviation to either side; new axes where None."""
+        """The pairs of the highest expectation, with one standard deviation on either side; new axes where None."""
         from audiosim.plots import draw_intervals
 
         best = sorted(self.rows, key=lambda row: -row["expectation"])[:SHOWN]
@@ -103,8 +103,8 @@ class NextPairs:
     """Pairs to judge next, the most informative first.
 
     rule     name of the selection rule
-    pairs    of query and document
-    weights  weight that the rule gives each
+    pairs    pairs of query and document
+    weights  weight of each pair by the rule
     """
 
     rule: str
@@ -156,10 +156,10 @@ def predict(
     """Predict how relevant unjudged pairs are.
 
     collection  or its folder, or runs in memory; see `Collection.from_frames`
-    model       as of `estimate`, or an installed or remote one; an estimator for this collection's pool
-    pairs       of query and document, retrieved by a system or not; None: the unjudged ones of the pool
+    model       as for `estimate`, or an installed or remote one; an estimator must be for this collection's pool
+    pairs       pairs of query and document, retrieved by a system or not; None: the unjudged pairs of the pool
     cutoff      depth of the pool; None: the collection's
-    judgments   as of `estimate`
+    judgments   as for `estimate`
     """
     collection = as_collection(collection, judgments)
     pool = build_pool(collection, cutoff)
@@ -173,10 +173,10 @@ def predict_by(
     model: ModelOrName = None,
     pairs: Iterable[tuple[str, str]] | None = None,
 ) -> Predictions:
-    """Predictions by an estimator that has learned from the judgments; the rest is as of `predict`.
+    """Predictions by an estimator that has learned from the judgments; other arguments as for `predict`.
 
-    pool   the estimator's
-    model  for pairs that it does not have
+    pool   pool of the estimator
+    model  model for pairs that are not in that pool
     """
     state = judged_so_far(estimator, collection, pool)
     if pairs is None:
@@ -188,9 +188,9 @@ def predict_by(
 
 
 def judged_so_far(estimator: RelevanceEstimator, collection: Collection, pool: Pool) -> Selection:
-    """The judging loop after a collection's judgments: the belief about pairs, and the belief that gains are stated by.
+    """The judging loop after a collection's judgments: beliefs about pairs, and about gains for statements.
 
-    estimator  that has learned from them
+    estimator  estimator that has learned from them
     """
     measure = find_measure(f"CG@{pool.cutoff}")  # any one: the belief is the same
     return Selection.start(pool, measure, estimator, collection.judgments, learned={})
@@ -199,7 +199,7 @@ def judged_so_far(estimator: RelevanceEstimator, collection: Collection, pool: P
 def _predicted_rows(
     pairs: Sequence[Pair], collection: Collection, pool: Pool, model: ModelOrName
 ) -> list[dict[str, Any]]:
-    """Predictions for pairs, in their order; the pool need not have all of them."""
+    """Predictions for pairs, in their order; the pool may lack some of them."""
     rows: dict[Pair, dict[str, Any]] = {}
     for portion in portions(pool, pairs):
         wider = build_pool(collection, pool.cutoff, portion)
@@ -223,14 +223,14 @@ def next_pairs(
     seed: int = 0,
     judgments: object = None,
 ) -> NextPairs:
-    """Find the pairs that are most worth judging next.
+    """Find the pairs to judge next, the most informative first.
 
-    count         how many, at least 1; fewer where fewer are left
+    count         number of pairs, at least 1; fewer if fewer are left
     selection_rule  such as "doubts", or an installed one; None: the usual one of the model
-    by_query      of as few queries as will do
-    distribution  of a difference between systems: "t", or "normal" as in the paper of 2013
-    seed          of all random draws
-    judgments     as of `estimate`
+    by_query      True for pairs from as few queries as possible
+    distribution  distribution of a difference between systems: "t", or "normal" as in the paper of 2013
+    seed          seed of all random draws
+    judgments     as for `estimate`
     """
     collection, measure = as_collection(collection, judgments), _measure(measure)
     pool = build_pool(collection, measure.cutoff)
@@ -254,7 +254,7 @@ def start_loop(
     distribution: DifferenceDistribution,
     about: About = THESE,
 ) -> Selection:
-    """A judging loop by a selection rule of a name, which may be an installed one; the rest is as of `Selection`."""
+    """A judging loop by the name of a selection rule, which may be installed; other arguments as for `Selection`."""
     expected = expected_scores(measure, pool, ideal)
     chosen = None if rule is None else find_selection_rule(rule, expected, seed)
     return Selection.start(
@@ -274,13 +274,14 @@ def compare(
     about: About | str | Sequence[str] | None = None,
     judgments: object = None,
 ) -> TwoSystems:
-    """Compare two systems from the judgments there are, few or none.
+    """Compare two systems from the judgments so far, few or none.
 
     a, b          names of two systems
-    confidence    that a verdict needs, and of the interval
-    distribution  of the difference
-    about         which queries the verdict is about, such as "these"; None: queries of this kind, where there are two
-    judgments     as of `estimate`
+    confidence    confidence that a verdict needs, also the level of the interval
+    distribution  distribution of the difference
+    about         queries that the verdict is about, such as "these"; None: queries of this kind, if there are two or
+                  more
+    judgments     as for `estimate`
     """
     model, judgments = judgments_in_place_of(model, judgments, None)
     collection, measure = as_collection(collection, judgments), _measure(measure)
@@ -310,17 +311,17 @@ def simulate(
     seed: int = 0,
     judgments: object = None,
 ) -> Replay:
-    """Replay a campaign against judgments that are known: how soon it would have stopped, and how right.
+    """Replay a campaign against known judgments: when it would have stopped, and how right it would have been.
 
-    collection  every pair of its pool judged
-    stopping_rule   a mean confidence, or stopping rules such as "every=0.95": whichever comes first
-    selection_rule  as of `next_pairs`
-    batch       judgments between two predictions
-    ideal       of nDCG and RBP: see `estimate`
-    about       which queries the confidence is about, such as "queries": of this kind
-    judgments   as of `estimate`
+    collection  every pair of its pool must be judged
+    stopping_rule   a mean confidence, or stopping rules such as "every=0.95": the first one met stops
+    selection_rule  as for `next_pairs`
+    batch       number of judgments between two predictions
+    ideal       ideal of nDCG and RBP: see `estimate`
+    about       queries that the confidence is about, such as "queries": of this kind
+    judgments   as for `estimate`
 
-    A bar tells how far it is, in terminals and notebooks.
+    A bar shows the progress, in terminals and notebooks.
     """
     collection, measure = as_collection(collection, judgments), _measure(measure)
     pool = build_pool(collection, measure.cutoff)
@@ -339,10 +340,10 @@ def simulate(
 def satisfaction(
     answers: str | Path | Answers, measure: str | Measure = "CG@5", *, scale: str | None = None
 ) -> Preferences:
-    """Hold people's answers to which of two lists is better against a measure.
+    """Compare people's answers, which of two lists is better, with a measure.
 
     answers  or their file
-    scale    of the grades to take where a file has several; or an artificial one such as graded-4
+    scale    scale of the grades if a file has several; or an artificial one such as graded-4
     """
     read = answers if isinstance(answers, Answers) else read_answers(answers, scale)
     return preferences(read, _measure(measure))
@@ -353,7 +354,7 @@ def _measure(measure: str | Measure) -> Measure:
 
 
 def _learned(pool: Pool, model: ModelOrName, collection: Collection) -> RelevanceEstimator:
-    """The estimator of a pool, after the same lessons from the judgments as in a campaign."""
+    """The estimator of a pool, trained on the judgments in the same steps as in a campaign."""
     return after_judgments(pool, _estimator(pool, model), collection.judgments)
 
 

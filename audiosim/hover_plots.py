@@ -1,6 +1,6 @@
 """Plots with hover: the marks of `plot`, each showing its numbers under the pointer.
 
-Notebooks show them as they are (Vega-Lite); a page of its own, an Altair chart and reports need `audiosim[hover]`.
+Notebooks show them directly (Vega-Lite); a separate page, an Altair chart and reports need `audiosim[hover]`.
 """
 
 import json
@@ -31,7 +31,7 @@ class Drawable(Protocol):
 class HoverPlot:
     """Plot with hover.
 
-    spec  in Vega-Lite, with all data in it
+    spec  specification in Vega-Lite, with all data included
     """
 
     spec: dict[str, Any]
@@ -48,7 +48,7 @@ class HoverPlot:
         return self.spec
 
     def altair(self) -> object:
-        """The plot as an Altair chart, to be changed or put beside others."""
+        """The plot as an Altair chart, to change or combine with others."""
         need("hover", "an Altair chart")
         import altair
 
@@ -78,7 +78,7 @@ class HoverPlot:
 def hover(result: object) -> HoverPlot:
     """Plot a result with hover: what `plot` draws, with the numbers of each mark under the pointer.
 
-    result  anything with `plot`, such as `estimate` returns; or the axes that it was drawn on
+    result  anything with `plot`, such as the result of `estimate`; or axes that one was drawn on
     """
     axes: Any = result
     if hasattr(result, "plot") and not hasattr(result, "get_xlim"):
@@ -91,7 +91,7 @@ def hover(result: object) -> HoverPlot:
 
 
 def hover_spec(axes: "Axes", layers: list[LayerSpec]) -> dict[str, Any]:
-    """Specification of some layers, with the scale of the axes that they were drawn on."""
+    """Specification of some layers, with the scales of the axes that they were drawn on."""
     layers = json.loads(json.dumps(layers))
     if axes.get_xscale() == "log":
         for encoding in (layer["encoding"] for layer in layers):

@@ -34,7 +34,7 @@ RECORD = "record.json"  # of a bundle, beside its page
 
 @dataclass(frozen=True, slots=True)
 class RankedScore:
-    """RankedScore of one system at one look, and its score with the 95 % interval."""
+    """Rank of one system at one look, and its score with the 95 % interval."""
 
     system: str
     rank: int
@@ -45,16 +45,16 @@ class RankedScore:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Ranking as it stood at one time.
+    """Ranking at one time.
 
-    source      collection, or file that holds the result
-    time        ISO 8601 date or time; None where the source does not say it
-    measure     of the scores
+    source      collection, or file with the result
+    time        ISO 8601 date or time; None if the source gives none
+    measure     measure of the scores
     about       subject of the confidence, in words
     judged      judged pairs of the pool
-    pool        pairs
-    confidence  in the ranking; None where there is nothing to order
-    ranked   of the systems, best first
+    pool        number of pairs
+    confidence  confidence in the ranking; None if there is nothing to order
+    ranked   systems, best first
     """
 
     source: str
@@ -84,9 +84,9 @@ class Look:
 
 @dataclass(frozen=True, eq=False)
 class RankingHistory:
-    """Looks at a ranking, in the order in which they were asked for: of one campaign, or of several releases.
+    """Looks at a ranking, in the given order: of one campaign, or of several releases.
 
-    looks  by one measure; the systems need not be the same
+    looks  all by one measure; the systems need not be the same
     """
 
     looks: tuple[Look, ...]
@@ -115,13 +115,13 @@ class RankingHistory:
 
     @property
     def systems(self) -> tuple[str, ...]:
-        """All systems: those of the last look, best first, then those that were there before."""
+        """All systems: those of the last look, best first, then those only in earlier ones."""
         return tuple(dict.fromkeys(one.system for look in reversed(self.looks) for one in look.ranked))
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per look: source, time, judged, pool, confidence, about, best, and pairs that changed their order.
 
-        swapped  pairs of systems whose order is not that of the look before; None at the first
+        swapped  pairs of systems in another order than at the look before; None for the first
         """
         swapped = [None, *(_swapped(before, after) for before, after in pairwise(self.looks))]
         return [
@@ -182,12 +182,12 @@ def history(
 ) -> RankingHistory:
     """Show the ranking and its confidence at several times: in a campaign, or in releases side by side.
 
-    sources    each a collection or its folder, whose judgments are taken in the order in which they were made; or a
-               saved result: JSON of `audiosim estimate`, a bundle of `audiosim report`, or the record.json in one
-    model      as of `estimate`, for collections
-    measure    of collections; None: that of the first saved result, or CG@5
-    looks      at each collection, evenly spaced, before the first judgment and after the last among them
-    judgments  as of `estimate`, or the URL of the database of the collections' campaigns
+    sources    collections or their folders, whose judgments count in the order in which they were made; or saved
+               results: JSON of `audiosim estimate`, a bundle of `audiosim report`, or its record.json
+    model      as for `estimate`, for collections
+    measure    measure for collections; None: that of the first saved result, or CG@5
+    looks      number of looks at each collection, evenly spaced from before the first judgment to after the last
+    judgments  as for `estimate`, or the URL of the database of the collections' campaigns
     """
     if not sources:
         raise InputError("expected at least one collection or saved result")
@@ -206,7 +206,7 @@ def history(
 
 
 def _saved(source: object) -> Look | None:
-    """The look that a file or a folder holds; None where it is a collection."""
+    """The look in a file or folder; None if it is a collection."""
     if not isinstance(source, str | Path):
         return None
     path = Path(source)
@@ -251,7 +251,7 @@ def _looks_at(
     about: About,
     judgments: object,
 ) -> list[Look]:
-    """Looks at a collection while its judgments were made."""
+    """Looks at a collection in the course of its judgments."""
     url = judgments if isinstance(judgments, str) and "://" in judgments else None
     collection = as_collection(source, None if url else judgments)
     moments = list(_in_campaign(url, collection, looks) if url else _in_order(collection.judgments, looks))
@@ -272,10 +272,10 @@ def _in_order(judgments: Sequence[Judgment], looks: int) -> Iterator[tuple[None,
 
 
 def _in_campaign(url: str, collection: Collection, looks: int) -> Iterator[tuple[str | None, tuple[Judgment, ...]]]:
-    """Time of a line of a campaign's log, and the judgments that held after it: what was taken back counts until then.
+    """Times of the lines of a campaign's log, with the judgments in force then: a withdrawn one counts until withdrawn.
 
-    A line that changes no grade, such as a lease, is no time to look at. Judgments of the folder that the log has too
-    were exported from it: they count from when they were made.
+    Lines that change no grade, such as leases, are left out. Judgments of the folder that the log also holds were
+    exported from it, and count from the time they were made.
     """
     records = log_in(url, collection)
     made = {(one.event.pair, one.event.assessor, one.event.grade_on(collection.scale)) for one in records}
@@ -293,7 +293,7 @@ def _in_campaign(url: str, collection: Collection, looks: int) -> Iterator[tuple
 
 
 def _places(count: int, looks: int) -> list[int]:
-    """Numbers of judgments to look after, evenly spaced: of a single look the last."""
+    """Numbers of judgments after which to look, evenly spaced; a single look is at the last."""
     return [count] if looks == 1 else sorted({round(step * count / (looks - 1)) for step in range(looks)})
 
 
@@ -305,13 +305,13 @@ def _ranked(rows: Sequence[Mapping[str, Any]]) -> tuple[RankedScore, ...]:
 
 
 def _swapped(before: Look, after: Look) -> int:
-    """Pairs of systems of both looks whose order changed."""
+    """Number of pairs of systems in both looks whose order changed."""
     ranks = [{one.system: one.rank for one in look.ranked} for look in (before, after)]
     both = [system for system in ranks[0] if system in ranks[1]]
     return sum(ranks[1][a] > ranks[1][b] for a, b in combinations(both, 2))
 
 
 def _label(look: Look, named: bool) -> str:
-    """Label of a look in a plot: source and date where there are several, judgments and confidence."""
+    """Label of a look in a plot: source and date if there are several, judgments and confidence."""
     sure = "" if look.confidence is None else f"{100 * look.confidence:.0f} %"
     return "\n".join(filter(None, (look.source if named else "", f"{look.judged:,} judged", sure)))

@@ -1,9 +1,9 @@
 """Report of record: all statements about a collection's systems, judged in full or in part, each with its subject.
 
-Two kinds of statement. On these queries: what full judgments would say, as sure as the judgments made allow. On queries
-of this kind: the result for a new sample of them, so that the spread over queries counts too. Where judgments are
-missing the second kind is had by multiple imputation: grades are drawn from the belief several times, each completed
-collection is analysed as if it were judged in full, and the answers are put together by Rubin's rules.
+There are two kinds of statement. About these queries: the result of full judgments, with the uncertainty of those
+missing. About queries of this kind: the result for a new sample of queries, so that the variation between queries
+counts too. If judgments are missing, the second kind uses multiple imputation: grades are drawn from the belief several
+times, each completed collection is analysed as if judged in full, and the results are combined by Rubin's rules.
 """
 
 import math
@@ -43,7 +43,7 @@ class Pooled:
 
     estimate   mean of the completed means
     low, high  ends of the interval at LEVEL
-    p          of the hypothesis that the mean is 0, two-sided
+    p          p-value of the hypothesis that the mean is 0, two-sided
     """
 
     estimate: float
@@ -59,8 +59,8 @@ class Pooled:
 
         with 1 / (1 / nu + 1 / (q - 1)) degrees of freedom, nu = (m - 1) (T / ((1 + 1/m) B))^2: those of the imputations
         and of the complete data together. Rubin (1987), Multiple Imputation for Nonresponse in Surveys, section 3.1;
-        not fewer where much is missing, as predictions rest on other collections too. Of one collection it is
-        the t-interval.
+        they are not reduced if much is missing, because predictions rest on other collections too. With one collection
+        this is the t-interval.
         """
         times, queries = values.shape
         means = values.mean(axis=1)
@@ -82,18 +82,18 @@ class Pooled:
 
 @dataclass(frozen=True, eq=False)
 class Publication:
-    """All that is published of a collection's systems by one measure.
+    """All published statements about a collection's systems by one measure.
 
-    collection  with the judgments that it rests on
-    verdicts    on the s systems and these queries, with the check of the model
+    collection  collection with the judgments used
+    verdicts    verdicts on the s systems and these queries, with the check of the model
     headline    the same about queries of this kind
-    scores      (m, s, q) in m completed collections; one where everything is judged
-    satisfied   (m, s, q) P(Sat), the share of users that each result list satisfies; None where no mapping is published
-    threshold   share of users beyond which a list is a success
-    agreement   of the assessors
-    curve       (judged, confidence) as the judgments were made; empty where all is judged
-    content     SHA-256 of the pool: levels, cutoff, systems, pairs and who retrieved what
-    model       name and version of the model that predicted the unjudged pairs; None where all are judged
+    scores      (m, s, q) in m completed collections; one if everything is judged
+    satisfied   (m, s, q) P(Sat), the share of users that each result list satisfies; None if no mapping is published
+    threshold   share of users above which a list is a success
+    agreement   agreement of the assessors
+    curve       (judged, confidence) as the judgments were made; empty if everything is judged
+    content     SHA-256 of the pool: levels, cutoff, systems, pairs and their ranks
+    model       name and version of the model that predicted the unjudged pairs; None if all are judged
     """
 
     collection: Collection
@@ -109,7 +109,7 @@ class Publication:
 
     @property
     def complete(self) -> bool:
-        """True where every pair of the pool is judged."""
+        """True if every pair of the pool is judged."""
         return self.ranking.judged == self.ranking.pool
 
     @property
@@ -215,9 +215,9 @@ def record_of(
 ) -> Publication:
     """Publication of a collection, judged in full or in part.
 
-    model        as of `estimate`; predicts the unjudged pairs
-    threshold    of success: a share of the users, in [0, 1]
-    imputations  completed collections where judgments are missing, at least 2
+    model        as for `estimate`; predicts the unjudged pairs
+    threshold    threshold of success: a share of the users, in [0, 1]
+    imputations  number of completed collections if judgments are missing, at least 2
     """
     measure = as_measure(measure)
     if not 0 <= threshold <= 1:
@@ -256,7 +256,7 @@ def record_of(
 def _completed(
     collection: Collection, pool: Pool, measure: Measure, belief: Belief, times: int, rng: np.random.Generator
 ) -> tuple[Array, Array | None]:
-    """(m, s, q) scores and P(Sat) of collections completed with drawn grades; None where no mapping is published."""
+    """(m, s, q) scores and P(Sat) of collections completed with drawn grades; None if no mapping is published."""
     people = user_form(measure)
     try:
         mapping = published_mapping(people, collection.scale.name)

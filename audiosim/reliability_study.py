@@ -1,4 +1,4 @@
-"""Studies of how stable an evaluation is: generalizability, with one assessor or several, and split halves."""
+"""Studies of the stability of an evaluation: generalizability, with one assessor or several, and split halves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -33,10 +33,9 @@ QUERY_COUNTS = (5, 10, 20, 30, 40, 50, 75, 100, 150, 200)
 class Reliability:
     """Generalizability study of the scores of a collection.
 
-    measure  of the scores
+    measure  measure of the scores
     study    variance components, systems x queries
-    growth   rows as `growth_rows` has them, the study after each further query that is judged in full; empty where
-             that was not asked for
+    growth   rows of `growth_rows`, the study after each further fully judged query; empty if not requested
 
     Urbano (2013), chapter 6.
     """
@@ -49,8 +48,8 @@ class Reliability:
         """The study as plain values, ready for JSON.
 
         `system`, `query` and `residual` are shares of the variance; `generalizability` is E rho^2 and `dependability`
-        Phi at the number of queries there is, each with its 95 % interval; the queries for each are the fewest that
-        bring it to .95, None where the systems do not differ.
+        Phi at the present number of queries, each with its 95 % interval. The queries for each are the fewest that
+        bring it to .95, None if the systems do not differ.
         """
         study = self.study
         plain = study.shares() | coefficients_of(study)
@@ -85,7 +84,7 @@ class Reliability:
 
 
 def coefficients_of(study: Crossed) -> dict[str, Any]:
-    """Both coefficients with their intervals, and the queries that bring them to STABLE, as plain values."""
+    """Both coefficients with their intervals, and the numbers of queries that bring them to STABLE, as plain values."""
     relative, absolute = study.relative_interval(), study.absolute_interval()
     return {
         "generalizability": float(study.relative()),
@@ -109,15 +108,15 @@ def reliability(
     while_judging: bool = False,
     judgments: object = None,
 ) -> Reliability:
-    """Study how stable the scores of a collection are, and how many queries would do.
+    """Study how stable the scores of a collection are, and how many queries would suffice.
 
     collection     or its folder
     measure        such as "nDCG@5"
     unjudged       treatment of retrieved documents without judgment; see `judged_runs`
-    scale          artificial, that the judgments are read on, such as graded-4 or binary-40; None for their own
-    while_judging  study only the queries judged in full, without regard to `unjudged`,
-                   and do so after each of them in the order in which they were completed (section 6.5)
-    judgments      as of `evaluate`
+    scale          artificial scale for the judgments, such as graded-4 or binary-40; None for their own
+    while_judging  True to study only the fully judged queries, ignoring `unjudged`, and to do so after each of them in
+                   the order in which they were completed (section 6.5)
+    judgments      as for `evaluate`
     """
     collection, measure = on_scale(collection, scale, judgments), as_measure(measure)
     if not while_judging:
@@ -134,9 +133,9 @@ def reliability(
 
 
 def growth_rows(scores: Scores, completed: Mapping[str, int]) -> tuple[dict[str, Any], ...]:
-    """The coefficients after each further query, from the second on; a size at which no score differs is left out.
+    """The coefficients after each further query, from the second on; numbers at which no score differs are left out.
 
-    completed  by query, in order: the number of judgments made when it was complete
+    completed  by query, in order: number of judgments made when it was complete
     """
     values = scores.values[:, [scores.queries.index(query) for query in completed]]
     rows = []
@@ -148,9 +147,9 @@ def growth_rows(scores: Scores, completed: Mapping[str, int]) -> tuple[dict[str,
 
 
 def completed_queries(collection: Collection, cutoff: int) -> dict[str, int]:
-    """Queries of which all is judged that any system retrieved down to a cutoff, in the order of their completion.
+    """Fully judged queries, all retrieved documents down to a cutoff, in the order of their completion.
 
-    The value is the number of judgments that there were when the query was complete.
+    The value is the number of judgments made when the query was complete.
     """
     first: dict[Pair, int] = {}
     for number, judgment in enumerate(collection.judgments, start=1):
@@ -165,7 +164,7 @@ def completed_queries(collection: Collection, cutoff: int) -> dict[str, int]:
 
 
 def retrieved_pairs(collection: Collection, cutoff: int) -> dict[str, set[Pair]]:
-    """All that any system retrieved down to a cutoff, by query."""
+    """Documents of each query that any system retrieved down to a cutoff."""
     found = retrieved_by(collection.runs, cutoff)
     return {query: {Pair(query, document) for document in documents} for query, documents in found.items()}
 
@@ -174,10 +173,10 @@ def retrieved_pairs(collection: Collection, cutoff: int) -> dict[str, set[Pair]]
 class AssessorReliability:
     """Generalizability study of scores by several assessors of each query.
 
-    measure   of the scores
+    measure   measure of the scores
     study     variance components, systems x (assessors within queries)
     left_out  queries that fewer than two assessors judged in full
-    seed      of the draws of the intervals
+    seed      seed of the draws of the intervals
 
     Urbano (2013), section 6.3.
     """
@@ -191,8 +190,8 @@ class AssessorReliability:
         """The study as plain values, ready for JSON.
 
         `system`, `query`, `assessor`, `system_query` and `residual` are shares of the variance; the coefficients are
-        those of the queries and the assessors there are, with 95 % intervals. `queries_for_...` keeps the number of
-        assessors and `assessors_for_...` that of queries; None where no number brings the coefficient to .95.
+        for the present numbers of queries and assessors, with 95 % intervals. `queries_for_...` keeps the number of
+        assessors and `assessors_for_...` that of queries; None if no number brings the coefficient to .95.
         """
         study = self.study
         curve = study.curve(study.queries, np.random.default_rng(self.seed))
@@ -249,14 +248,14 @@ def assessor_reliability(
     scale: str | None = None,
     seed: int = 0,
 ) -> AssessorReliability:
-    """Study the stability of scores where several assessors each judged whole queries.
+    """Study the stability of scores if several assessors each judged whole queries.
 
     collection  or its folder, whose judgments name their assessors
-    scale       as of `reliability`
-    seed        of the draws of the intervals
+    scale       as for `reliability`
+    seed        seed of the draws of the intervals
 
-    Queries that fewer than two assessors judged in full are left out. Where queries differ in the number of their
-    assessors, the fewest count, the first by name: the design is balanced.
+    Queries that fewer than two assessors judged in full are left out. If queries differ in the number of their
+    assessors, each is cut to the smallest number, first by name, so that the design is balanced.
     """
     collection, measure = on_scale(collection, scale), as_measure(measure)
     by_query = complete_assessors(collection, measure.cutoff)
@@ -274,7 +273,7 @@ def assessor_reliability(
 
 
 def complete_assessors(collection: Collection, cutoff: int) -> dict[str, list[str]]:
-    """For each query, by name, the assessors who judged all that any system retrieved for it down to a cutoff."""
+    """For each query, by name, the assessors who judged everything that any system retrieved down to a cutoff."""
     by_assessor = grades_by_assessor(collection.judgments)
     needed = retrieved_pairs(collection, cutoff)
     return {
@@ -284,7 +283,7 @@ def complete_assessors(collection: Collection, cutoff: int) -> dict[str, list[st
 
 
 def _judged_by(collection: Collection, assessors: Mapping[str, str]) -> Collection:
-    """The collection with some queries only, and of each the judgments of one assessor."""
+    """The collection with only some queries, and only the judgments of one assessor for each."""
     kept: list[Judgment] = [one for one in collection.judgments if assessors.get(one.query, None) == one.assessor]
     runs = [
         replace(run, rankings={query: run.rankings.get(query, ()) for query in assessors}) for run in collection.runs
@@ -307,11 +306,11 @@ def split_half_study(
 
     collection  or its folder
     test        t, wilcoxon, sign, bootstrap or permutation
-    trials      how many splits
-    resamples   of the last two tests
-    unjudged    as of `judged_runs`
-    scale       as of `reliability`
-    seed        of the splits, or a generator
+    trials      number of splits
+    resamples   number of resamples of the last two tests
+    unjudged    as for `judged_runs`
+    scale       as for `reliability`
+    seed        seed of the splits, or a generator
 
     Urbano (2013), section 5.3.
     """

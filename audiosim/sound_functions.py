@@ -1,6 +1,6 @@
-"""The commands that hear, as functions of Python: vectors of recordings, a collection of a folder, a map.
+"""Commands on sound as functions of Python: vectors of recordings, a collection from a folder, a map.
 
-The arguments have the names and places of the commands' own; what was made is also returned.
+Arguments have the commands' names and order; each function also returns its result.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,11 +31,11 @@ def embed(
     jobs: int | None = None,
     scheduler: str | None = None,
 ) -> "tuple[Failure, ...]":
-    """Add vectors of its recordings to an index, as a further description; what could not be described, and why.
+    """Add vectors of its recordings to an index, as a further description; the result lists failures with reasons.
 
     index      folder that `extract` wrote
-    by         names of installed embeddings, functions of y=samples and sr=rate in Hz that return a vector, or an
-               `Embedding`, which has a rate of its own; one or several
+    by         one or several of: names of installed embeddings, functions of y=samples and sr=rate in Hz that return a
+               vector, and `Embedding` values, which have their own rate
     jobs       worker processes, each of which loads the function; None: one per core
     scheduler  address of a Dask cluster that does the work instead
     """
@@ -72,14 +72,14 @@ def init(
 ) -> "MusicFolder":
     """Turn a music folder into a collection: read its tags, index its sound, draw a first sample of queries.
 
-    folder   with sound files; nothing in it is changed
+    folder   folder with sound files; nothing in it is changed
     output   folder of the collection
-    queries  recordings to draw as queries, at most
-    seed     of that sample
+    queries  largest number of recordings to draw as queries
+    seed     seed of that draw
     jobs     worker processes; None: one per core
     by       installed embeddings that describe the recordings beside the Gaussians
 
-    Called again it goes on where it was stopped, and takes in what is new.
+    A further call continues where the last one stopped, and adds new files.
     """
     from audiosim.audio.music_folder import collect
     from audiosim.relevance.evidence_effects import prepare_closeness
@@ -106,13 +106,13 @@ def sound_map(
     descriptions: Sequence[str] | None = None,
     pictures: bool = False,
 ) -> "SoundMap":
-    """Draw a map of recordings, on which what sounds alike lies together, as a page where they can be heard.
+    """Draw a map of recordings as a page that plays them; recordings that sound alike lie together.
 
     collection    or its folder, with an index of its sounds; or the folder of an index alone
-    output        file of the page, which ends in .html; None: none is written
+    output        file of the page, which ends in .html; None: not written
     by            "pca" or "umap"; see `audiosim.audio.sound_map.map_coordinates`
-    descriptions  that count: "gaussians" or "levelled", names of vectors; None: Gaussians and vectors
-    pictures      of the queries' recordings, their mel spectrograms, are in the page too
+    descriptions  descriptions to use: "gaussians" or "levelled", names of vectors; None: Gaussians and vectors
+    pictures      True to include the mel spectrograms of the queries' recordings
     """
     from audiosim.audio.index_head import HEAD
     from audiosim.audio.recordings import Searched
@@ -142,7 +142,7 @@ def sound_map(
 
 
 def query_pictures(collection: Collection) -> dict[str, bytes]:
-    """Pictures of the recordings of a collection's queries, JPEG files; those that cannot be read have none."""
+    """Pictures of the recordings of a collection's queries, as JPEG files; recordings that cannot be read have none."""
     from audiosim.audio.index import AudioIndex
 
     if collection.sounds is None:
@@ -156,7 +156,7 @@ def query_pictures(collection: Collection) -> dict[str, bytes]:
 
 
 def _pictures(paths: Mapping[str, str], show: Callable[[int, int], object]) -> dict[str, bytes]:
-    """Pictures of recordings; those whose file is gone or cannot be read have none."""
+    """Pictures of recordings; recordings whose file is missing or unreadable have none."""
     from audiosim.audio.picture import picture_of
 
     found: dict[str, bytes] = {}

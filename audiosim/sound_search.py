@@ -1,6 +1,6 @@
 """Recordings that sound most like others, as a function of Python.
 
-The arguments have the names and places of the command's own.
+Arguments have the command's names and order.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,9 +37,9 @@ By = str | Sequence[str] | Mapping[str, float]
 class NearestRecordings:
     """Recordings that sound most like each query, nearest first.
 
-    system  name of the run that they make
-    found   by query
-    failed  sounds to query by that could not be described
+    system  name of their run
+    found   neighbours by query
+    failed  query sounds that could not be described
     recall  share of the ten nearest Gaussians that an approximate search finds; None: all were compared
     """
 
@@ -62,7 +62,7 @@ class NearestRecordings:
         return Run(self.system, {query: tuple(one.identifier for one in near) for query, near in self.found.items()})
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per neighbour: query, document, rank, divergence in nats, mutual proximity where it was asked for."""
+        """One row per neighbour: query, document, rank, divergence in nats, and mutual proximity if requested."""
         return [
             {"query": query, "document": other.identifier, "rank": rank, "divergence": other.divergence}
             | ({} if other.proximity is None else {"proximity": None if isnan(other.proximity) else other.proximity})
@@ -76,7 +76,7 @@ class NearestRecordings:
         return list(run_lines([self.run]))
 
     def save(self, path: str | Path) -> None:
-        """Write a TREC run, in a folder that is made where it is not there."""
+        """Write a TREC run; a missing folder is created."""
         self._check_names()
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         write_run(path, [self.run])
@@ -93,7 +93,7 @@ class NearestRecordings:
         return frame_of(self.rows())
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The divergence of each rank, in the mean over the queries; new axes where None."""
+        """The mean divergence of each rank over the queries; new axes where None."""
         from audiosim.plots import Line, draw_curves
 
         depth = max((len(near) for near in self.found.values()), default=0)
@@ -121,19 +121,19 @@ def neighbours(
     """Find the recordings that sound most like each query: a baseline system.
 
     indexes           a folder that `extract` wrote, or several that are shards of one index
-    count             neighbours of each query
+    count             number of neighbours per query
     system            name of the run
-    like              sounds to query by, which need not be in the index: files, folders, URLs
+    like              query sounds, which need not be in the index: files, folders, URLs
     queries           a queries.tsv; None: every recording is a query
     not_same_artist   a documents.tsv: recordings by the query's artist are left out
-    output            file for the TREC run; None: none is written
-    by                descriptions that count: "gaussians" or "levelled", and names of vectors; a mapping of these to
-                      weights, or a list where all weigh the same; None: Gaussians and all vectors
+    output            file for the TREC run; None: not written
+    by                descriptions to use: "gaussians" or "levelled", and names of vectors; a mapping of these to
+                      weights, or a list for equal weights; None: Gaussians and all vectors
     judged            a collection, or its folder: the weights are learned from its judgments
     divergence        "kl", symmetrised Kullback-Leibler, or "js", Jensen-Shannon of Gaussians
-    mutual_proximity  rank by mutual proximity, which tames hubs, or by the divergence itself
+    mutual_proximity  True to rank by mutual proximity, which reduces hubs; False: by the divergence itself
     scheduler         address of a Dask cluster that searches the shards
-    approximate       compare each query with 200 recordings that FAISS finds, or 4 `count`, not with all; see `recall`
+    approximate       True to compare each query only with 200 recordings, or 4 `count`, that FAISS finds; see `recall`
                       of the result
 
     Silent recordings are left out.
@@ -188,7 +188,7 @@ def _near_by(
 ) -> tuple[Near | None, float | None]:
     """Neighbours by several descriptions, and the recall of an approximate search.
 
-    The first is None where Gaussians alone count, which a faster search finds, unless it is to be approximate.
+    The neighbours are None if only Gaussians count and the search is exact: another, faster search handles these.
     """
     from audiosim.audio.description_weights import learned_weights
     from audiosim.audio.descriptions import descriptions_of, neighbours_by
@@ -220,7 +220,7 @@ def _near_by(
 
 
 def _weights(by: By | None) -> dict[str, float] | None:
-    """Weight of each description; None: those that there are count the same."""
+    """Weight of each description; None: equal weights of all available ones."""
     if by is None:
         return None
     found = dict(by) if isinstance(by, Mapping) else dict.fromkeys([by] if isinstance(by, str) else by, 1.0)
@@ -233,7 +233,7 @@ def _weights(by: By | None) -> dict[str, float] | None:
 def _vectors_like(
     shards: "Sequence[AudioIndex]", sounds: "AudioIndex", names: Sequence[str]
 ) -> "dict[str, NDArray[np.float64]]":
-    """Vectors of sounds to query by, by those embeddings that are installed and made the vectors of the index."""
+    """Vectors of query sounds, by those installed embeddings that made the vectors of the index."""
     from audiosim.audio.index_vectors import vectors_of
     from audiosim.corpus.sound_vectors import embedded_files
 
@@ -263,7 +263,7 @@ def _queries_of(queries: str | Path | None) -> dict[str, str] | None:
 
 
 def _described_like(index: str | Path, sounds: Sequence[str | Path]) -> "AudioIndex":
-    """Sounds described as those of an index are; none at all is an error."""
+    """Sounds described like those of an index; an error if none can be."""
     from audiosim.audio.index import AudioIndex, extract
 
     AudioIndex.load(index)  # complains before any sound is read

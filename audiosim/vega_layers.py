@@ -1,6 +1,6 @@
 """Layers of Vega-Lite: the drawings on some axes, kept beside them, so that pages can show them with hover.
 
-Each function makes layers of the numbers that its namesake of `drawing` draws; nothing is imported for it.
+Each function makes the layers for its namesake in `drawing`, from the same numbers; this imports nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ _KEPT: "WeakKeyDictionary[Axes, list[LayerSpec]]" = WeakKeyDictionary()
 
 
 def keep_layers(axes: "Axes", layers: Sequence[LayerSpec]) -> None:
-    """Keep layers beside the axes that they are drawn on, after those that are there."""
+    """Keep layers beside the axes that they are drawn on, after earlier ones."""
     _KEPT.setdefault(axes, []).extend(layers)
 
 
@@ -82,7 +82,7 @@ def curve_layers(lines: Sequence[Any], across: str, up: str) -> list[LayerSpec]:
 
 
 def point_layers(name: str, x: ArrayLike, y: ArrayLike, across: str, up: str, **more: ArrayLike) -> list[LayerSpec]:
-    """Points, with further facts about each in the caller's words."""
+    """Points, with further facts about each."""
     rows = _rows(x=x, y=y, **more)
     tooltip = _tooltip(("name", ""), ("x", across), ("y", up), *((key, key) for key in more))
     encoding = {"x": _axis("x", across), "y": _axis("y", up), "color": {"value": ACCENT}, "tooltip": tooltip}
@@ -145,7 +145,7 @@ def look_layers(
 
 
 def _rows(**columns: Any) -> list[dict[str, Any]]:
-    """Rows of columns, numbers as JSON has them; one number stands for all rows."""
+    """Rows from columns, with numbers as in JSON; a single number is repeated in all rows."""
     count = max(np.size(column) for column in columns.values())
     spread = {key: np.broadcast_to(np.asarray(column), (count,)).tolist() for key, column in columns.items()}
     return [{key: _plain(column[place]) for key, column in spread.items()} for place in range(count)]
@@ -157,7 +157,7 @@ def _curve(line: Any) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it; null for what is no number or has no end."""
+    """A value as in JSON; null for NaN and infinity."""
     if isinstance(value, str | bool | int):
         return value
     return float(value) if np.isfinite(value) else None
@@ -172,7 +172,7 @@ def _axis(field: str, title: str, zero: bool = False) -> LayerSpec:
 
 
 def _tooltip(*fields: tuple[str, str]) -> list[LayerSpec]:
-    """Tooltip of a mark: (field, title) of each line; numbers to three decimals."""
+    """Tooltip of a mark: (field, title) per line; numbers have three decimals."""
     words = {"name", "look", "better", "worse"}
     return [
         {"field": field, "type": "nominal" if field in words else "quantitative", "title": title or field}

@@ -1,7 +1,7 @@
 """The web service: translates between HTTP requests and library calls.
 
-`audiosim.service` is its one name, in a checkout by a link from there to this folder. The folder itself answers to
-`service`, with the very same modules, wherever it can be imported.
+Its import name is `audiosim.service`; in a checkout, a link there leads to this folder. Where the folder itself can be
+imported as `service`, that name gives the same modules.
 """
 
 import sys
@@ -35,7 +35,7 @@ class SameModules(MetaPathFinder, Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give the module back its own spec, which the import system has just replaced."""
+        """Restore the module's own spec, which the import system has just replaced."""
         module.__spec__ = self._specs[module.__name__.removeprefix("audiosim.")]
 
 

@@ -1,4 +1,4 @@
-"""The application: wires the parts together, and runs them."""
+"""The application: connects its parts, and runs them."""
 
 import errno
 import logging
@@ -105,14 +105,14 @@ def create_app(
 ) -> FastAPI:
     """The service of some collections, each under its identifier, ready to answer.
 
-    collections  as loaded, or the sources that they are loaded from
-    model    model, as in `--model`: one for all, those made later, too, or by identifier; default joint
+    collections  loaded collections, or sources to load them from
+    model    as in `--model`: one for all, including later collections, or by identifier; default joint
     limits   limits on requests
     judging  settings of their campaigns; default in memory
     folders  folders of their sound files, by identifier
     access   access rules; default everybody, but only from this machine
     keep_open  number of collections open at a time; further ones are opened on request
-    home     folder in which organisers make collections; those in it are served, too
+    home     folder in which organisers make collections; its collections are served too
     """
     if home is not None:
         own = [CollectionSource.of_folder(folder, partial(Collection.load, folder)) for folder in home.collections()]
@@ -141,7 +141,7 @@ def create_app(
 
 
 def _add_routes(app: FastAPI) -> None:
-    """Add the routes of all chapters, each of which must say whom it is for."""
+    """Add the routes of all chapters, each of which must declare who may use it."""
     # Included as routers, each would be looked up twice.
     for router in (predictions.quick, *(one.router for one in CHAPTERS)):
         app.router.routes += router.routes
@@ -169,9 +169,9 @@ def run_server(
 ) -> None:
     """Serve on an address until the process is told to stop (SIGINT, SIGTERM); finishes requests in progress.
 
-    Must be called from the main thread, because of the signals.
+    Call it from the main thread, because of the signals.
 
-    make  the application, or a function that makes it: then the service is alive at once, and ready when that is done
+    make  the application, or a function that makes it: then the service is alive at once, and ready once it is made
     port  0 for any free one; the start line, on stderr, names it
     log   one line per request on stderr, for people or as JSON
     proxies  addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are trusted; no others are

@@ -111,7 +111,7 @@ class Client:
         pairs          query and document of each
         grades         predict as if exactly these judgments had been made; None for those of the service
         probabilities  True to include the probabilities of the levels
-        model, cutoff  the collection's where none is given
+        model, cutoff  default: the collection's
         """
         asked = PredictionsIn.from_domain(pairs, grades, probabilities)
         body = msgspec.json.encode(asked)
@@ -127,10 +127,10 @@ class Client:
         model: str | None = None,
         cutoff: int | None = None,
     ) -> bytes:
-        """File of the belief about pairs before any judgment, as `audiosim.service.remote.priors` has it.
+        """File with the belief about pairs before any judgment, in the format of `audiosim.service.remote.priors`.
 
-        learned        judgments that the model learns from first
-        model, cutoff  the collection's where none is given
+        learned        judgments that the model first learns from
+        model, cutoff  default: the collection's
         """
         asked = PriorIn(None if learned is None else JudgmentsIn.from_domain(learned))
         what = {"params": query_of(model, cutoff), "content": msgspec.json.encode(asked), "headers": AS_JSON}
@@ -170,8 +170,8 @@ class Client:
     ) -> RecordOut:
         """Record how relevant a document is to a query; when this returns, the judgment is safely stored.
 
-        grade  on the collection's scale, whichever it is
-        key    of this judgment, so that sending it again changes nothing; made here where None
+        grade  on the collection's scale
+        key    key of this judgment, so that sending it again changes nothing; None: a new one
         more   `played_s`, `seconds`, `note` and so on, as in `JudgmentIn`
         """
         said = {"fine": fine, "broad": broad, "grade": grade, "assessor": assessor} | more
@@ -192,7 +192,7 @@ class Client:
         return self._tell(collection, _checked(JudgmentIn, said), key)
 
     def next_comparisons(self, collection: str, count: int = 1, *, assessor: str | None = None) -> NextComparisonsOut:
-        """The comparisons to answer next, if they tell more in the assessor's time than grades do."""
+        """The comparisons to answer next, if they give more information in the assessor's time than grades."""
         body = msgspec.json.encode(_checked(NextComparisonsIn, {"assessor": assessor, "count": count}))
         return self._there.ask("POST", path_of(collection, "comparisons", "next"), NextComparisonsOut, {}, body)
 
@@ -218,7 +218,7 @@ class Client:
         return self._there.ask("POST", path, RecordOut, {}, body, key or new_key())
 
     def comparisons(self, collection: str) -> Iterator[str]:
-        """The lines of a comparisons.tsv with the comparisons that hold, as they arrive."""
+        """The lines of a comparisons.tsv with the comparisons in force, as they arrive."""
         return self._there.lines(path_of(collection, "comparisons"), {})
 
     def undo(
@@ -241,7 +241,7 @@ class Client:
         return self._there.ask("POST", path, RecordOut, {}, body, key or new_key())
 
     def ranking(self, collection: str, measure: str | None = None) -> RankingOut:
-        """The systems ranked from the judgments so far, by a measure such as "nDCG@5"; the campaign's where None."""
+        """The systems ranked from the judgments so far, by a measure such as "nDCG@5"; None: the campaign's."""
         return self._there.get(
             path_of(collection, "ranking"), RankingOut, {} if measure is None else {"measure": measure}
         )
@@ -255,7 +255,7 @@ class Client:
         return self._there.get(path_of(collection, "campaign"), CampaignOut)
 
     def export(self, collection: str, form: str = "csv") -> Iterator[str]:
-        """The lines of a file with the judgments that hold, as they arrive.
+        """The lines of a file with the judgments in force, as they arrive.
 
         form  csv, qrels, jsonl, or log for all events
         """
@@ -315,11 +315,11 @@ class Client:
     ) -> RunsOut:
         """Send the text of a file of runs, of new systems or replacing earlier runs.
 
-        system   its name, where the file holds one run
-        team     of the systems
+        system   its name, if the file holds one run
+        team     team of the systems
         replace  allows a run to replace one that answers many more queries
         partial  allows runs that answer less than 90 % of the queries
-        key      of this file, so that sending it again changes nothing; made here where None
+        key      key of this file, so that sending it again changes nothing; None: a new one
         """
         flags = {"replace": "true" if replace else None, "partial": "true" if partial else None}
         query = {name: value for name, value in {"system": system, "team": team, **flags}.items() if value is not None}

@@ -1,4 +1,4 @@
-"""The service of a study: a page on which people compare two lists of results, and the log of their answers."""
+"""The service of a study: a page on which people compare two result lists, and the log of their answers."""
 
 import asyncio
 import hashlib
@@ -44,7 +44,7 @@ LONGEST_COMMENT, LONGEST_S = 2000, 86_400.0
 
 
 class StudyNextIn(msgspec.Struct, forbid_unknown_fields=True):
-    """A person who asks for an example."""
+    """A person's request for an example."""
 
     worker: str
 
@@ -54,7 +54,7 @@ class StudyAnswerIn(msgspec.Struct, forbid_unknown_fields=True):
 
     key      of that example
     answer   the better service, as shown, or both good or bad
-    seconds  from when it was shown
+    seconds  time since it was shown
     """
 
     worker: str
@@ -69,9 +69,9 @@ class StudyShownOut(msgspec.Struct):
 
     state     task, or the reason why there is none: turned away, limit, complete, later
     answered  answers that this person has given
-    key       to send with the answer
-    query, a, b  addresses of the clips; the lists best rank first
-    code      completion code, if the person has answered something and is done
+    key       to return with the answer
+    query, a, b  addresses of the clips; in the lists, best rank first
+    code      completion code, if the person has answered at least once and is done
     """
 
     state: str
@@ -112,7 +112,7 @@ class StudyDesk:
         self._answered: dict[str, str] = {}
 
     def admit(self, worker: str) -> str:
-        """The name of a person who may take part, without needless spaces; others are refused."""
+        """The name of a person who may take part, without needless spaces; anybody else is refused."""
         name = plain_name(worker)
         if not is_name(name):
             raise HTTPException(422, f"worker: expected {NAME_EXPECTED}")
@@ -121,7 +121,7 @@ class StudyDesk:
         return name
 
     def show(self, worker: str) -> StudyShownOut:
-        """The lists that a person is to compare next."""
+        """The lists that a person compares next."""
         shown = self._progress.next_for(worker, monotonic())
         answered = self._progress.given(worker) + self._progress.right(worker)[1]
         if isinstance(shown, Ending):
@@ -143,14 +143,14 @@ class StudyDesk:
         return f"clips/{quote(document)}" if self._people is None else f"clips/{self._people[worker]}/{quote(document)}"
 
     def clip(self, place: str) -> Path | None:
-        """The sound file at the end of an address; None where there is none, or nobody invited has that address."""
+        """The sound file at the end of an address; None if there is none, or if no invited person has that address."""
         if self._people is None:
             return self._clips.get(place)
         mark, _, document = place.partition("/")
         return self._clips.get(document) if mark in self._marks else None
 
     def take(self, said: StudyAnswerIn) -> StudyShownOut:
-        """Keep an answer, once however often it is sent; answer with what comes next."""
+        """Store an answer once, however often it is sent; return the next example."""
         if self._answered.get(said.worker) == said.key:
             return self.show(said.worker)
         key, shown = self._keys.get(said.worker, ("", None))
@@ -167,12 +167,12 @@ class StudyDesk:
 
 
 def _mark(name: str) -> str:
-    """Part of the addresses of an invited person's clips: as hard to guess as the name, which logs need not have."""
+    """Part of the addresses of an invited person's clips, as hard to guess as the name, which logs then lack."""
     return hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
 def create_study_app(desk: StudyDesk, finished: Sequence[Callable[..., object]] = ()) -> ASGIApp:
-    """The application: the page, what it asks for, and the clips."""
+    """The application: the page, its requests, and the clips."""
 
     async def page(_: Request) -> Response:
         return HTMLResponse(shipped().fill("study"), headers={"Cache-Control": "no-cache"})
@@ -222,7 +222,7 @@ async def _of_input(request: Request, error: Exception) -> Response:
 
 
 async def _of_store(request: Request, error: Exception) -> Response:
-    """Tell the organiser, in the service's log, what is wrong with which file; participants only what to do."""
+    """Log the file and its problem for the organiser; tell participants only what to do."""
     LOG.error("%s", error)
     return refusal(request.scope, 503, "answers cannot be saved at the moment; try again")
 

@@ -1,11 +1,11 @@
 """Approximate search of a large index: 128 bytes a recording, in lists that FAISS makes once and that may be deleted.
 
     approximate.faiss  the lists, of all entries of the index that hold a Gaussian
-    approximate.npz    the map from Gaussians to 128 numbers, entries covered, recall, CRC-32 of the lists and of the
-                       entries that they are of
+    approximate.npz    the map from Gaussians to 128 numbers, the number of entries covered, recall, and CRC-32 of the
+                       lists and of these entries
 
-The search in them gives 200 candidates, or 4 for each neighbour wanted, which are then compared exactly. Entries that
-were added since are added to the lists; where the index has grown to twice its size, all is made anew.
+A search takes 200 candidates from the lists, or 4 per neighbour if that is more, and compares these exactly. New
+entries are added to the lists; once the index has doubled in size, the lists are made anew.
 """
 
 import os
@@ -78,9 +78,9 @@ class Projection:
 class CoarseIndex:
     """Lists of the Gaussians of an index.
 
-    lists    of FAISS, by the numbers of the entries
+    lists    of FAISS; they return numbers of entries
     entries  of the index that are covered
-    trained  entries that there were when the lists were made
+    trained  number of entries when the lists were made
     recall   share of the ten nearest by Jensen-Shannon divergence that are among the candidates
     origin   CRC-32 of the entries covered
     """
@@ -93,15 +93,15 @@ class CoarseIndex:
     origin: int
 
     def near(self, rows: Singles, count: int = CANDIDATES) -> Integers:
-        """(q, count) entries that may be nearest to some Gaussians, -1 where there are no more."""
+        """(q, count) entries that may be nearest to each Gaussian; -1 fills up short rows."""
         _, found = self.lists.search(self.projection(rows), count)
         return np.asarray(found, np.int64)
 
 
 class ApproximateSearch:
-    """Candidates for neighbours of recordings in indexes on disk; the lists are made where there are none.
+    """Candidates for neighbours of recordings in indexes on disk; missing lists are made.
 
-    recall  the lowest of the indexes; NaN where all are empty
+    recall  the lowest of the indexes; NaN if all are empty
     """
 
     def __init__(self, searched: Searched) -> None:
@@ -113,9 +113,9 @@ class ApproximateSearch:
         self.recall = min(known, default=float("nan"))
 
     def near(self, query: int, count: int = CANDIDATES) -> Integers:
-        """Places of at least so many recordings of each index that may be nearest to one, itself among them.
+        """Places of recordings of each index that may be nearest to one recording, itself included; at least this many.
 
-        Fewer where the lists that are searched have no more.
+        Fewer if the searched lists hold no more.
         """
         row = self._searched.rows(np.array([query]))
         found, start = [np.empty(0, np.int64)], 0
@@ -129,14 +129,14 @@ class ApproximateSearch:
 
 
 def _outside(shard: AudioIndex) -> Integers:
-    """Number of the recording that each entry is, -1 where it holds no longer."""
+    """Number of each entry's recording; -1 if the entry is superseded."""
     outside = np.full(len(shard.row_table), -1)
     outside[shard.places] = np.arange(len(shard))
     return outside
 
 
 def coarse_index(index: AudioIndex) -> CoarseIndex | None:
-    """The lists of an index on disk, brought up to date; None where it is empty."""
+    """The lists of an index on disk, brought up to date; None if the index is empty."""
     folder = index.folder
     if folder is None or index.places is None:
         raise InputError("an approximate search needs an index on disk, got one in memory")
@@ -158,7 +158,7 @@ def coarse_index(index: AudioIndex) -> CoarseIndex | None:
 
 
 def _origin(folder: Path, count: int) -> int:
-    """CRC-32 of the first entries of an index: of their checksums, or where there are none of their places."""
+    """CRC-32 of the first entries of an index, over their checksums or, if it has none, their places."""
     checks = read_checks(folder, count)
     return crc32(
         checks.tobytes() if len(checks) == count else np.fromfile(folder / ENTRIES, "<u8", 2 * count).tobytes()
@@ -182,18 +182,18 @@ def _made(index: AudioIndex) -> CoarseIndex:
 
 
 def _spread(places: Integers, most: int) -> Integers:
-    """Some places, evenly spread."""
+    """Evenly spread places."""
     spread: Integers = np.sort(places)[:: max(1, -(-len(places) // most))]
     return spread
 
 
 def _held(rows: Singles, dimension: int) -> Singles:
-    """Rows that hold a Gaussian: those that remove a recording are zeros."""
+    """Mask of the rows that hold a Gaussian; the row of an entry that removes a recording is zero."""
     return rows[rows[:, dimension] > 0]
 
 
 def _add(lists: Any, projection: Projection, table: RowTable, start: int, stop: int) -> None:
-    """Put the entries from one to another into the lists."""
+    """Put a range of entries into the lists."""
     dimension = len(projection.whitener.shift)
 
     def projected(part: range) -> tuple[Integers, Singles]:
@@ -213,7 +213,7 @@ def _parts(start: int, stop: int) -> Iterator[range]:
 
 
 def _recall(index: AudioIndex, coarse: CoarseIndex) -> float:
-    """Share of the ten nearest of some recordings, which are compared with all, that are candidates."""
+    """Recall on a sample of recordings: share of their ten nearest, found exactly, that are among the candidates."""
     table, dimension, held = index.row_table, index.parameters.dimension, np.sort(np.asarray(index.places))
     asked = _spread(held, CHECKED)
     rows = table[asked]
@@ -232,7 +232,7 @@ def _recall(index: AudioIndex, coarse: CoarseIndex) -> float:
 
 
 def _read(folder: Path) -> CoarseIndex | None:
-    """The lists in a folder; None where there are none, or damaged ones."""
+    """The lists in a folder; None if they are missing or damaged."""
     try:
         content = np.fromfile(folder / LISTS, np.uint8)
         with np.load(folder / FACTS) as known:
@@ -247,7 +247,7 @@ def _read(folder: Path) -> CoarseIndex | None:
 
 
 def _write(folder: Path, coarse: CoarseIndex) -> None:
-    """Lists first: facts that are of others are found by their CRC-32, and all is made again."""
+    """Write the lists, then their facts: facts of other lists have another CRC-32, so a kill in between is noticed."""
     content, own = _faiss().serialize_index(coarse.lists), coarse.projection
     whitener = own.whitener
     lists, facts = (folder / f"{name}.{os.getpid()}" for name in (LISTS, FACTS))

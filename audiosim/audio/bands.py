@@ -27,11 +27,11 @@ def band_descriptors(levels: Samples, loudest: np.float32, before: Samples | Non
         centroid of magnitude  the same of the root of P
 
     levels   (frames, bands) L in dB; P = 10^(L / 10)
-    loudest  of the recording
+    loudest  highest level of the recording
     before   (bands,) levels of the frame before the first; None where the recording begins
 
-    Each within 1e-3 of librosa's spectral_flatness (as a level), onset_strength (of lag 1, not centred) and
-    spectral_centroid, of the same levels, powers and magnitudes.
+    Each is within 1e-3 of librosa's spectral_flatness (as a level), onset_strength (lag 1, not centred) and
+    spectral_centroid of the same levels, powers and magnitudes.
     """
     bands = levels.shape[1]
     sums = np.stack([np.ones(bands), np.arange(bands)], axis=1).astype(np.float32)  # of a frame, and weighted by band
@@ -54,7 +54,7 @@ def band_descriptors(levels: Samples, loudest: np.float32, before: Samples | Non
 class BandLimit:
     """Highest frequency that is heard in a recording, measured from its frames block by block.
 
-    loudest  of all its levels
+    loudest  highest level of the recording
     """
 
     def __init__(self, loudest: np.float32) -> None:
@@ -70,12 +70,12 @@ class BandLimit:
         self._power = self._power + power.sum(axis=0)
 
     def limit_hz(self, parameters: Parameters) -> float | None:
-        """The frequency above which next to nothing is heard; None where a recording fills its band.
+        """Frequency above which almost nothing is heard; None if the recording fills its band.
 
-        Sound from a source of a lower rate leaves the highest bands empty, at the floor 80 dB below the loudest. All
-        the other levels then stand above that floor by how loud a frame is, and this one number drowns the rest. The
-        limit is the centre of the highest band that is above the floor by 6 dB in a twentieth of the frames, less those
-        below it that fall by more than 3 dB in four bands.
+        Sound from a source with a lower sampling rate leaves the highest bands empty, at the floor 80 dB below the
+        loudest. All other levels then stand above that floor by the loudness of the frame, which hides all other
+        differences. The limit is the centre of the highest band that is above the floor by 6 dB in a twentieth of the
+        frames, less those below it that fall by more than 3 dB in four bands.
         """
         bands = parameters.bands
         if bands < 1 / TOP:

@@ -19,7 +19,7 @@ def nearest_run(
 ) -> Run:
     """The baseline system that retrieves for each query the recordings nearest to its own; see `neighbours`.
 
-    queries  query -> the recording that it is
+    queries  query -> its own recording
     """
     nearest = index.neighbours(dict.fromkeys(queries.values()), k, artists, divergence=divergence, proximity=proximity)
     return Run(system, {query: tuple(near.identifier for near in nearest[own]) for query, own in queries.items()})

@@ -1,4 +1,4 @@
-"""Formats that libsndfile does not read, by the ffmpeg command of the machine: audioread's way, as in librosa."""
+"""Formats that libsndfile does not read, by the machine's ffmpeg command: audioread's way, as in librosa."""
 
 from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
@@ -23,14 +23,14 @@ LISTS = (b"#EXTM3U", b"ffconcat", b"[playlist]", b"<?xml", b"<MPD")  # that name
 
 
 def ffmpeg_installed() -> bool:
-    """True if the ffmpeg command is on this machine, and audioread, which calls it."""
+    """True if this machine has the ffmpeg command, and audioread, which calls it."""
     return which("ffmpeg") is not None and find_spec("audioread") is not None
 
 
 def decode_by_ffmpeg(
     path: Path, check: Callable[[int, int, int], None], start: Callable[[int], S], known: bool = False
 ) -> Conveyed[S] | str:
-    """All that can be decoded of the first stream of sound in a file, in 16 bits, or why nothing can.
+    """Everything that can be decoded of a file's first audio stream, in 16 bits, or the reason why nothing can.
 
     Arguments as for `more_formats.decode_other`.
     """
@@ -54,7 +54,7 @@ def decode_by_ffmpeg(
 
 
 def _whole_frames(blocks: Iterable[bytes], channels: int) -> Iterator[NDArray[np.int16]]:
-    """The frames, (n, channels), of bytes that may end within one."""
+    """The whole frames, (n, channels), of bytes that may end within a frame."""
     rest, each = b"", 2 * channels
     for block in blocks:
         data = rest + block

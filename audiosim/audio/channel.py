@@ -1,4 +1,4 @@
-"""Blocks of a decoder's samples -> one channel, handed on as they come, and facts about the whole."""
+"""Mix a decoder's blocks down to one channel, pass them on as they come, and collect facts about the whole."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ LOUDEST = 1e6  # in full scales; far more and the power of a frame leaves float3
 
 
 class Sink(Protocol):
-    """Receiver of a recording's samples, of one channel, in order."""
+    """Receiver of a recording's samples: one channel, in order."""
 
     def take(self, samples: Samples) -> None:
-        """The next samples, which are never written to again."""
+        """Take the next samples, which are never written to again."""
         ...
 
     def end(self) -> None:
-        """There are no more."""
+        """Note that no more samples come."""
         ...
 
 
@@ -33,13 +33,13 @@ S = TypeVar("S", bound=Sink)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decoded:
-    """All that could be decoded of a file.
+    """Everything that could be decoded of a file.
 
     samples       (n,) mean of the channels
-    peak          largest absolute value over all channels, NaN if one is
+    peak          largest absolute value over all channels; NaN if any sample is
     at_full_scale share of samples at full scale, over all channels
-    gave_up       whether the decoder did, before the end
-    known         how much of the promised sound this is, once the container has been asked
+    gave_up       True if the decoder stopped before the end
+    known         share of the promised sound that was decoded, once the container has been asked
     """
 
     samples: Samples
@@ -54,8 +54,8 @@ class Decoded:
 class Conveyed(Generic[S]):
     """Facts about a file whose sound went to a sink; as in `Decoded`, which holds the sound itself.
 
-    sink     that has it
-    frames   samples of one channel
+    sink     receiver of the sound
+    frames   number of samples of one channel
     lowest, highest  of the mean of the channels
     """
 
@@ -73,9 +73,9 @@ class Conveyed(Generic[S]):
 class Gathering(Generic[S]):
     """Blocks of samples, mixed down and handed on as they arrive.
 
-    sink     that gets them; nothing more once a sample is no number, or beyond any scale
+    sink     receiver of the blocks; it gets no more after a sample that is not finite or is beyond any scale
     rate_hz  of the samples
-    check    called with the number of frames before they are handed on; it may raise an error
+    check    called with the number of frames before they are passed on; it may raise an error
     unit     of the numbers in the blocks, in full scales
     """
 
@@ -86,7 +86,7 @@ class Gathering(Generic[S]):
         self._lowest, self._highest = np.inf, -np.inf
 
     def add(self, block: Block) -> None:
-        """Hand on the next frames, (n, channels)."""
+        """Pass on the next frames, (n, channels)."""
         if not len(block):
             return
         unit = self._unit
@@ -102,7 +102,7 @@ class Gathering(Generic[S]):
             self._sink.take(mean)
 
     def result(self, gave_up: bool, known: Completeness | None = None) -> Conveyed[S]:
-        """Facts about all of it, once there is no more."""
+        """Facts about the whole, after the last block."""
         self._sink.end()
         share = self._full / max(1, self._numbers)
         ends = self._lowest, self._highest

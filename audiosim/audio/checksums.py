@@ -1,8 +1,8 @@
-"""Checksums of an index, one pair for each entry: a flipped bit is found when what holds it is first used.
+"""Checksums of an index, a pair for each entry: a flipped bit is found when its row or line is first used.
 
     checks.u32   two CRC-32 per entry: of its row; of its line and its place in entries.u64
 
-It is written before the entries that it is of. Where it is missing, the next append makes it anew.
+The checksums are written before their entries. If the file is missing, the next append makes it anew.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ Entries = NDArray[np.uint64]
 
 
 def read_checks(folder: Path, count: int) -> Checks:
-    """(k, 2) checksums of the first k of this many entries; k is how many the file has."""
+    """(k, 2) checksums of the first k of these entries; k is how many the file has."""
     path = folder / CHECKS
     found = np.fromfile(path, "<u4", count=2 * count) if path.exists() else np.empty(0, np.uint32)
     return found[: len(found) // 2 * 2].reshape(-1, 2)
@@ -74,9 +74,9 @@ def damaged_lines(lines: Sequence[bytes], entries: Entries, checks: Checks, plac
 
 
 def check_rows(folder: Path, rows: Singles, places: Integers, name: str) -> None:
-    """A FormatError where a row of an entry that holds is damaged.
+    """Raise a FormatError if the row of a valid entry is damaged.
 
-    name  of the file that the rows are of
+    name  file of the rows
     """
     _refuse_damaged(folder, name, damaged_rows(rows, read_checks(folder, len(rows)), places.tolist()))
 
@@ -94,8 +94,8 @@ class RowsOnDisk:
 
     folder  of the index
     rows    of all its entries, a memory map
-    places  of the entries that hold: others may be damaged
-    name    of the file that they are of
+    places  valid entries; others may be damaged
+    name    file of the rows
     """
 
     def __init__(self, folder: Path, rows: Singles, places: Integers, name: str) -> None:
@@ -116,9 +116,9 @@ class RowsOnDisk:
 
 
 def check_lines(path: Path, text: bytes, entries: Entries, places: Integers) -> None:
-    """A FormatError where a line of an entry that holds is damaged.
+    """Raise a FormatError if the line of a valid entry is damaged.
 
-    path  of the file that the text is of
+    path  file of the text
     """
     checks = read_checks(path.parent, len(entries))
     damaged = damaged_lines(lines_of(text, entries), entries, checks, places.tolist())

@@ -1,4 +1,4 @@
-"""Is a sound file all there? Read off its container, because the decoder reports a shortened file as a short one."""
+"""Completeness of a sound file by its container, because the decoder reports a shortened file as a short one."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ class Completeness:
     """Share of a recording that its file contains.
 
     present    share of the promised sound that is in the file; 1 where nothing is promised
-    doubt      why that share may be wrong, empty if it is known
-    harm       damage of a file whose share is below 1
+    doubt      why that share may be wrong; empty if it is known
+    harm       sentence on the damage, for a share below 1
     scattered  True if parts are missing here and there, so that the rest represents the whole
     """
 
@@ -34,7 +34,7 @@ class Completeness:
 def completeness(path: Path, container: str) -> Completeness:
     """Completeness of a file, as its container states it.
 
-    container  as libsndfile names it
+    container  libsndfile's name of the container
 
     WAV and AIFF give the size of their sound in bytes. Ogg numbers its pages and marks the last: pages
     that are missing or whose checksum fails are counted as lost, but a missing end has no known length.
@@ -70,8 +70,8 @@ class _Page(NamedTuple):
     """An Ogg page whose checksum holds.
 
     first, last  whether it begins or ends its stream
-    granule      how far the sound goes that is complete with it, -1 if none is
-    stream       which of the streams of the file it belongs to
+    granule      how far the sound that the page completes goes; -1 if it completes none
+    stream       number of the stream in the file
     number       its place in that stream, counted from 0
     """
 
@@ -96,7 +96,7 @@ def _pages(file: BinaryIO) -> Completeness:
 
 
 def _lost(pages: list[_Page]) -> float:
-    """The share of the sound on missing pages: of each jump in time, their share of the pages that make it."""
+    """Share of the sound on missing pages: of each jump in time, the share of its pages that are missing."""
     lost, missing, found, time = 0.0, 0, 0, 0
     for before, page in pairwise(pages):
         missing, found = missing + max(0, page.number - before.number - 1), found + 1
@@ -120,13 +120,13 @@ def _good_pages(data: mmap) -> Iterator[_Page]:
 
 
 def _checksum(page: bytes) -> bytes:
-    """Ogg's is that of zlib with the bits of every byte in the other order, and no ones to begin or end with."""
+    """Ogg's checksum: zlib's with the bits of every byte reversed, starting from 0 and not inverted at the end."""
     blank = page[:22] + bytes(4) + page[26:]
     return (crc32(blank.translate(REVERSED), 0xFFFFFFFF) ^ 0xFFFFFFFF).to_bytes(4, "big").translate(REVERSED)
 
 
 def _first_frame(file: BinaryIO) -> Completeness:
-    """Look for the frame that gives the length of an MP3, behind its ID3 tag."""
+    """Find the frame that gives the length of an MP3, behind its ID3 tag."""
     head = file.read(10)
     start = 0
     if head[:3] == b"ID3":

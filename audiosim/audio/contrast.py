@@ -29,7 +29,7 @@ def contrast(extremes: Samples, highest: Samples) -> Array:
 
 
 def highest_of(extremes: Samples) -> Samples:
-    """(2,) the highest peak and the highest valley of some frames."""
+    """(2,) the highest peak and the highest valley of a few frames."""
     return np.array([extremes[:, :OCTAVES].max(initial=0), extremes[:, OCTAVES:].max(initial=0)], np.float32)
 
 
@@ -42,9 +42,10 @@ def _level(magnitude: Samples, highest: np.float32) -> Array:
 
 @lru_cache
 def octave_bins(parameters: Parameters) -> tuple[tuple[slice, int], ...]:
-    """The bins of each octave, and how many of them make a peak.
+    """The bins of each octave, and how many of them count as its peak.
 
-    An octave has the bin below it too, and all but the last leave out their highest; the share counts that one.
+    As in librosa, an octave includes the bin below it, and all but the last leave out their highest bin, which the
+    number of bins in the peak still counts.
     """
     hertz = filter_banks(parameters).bins_hz
     edges = np.concatenate([[0.0], LOWEST_OCTAVE_HZ * 2.0 ** np.arange(OCTAVES)])

@@ -76,7 +76,7 @@ class Signal:
 
 
 class Whole:
-    """Sink that keeps all of a recording."""
+    """Sink that keeps the whole recording."""
 
     def __init__(self) -> None:
         self._pieces: list[Samples] = []
@@ -90,14 +90,14 @@ class Whole:
 
     @property
     def samples(self) -> Samples:
-        """Those that it was given."""
+        """All samples that were taken."""
         if len(self._pieces) != 1:
             self._pieces = [np.concatenate([np.empty(0, np.float32), *self._pieces])]
         return self._pieces[0]
 
 
 class Resampled(Generic[S]):
-    """Sink of one rate before a sink of another; resampling is soxr's HQ, as in librosa."""
+    """Sink for one rate in front of a sink for another; resampling is soxr's HQ, as in librosa."""
 
     def __init__(self, sink: S, rate_hz: int, wanted_hz: int) -> None:
         self.sink = sink
@@ -118,7 +118,7 @@ class Resampled(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Way to open sound files, called with the path of one: its Signal; see `read`, whose other arguments these are."""
+    """Way to open sound files: called with a path, it returns its Signal; see `read` for its other arguments."""
 
     rate_hz: int = RATE_HZ
     limits: SoundLimits = STANDARD_LIMITS
@@ -129,7 +129,7 @@ class Reader:
         return Signal(whole.samples, self.rate_hz, notes)
 
     def feed(self, path: str | Path, start: Callable[[], S]) -> tuple[S, tuple[str, ...]]:
-        """A sink that got all samples of a file, a few at a time, and the notes on it.
+        """Pass all samples of a file to a sink, piece by piece; return the sink, and notes on the file.
 
         start  makes a new sink: after one decoder fails, another may begin again
         """
@@ -162,7 +162,7 @@ def read(
              (audiosim[formats]), or else by the ffmpeg command where it is on the machine
     rate_hz  rate of the result; resampling is soxr's HQ, as in librosa
     limits   how much sound a file may hold
-    decoders of other kinds of file, by their suffixes; libsndfile opens all others
+    decoders for other kinds of file, by suffix; libsndfile opens all others
 
     A SoundError says why a file is refused: it cannot be read or decoded, holds more than the limits allow, or samples
     that are NaN or infinite, lasts under 1 s, is cut off before 90 % of its stated length, or is so damaged that less
@@ -174,13 +174,13 @@ def read(
 
 
 def load_libraries() -> None:
-    """Load what reads WAV and resamples, which the first file would otherwise pay for."""
+    """Load the libraries that read WAV and resample, so that the first file does not pay for it."""
     soundfile.available_formats()
     soxr.resample(np.zeros(441, np.float32), 44_100, RATE_HZ, quality="HQ")
 
 
 def _check_file(path: Path) -> int:
-    """The size of a file that can be read, in bytes."""
+    """Size in bytes of a file, after a check that it can be read."""
     try:
         status = path.stat()
         if not S_ISREG(status.st_mode):
@@ -199,7 +199,7 @@ def _decode(path: Path, size_bytes: int, limits: SoundLimits) -> Decoded:
 
 
 def _handed_on(decoded: Decoded, start: Callable[[int], S]) -> Conveyed[S]:
-    """The whole output of another package's decoder, handed to a sink."""
+    """The whole output of another package's decoder, passed to a sink."""
     samples, sink = decoded.samples, start(decoded.rate_hz)
     if decoded.peak <= LOUDEST and len(samples):
         sink.take(samples)
@@ -211,7 +211,7 @@ def _handed_on(decoded: Decoded, start: Callable[[int], S]) -> Conveyed[S]:
 
 
 def _heard(path: Path, size_bytes: int, limits: SoundLimits, start: Callable[[int], S]) -> Conveyed[S]:
-    """All of a file that libsndfile can decode, or another decoder where that is more, or cheaper."""
+    """Everything that libsndfile can decode of a file, or another decoder where that gives more, or is cheaper."""
 
     def check(frames: int, channels: int, rate_hz: int) -> None:
         problem = limits.problem(frames, channels, rate_hz, size_bytes)
@@ -253,23 +253,23 @@ DECODERS: Mapping[str, Decoder] = {LIBSNDFILE.name: LIBSNDFILE}
 def _elsewhere(
     path: Path, heard: Conveyed[S], check: Callable[[int, int, int], None], start: Callable[[int], S]
 ) -> Conveyed[S]:
-    """The sound of a file that libsndfile gives up, by another decoder where that is more.
+    """The sound of a file that libsndfile gives up on, by another decoder if that gives more.
 
-    It ends at the first damaged frame of a FLAC, and takes some whole files of Opus, such as those that ffmpeg writes,
-    for malformed, see libsndfile issue 888.
+    libsndfile stops at the first damaged frame of a FLAC, and rejects some intact Opus files, such as those written by
+    ffmpeg, as malformed: see libsndfile issue 888.
     """
     found = next((decode(path, check, start, True) for installed, decode in OTHERS if installed()), "")
     return found if isinstance(found, Conveyed) and found.known.present > heard.known.present else heard
 
 
 def _reason(error: Exception) -> str:
-    """Reason why libsndfile does not open a file; for noise named .mp3 it gives none."""
+    """Reason why libsndfile does not open a file; it gives none for noise named .mp3."""
     reason = str(getattr(error, "error_string", "it has no header")).strip(" .")
     return "its content is no sound that is known" if "does not exist" in reason else reason
 
 
 def _remedy(path: Path) -> str:
-    """Means to read a file that is named as if it were of one of the other formats."""
+    """Advice on how to read a file whose suffix belongs to one of the other formats."""
     if not path.name.lower().endswith(more_formats.SUFFIXES):
         return ""
     if any(installed() for installed, _ in OTHERS):
@@ -278,7 +278,7 @@ def _remedy(path: Path) -> str:
 
 
 def _by_libsndfile(file: "SoundFile", start: Callable[[int], S], check: Callable[[int], None]) -> Conveyed[S]:
-    """Everything that comes out of the decoder; `check` hears how many frames, and may put an end to it."""
+    """Everything that the decoder returns; `check` gets the number of frames, and may stop it."""
     whole = file.subtype == "PCM_16" and file.format in {"WAV", "WAVEX", "AIFF"}
     unit = 2.0**-15 if whole else 1.0  # whole numbers are read as such: libsndfile would take ten times as long
     buffer = np.empty((min(BLOCK, max(1024, file.frames)), file.channels), np.int16 if whole else np.float32)
@@ -292,7 +292,7 @@ def _by_libsndfile(file: "SoundFile", start: Callable[[int], S], check: Callable
 
 
 def _block(file: "SoundFile", buffer: Block) -> tuple[Block, bool]:
-    """The next frames, none at the end, and whether the decoder gave up."""
+    """The next frames, none at the end, and True if the decoder gave up."""
     if buffer.dtype == np.float32:
         buffer[:, 0].fill(np.nan)
     try:
@@ -302,7 +302,7 @@ def _block(file: "SoundFile", buffer: Block) -> tuple[Block, bool]:
 
 
 def _completeness(known: Completeness, file: "SoundFile", heard: Conveyed[S]) -> Completeness:
-    """Completeness by the container, together with the decoder's output."""
+    """Completeness by the container and by the decoder's output."""
     if file.frames >= UNKNOWN_LENGTH:
         return replace(known, doubt=known.doubt or "its header does not give its length")
     present = min(1.0, heard.frames / file.frames) if file.frames else 1.0
@@ -312,7 +312,7 @@ def _completeness(known: Completeness, file: "SoundFile", heard: Conveyed[S]) ->
 
 
 def _problem(heard: Conveyed[S]) -> str:
-    """Reason why the recording cannot be described honestly, empty if it can."""
+    """Reason why a description of the recording would mislead; empty if it would not."""
     seconds, known = heard.frames / heard.rate_hz, heard.known
     if not np.isfinite(heard.peak):
         return "holds samples that are NaN or infinite, expected finite ones"

@@ -1,4 +1,4 @@
-"""Decoders: what opens which kinds of sound file."""
+"""Decoders: which kinds of sound file are opened, and how."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ class Decoder:
     `audiosim.plugins.check_decoder`. Workers are other processes: `decode` must be a function of a module.
 
     name      letters and digits
-    suffixes  of the names of the files, with the dot, in small letters
-    decode    the sound of a file of so many bytes, within limits, see `decoded_whole`; a SoundError that names the file
-              where it holds more, or cannot be decoded
+    suffixes  endings of file names, with the dot, in lower case
+    decode    returns the sound of a file of so many bytes, within limits (see `decoded_whole`); raises a SoundError
+              that names the file if it holds more or cannot be decoded
     """
 
     name: str
@@ -39,12 +39,12 @@ class Decoder:
             raise InputError(f"the suffixes of decoder {self.name} must be such as .wav, got {self.suffixes}")
 
     def opens(self, path: PurePath) -> bool:
-        """True if the name of a file has one of the endings that it opens."""
+        """True if the decoder opens files of this name."""
         return path.name.lower().endswith(self.suffixes)
 
 
 def decoded_whole(channels: Samples, rate_hz: int) -> Decoded:
-    """All of a file, where nothing is missing.
+    """Sound of a file that was decoded to its end.
 
     channels  (n, channels) samples in full scales
     """

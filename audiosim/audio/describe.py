@@ -1,4 +1,4 @@
-"""Sound files -> one Gaussian each, or the reason why not; in this process, in others, or on a cluster."""
+"""Sound files -> one Gaussian each, or the reason for its absence; in this process, in others, or on a cluster."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -46,7 +46,7 @@ class Described(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A sound file that could not be described, and why."""
+    """A sound file that could not be described, and the reason."""
 
     path: str
     error: str
@@ -59,7 +59,7 @@ Outcomes = Generator[Described | Failure, None, None]
 def listed(sources: Mapping[str, SoundSource]) -> list[Recording]:
     """Facts about files before they are read.
 
-    A missing file has size 0. The note of a file that must not be opened is the reason.
+    A missing file has size 0. The note of a file that must not be opened gives the reason.
     """
     return [_listed(identifier, source) for identifier, source in sources.items()]
 
@@ -85,13 +85,13 @@ def describe_all(
     scheduler: str | None = None,
     limit_s: float = LIMIT_S,
 ) -> Outcomes:
-    """Describe many files; outcomes come in the order of the files, each once it and those before it are done.
+    """Describe many files; outcomes come in the order of the files, each as soon as it and all before it are done.
 
     read       opens a file; called in the worker processes
-    n_jobs     worker processes, each on one thread; -1 is one per processor, -2 one fewer, as in scikit-learn.
-               None: in this process, where a codec that crashes or hangs takes it along
+    n_jobs     worker processes, each on one thread; -1 is one per processor, -2 one fewer, as in scikit-learn. None:
+               this process, which a codec that crashes or hangs then takes down
     scheduler  address of a Dask cluster that does the work instead; it must find the files under their paths
-    limit_s    that a file may take in a worker, and 4 s more for each of its megabytes; then it has failed
+    limit_s    seconds that a file may take in a worker, plus 4 s per megabyte; beyond that it has failed
 
     A codec that crashes or hangs in a worker costs that file only. The rows do not depend on n_jobs; on a
     cluster of machines unlike this one they may, in their last bits. Closing the generator ends the work.
@@ -116,7 +116,7 @@ def describe_all(
 
 
 def describer(parameters: Parameters, read: Read, limit_s: float) -> workers.Standby[Recording, Described | Failure]:
-    """Worker that describes files one by one, ready before the first.
+    """Worker that describes files one by one, made ready before the first.
 
     Arguments as for `describe_all`.
     """
@@ -141,7 +141,7 @@ def _in_turn(one: One, recordings: Iterable[Recording]) -> Outcomes:
 
 
 def _elsewhere(one: One, folder: str, recording: Recording) -> Described | Failure:
-    """Describe a file whose path is relative to a folder, which need not be the worker's current one."""
+    """Describe a file whose path is relative to a folder that need not be the worker's current one."""
     if is_url(recording.path):
         return one(recording)
     outcome = one(replace(recording, path=str(Path(folder, recording.path))))
@@ -159,7 +159,7 @@ def _lost(recording: Recording, why: str) -> Failure:
 
 
 def describe_file(recording: Recording, parameters: Parameters, read: Read = STANDARD_READER) -> Described | Failure:
-    """The Gaussian of one file, or why there is none.
+    """The Gaussian of one file, or the reason for its absence.
 
     A recording that already has a note is not opened; the note is the reason. A failed assertion in `read` is a bug and
     is raised; any other exception costs this file only.
@@ -179,12 +179,12 @@ def describe_file(recording: Recording, parameters: Parameters, read: Read = STA
 
 
 def opened_sound(place: str) -> AbstractContextManager[Path]:
-    """Path of a sound file; of one at a URL, that of a copy which is there for as long as it is open."""
+    """Local path of a sound file; for a URL, a copy that exists as long as it is open."""
     return local_copy(place) if is_url(place) else nullcontext(Path(place))
 
 
 def _heard(read: Read, path: Path, parameters: Parameters) -> tuple[FrameBlocks, tuple[str, ...]]:
-    """The frames of a file, and the notes on it."""
+    """The frames of a file, and notes on them."""
     notes: tuple[str, ...] = ()
 
     def hand_on(start: Callable[[], FrameBlocks]) -> FrameBlocks:
@@ -234,7 +234,7 @@ def _notes(notes: tuple[str, ...], limit_hz: float | None, ridge: float, silent:
 
 
 def summarise(blocks: Iterable[Array]) -> tuple[Gaussian, float, bool]:
-    """The Gaussian of a recording's frames; the ridge it took, 0 if none; whether they stand still.
+    """The Gaussian of a recording's frames, the ridge added to it (0 if none), and whether its frames are all the same.
 
         covariance  S + r I,  r = max(0, f - l1),  f = max(1e-3, 3e-6 ld),  l1 <= ... <= ld the eigenvalues of S
 
@@ -255,7 +255,7 @@ def summarise(blocks: Iterable[Array]) -> tuple[Gaussian, float, bool]:
 def _moments(blocks: Iterable[Array]) -> tuple[Array, Array]:
     """Mean and covariance of frames, a block at a time.
 
-    Each block is taken from its own mean, which loses no digits where the mean is far from 0, as sums of squares would.
+    Each block is centred on its own mean: sums of squares would lose digits where the mean is far from 0.
     Chan, Golub & LeVeque (1983), doi:10.1080/00031305.1983.10483115, equation 1.5b.
     """
     count, mean, scatter = 0, np.zeros(()), np.zeros(())

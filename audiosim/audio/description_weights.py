@@ -1,4 +1,4 @@
-"""Weights of several descriptions of sound, learned from judgments: how well each tells what people find alike."""
+"""Weights of several descriptions of sound, learned from judgments: how well each predicts what people find similar."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,13 +25,13 @@ def learned_weights(
         argmin over w >= 0 of  |y - P w|^2 + (s2 / b^2) |w - b|^2
 
     y grades and P mutual proximities, each less its mean over the query's pairs; b and s2 are the slope and the
-    variance of the residuals where all weights are the same. So few judgments leave the weights about
-    equal, and many decide them.
+    variance of the residuals where all weights are the same. With few judgments the weights stay almost equal; many
+    judgments decide them.
 
     recordings  query -> its own recording
     grades      (query, document) -> grade
 
-    Equal weights where sound as a whole does not tell which document is better.
+    The weights are equal if sound as a whole does not predict which document is better.
     """
     pairs: dict[str, list[tuple[str, float]]] = defaultdict(list)
     known = set(searched.ids)
@@ -51,7 +51,7 @@ def learned_weights(
 def _of_query(
     searched: Searched, descriptions: Sequence[Description], recording: str, pairs: Iterable[tuple[str, float]]
 ) -> Array:
-    """(m, 1 + d) grades and proximities of a query's pairs, less their means; without pairs that lack a description."""
+    """(m, 1 + d) centred grades and proximities of a query's pairs, without pairs that lack a description."""
     documents, grades = zip(*pairs, strict=True)
     close = proximities_by(searched, descriptions, recording, documents)
     table = np.column_stack([np.array(grades, dtype=np.float64), close.T])

@@ -1,7 +1,8 @@
 """Neighbours by several descriptions of the recordings of an index: its Gaussians, and vectors beside them.
 
-Each description has a divergence of its own, and each pair of recordings by it a mutual proximity, which means the same
-in all of them: a share of the other recordings. The mean of these, over the descriptions that have both, is what ranks.
+Each description has its own divergence. Mutual proximities of two recordings by different descriptions are comparable,
+because each is a share of the other recordings. Neighbours are ranked by the mean over the descriptions that both
+recordings have.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,16 +28,16 @@ class Shortlists(Protocol):
     """Recordings that may be nearest to one by its Gaussian, found without comparing it with all."""
 
     def near(self, query: int, count: int) -> Integers:
-        """Their places, about so many."""
+        """Places of about this many recordings."""
         ...
 
 
 class Description(Protocol):
     """A kind of description of the n recordings that are searched, and after them of those asked about.
 
-    name     of it
-    known    (n,) which of them have one
-    limited  (n,) which of them have a limited band, so that they are nearer to each other; None: that does not matter
+    name     its name
+    known    (n,) True for recordings that have one
+    limited  (n,) True for recordings with a limited band, which are nearer to each other; None: irrelevant here
     """
 
     @property
@@ -57,7 +58,7 @@ class Description(Protocol):
 class ByGaussians:
     """Jensen-Shannon divergence of the Gaussians of indexes.
 
-    constant  dimension of which all recordings are taken to have the same mean; None: of none
+    constant  dimension whose mean is treated as equal in all recordings; None: no dimension
     """
 
     searched: Searched
@@ -69,8 +70,8 @@ class ByGaussians:
     def levelled(cls, searched: Searched) -> "ByGaussians":
         """The divergence as if all recordings were equally loud.
 
-        Gain adds a constant to the levels in dB of all bands, and so to the first cepstral coefficient of all frames:
-        it moves the mean of that and nothing else, as floors are relative to the loudest.
+        Gain adds a constant to the levels in dB of all bands, and so to the first cepstral coefficient of all frames.
+        It moves only the mean of this coefficient, because floors are relative to the loudest level.
         """
         if (first := f"{MFCC} 0") not in (names := searched.parameters.dimensions):
             raise InputError(f"{LEVELLED} needs the first coefficient of MFCC, found frames from {names[0]} on")
@@ -96,7 +97,7 @@ class ByGaussians:
 class ByVectors:
     """1 - cosine of vectors.
 
-    vectors  (n, d) of length 1, zeros where there is none
+    vectors  (n, d) of length 1; zeros for recordings without one
     """
 
     name: str
@@ -106,7 +107,7 @@ class ByVectors:
 
     @classmethod
     def of(cls, searched: Searched, name: str) -> "ByVectors":
-        """The vectors of a name beside the indexes, and those of the requested sounds."""
+        """The vectors of this name beside the indexes, and those of the requested sounds."""
         vectors = searched.vectors(name)
         largest = np.abs(vectors).max(axis=1, keepdims=True)
         known = largest[:, 0] > 0
@@ -121,9 +122,9 @@ class ByVectors:
 
 
 def descriptions_of(searched: Searched, names: Iterable[str] | None = None) -> tuple[Description, ...]:
-    """Descriptions of recordings by name; all that there are where None.
+    """Descriptions of recordings by name; all available ones where None.
 
-    names  `gaussians`; `levelled`, which are the same at one loudness; or those of vectors beside the indexes
+    names  `gaussians`; `levelled`, Gaussians without loudness; or names of vectors beside the indexes
     """
     known = [GAUSSIANS, LEVELLED, *searched.pieces]
     chosen = [GAUSSIANS, *searched.common] if names is None else list(dict.fromkeys(names))
@@ -155,7 +156,7 @@ def neighbours_by(
 ) -> dict[str, tuple[Neighbour, ...]]:
     """The k recordings nearest to each of some by several descriptions; see `AudioIndex.neighbours` for the rest.
 
-    ids         of recordings that are searched, all where None; those of the sounds asked about where there are any
+    ids         recordings whose neighbours are searched; None: all, or the requested sounds if there are any
     weights     of the descriptions, above 0; equal where None
     shortlists  for an approximate search: only these recordings may be nearest by their Gaussians, unless they are
                 fewer than k; None: all
@@ -191,7 +192,7 @@ def neighbours_by(
 def proximities_by(
     searched: Searched, descriptions: Sequence[Description], recording: str, others: Sequence[str]
 ) -> Array:
-    """(d, m) mutual proximities of a recording and some others by each description; NaN where either has none."""
+    """(d, m) mutual proximities of one recording and others by each description; NaN where either lacks it."""
     places, _ = searched.wanted((recording, *others))
     found = []
     for description in descriptions:
@@ -204,8 +205,8 @@ def proximities_by(
 class _Shares:
     """Mutual proximities by one description, among references drawn once from the recordings that have it.
 
-    heard       (n,) which recordings that are searched are not silent
-    shortlists  recordings that alone may be nearest; None: all
+    heard       (n,) True for searched recordings that are not silent
+    shortlists  the only recordings that may be nearest; None: all
     """
 
     def __init__(self, description: Description, heard: Booleans, shortlists: Shortlists | None = None) -> None:
@@ -217,15 +218,15 @@ class _Shares:
         self._far = np.empty((0, len(self.references)))
 
     def expect(self, places: Integers) -> None:
-        """Compute the divergences of some recordings from the references; those before are forgotten."""
+        """Compute the divergences of some recordings from the references; earlier ones are dropped."""
         self._places = places[self.description.known[places]]
         self._far = self.description.divergence(self._places, self.references)
 
     def nearest(self, query: int, size: int, k: int, barred: Integers) -> Integers:
-        """The places of so many that are nearest to one.
+        """The places of this many recordings nearest to one.
 
-        k       of a shortlist with fewer, nothing is taken: all are compared
-        barred  places that are none of them
+        k       if a shortlist has fewer, it is ignored and all recordings are compared
+        barred  places to leave out
         """
         if not self.description.known[query]:
             return np.empty(0, np.int64)
@@ -261,7 +262,7 @@ class _Shares:
 
 
 class _Barred:
-    """Recordings that are no neighbours of one: itself, and those by its artist."""
+    """Recordings that must not be neighbours of one: itself, and those by its artist."""
 
     def __init__(self, ids: Sequence[str], artists: Mapping[str, str | None] | None) -> None:
         self._artists = [artists.get(name) for name in ids] if artists else []
@@ -271,7 +272,7 @@ class _Barred:
                 self._places.setdefault(artist, []).append(place)
 
     def by(self, query: int) -> Integers:
-        """Their places."""
+        """Places of the recordings barred for one."""
         artist = self._artists[query] if query < len(self._artists) else None
         return np.array(self._places[artist] if artist else [query], dtype=np.int64)
 
@@ -279,7 +280,7 @@ class _Barred:
 def _ranked(
     searched: Searched, shares: Sequence[_Shares], weights: Array, query: int, places: Integers
 ) -> Iterator[Neighbour]:
-    """The recordings at some places, nearest to a query first; equals by the first divergence, then by place."""
+    """The recordings at some places, nearest to a query first; ties go by the first divergence, then by place."""
     found = [one.to(query, places) for one in shares]
     close = np.array([proximity for _, proximity in found]).reshape(len(shares), -1)
     weighed = np.where(np.isnan(close), 0.0, weights[:, None])

@@ -18,7 +18,7 @@ MOST_NUMBERS = 4096  # in a vector
 
 
 def _nothing() -> None:
-    """Nothing is needed."""
+    """Prepare nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class Embedding:
     """A description of recordings by vectors that are compared by their angle.
 
     name      letters, digits, - and _, beginning with a letter
-    function  y=(n,) float32, sr=rate in Hz -> (d,); or (d, frames), of which the mean over the frames is taken
-    rate_hz   of the samples that the function gets
-    prepare   called once before the first recording: raises a MissingPackageError where something is not installed
+    function  y=(n,) float32, sr=rate in Hz -> (d,); or (d, frames), which is averaged over the frames
+    rate_hz   rate of the sound that the function gets
+    prepare   called once before the first recording; raises a MissingPackageError if a package is missing
 
     Entry-point group `audiosim.embeddings`; contract: `audiosim.plugins.check_embedding`.
     """
@@ -57,7 +57,7 @@ class Embedding:
         return cls(name or str(getattr(function, "__name__", "")), function)
 
     def vector(self, samples: Samples) -> Array:
-        """(d,) vector of some sound; an InputError where the function gives none.
+        """(d,) vector of a sound; an InputError if the function returns none.
 
         samples  (n,) float32, at the embedding's rate
         """

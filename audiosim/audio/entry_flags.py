@@ -15,7 +15,7 @@ def flags_of(silent: bool, limited: bool) -> np.uint64:
 
 
 def held_entries(kinds: Entries) -> Integers:
-    """The entries that hold, each in the place of the first of its identifier."""
+    """The valid entries, each at the place of the first entry of its identifier."""
     changed = np.flatnonzero(kinds & (REMOVES | REPLACES))
     holds = np.ones(len(kinds), dtype=bool)
     first = np.arange(len(kinds))

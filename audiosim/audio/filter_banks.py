@@ -1,7 +1,7 @@
 """The arrays that turn spectra into bands and coefficients: librosa's and scipy's, made once and kept.
 
-Importing librosa takes two seconds of processor, in every worker process anew. So the arrays are kept in the user's
-cache folder, one file for each set of parameters and version of librosa, and librosa is imported where there is none.
+Importing librosa takes two seconds of processor time in every worker process. So the arrays are kept in the user's
+cache folder, one file per set of parameters and version of librosa; librosa is imported only if that file is missing.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ CACHE = "AUDIOSIM_CACHE"  # environment variable: another folder for them
 
 @dataclass(frozen=True, eq=False)
 class FilterBanks:
-    """Arrays of one set of parameters: frequencies in double precision, the rest, which frames meet, in single.
+    """Arrays of one set of parameters: frequencies in double precision, the arrays applied to frames in single.
 
     window      (frame,) periodic Hann window; librosa.filters.get_window
     mel         (bands, frame / 2 + 1) triangles of area 1, evenly spaced in mel; librosa.filters.mel
@@ -50,7 +50,7 @@ class FilterBanks:
 
 @lru_cache
 def filter_banks(parameters: Parameters) -> FilterBanks:
-    """The arrays for these parameters, from the cache folder where they are kept, else from librosa."""
+    """The arrays for these parameters, from the cache folder if it has them, else from librosa."""
     path = _cache_folder() / f"{_key(parameters)}.npz"
     return _read(path) or _keep(path, _made(parameters))
 
@@ -95,7 +95,7 @@ def _read(path: Path) -> FilterBanks | None:
 
 
 def _keep(path: Path, made: FilterBanks) -> FilterBanks:
-    """The arrays, after they were written for others; where nothing may be written they are made again next time."""
+    """Write the arrays to the cache and return them; where that is not permitted, they are computed again next time."""
     packed = io.BytesIO()
     np.savez(packed, allow_pickle=False, **vars(made))
     with suppress(OSError, InputError):

@@ -1,7 +1,7 @@
 """A recording, whole or piece by piece -> the frames that describe it.
 
-A frame depends on the loudest of all frames, which is known only at the end. So spectra are kept until then, those
-of long recordings in a temporary file: memory does not grow with length.
+A frame depends on the loudest of all frames, which is known only at the end. Until then spectra are kept, for long
+recordings in a temporary file, so that memory does not grow with length.
 """
 
 import math
@@ -34,7 +34,7 @@ class Frames(NamedTuple):
     """The frames of a recording.
 
     values    (1 + n // hop, d), one row per frame, named by the parameters' `dimensions`
-    limit_hz  where the band of the recording ends, None where it is not known to end
+    limit_hz  where the recording's band ends; None if it is not known to end
     """
 
     values: Array
@@ -46,9 +46,9 @@ def frames(signal: Signal, parameters: Parameters = STANDARD_FRAMES) -> Frames:
 
     signal  n samples at the rate of the parameters
 
-    Frames are centred, with zeros beyond the ends. All is computed in single precision, the result handed out in
-    double: each descriptor within 1e-3 of librosa's; silence gives the floor, which is finite. Plain MFCC are librosa's
-    of any sound. With other descriptors, the empty part of a band-limited recording (see `BandLimit.limit_hz`) is
+    Frames are centred, with zeros beyond the ends. Computation is in single precision, the result in double; each
+    descriptor is within 1e-3 of librosa's. Silence gives the floor, which is finite. Plain MFCC agree with librosa's
+    for any sound. With other descriptors, the empty part of a band-limited recording (see `BandLimit.limit_hz`) is
     replaced by the mirror image of the part below, so that it can be compared with others.
     """
     if signal.rate_hz != parameters.rate_hz:
@@ -65,9 +65,9 @@ def frames(signal: Signal, parameters: Parameters = STANDARD_FRAMES) -> Frames:
 
 
 def framed(hand_on: "Callable[[Callable[[], FrameBlocks]], FrameBlocks]", parameters: Parameters) -> "FrameBlocks":
-    """The frames of a recording, its band filled where that is limited.
+    """The frames of a recording; if its band is limited, the empty part is filled.
 
-    hand_on  gives all samples to a new FrameBlocks, and that back; a second time for a long recording whose band ends
+    hand_on  passes all samples to a new FrameBlocks and returns it; called again for a long recording whose band ends
     """
     recording = hand_on(lambda: FrameBlocks(parameters))
     limit_hz = None if parameters.plain else recording.heard_to_hz
@@ -82,9 +82,9 @@ def framed(hand_on: "Callable[[Callable[[], FrameBlocks]], FrameBlocks]", parame
 
 
 class FrameBlocks:
-    """Sink that makes the frames of a recording, a block at a time.
+    """Sink that makes the frames of a recording, block by block.
 
-    parameters  of the frames; descriptors of other packages need all samples at once, and so get them
+    parameters  parameters of the frames; descriptors of other packages need, and get, all samples at once
     limit_hz    where the band ends: the part above is filled with the mirror image of that below; None: it does not
     """
 
@@ -120,7 +120,7 @@ class FrameBlocks:
         self._waiting = []
 
     def _make(self, stop: int) -> None:
-        """The spectra of the frames up to one, from samples that reach beyond both ends."""
+        """The spectra of the frames up to a given one, from samples that reach beyond both ends."""
         hop, start = self.parameters.hop, self._spectra.frames
         self._waiting = [self._waiting[0] if len(self._waiting) == 1 else np.concatenate([_NONE, *self._waiting])]
         own = slice(start - self._from, stop - self._from)
@@ -132,7 +132,7 @@ class FrameBlocks:
 
     @property
     def frames(self) -> int:
-        """Their number."""
+        """Number of frames."""
         return self._spectra.frames
 
     @property
@@ -149,14 +149,14 @@ class FrameBlocks:
 
     @cached_property
     def heard_to_hz(self) -> float | None:
-        """Frequency at which its band ends, None where it is not known to end; see `BandLimit.limit_hz`."""
+        """Frequency at which the band ends; None if it is not known to end. See `BandLimit.limit_hz`."""
         hearing = BandLimit(self._spectra.loudest)
         for levels, _ in self._spectra.blocks():
             hearing.add(floored(levels, self._spectra.loudest))
         return hearing.limit_hz(self.parameters)
 
     def values(self) -> Iterator[Array]:
-        """The frames, (n, d) of them at a time."""
+        """The frames, a block (n, d) at a time."""
         kept, before = self._spectra, None
         for levels, extremes in kept.blocks():
             floored(levels, kept.loudest)
@@ -190,7 +190,7 @@ class _Kept:
         finalize(self, self._file.close)
 
     def add(self, mel: Samples, extremes: Samples) -> None:
-        """The next frames; `mel` is mel power."""
+        """Add the next frames; `mel` is mel power."""
         levels = decibels_of(np.ascontiguousarray(mel))
         self.loudest = np.maximum(self.loudest, levels.max())
         if extremes.shape[1]:
@@ -204,7 +204,7 @@ class _Kept:
         self._sizes.append((len(levels), extremes.shape[1]))
 
     def blocks(self) -> Iterator[tuple[Samples, Samples]]:
-        """As they were added, all of them each time."""
+        """The blocks as they were added; each call starts from the first."""
         self._file.seek(0)
         for frames, columns in self._sizes:
             yield self._read(frames, self._bands), self._read(frames, columns)

@@ -45,11 +45,11 @@ class Neighbour(NamedTuple):
 class AudioIndex:
     """Recordings, each as the Gaussian of its frames.
 
-    recordings  (n) no two of one identifier
+    recordings  (n) with distinct identifiers
     table       (m, width) rows of Gaussians, single precision: mean, upper triangle of the covariance, ln det
     parameters  of the frames; d dimensions
     failed      the files that `extract` could not describe, and why
-    places      (n,) the row of each recording; None: the rows are those of the recordings, in their order
+    places      (n,) the row of each recording; None: row i is recording i
     folder      where the index lies on disk; None: nowhere
     """
 
@@ -71,7 +71,7 @@ class AudioIndex:
 
     @classmethod
     def of(cls, gaussians: Mapping[str, Gaussian], parameters: Parameters = STANDARD_FRAMES) -> Self:
-        """An index of Gaussians that are known already, by identifier."""
+        """An index of given Gaussians, by identifier."""
         return cls(tuple(map(Recording, gaussians)), _rows(map(pack_row, gaussians.values()), parameters), parameters)
 
     @classmethod
@@ -101,25 +101,25 @@ class AudioIndex:
 
     @cached_property
     def silent(self) -> Booleans:
-        """(n,) whether the recording is silent, or nearly so."""
+        """(n,) True for recordings that are silent, or nearly so."""
         if isinstance(self.recordings, Recordings):
             return self.recordings.silent
         return np.array([recording.silent for recording in self.recordings], dtype=bool)
 
     @cached_property
     def limited(self) -> Booleans:
-        """(n,) whether the band of the recording is known to end."""
+        """(n,) True for recordings whose band is known to end."""
         if isinstance(self.recordings, Recordings):
             return self.recordings.limited
         return np.array([recording.limited for recording in self.recordings], dtype=bool)
 
     def counts(self) -> dict[str, int]:
-        """Number of the recordings whose band is known to end, and of those that are silent."""
+        """Numbers of recordings whose band is known to end, and of silent ones."""
         return {"band_limited": int(self.limited.sum()), "silent": int(self.silent.sum())}
 
     @cached_property
     def rows(self) -> Singles:
-        """(n, width) the rows of the recordings; where some were replaced on disk, a copy."""
+        """(n, width) the rows of the recordings; a copy if some were replaced on disk."""
         table = self.table
         if self.folder is not None and self.places is not None:
             check_rows(self.folder, table, self.places, index_store.ROWS)
@@ -128,14 +128,14 @@ class AudioIndex:
         return table[self.places]
 
     def rows_at(self, positions: Integers) -> Singles:
-        """(m, width) copy of some rows; on disk, these alone are read and checked."""
+        """(m, width) copy of some rows; on disk, only these are read and checked."""
         if self.places is None:
             return np.array(self.table[positions])
         return np.array(self.row_table[self.places[positions]])
 
     @cached_property
     def row_table(self) -> RowTable:
-        """(m, width) rows by entry, as `table`; on disk those that are asked for are checked."""
+        """(m, width) rows by entry, as `table`; on disk, rows are checked when first used."""
         if self.folder is None or self.places is None:
             return self.table
         return RowsOnDisk(self.folder, self.table, self.places, index_store.ROWS)
@@ -151,7 +151,7 @@ class AudioIndex:
         return from_rows(self.rows, self.parameters.dimension)[1]
 
     def joined(self, other: "AudioIndex") -> "AudioIndex":
-        """The recordings of both, which must have the same parameters, as one index in memory."""
+        """The recordings of both indexes, which must have the same parameters, as one index in memory."""
         self._check_comparable(other)
         recordings = (*self.recordings, *other.recordings)
         return AudioIndex(
@@ -166,9 +166,9 @@ class AudioIndex:
     ) -> Reals:
         """Symmetrised Kullback-Leibler divergence KL(i || j) + KL(j || i), in nats: (r, c).
 
-        rows       (r) identifiers, all where None
-        columns    (c) identifiers, all where None
-        precision  of the result; single is within a relative 1e-4, near duplicates too
+        rows       (r) identifiers; None: all
+        columns    (c) identifiers; None: all
+        precision  precision of the result; single is within a relative 1e-4, also for near duplicates
         """
         places = [None if ids is None and not self._is_large else self._packed_places(ids) for ids in (rows, columns)]
         return kullback_leibler.kullback_leibler_divergence(self._packed, places[0], places[1], precision)
@@ -182,13 +182,13 @@ class AudioIndex:
         divergence: Divergence = "js",
         proximity: bool = True,
     ) -> dict[str, tuple[Neighbour, ...]]:
-        """The k recordings nearest to each of some, nearest first, never itself; fewer where there are no more.
+        """The k recordings nearest to each of some, nearest first, never itself; fewer if there are no more.
 
-        ids         whose neighbours, all where None
+        ids         recordings whose neighbours to find; None: all
         k           at least 1
-        artists     identifier -> artist: recordings of the same artist are left out, of an unknown one never
+        artists     identifier -> artist: recordings of the same artist are left out; those of an unknown one never are
         divergence  "kl", symmetrised Kullback-Leibler, or "js", Jensen-Shannon
-        proximity   whether they are ranked by mutual proximity, which tames hubs, rather than by the divergence
+        proximity   True to rank by mutual proximity, which reduces hubs, instead of the divergence
 
         Recordings equally near stand in the order of the index. A silent recording is never a neighbour; it
         has neighbours. Among more than 1,000 recordings all but plain "kl" rank a shortlist: see `search`.
@@ -205,9 +205,9 @@ class AudioIndex:
     def neighbours_of(
         self, other: "AudioIndex", k: int, *, divergence: Divergence = "js", proximity: bool = True
     ) -> dict[str, tuple[Neighbour, ...]]:
-        """The k recordings here that are nearest to each of another index, such as one of a new clip.
+        """The k recordings of this index nearest to each recording of another one, such as a new clip's.
 
-        other  of the same parameters; an identifier that is here as well means another recording
+        other  index with the same parameters; an identifier that occurs here too means another recording
         """
         check_search(k, divergence)
         self._check_comparable(other)
@@ -217,7 +217,7 @@ class AudioIndex:
         return {identifier: self._named(near) for identifier, near in zip(other.ids, ranked, strict=True)}
 
     def positions(self, ids: Iterable[str] | None) -> Integers:
-        """The rows of some identifiers, of all where None."""
+        """The rows of some identifiers; None: of all."""
         if ids is None:
             return np.arange(len(self))
         try:
@@ -235,38 +235,38 @@ class AudioIndex:
 
     @cached_property
     def _packed(self) -> Packed:
-        """Of a large index on disk all entries, those that no longer hold too; else the recordings."""
+        """For a large index on disk all entries, also superseded ones; otherwise the recordings."""
         if self.folder is not None and self._is_large:
             return packing.packed_on_disk(self.folder, self.row_table, self.parameters.dimension)
         return pack(self.rows, self.parameters.dimension)
 
     @cached_property
     def _inside(self) -> Integers:
-        """(n,) where each recording is among the packed."""
+        """(n,) place of each recording among the packed rows."""
         return self.places if self.places is not None and self._is_large else np.arange(len(self))
 
     @cached_property
     def _outside(self) -> Integers:
-        """Number of the recording that each of the packed is, -1 where it is none."""
+        """Number of the recording in each packed row; -1 if it is none."""
         outside = np.full(len(self._packed), -1)
         outside[self._inside] = np.arange(len(self))
         return outside
 
     @cached_property
     def _closed(self) -> Booleans:
-        """Mask of the packed recordings that are never neighbours."""
+        """Mask of the packed rows that are never neighbours."""
         return np.append(self.silent, True)[self._outside]
 
     @cached_property
     def _limited(self) -> Booleans:
-        """Mask of the packed whose band is known to end."""
+        """Mask of the packed rows whose band is known to end."""
         return np.append(self.limited, False)[self._outside]
 
     def _packed_places(self, ids: Iterable[str] | None) -> Integers:
         return self._inside[self.positions(ids)]
 
     def _field(self, groups: Integers | None) -> SearchField:
-        """Search field: recordings that are valid and not silent, each by default a group of its own."""
+        """Search field: recordings that are valid and not silent, by default each in a group of its own."""
         known = self._outside if groups is None else np.where(self._outside < 0, 0, groups[self._outside])
         return SearchField(self._packed, known, self._closed, self._outside)
 
@@ -280,7 +280,7 @@ class AudioIndex:
         )
 
     def _groups(self, artists: Mapping[str, str | None]) -> Integers:
-        """A number for each recording, the same for two exactly where they must not be neighbours."""
+        """A number per recording, equal for two recordings exactly if they must not be neighbours."""
         groups = {artist: -1 - number for number, artist in enumerate(dict.fromkeys(artists.values()))}
         named = [artists.get(identifier) for identifier in self.ids]
         return np.array(
@@ -295,7 +295,7 @@ class AudioIndex:
 
 
 def _rows(described: Iterable[Array], parameters: Parameters) -> Singles:
-    """Rows to be stored, of means and upper triangles."""
+    """Rows to be stored, from means and upper triangles."""
     d = parameters.dimension
     rows = np.array([*described], dtype=float).reshape(-1, width(d) - 1)
     return to_rows(rows[:, :d], from_triangles(rows[:, d:], d))
@@ -320,15 +320,15 @@ def extract(
     into        folder of the index; files in it that have not changed are not read again. None: in memory
     parameters  of the frames; None: those of the index where there is one, else STANDARD_FRAMES: MFCC, spectral
                 contrast and band descriptors. See `described_by` for others
-    read        what opens a sound file
+    read        opens a sound file
     decoders    of kinds of file that audiosim does not open itself; they take the place of `read`
-    progress    called with the numbers of files done (those already in the index too), failed, and in all
+    progress    called with the number of files done (including those already in the index), failed, and in total
     scheduler   address of a Dask cluster that does the work instead; see `describe_all`
-    prune       whether recordings of the index whose file is gone are removed first; those at URLs stay
+    prune       True to remove recordings whose file is gone first; those at URLs stay
 
-    Files that cannot be described are in `.failed` of the result and do not stop the rest. With `into`
-    all that is done survives an interruption, and the same call goes on from there; the result holds
-    all of the index, sound from earlier calls too.
+    Files that cannot be described are listed in `.failed` of the result and do not stop the rest. With `into`, finished
+    work survives an interruption, and the same call continues from there; the result is the whole index, including
+    recordings of earlier calls.
     """
     need("sound", "describing sound")
     suffixes = tuple(suffix for decoder in decoders for suffix in decoder.suffixes)
@@ -355,7 +355,7 @@ def extract(
 
 
 def _parameters_of(folder: str | Path | None) -> Parameters:
-    """Parameters of an index; STANDARD_FRAMES without one."""
+    """Parameters of an index; STANDARD_FRAMES if there is none."""
     if folder is None or not (Path(folder) / HEAD).exists():
         return STANDARD_FRAMES
     parameters = read_head(Path(folder)).parameters
@@ -374,7 +374,7 @@ def _prune(index: Appender) -> None:
 def _follow(
     outcomes: Outcomes, done: int, total: int, progress: ShowProgress, keep: Callable[[Described], object]
 ) -> tuple[Failure, ...]:
-    """Keep each outcome as it arrives and report progress; the result is the failures."""
+    """Keep each outcome as it arrives and report progress; return the failures."""
     failed: list[Failure] = []
     with closing(outcomes):
         progress(done, len(failed), total)
@@ -389,4 +389,4 @@ def _follow(
 
 
 def _unwatched(done: int, failed: int, total: int) -> None:
-    """Nobody watches."""
+    """Ignore progress."""

@@ -1,9 +1,9 @@
-"""The head of an index: the version of its layout, the parameters of all frames, the names of their dimensions.
+"""The head of an index: the version of its layout, the parameters of its frames, the names of their dimensions.
 
     {"version": 4, "unflagged": 120, "parameters": {...}, "dimensions": [...]}
 
-Version 3 had no flag of recordings whose band is known to end. An index of it is read; appending makes it one of
-version 4, whose first `unflagged` entries have a band as their notes say.
+Version 3 has no flag for recordings whose band is known to end. It can be read; appending turns it into version 4, in
+which the notes of the first `unflagged` entries say whether their band ends.
 """
 
 import json
@@ -21,7 +21,7 @@ VERSION, BEFORE = 4, 3
 class IndexHead:
     """Facts about all entries of an index.
 
-    unflagged  entries, from the first, whose flags do not say whether their band is known to end; None: all of them
+    unflagged  number of first entries whose flags do not say whether their band is known to end; None: all
     """
 
     parameters: Parameters
@@ -60,7 +60,7 @@ def write_head(folder: Path, head: IndexHead) -> None:
 
 
 def prepare_head(folder: Path, parameters: Parameters) -> IndexHead:
-    """Make a new index, or see that the one in the folder has the same parameters."""
+    """Make a new index, or check that the one in the folder has the same parameters."""
     if (folder / HEAD).exists():
         found = read_head(folder)
         if found.parameters != parameters:

@@ -1,4 +1,4 @@
-"""The files of an index: opened by memory map, appended to without rewriting, whole after a kill at any moment.
+"""The files of an index: opened by memory map, appended to without rewriting, intact after a kill at any moment.
 
     index.json        its head; see `audiosim.audio.index_head`
     gaussians.f32     one row per entry: mean, upper triangle of the covariance row by row, ln det; float32
@@ -8,11 +8,11 @@
 
 All little endian.
 
-An entry is a row, then its line, then its place in entries.u64. What counts is as many entries as have
-all three; bytes beyond them, left by a kill, are cut off by the next append. A recording that changed is
-appended again and one that is removed gets an entry that says so, its row zero: both name the entry
-that no longer holds, so that opening reads no line. A power cut may cost the entries since the last close.
-Entries that are damaged are taken out by the next append, so that `extract` describes their recordings again.
+An entry is written as a row, then its line, then its place in entries.u64. Only entries with all three count; the next
+append cuts off bytes beyond them, which a kill left. A changed recording is appended again; a removed one gets an entry
+with a zero row. Both name the entry that they supersede, so that opening an index reads no line. A power cut may cost
+the entries since the last close. The next append removes damaged entries, so that `extract` describes their recordings
+again.
 """
 
 import json
@@ -60,15 +60,15 @@ BAND_LIMITED = "band-limited:"  # a note that begins so says where the band ends
 class Recording:
     """Entry of an index on a recording, beside its Gaussian.
 
-    identifier  unlike any other in the index
-    path        of the sound file, as it was given
-    size_bytes  of the file, and
-    mtime_ns    when it was last changed: the file is read again when either differs
-    seconds     of sound decoded
-    frames      that the Gaussian is fitted to
-    note        caution for careful readers, such as clipping; or empty
-    silent      whether it is silent or nearly so: such a recording is nobody's neighbour
-    limit_hz    where its band ends, None where it is not known to end
+    identifier  distinct from all others in the index
+    path        path of the sound file, as given
+    size_bytes  size of the file, and
+    mtime_ns    time of its last change: the file is read again if either differs
+    seconds     length of the decoded sound
+    frames      number of frames that the Gaussian is fitted to
+    note        caution, such as clipping; or empty
+    silent      True if it is silent or nearly so: then it is nobody's neighbour
+    limit_hz    where its band ends; None if it is not known to end
     """
 
     identifier: str
@@ -83,7 +83,7 @@ class Recording:
 
     @property
     def limited(self) -> bool:
-        """True if its band is known to end; of one extracted before `limit_hz` was kept, the note says so."""
+        """True if its band is known to end; for an entry made before `limit_hz` was kept, by its note."""
         return self.limit_hz is not None or is_limited(self.note)
 
 
@@ -96,7 +96,7 @@ _FIELDS = [field.name for field in fields(Recording)]
 
 
 class Recordings(Sequence[Recording]):
-    """The recordings of an index on disk, their lines parsed when the first of them is asked for."""
+    """The recordings of an index on disk; their lines are parsed when the first recording is asked for."""
 
     def __init__(self, folder: Path, entries: Entries, places: Integers, unflagged: int) -> None:
         self.folder, self._entries, self._places, self._unflagged = folder, entries, places, unflagged
@@ -113,7 +113,7 @@ class Recordings(Sequence[Recording]):
 
     @cached_property
     def identifiers(self) -> tuple[str, ...]:
-        """Read without the rest of the lines, which takes longer."""
+        """Identifiers, read without parsing the rest of the lines, which takes longer."""
         lines = _parse(self.folder / LINES, self._entries, _NAMED, self._places)
         return tuple(lines[place].identifier for place in self._places)
 
@@ -124,7 +124,7 @@ class Recordings(Sequence[Recording]):
 
     @property
     def limited(self) -> Booleans:
-        """Mask of the recordings whose band is known to end; the lines of those without a flag alone are read."""
+        """Mask of the recordings whose band is known to end; only lines of entries without a flag are read."""
         limited, old = self._flagged(LIMITED), np.flatnonzero(self._places < self._unflagged)
         if len(old):
             lines = _parse(self.folder / LINES, self._entries[: self._unflagged], _NOTED, self._places[old])
@@ -156,11 +156,11 @@ Line = TypeVar("Line", Recording, _Named, _Noted)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stored:
-    """An index on disk, opened.
+    """An open index on disk.
 
-    parameters  of the frames
+    parameters  parameters of the frames
     rows        (m, width) of all entries, a memory map
-    places      (n,) the entries that hold, in the order in which their identifiers came first
+    places      (n,) the valid entries, in the order in which their identifiers first appeared
     recordings  (n)
     """
 
@@ -171,7 +171,7 @@ class Stored:
 
 
 def load(folder: str | Path) -> Stored:
-    """The index in a folder. Takes no longer for many recordings than for few, but to count those that hold."""
+    """The index in a folder; the time depends on the number of recordings only through counting the valid entries."""
     folder = Path(folder)
     head = read_head(folder)
     parameters, columns = head.parameters, width(head.parameters.dimension)
@@ -210,7 +210,7 @@ class Appender:
         self._take_out(damaged)
 
     def _sorted_out(self, entries: Entries) -> tuple[Integers, list[int]]:
-        """The entries that hold and are whole, and those that are damaged; all get a checksum."""
+        """The valid intact entries, and the damaged ones; all get a checksum."""
         count, holding = len(entries), held_entries(entries[:, 1])
         self._rows.truncate(count * self._columns * 4)
         self._lines.truncate(int(entries[-1, 0]) if count else 0)
@@ -224,27 +224,27 @@ class Appender:
         return np.array([place for place in holding if place not in damaged], dtype=np.int64), sorted(damaged)
 
     def _take_out(self, damaged: Sequence[int]) -> None:
-        """Say of damaged entries that they no longer hold."""
+        """Mark damaged entries as invalid."""
         for place in damaged:
             line = json.dumps({"identifier": "", "removed": True})
             self._write(np.zeros((1, self._columns), np.float32), [line], [np.uint64(1 + int(place)) | REMOVES])
 
     @property
     def recordings(self) -> tuple[Recording, ...]:
-        """Those that hold."""
+        """The valid recordings."""
         return tuple(self._known.values())
 
     def holds(self, recording: Recording) -> bool:
-        """True if the same file is there already, by identifier, size and time of change."""
+        """True if the same file is in the index already, by identifier, size and time of change."""
         known = self._known.get(recording.identifier)
         return known is not None and (known.size_bytes, known.mtime_ns) == (recording.size_bytes, recording.mtime_ns)
 
     def append(self, recording: Recording, row: Singles) -> None:
-        """Add a recording, or replace the one of the same identifier; a kill from here on does not lose it."""
+        """Add a recording, or replace the one with the same identifier; safe from a kill on return."""
         self.extend([recording], row[None])
 
     def extend(self, recordings: Sequence[Recording], rows: Singles) -> None:
-        """Add many recordings at once, each as `append` does."""
+        """Add many recordings at once, like `append`."""
         if rows.shape != (len(recordings), self._columns) or not np.isfinite(rows).all():
             raise InputError(f"a row must be {self._columns} finite numbers, got {rows.shape[1:]}")
         kinds = []
@@ -258,7 +258,7 @@ class Appender:
         )
 
     def remove(self, identifier: str) -> None:
-        """Take a recording out; a kill from here on does not bring it back."""
+        """Remove a recording; it stays removed after a kill."""
         if identifier not in self._places:
             raise InputError(f"no recording is called {identifier!r} in this index of {len(self._places)}")
         kind = self._replaced(identifier) | REMOVES
@@ -267,7 +267,7 @@ class Appender:
         self._write(np.zeros((1, self._columns), np.float32), [line], [kind])
 
     def close(self) -> None:
-        """Hand everything to the disk, the rows before their lines and these before their entries."""
+        """Sync to disk: the rows before their lines, and these before their entries."""
         for file in (self._rows, self._lines, self._checks, self._entries):
             file.flush()
             os.fsync(file.fileno())
@@ -310,7 +310,7 @@ class Appender:
 
 
 def _read_entries(folder: Path, columns: int) -> Entries:
-    """(m, 2) the entries that have their row and their line too."""
+    """(m, 2) the entries that have both their row and their line."""
     sizes = {name: path.stat().st_size for name in (ROWS, LINES, ENTRIES) if (path := folder / name).exists()}
     if ENTRIES not in sizes and any(sizes.values()):
         raise InputError(f"{folder}: has lost its {ENTRIES}, expected an index with all its files")
@@ -334,9 +334,9 @@ def _read_entries(folder: Path, columns: int) -> Entries:
 
 
 def _parse(path: Path, entries: Entries, decoder: "msgspec.json.Decoder[Line]", places: Integers) -> list[Line]:
-    """The lines of all entries; what stands in those of entries that no longer hold may be anything.
+    """The lines of all entries; lines of superseded entries may hold anything.
 
-    places  the entries that hold
+    places  the valid entries
     """
     if len(entries) == 0:
         return []

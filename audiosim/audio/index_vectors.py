@@ -1,4 +1,4 @@
-"""The recordings of an index -> vectors beside it, by an embedding: what changed is read again, a kill costs little."""
+"""Vectors beside the recordings of an index, by an embedding: changed files are read again, a kill costs little."""
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
@@ -45,16 +45,16 @@ def embed_index(
     progress: ShowProgress | None = None,
     scheduler: str | None = None,
 ) -> tuple[Failure, ...]:
-    """Keep a vector for each recording of an index that is heard; the result says which have none, and why.
+    """Keep a vector for each audible recording of an index; the result lists recordings without one, with the reason.
 
     folder     of the index
-    n_jobs     worker processes, as for `extract`; each loads the function for itself
-    decoders   of kinds of file that audiosim does not open itself
-    progress   called with the numbers of recordings done (those known already too), failed, and in all
+    n_jobs     worker processes, as for `extract`; each loads the function itself
+    decoders   for kinds of file that audiosim does not open itself
+    progress   called with the number of recordings done (including known ones), failed, and in total
     scheduler  address of a Dask cluster that does the work instead
 
-    A recording is described anew where its file is not that of its vector. Finished rows survive an interruption, but
-    for the last 200 vectors or twentieth.
+    A recording is described again if its file has changed since its vector was made. Finished vectors survive an
+    interruption, except the last 200 or, if that is more, the last twentieth.
     """
     need("sound", "describing sound")
     embedding.prepare()
@@ -80,7 +80,7 @@ def embed_index(
 
 
 def _kept(folder: Path, name: str, recordings: Iterable[Recording]) -> dict[str, Embedded]:
-    """Vectors that are there of files as they are now."""
+    """Vectors whose files have not changed since."""
     files = embedded_files(folder, name)
     if files is None:
         return {}
@@ -111,7 +111,7 @@ def embed_all(
     decoders: Sequence[Decoder] = (),
     scheduler: str | None = None,
 ) -> Generator[Embedded | Failure, None, None]:
-    """The vector of each recording, or why it has none, in their order; see `describe.describe_all`."""
+    """The vector of each recording, or the reason why it has none, in order; see `describe.describe_all`."""
     read = Reader(rate_hz=embedding.rate_hz, decoders=tuple(decoders))
     if not recordings:
         return
@@ -131,7 +131,7 @@ def embed_all(
 
 
 def embed_file(recording: Recording, embedding: Embedding, read: Reader) -> Embedded | Failure:
-    """The vector of one file, or why there is none."""
+    """The vector of one file, or the reason why it has none."""
     place = recording.path
     try:
         with opened_sound(place) as path:
@@ -148,9 +148,9 @@ def embed_file(recording: Recording, embedding: Embedding, read: Reader) -> Embe
 
 
 def vectors_of(sounds: AudioIndex, embedding: Embedding, decoders: Sequence[Decoder] = ()) -> Array:
-    """(n, d) vectors of recordings, zeros where there is none.
+    """(n, d) vectors of recordings; zeros for recordings without one.
 
-    sounds  described just now, such as a clip to search by
+    sounds  just described, such as a clip to search by
     """
     embedding.prepare()
     found = list(embed_all(list(sounds.recordings), embedding, decoders=decoders))
@@ -160,7 +160,7 @@ def vectors_of(sounds: AudioIndex, embedding: Embedding, decoders: Sequence[Deco
 
 
 def _prepare(embedding: Embedding) -> None:
-    """Load the data that a function loads at its first call."""
+    """Load the data that the function loads at its first call."""
     decode.load_libraries()
     time = np.arange(embedding.rate_hz, dtype=np.float32) / embedding.rate_hz
     try:
@@ -172,7 +172,7 @@ def _prepare(embedding: Embedding) -> None:
 def _elsewhere(
     work: Callable[[Recording], Embedded | Failure], folder: str, recording: Recording
 ) -> Embedded | Failure:
-    """Embed a file whose path is relative to a folder, which need not be the worker's current one."""
+    """Embed a file whose path is relative to a folder that need not be the worker's current one."""
     if is_url(recording.path):
         return work(recording)
     outcome = work(replace(recording, path=str(Path(folder, recording.path))))
@@ -190,4 +190,4 @@ def _lost(recording: Recording, why: str) -> Failure:
 
 
 def _unwatched(done: int, failed: int, total: int) -> None:
-    """Nobody watches."""
+    """Ignore progress."""

@@ -1,6 +1,6 @@
-"""Recordings that arrived after an index was made: a second index with the same parameters, among the arrivals.
+"""Recordings that arrived after an index was made: a second index with the same parameters, in `arrivals/`.
 
-The first index does not change, and neither does anything that depends on it: closeness, and the state of a campaign.
+The first index does not change, so closeness and the state of a campaign, which depend on it, do not change either.
 """
 
 from pathlib import Path
@@ -14,14 +14,14 @@ from audiosim.stats.gaussians.gaussian import from_triangles, to_rows
 
 
 def later_folder(folder: str | Path) -> Path:
-    """Folder of the index of those that came later than an index."""
+    """Folder of the index of recordings that came later than a given index."""
     return Path(folder).parent / ARRIVALS / Path(folder).name
 
 
 def load_all(folder: str | Path) -> tuple[AudioIndex, int]:
-    """An index with the recordings that came later after its own, and how many are its own.
+    """An index followed by the recordings that came later, and the number of its own.
 
-    One that `extract` has described since then is the index's own.
+    A later recording that `extract` has described since then counts as the index's own.
     """
     index, later = AudioIndex.load(folder), later_folder(folder)
     if not (later / HEAD).exists():
@@ -33,7 +33,7 @@ def load_all(folder: str | Path) -> tuple[AudioIndex, int]:
 
 
 def append_later(folder: str | Path, described: Described) -> None:
-    """Add a recording to those added after an index was made; on return it is stored safely."""
+    """Add a recording to those that came after an index was made; it is stored safely on return."""
     parameters = AudioIndex.load(folder).parameters
     d = parameters.dimension
     row = described.row.reshape(1, -1)

@@ -37,18 +37,18 @@ BY_ALL = 0.9  # of the length: sound that goes on beyond it was damaged, not cut
 
 
 def installed() -> bool:
-    """True if PyAV is installed, which audiosim[formats] brings."""
+    """True if PyAV is installed; audiosim[formats] brings it."""
     return find_spec("av") is not None
 
 
 def decode_other(
     path: Path, check: Callable[[int, int, int], None], start: Callable[[int], S], known: bool = False
 ) -> Conveyed[S] | str:
-    """All that can be decoded of the first stream of sound in a file, or why nothing can.
+    """Everything that can be decoded of a file's first audio stream, or the reason why nothing can.
 
-    check  hears frames, channels and rate in Hz as they are known, and may put an end to it
-    start  sink for sound of a rate
-    known  whether libsndfile knows the file for sound of one of its own formats
+    check  gets frames, channels and rate in Hz as they become known, and may stop decoding
+    start  makes a sink for sound of a given rate
+    known  True if libsndfile recognises the file as one of its own formats
     """
     formats = f"{CONTAINERS},{KNOWN}" if known else CONTAINERS
     try:
@@ -79,10 +79,10 @@ def _heard(
 
 
 class _Packets:
-    """Content of the packets of a stream, one after the other; those that cannot be decoded are counted.
+    """Content of a stream's packets, one after the other; those that cannot be decoded are counted.
 
-    bad    packets, or stretches between them, that hold nothing that can be decoded
-    end_s  time at which the last of their sound ends, where that is known
+    bad    number of packets, or stretches between them, that hold nothing decodable
+    end_s  time at which their last sound ends, if known
     """
 
     def __init__(self, container: "InputContainer", stream: "AudioStream") -> None:
@@ -107,7 +107,7 @@ class _Packets:
             self.end_s = float(last.pts * last.time_base) + last.samples / last.sample_rate
 
     def _found(self) -> Iterator["Packet[AudioStream] | None"]:
-        """The packets, None in place of bytes that are none: the container goes on behind them."""
+        """The packets; None in place of bytes that are no packet: the container continues behind them."""
         while True:
             try:
                 yield from self._container.demux(self._stream)

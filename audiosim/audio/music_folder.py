@@ -60,12 +60,12 @@ class MusicFolder:
     """Result of processing a folder.
 
     collection  its folder
-    documents   that were described
-    failed      files that could not be, and why
-    unknown     column of documents.tsv -> how many recordings have nothing there
-    twins       recordings that may be there twice
-    queries     the sample
-    counts      of recordings that are band-limited, and silent
+    documents   recordings that were described
+    failed      files that could not be described, and the reasons
+    unknown     column of documents.tsv -> number of recordings without a value
+    twins       pairs of recordings that may be the same
+    queries     the drawn sample
+    counts      numbers of band-limited and of silent recordings
     """
 
     collection: Path
@@ -120,16 +120,18 @@ def collect(
 ) -> MusicFolder:
     """Make a collection of the sound below a folder.
 
-    folder   of sound files, of all formats that `extract` reads
-    into     folder of the collection; one that `collect` made is continued, any other files of a collection refused
-    queries  largest number of recordings to draw as queries: from as many artists as possible, genres in turn
+    folder   with sound files of any format that `extract` reads
+    into     folder of the collection; one made by `collect` is continued; files of another collection there are an
+             error
+    queries  largest number of recordings to draw as queries, from as many artists as possible and from each genre in
+             turn
     seed     of that sample
     n_jobs   worker processes, see `extract`
-    embeddings  describe the recordings beside their Gaussians; vectors that the index has already count, too
+    embeddings  describe the recordings beside their Gaussians; vectors that the index already has count too
 
     Writes documents.tsv (document, artist, genre, path, album, title, seconds), queries.tsv, collection.toml,
-    sounds.index and the run of one system, which retrieves what sounds nearest by other artists. Identifiers are the
-    paths below the folder, with `_` for characters that runs or addresses do not allow.
+    sounds.index and the run of one system, which retrieves the recordings nearest in sound by other artists.
+    Identifiers are the paths below the folder, with `_` for characters that runs or addresses do not allow.
     """
     need("sound", "describing sound")
     if queries < 1:
@@ -160,7 +162,7 @@ def collect(
 
 
 def _nearest_run(index: AudioIndex, queries: Sequence[str], artists: Mapping[str, str | None]) -> Run:
-    """The baseline system, by all descriptions that the index has."""
+    """The baseline system, by all descriptions in the index."""
     searched = Searched((index,))
     if not searched.pieces:
         return nearest_run(index, SYSTEM, {name: name for name in queries}, CUTOFF, artists)
@@ -186,7 +188,7 @@ def _write(folder: Path, collection: Collection, sounds: str) -> None:
 
 
 def _named(sounds: dict[str, SoundSource]) -> dict[str, SoundSource]:
-    """The files by identifiers that survive a run, a table and an address; a second of one name gets a number."""
+    """The files by identifiers that are safe in a run, a table and a URL; a second file of one name gets a number."""
     found: dict[str, SoundSource] = {}
     for place, source in sounds.items():
         safe = place if isinstance(source, LeftOut) else safe_identifier(place)
@@ -198,7 +200,7 @@ def _named(sounds: dict[str, SoundSource]) -> dict[str, SoundSource]:
 
 
 def safe_identifier(place: str) -> str:
-    """A place as an identifier: letters and figures of any alphabet, `-`, `.` and `+` stay; all else becomes `_`."""
+    """A path as an identifier: letters and digits of any alphabet, `-`, `.` and `+` stay; all else becomes `_`."""
     composed = unicodedata.normalize("NFC", place)
     words = "".join(sign if sign.isalnum() or sign in "-.+" else "_" for sign in composed).split("_")
     return "_".join(word for word in words if word) or "_"
@@ -218,9 +220,10 @@ def _silent(index: AudioIndex) -> list[str]:
 def find_twins(index: AudioIndex) -> tuple[Twins, ...]:
     """Recordings that may be the same, nearest first.
 
-    Their Gaussians of dimensions which say nothing of loudness and little of how sound was coded are within .15 nats by
-    Jensen-Shannon divergence, and their lengths within half a second or 1 %. Silence is like silence and not looked at.
-    Copies in low quality may be farther apart. None is found in an index that lacks those dimensions.
+    Two recordings may be the same if their lengths agree within half a second or 1 %, and their Gaussians within .15
+    nats by Jensen-Shannon divergence; these Gaussians use only dimensions that are independent of loudness and almost
+    independent of coding. Silent recordings are all alike and left out. Copies in low quality may be farther apart. An
+    index without those dimensions gives no twins.
     """
     heard = np.flatnonzero(~index.silent)
     if len(heard) < 2 or not set(STABLE) <= set(index.parameters.dimensions):
@@ -244,10 +247,10 @@ def find_twins(index: AudioIndex) -> tuple[Twins, ...]:
 
 
 def draw_queries(documents: Sequence[Document], unfit: Iterable[str], count: int, seed: int) -> tuple[str, ...]:
-    """Recordings drawn to be queries: in turn from each genre, and within it from each artist, before any comes again.
+    """Recordings drawn as queries: from each genre in turn, and within it from each artist, before any artist repeats.
 
-    unfit  identifiers that are not drawn
-    count  at most
+    unfit  identifiers that are never drawn
+    count  largest number to draw
     """
     rng, left = np.random.default_rng(seed), set(unfit)
     genres: dict[str | None, dict[str, list[str]]] = {}
@@ -260,5 +263,5 @@ def draw_queries(documents: Sequence[Document], unfit: Iterable[str], count: int
 
 
 def _in_turn(lists: Sequence[Sequence[str]]) -> list[str]:
-    """The first of each, then the second of each, and so on."""
+    """The first of each list, then the second of each, and so on."""
     return [one for group in zip_longest(*lists) for one in group if one is not None]

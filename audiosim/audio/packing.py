@@ -1,8 +1,8 @@
 """A large index prepared for search: a file beside it, computed once, that may be deleted at any time.
 
-    packed.f32   per entry of the index its sides in single precision; see `stats.kullback_leibler.Packed`
-    packed.u64   of each part that was written at once: how many entries there are up to its end, its CRC-32
-    packed.json  the whitener of all of them, fixed when the file is made, and its CRC-32
+    packed.f32   per entry of the index, its sides in single precision; see `stats.kullback_leibler.Packed`
+    packed.u64   per part that was written at once, the number of entries up to its end, and its CRC-32
+    packed.json  the whitener of all entries, fixed when the file is made, and its CRC-32
 
 It grows with the index: only new entries are packed. Superseded entries keep their rows, and entries that remove a
 recording have zeros. The first use checks every part against its checksum; a damaged part, and everything after it, is
@@ -77,7 +77,7 @@ def _made_whitener(rows: RowTable, dimension: int) -> Whitener:
 
 
 def _complete(folder: Path, rows: RowTable, whitener: Whitener) -> None:
-    """Write the sides that the file does not have yet, or no longer whole; one process does, others wait for it."""
+    """Write the sides that the file lacks or has damaged; one process does this, others wait for it."""
     row_bytes = 4 * _columns(len(whitener.shift))
     if _good_parts(folder, row_bytes)[1] >= len(rows):
         return
@@ -98,7 +98,7 @@ def _complete(folder: Path, rows: RowTable, whitener: Whitener) -> None:
 
 
 def _good_parts(folder: Path, row_bytes: int) -> tuple[int, int]:
-    """Number of the parts that are whole, up to the first that is not, and of the entries in them."""
+    """Number of intact parts before the first damaged one, and of the entries in them."""
     if not ((folder / SIDES).exists() and (folder / SUMS).exists()):
         return 0, 0
     sums = np.fromfile(folder / SUMS, "<u8")
@@ -120,7 +120,7 @@ def _good_parts(folder: Path, row_bytes: int) -> tuple[int, int]:
 
 
 def _sides(rows: Singles, whitener: Whitener) -> Singles:
-    """Single precision sides of some rows, zeros for those of zeros."""
+    """Single-precision sides of some rows; zeros for zero rows."""
     d = len(whitener.shift)
     result = np.zeros((len(rows), _columns(d)), np.float32)
     held = np.flatnonzero(rows[:, d] > 0)

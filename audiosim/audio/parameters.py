@@ -1,4 +1,4 @@
-"""Contents of a recording's frames, and how they are made: only frames made alike can be compared."""
+"""Contents of a recording's frames, and how they are made; frames can be compared only if made alike."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -23,10 +23,10 @@ BAND_DESCRIPTORS = ("flatness", "onset flux", "centroid of power", "centroid of 
 class Descriptor:
     """A frame feature from outside audiosim.
 
-    name      of its dimensions
+    name      beginning of the names of its dimensions
     size      d, number of dimensions
-    function  y=(n,) float32, sr=rate in Hz -> (d, frames), frames as many as those of MFCC; None if only its
-              results are known, as in an opened index. It does not count in comparisons
+    function  y=(n,) float32, sr=rate in Hz -> (d, frames), with as many frames as MFCC; None if only its results are
+              known, as in an opened index. Comparisons ignore it
     """
 
     name: str
@@ -41,7 +41,7 @@ class Descriptor:
 
     @classmethod
     def of(cls, function: FrameFeature, name: str | None = None, rate_hz: int = RATE_HZ) -> Self:
-        """A function as a descriptor; how many dimensions it has is seen from a second of noise.
+        """A function as a descriptor; its number of dimensions is found by a trial on a second of noise.
 
         name  None: that of the function
         """
@@ -63,14 +63,14 @@ Chosen = str | Descriptor
 class Parameters:
     """Parameters by which frames are made.
 
-    rate_hz       of the signal
-    frame         samples in a frame, Hann window
-    hop           samples from one frame to the next
+    rate_hz       sampling rate of the signal
+    frame         samples per frame, Hann window
+    hop           samples between the starts of two frames
     bands         Slaney's mel bands from 0 Hz to half the rate
-    coefficients  of MFCC kept of the cosine transform
-    first         whether the first is among them, which is the level; if not, the second is the first kept
+    coefficients  number of MFCC kept from the cosine transform
+    first         True to keep the first coefficient, the level; otherwise the second is the first kept
     descriptors   contents of a frame, in this order: "mfcc"; "contrast", the spectral contrast of seven octaves;
-                  "bands", four descriptors of the mel bands; and those from elsewhere
+                  "bands", four descriptors of the mel bands; and those of other packages
 
     Plain MFCC by default; `extract` makes STANDARD_FRAMES.
     """
@@ -110,17 +110,17 @@ class Parameters:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Those of the descriptors."""
+        """Names of the descriptors."""
         return tuple(one if isinstance(one, str) else one.name for one in self.descriptors)
 
     @property
     def dimensions(self) -> tuple[str, ...]:
-        """The names of a frame's numbers: (d)."""
+        """Names of a frame's numbers: (d)."""
         return tuple(name for one in self.descriptors for name in self._dimensions_of(one))
 
     @property
     def dimension(self) -> int:
-        """d, how many numbers a frame has."""
+        """d, the number of values in a frame."""
         return len(self.dimensions)
 
     @property
@@ -146,7 +146,7 @@ class Parameters:
         return known | {"descriptors": listed}
 
     def portable(self, wrap: Callable[[FrameFeature], FrameFeature]) -> Self:
-        """The same with the functions of its descriptors wrapped, so that they can be sent to another process."""
+        """The same with its descriptors' functions wrapped, so that they can be sent to another process."""
         wrapped = (
             replace(one, function=wrap(one.function)) if isinstance(one, Descriptor) and one.function else one
             for one in self.descriptors
@@ -155,7 +155,7 @@ class Parameters:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """The parameters of plain values."""
+        """The parameters in plain values."""
         listed = values["descriptors"]
         chosen = tuple(one if isinstance(one, str) else Descriptor(one["name"], one["size"]) for one in listed)
         return cls(**{**values, "descriptors": chosen})
@@ -180,7 +180,7 @@ def described_by(*chosen: str | Descriptor | FrameFeature) -> Parameters:
 
         extract("music/", parameters=described_by("mfcc", librosa.feature.chroma_stft))
 
-    A frame feature is a function of y=samples and sr=rate in Hz that gives (d, frames), as librosa's are; those whose
-    hop is 512 have as many frames as MFCC.
+    A frame feature is a function of y=samples and sr=rate in Hz that returns (d, frames), like librosa's; with a hop of
+    512 it has as many frames as MFCC.
     """
     return Parameters(descriptors=tuple(Descriptor.of(one) if callable(one) else one for one in chosen))

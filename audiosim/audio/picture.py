@@ -17,13 +17,13 @@ NEEDED = ("plots,sound", "a picture of a recording")
 
 
 def picture_of(path: str | Path) -> bytes:
-    """JPEG file of a recording's picture, small enough for a page that has many."""
+    """JPEG file with a recording's picture, small enough for a page with many."""
     need(*NEEDED)
     return picture_of_signal(decode.read(path))
 
 
 def picture_of_signal(signal: decode.Signal) -> bytes:
-    """JPEG file of the picture of sound; of a long recording frames are drawn at equal distances, not all of them."""
+    """JPEG file with a picture of sound; of a long recording, evenly spaced frames are drawn instead of all."""
     need(*NEEDED)
     from matplotlib.figure import Figure
 
@@ -39,8 +39,8 @@ def picture_of_signal(signal: decode.Signal) -> bytes:
 def plot_recording(path: str | Path, axes: "Axes | None" = None) -> "Axes":
     """The mel spectrogram of a sound file, in dB below its loudest: frequency over time, drawn by librosa.display.
 
-    path  of a file that `extract` can read; a SoundError says why one cannot be
-    axes  to draw on; new ones where None
+    path  a file that `extract` can read; otherwise a SoundError gives the reason
+    axes  axes to draw on; None: new ones
     """
     need(*NEEDED)
     from audiosim.plots import new_axes

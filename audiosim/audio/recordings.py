@@ -19,9 +19,9 @@ from audiosim.stats.gaussians.gaussian import Singles
 class Searched:
     """Recordings by place: those of the indexes one after the other, then the sounds asked about.
 
-    shards         indexes of the same parameters, no recording in two of them
-    asked          requested sounds that no index has; None: the indexes have all
-    asked_vectors  name of vectors -> (a, d) those of these sounds, zeros where there is none
+    shards         indexes with the same parameters, no recording in two of them
+    asked          requested sounds that are in no index; None: all are
+    asked_vectors  name of vectors -> (a, d) those of these sounds; zeros for sounds without one
     """
 
     shards: tuple[AudioIndex, ...]
@@ -57,22 +57,22 @@ class Searched:
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
-        """The identifiers of the recordings that are searched."""
+        """The identifiers of the searched recordings."""
         return self.shards[0].ids if len(self.shards) == 1 else tuple(name for one in self.shards for name in one.ids)
 
     @cached_property
     def silent(self) -> Booleans:
-        """(n + a,) which recordings are silent."""
+        """(n + a,) True for silent recordings."""
         return np.concatenate([one.silent for one in self._all])
 
     @cached_property
     def limited(self) -> Booleans:
-        """(n + a,) of which recordings the band is known to end."""
+        """(n + a,) True for recordings whose band is known to end."""
         return np.concatenate([one.limited for one in self._all])
 
     @cached_property
     def pieces(self) -> dict[str, tuple[Evidence | None, ...]]:
-        """Vectors by name, those of each shard; None where it has none of that name."""
+        """Vectors by name, one array per shard; None if the shard has none of that name."""
         found: dict[str, list[Evidence | None]] = {}
         for number, shard in enumerate(self.shards):
             for piece in read_vectors(shard.folder) if shard.folder else ():
@@ -85,11 +85,11 @@ class Searched:
 
     @property
     def common(self) -> tuple[str, ...]:
-        """Names of the vectors that can be compared: all, or those of the requested sounds."""
+        """Names of the vectors that can be compared: all available ones, or those of the requested sounds."""
         return tuple(name for name in self.pieces if self.asked is None or name in self.asked_vectors)
 
     def rows(self, places: Integers) -> Singles:
-        """(m, width) Gaussians of some places, as a copy."""
+        """(m, width) copy of the Gaussians at some places."""
         if len(self._all) == 1:
             return self._all[0].rows_at(places)
         found = np.empty((len(places), self.shards[0].table.shape[1]), np.float32)
@@ -100,7 +100,7 @@ class Searched:
         return found
 
     def vectors(self, name: str) -> Array:
-        """(n + a, d) vectors of a name, zeros where there is none."""
+        """(n + a, d) vectors of this name; zeros for recordings without one."""
         pieces = self.pieces[name]
         d = next(piece.values.shape[1] for piece in pieces if piece is not None)
         found = np.zeros((len(self.silent), d))
@@ -140,6 +140,6 @@ class Searched:
 
     @cached_property
     def _spans(self) -> list[tuple[AudioIndex, int, int]]:
-        """Each index, and the places from its first to past its last."""
+        """Each index, with its first place and the place after its last."""
         ends = np.cumsum([0, *map(len, self._all)]).tolist()
         return [(one, start, end) for one, start, end in zip(self._all, ends, ends[1:], strict=False)]

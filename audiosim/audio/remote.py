@@ -19,12 +19,12 @@ BLOCK = 2**20  # bytes copied at a time
 
 
 def is_url(path: str | Path) -> bool:
-    """True if a path is opened through fsspec."""
+    """True for a path that is opened through fsspec."""
     return isinstance(path, str) and URL.match(path) is not None
 
 
 def find_remote(url: str) -> Iterator[tuple[PurePosixPath, str]]:
-    """The files at a URL, sorted, each with its place below it: all of a folder, or the one file under its name."""
+    """The files at a URL, sorted, each with its path below it: all of a folder, or the one file under its name."""
     try:
         system, place = _system(url)
         if not system.isdir(place):
@@ -40,7 +40,7 @@ def find_remote(url: str) -> Iterator[tuple[PurePosixPath, str]]:
 
 
 def remote_status(url: str) -> tuple[int, int]:
-    """Size in bytes and time of change in nanoseconds; 0 where the storage gives none."""
+    """Size in bytes and time of change in nanoseconds; 0 for what the storage does not report."""
     try:
         system, place = _system(url)
         size = system.size(place) or 0
@@ -57,7 +57,7 @@ def remote_status(url: str) -> tuple[int, int]:
 def local_copy(url: str, largest: int = LARGEST) -> Iterator[Path]:
     """Temporary local copy of the file at a URL.
 
-    largest  size in bytes; a larger file is rejected as soon as this is exceeded
+    largest  size limit in bytes; a larger file is rejected as soon as it exceeds this
     """
     with TemporaryDirectory(prefix="audiosim-") as folder:
         copy = Path(folder, "sound" + PurePosixPath(url).suffix)
@@ -81,7 +81,7 @@ def _copied(there: BinaryIO, here: BinaryIO, largest: int) -> bool:
 
 
 def _system(url: str) -> tuple[Any, str]:
-    """The storage that a URL stands for, and the place in it."""
+    """The storage of a URL, and the path in it."""
     try:
         from fsspec.core import url_to_fs
     except ImportError:
@@ -91,6 +91,6 @@ def _system(url: str) -> tuple[Any, str]:
 
 
 def _reason(error: Exception) -> str:
-    """An error of a storage, in one line."""
+    """A storage's error in one line."""
     said = getattr(error, "strerror", None) or " ".join(str(error).split())
     return said or type(error).__name__

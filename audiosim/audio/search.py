@@ -28,7 +28,7 @@ class Ranked(NamedTuple):
 
     place       (m,) in the field
     divergence  (m,) in nats
-    proximity   (m,) mutual, None where it was not asked for
+    proximity   (m,) mutual; None if it was not asked for
     """
 
     place: Integers
@@ -40,9 +40,9 @@ class Queries(NamedTuple):
     """Queries of a search.
 
     rows     (q, width) Gaussians
-    groups   (q,) those of the field that a query must not find
-    place    (q,) of the query itself in the field, -1 where it is not in it
-    limited  (q,) whether its band is known to end
+    groups   (q,) groups of the field that must not be neighbours of the query
+    place    (q,) place of the query itself in the field; -1 if it is not there
+    limited  (q,) True if the query's band is known to end
     """
 
     rows: Singles
@@ -51,12 +51,12 @@ class Queries(NamedTuple):
     limited: Booleans
 
     def part(self, chosen: slice) -> "Queries":
-        """Some of them."""
+        """Some of the queries."""
         return Queries(self.rows[chosen], self.groups[chosen], self.place[chosen], self.limited[chosen])
 
 
 def check_search(k: int, divergence: str) -> None:
-    """An error where neighbours are not at least one, or by no divergence that is known."""
+    """Raise an error unless at least one neighbour is wanted, by a known divergence."""
     if k < 1:
         raise InputError(f"k must be at least 1, got {k}")
     if divergence not in ("kl", "js"):
@@ -68,11 +68,10 @@ def search(
 ) -> Iterator[Ranked]:
     """The k neighbours of each query, in their order.
 
-    Kullback-Leibler without proximity ranks the whole field. The others do in a field of at most 1,000
-    open recordings; in a larger one they rank the 100 nearest by Kullback-Leibler, or 4 k if that is more.
-    Mutual proximity refers to 1,000 recordings drawn once from those that are open, or all; ranks that
-    it leaves tied are by divergence. Where at least 20 of these have a limited band and 20 have not, proximities are
-    taken among those of one kind, see `proximity_of_kinds`.
+    Kullback-Leibler without proximity ranks the whole field. The others do so up to 1,000 open recordings; in a larger
+    field they rank the 100 nearest by Kullback-Leibler, or 4 k if that is more. The references of mutual proximity are
+    1,000 recordings drawn once from the open ones, or all; ties go by divergence. If at least 20 references have a
+    limited (n,) True for recordings of the field whose band is known to end
 
     limited  (n,) of the field, whether the band is known to end
     """
@@ -96,13 +95,13 @@ def search(
 
 
 def _references(field: SearchField) -> Integers:
-    """Drawn once and for all from the recordings that are open."""
+    """References drawn once from the open recordings."""
     chosen = np.flatnonzero(~field.closed)
     return chosen[drawn_references(len(chosen))]
 
 
 def drawn_references(count: int) -> Integers:
-    """Numbers of the references of mutual proximity among this many recordings: always the same, rising."""
+    """Places of the references of mutual proximity in a field of this size: always the same, in rising order."""
     if count <= SAMPLE:
         return np.arange(count)
     return np.sort(np.random.default_rng(SEED).choice(count, SAMPLE, replace=False))

@@ -1,4 +1,4 @@
-"""A large index in several folders, its shards: searched one by one, or side by side on a Dask cluster."""
+"""A large index in several folders, its shards, searched one by one or in parallel on a Dask cluster."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -50,18 +50,18 @@ def search_shards(
     proximity: bool = True,
     scheduler: str | None = None,
 ) -> dict[str, tuple[Neighbour, ...]]:
-    """The k recordings of all shards that are nearest to each query, nearest first, never one of its own identifier.
+    """The k recordings of all shards nearest to each query, nearest first, never one with the query's own identifier.
 
-    shards      folders of indexes of the same parameters, no recording in two of them
-    queries     an index of the recordings searched for, such as a new clip's or one from `gather`
+    shards      folders of indexes with the same parameters, no recording in two of them
+    queries     index of the recordings searched for, such as a new clip's or one from `gather`
     k           at least 1
-    artists     identifier -> artist: recordings by the query's are left out
+    artists     identifier -> artist: recordings by the query's artist are left out
     divergence  "kl", symmetrised Kullback-Leibler, or "js", Jensen-Shannon
-    proximity   whether they are ranked by mutual proximity, with 1,000 recordings of all shards as its references
+    proximity   True to rank by mutual proximity, with 1,000 recordings of all shards as references
     scheduler   address of a Dask cluster, whose machines find the folders under the same paths; None: in this process,
-                one after the other
+                one shard after the other
 
-    The answer is that of one index which held the recordings of all shards in their order, see `AudioIndex.neighbours`.
+    The answer equals that of one index with the recordings of all shards in their order; see `AudioIndex.neighbours`.
     """
     if k < 1:
         raise InputError(f"k must be at least 1, got {k}")
@@ -95,10 +95,11 @@ def neighbours_in(
     proximity: bool = True,
     scheduler: str | None = None,
 ) -> dict[str, tuple[Neighbour, ...]]:
-    """The recordings nearest to some of an index, all where None: of one folder, or of several that are its shards.
+    """The neighbours of some recordings of an index, all where None; the index lies in one folder, or in shards.
 
-    indexes    folders
-    scheduler  of a cluster that searches the shards; see `search_shards`, and `AudioIndex.neighbours` for the rest
+    indexes    its folders
+    scheduler  address of a cluster that searches the shards; see `search_shards`, and `AudioIndex.neighbours` for the
+               rest
     """
     if len(indexes) == 1 and scheduler is None:
         index, wanted = AudioIndex.load(indexes[0]), None if identifiers is None else dict.fromkeys(identifiers)
@@ -116,9 +117,9 @@ def neighbours_like(
     proximity: bool = True,
     scheduler: str | None = None,
 ) -> dict[str, tuple[Neighbour, ...]]:
-    """The recordings of an index, in one folder or in shards, that are nearest to sounds from elsewhere.
+    """The recordings of an index, in one folder or in shards, nearest to sounds that are not in it.
 
-    sounds  described with the parameters of the index; a recording of the same identifier is another one
+    sounds  described with the parameters of the index; an identifier that occurs in both means another recording
 
     See `AudioIndex.neighbours_of` and `search_shards` for the rest.
     """
@@ -161,7 +162,7 @@ def _chosen(index: AudioIndex, names: Sequence[str]) -> AudioIndex:
 
 
 def _opened(folder: str) -> AudioIndex:
-    """A shard, which a process that searches again need not open again."""
+    """An open shard; a process keeps it for its next search."""
     entries = Path(folder) / ENTRIES
     return _opened_at(folder, entries.stat().st_mtime_ns if entries.exists() else 0)
 
@@ -176,7 +177,7 @@ def _count_open(folder: str) -> int:
 
 
 def _references(folders: Sequence[str], open_in: Sequence[int], spread: Spread) -> Found:
-    """Recordings drawn once and for all from those of all shards that are open, as `search` draws them from one."""
+    """References drawn once from the open recordings of all shards, as `search` draws them from one index."""
     drawn, ends = drawn_references(sum(open_in)), np.cumsum(open_in)
     tasks = [
         (folder, drawn[(drawn >= end - size) & (drawn < end)] - (end - size))
@@ -186,7 +187,7 @@ def _references(folders: Sequence[str], open_in: Sequence[int], spread: Spread) 
 
 
 def _some_open(task: tuple[str, Any]) -> Found:
-    """Those of the open recordings of a shard that have some numbers."""
+    """The open recordings of a shard with the given numbers."""
     folder, numbers = task
     index = _opened(folder)
     places = np.flatnonzero(~index.silent)[numbers]
@@ -200,7 +201,7 @@ def _together(parts: Sequence[Found]) -> Found:
 
 
 def _shortlists(task: tuple[str, AudioIndex, int, Mapping[str, str | None] | None]) -> list[Shortlist]:
-    """Of one shard the recordings nearest to each query: neither itself nor by its artist."""
+    """Nearest recordings of one shard for each query, without the query itself and recordings by its artist."""
     folder, queries, size, artists = task
     index, known = _opened(folder), artists or {}
     works = Counter(known.get(name) for name in index.ids) if known else Counter()
@@ -220,7 +221,7 @@ def _shortlists(task: tuple[str, AudioIndex, int, Mapping[str, str | None] | Non
 
 
 def _merged(lists: Sequence[Shortlist], size: int) -> Shortlist:
-    """The nearest of all shards; of equals those of the earlier shard come first."""
+    """The nearest of all shards; of equally near ones, the earlier shard's come first."""
     divergence = np.concatenate([one.divergence for one in lists])
     order = np.argsort(divergence, kind="stable")[:size]
     found = _together([Found(one.names, one.rows, one.limited) for one in lists])
@@ -259,7 +260,7 @@ def _divergences(rows: Singles, others: Singles, divergence: Divergence, d: int)
 
 
 def split(folder: str | Path, into: str | Path, count: int) -> tuple[Path, ...]:
-    """Write an index as shards of about equal size, in folders numbered from 0; where they are.
+    """Write an index as shards of about equal size, in folders numbered from 0; return the folders.
 
     count  at least 1
     """

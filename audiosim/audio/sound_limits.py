@@ -1,4 +1,4 @@
-"""Limits of the sound that a file may unpack to: checked before it is decoded, and again while it is."""
+"""Limits on the sound that a file may unpack to, checked before and during decoding."""
 
 from dataclasses import astuple, dataclass
 
@@ -11,12 +11,12 @@ class SoundLimits:
 
     seconds    of sound
     frames     samples of one channel: 2 ** 28 are 1 GiB once mixed down, 101 minutes at 44.1 kHz
-    channels   at most
-    lowest_hz  rate, at least
-    highest_hz rate, at most
-    samples    of all channels: 250 million are a gigabyte in single precision, 47 minutes of a compact disc.
-               A file may hold more if it has a byte for every 100: what packs closer is silence or made to
-               fill the memory (music takes 1 to 10 samples per byte, speech at 6 kbit/s 64)
+    channels   largest number
+    lowest_hz  lowest sampling rate
+    highest_hz highest sampling rate
+    samples    of all channels: 250 million are a gigabyte in single precision, or 47 minutes of a compact disc. A file
+               may hold more if it has a byte per 100 samples: tighter packing means silence, or a file made to fill
+               memory (music takes 1 to 10 samples per byte, speech at 6 kbit/s 64)
     """
 
     seconds: float = 7200.0
@@ -31,7 +31,7 @@ class SoundLimits:
             raise InputError(f"limits must be above 0, got {self}")
 
     def problem(self, frames: int, channels: int, rate_hz: int, size_bytes: int) -> str:
-        """Reason why so much sound from a file of that size is refused, empty if it is not."""
+        """Reason to refuse this much sound from a file of this size; empty if there is none."""
         if not self.lowest_hz <= rate_hz <= self.highest_hz:
             return f"has a rate of {rate_hz} Hz, expected {self.lowest_hz} to {self.highest_hz} Hz"
         if channels > self.channels:

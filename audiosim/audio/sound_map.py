@@ -1,4 +1,4 @@
-"""A map of recordings: two coordinates for each, so that what sounds alike lies together."""
+"""A map of recordings: two coordinates for each, so that recordings that sound alike lie together."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,10 +32,10 @@ OTHERS = "other"
 class SoundMap:
     """Recordings on a map.
 
-    names        (n,) those that are heard
+    names        (n,) identifiers of the audible recordings
     coordinates  (n, 2) of standard deviation 1
-    by           how they were found
-    groups       (n,) a group of each, such as its genre; None where unknown
+    by           method that found the coordinates
+    groups       (n,) group of each, such as its genre; None where unknown
     queries      query -> its recording
     """
 
@@ -73,7 +73,7 @@ class SoundMap:
 
     @property
     def shown_groups(self) -> list[str]:
-        """(n,) groups that have a colour of their own: the seven largest, the rest as one."""
+        """(n,) groups with a colour of their own: the seven largest; the rest form one."""
         sizes: dict[str, int] = {}
         for group in self.groups:
             if group is not None:
@@ -90,13 +90,13 @@ def map_of(
     names: Sequence[str] | None = None,
     kept: Collection[str] = (),
 ) -> SoundMap:
-    """A map of the recordings of indexes; of more than 20,000 those of the queries, and others drawn once.
+    """A map of the recordings of indexes; beyond 20,000, of the queries' recordings and others drawn once.
 
     groups   recording -> its group
     queries  query -> its recording
     by       see `map_coordinates`
-    names    of descriptions, all where None
-    kept     recordings that are on it in any case, beside the queries'
+    names    names of descriptions; None: all
+    kept     recordings to show in any case, beside the queries'
     """
     first = {*queries.values(), *kept}
     heard, coordinates = map_coordinates(searched, descriptions_of(searched, names), by, first)
@@ -109,15 +109,15 @@ def map_of(
 def map_coordinates(
     searched: Searched, descriptions: Sequence[Description], by: MapBy = "pca", kept: Collection[str] = ()
 ) -> tuple[Integers, Array]:
-    """Places of the recordings that are heard, and (n, 2) coordinates of these, each of standard deviation 1.
+    """Places of the audible recordings, and their (n, 2) coordinates, each of standard deviation 1.
 
-    kept  recordings that are among them where there are more than 20,000
+    kept  recordings to include if there are more than 20,000
     by  "pca", principal components: the same for the same index, and far is far; or "umap", neighbourhoods, which needs
         umap-learn: groups show better, distances between them mean little. McInnes et al. (2018), arXiv:1802.03426
 
-    A recording is placed by its divergences from landmarks drawn once: by each description the share of the recordings
-    that are nearer to a landmark, so that all descriptions weigh the same; .5 where it has none. The map is of these
-    shares.
+    A recording is placed by its divergences from landmarks drawn once. For each description, a divergence becomes the
+    share of recordings that are nearer to the landmark, so that all descriptions weigh the same; .5 if the recording
+    lacks the description. The map shows these shares.
     """
     if by not in get_args(MapBy):
         raise InputError(f"a map is made by {' or '.join(get_args(MapBy))}, got {by!r}")
@@ -133,7 +133,7 @@ def map_coordinates(
 
 
 def _drawn(searched: Searched, heard: Integers, kept: Collection[str]) -> Integers:
-    """MOST of the recordings, or more where more are to be kept."""
+    """MOST of the recordings, or more if more must be kept."""
     wanted = np.isin(np.array(searched.ids, dtype=object)[heard], list(kept))
     rest = heard[~wanted]
     count = min(len(rest), max(0, MOST - int(wanted.sum())))
@@ -142,7 +142,7 @@ def _drawn(searched: Searched, heard: Integers, kept: Collection[str]) -> Intege
 
 
 def _shares(description: Description, heard: Integers) -> Array:
-    """(n, r) share of the known recordings that are nearer to each landmark than one is."""
+    """(n, r) share of the known recordings that are nearer to each landmark than each recording is."""
     known = heard[description.known[heard]]
     drawn = known[drawn_references(len(known))]
     landmarks = drawn[:: max(1, -(-len(drawn) // LANDMARKS))]
@@ -156,7 +156,7 @@ def _shares(description: Description, heard: Integers) -> Array:
 
 
 def _components(shares: Array) -> Array:
-    """(n, 2) first principal components, the largest weight of each above 0, so that no map is another's mirror."""
+    """(n, 2) first two principal components; the largest weight of each is positive, so that no map is mirrored."""
     centred = shares - shares.mean(axis=0)
     _, directions = np.linalg.eigh(centred.T @ centred)
     first = directions[:, ::-1][:, :2]

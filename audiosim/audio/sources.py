@@ -1,4 +1,4 @@
-"""Files, folders, URLs and documents.tsv -> which recordings there are: identifier -> sound file."""
+"""Files, folders, URLs and documents.tsv -> recordings: identifier -> sound file."""
 
 import os
 import unicodedata
@@ -15,7 +15,7 @@ UNWRITABLE = {"Cc", "Cs", "Zl", "Zp"}  # Unicode's control characters, bytes tha
 
 
 class LeftOut(NamedTuple):
-    """Entry that was found but is not opened, and why."""
+    """Entry that was found but is not opened, and the reason."""
 
     path: str
     reason: str
@@ -27,19 +27,20 @@ SoundSource = str | Path | LeftOut  # a str where it is a URL
 def find_sounds(
     paths: str | Path | Iterable[str | Path], more: tuple[str, ...] = (), *, keep_suffixes: bool = False
 ) -> dict[str, SoundSource]:
-    """The sound files that a person means by some paths, in the order found.
+    """The sound files meant by some paths, in the order found.
 
     paths          each a folder: all below it whose name ends as a sound file's does, of formats that need
                    audiosim[formats] too, sorted, hidden ones left out;
                    a documents.tsv, by its suffix: the documents that have a path, which is relative to it;
                    any other file: itself; a URL, with `://`: the file or folder that fsspec finds there
-    more           suffixes of sound files, beside those that audiosim opens itself
-    keep_suffixes  whether a file called as one before it keeps its suffix; if not, two of one name are refused
+    more           suffixes of sound files, besides those that audiosim opens itself
+    keep_suffixes  True to keep the suffix of a file with the same name as an earlier one; if False, two of one name are
+                   an error
 
-    A recording is called by its document, or else by its path below the folder without suffix, or its stem.
-    Below a folder a link to a file in it counts as a file. A link to a file outside, and a link to a folder,
-    are not followed; a folder that cannot be listed is passed by; and a name with a tab, a line end, another
-    control character or bytes that are no text cannot be an identifier. Each of these is a LeftOut.
+    A recording is named after its document, or else by its path below the folder without suffix, or its stem. Below a
+    folder, a link to a file inside it counts as a file. These give a LeftOut: a link to a file outside; a link to a
+    folder; a folder that cannot be listed; and a name that cannot be an identifier because it has a tab, a line end,
+    another control character, or bytes that are not text.
     """
     paths = [paths] if isinstance(paths, str | Path) else list(paths)
     opened = (*SUFFIXES, *more)
@@ -73,7 +74,7 @@ def _sounds(start: str | Path, suffixes: tuple[str, ...]) -> Iterator[tuple[str,
 
 
 def _named(place: PurePath, source: SoundSource) -> tuple[str, SoundSource]:
-    """A sound by its identifier; a sound left out by its place and a slash, which no identifier has."""
+    """A sound by its identifier; a sound left out by its path and a slash, which no identifier has."""
     identifier = place.with_suffix("").as_posix()
     if not isinstance(source, LeftOut) and not _writable(identifier):
         expected = "expected a name in the encoding of this system, without control characters"
@@ -82,7 +83,7 @@ def _named(place: PurePath, source: SoundSource) -> tuple[str, SoundSource]:
 
 
 def _writable(identifier: str) -> bool:
-    """True if an identifier survives lines and columns of text in UTF-8."""
+    """True if an identifier can be written in lines and columns of UTF-8 text."""
     return bool(identifier.strip()) and UNWRITABLE.isdisjoint(map(unicodedata.category, identifier))
 
 
@@ -113,7 +114,7 @@ def _entries(folder: Path) -> list["os.DirEntry[str] | LeftOut"]:
 
 
 def _reason_not_to_follow(link: Path, root: str, suffixes: tuple[str, ...]) -> str:
-    """Reason to leave out a link below a folder; empty where it leads to a file there, or where it does not matter."""
+    """Reason to leave out a link below a folder; empty if it leads to a file inside, or is irrelevant."""
     if link.is_dir():
         return "is a link to a folder, which is not followed; name that folder itself"
     if _is_sound(link, suffixes) and os.path.commonpath([root, os.path.realpath(link)]) != root:

@@ -1,8 +1,8 @@
-"""An embedding by a network that was trained to tag music: musicnn, run in NumPy from the weights of its package.
+"""An embedding by a network trained to tag music: musicnn, run in NumPy with the weights of its package.
 
 Pons & Serra (2019), musicnn: pre-trained convolutional neural networks for music audio tagging. Its package (ISC
-licence) brings weights as checkpoints of TensorFlow, and asks for versions of its dependencies that no Python of
-today has; so it is installed without them, its files are read, and none of its code runs.
+licence) contains weights as TensorFlow checkpoints, but requires versions of its dependencies that no current Python
+has. So it is installed without dependencies, its files are read, and none of its code runs.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ EPSILON = 1e-3  # of batch normalisation in TensorFlow
 
 @dataclass(frozen=True, eq=False)
 class TaggingNetwork:
-    """Layers of musicnn by the names that TensorFlow gave them: convolutions in their order, a dense layer.
+    """Layers of musicnn under the names that TensorFlow gave them: convolutions in order, a dense layer.
 
     weights  by name, as `read_checkpoint` reads them
     """
@@ -46,7 +46,7 @@ class TaggingNetwork:
             raise InputError(f"a network of musicnn must have the layer {missing[0]}")
 
     def penultimate(self, patch: Activations) -> Activations:
-        """(u,) activations of the last layer but one, 200 in the network that the package brings.
+        """(u,) activations of the last layer but one; 200 in the package's network.
 
         patch  (frames, bands) log powers
         """
@@ -70,7 +70,7 @@ class TaggingNetwork:
         return np.concatenate(found, axis=1)
 
     def _pooled(self, levels: Activations, number: int) -> Activations:
-        """(frames, filters) of a convolution in time and frequency, the largest over all frequencies."""
+        """(frames, filters) of a convolution in time and frequency, maximum over all frequencies."""
         kernel = self._kernel(number)
         high, wide, _, filters = kernel.shape
         windows = sliding_window_view(levels, (high, wide)).reshape(-1, high * wide)
@@ -80,7 +80,7 @@ class TaggingNetwork:
         return largest
 
     def _middle(self, features: Activations) -> list[Activations]:
-        """Three convolutions over seven frames, each but the first added to the one before."""
+        """Three convolutions over seven frames; each after the first is added to the one before."""
         found = [self._through_time(features, 5)]
         for number in (6, 7):
             found.append(found[-1] + self._through_time(found[-1], number))
@@ -115,11 +115,11 @@ def _suffix(number: int) -> str:
 
 
 def patches_of(samples: Activations, rate_hz: int) -> list[Activations]:
-    """(187, 96) log powers in mel bands of each whole three seconds; of a shorter sound one, with silence after it.
+    """(187, 96) log powers in mel bands for each whole three seconds; shorter sound is padded with silence to one.
 
         log10(1 + 10000 power)
 
-    In single precision: the package rounds powers to half precision, where those of loud sound overflow.
+    In single precision: the package rounds powers to half precision, in which those of loud sound overflow.
     """
     from librosa.feature import melspectrogram
 
@@ -131,7 +131,7 @@ def patches_of(samples: Activations, rate_hz: int) -> list[Activations]:
 
 
 def tagging_vector(y: Activations, sr: int) -> Array:
-    """(200, pieces) activations of the layer before the tags, of each three seconds of a sound."""
+    """(200, pieces) activations of the layer before the tags, for each three seconds of sound."""
     network = installed_network()
     return np.array([network.penultimate(patch) for patch in patches_of(y, sr)], dtype=np.float64).T
 

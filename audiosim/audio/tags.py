@@ -1,4 +1,4 @@
-"""Tags by which a sound file describes itself: artist, genre, album, title."""
+"""Tags of a sound file: artist, genre, album, title."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +20,7 @@ NAMES = {
 
 
 class Tags(NamedTuple):
-    """Facts about a recording from its tags; None where unknown."""
+    """Tags of a recording; None where unknown."""
 
     artist: str | None = None
     genre: str | None = None
@@ -29,7 +29,7 @@ class Tags(NamedTuple):
 
 
 def read_tags(path: str | Path) -> Tags:
-    """The tags of a sound file; none where it has none, or none that can be read."""
+    """The tags of a sound file; empty if it has none that can be read."""
     need("sound", "reading tags")
     try:
         file = mutagen.File(path)
@@ -48,7 +48,7 @@ def _first(tags: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
 
 
 def _text(value: Any) -> str:
-    """A tag in one line; of several values the first that is not empty."""
+    """A tag as one line; if it has several values, the first that is not empty."""
     genres = getattr(value, "genres", None)  # ID3 may give numbers for genres
     values = genres or getattr(value, "text", None) or (value if isinstance(value, list) else [value])
     lines = ("".join(sign if sign.isprintable() else " " for sign in str(one)).split() for one in values)

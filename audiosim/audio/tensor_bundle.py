@@ -1,7 +1,7 @@
-"""Checkpoints of TensorFlow as arrays, read without TensorFlow.
+"""TensorFlow checkpoints as arrays, read without TensorFlow.
 
-A checkpoint is two files. Its index is a sorted table of LevelDB: blocks of names and of serialised messages, each of
-which says where the numbers of a variable lie in the data file (`BundleEntryProto` in tensor_bundle.proto).
+A checkpoint is two files. Its index is a sorted LevelDB table: blocks of names and serialised messages, each of which
+gives the place of a variable's numbers in the data file (`BundleEntryProto` in tensor_bundle.proto).
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ SHAPE, OFFSET, SIZE, SHARD, KIND = 2, 4, 5, 3, 1  # numbers of fields of BundleE
 
 
 def read_checkpoint(prefix: str) -> dict[str, NDArray[np.float32]]:
-    """The variables of a checkpoint in single precision, by name; those of other kinds are left out.
+    """The variables of a checkpoint in single precision, by name; variables of other types are left out.
 
     prefix  path of its two files without .index and .data-00000-of-00001
     """
@@ -53,14 +53,14 @@ def _variables(table: bytes, numbers: bytes) -> Iterator[tuple[str, NDArray[np.f
 
 
 def _shape(message: int | bytes) -> tuple[int, ...]:
-    """Lengths in a TensorShapeProto: messages of which the first field is a length."""
+    """Lengths in a TensorShapeProto: messages whose first field is a length."""
     parts = _fields(message) if isinstance(message, bytes) else ()
     sides = (dict(_fields(side)).get(1, 0) for _, side in parts if isinstance(side, bytes))
     return tuple(side for side in sides if isinstance(side, int))
 
 
 def _entries(table: bytes, handle: tuple[int, int]) -> Iterator[tuple[bytes, bytes]]:
-    """Keys and values of a block: each key says how many bytes it shares with the one before."""
+    """Keys and values of a block; each key gives the number of bytes it shares with the key before."""
     start, size = handle
     if table[start + size] != 0:
         raise ValueError("its blocks are packed")
@@ -77,7 +77,7 @@ def _entries(table: bytes, handle: tuple[int, int]) -> Iterator[tuple[bytes, byt
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Numbers and values of the fields of a message of protocol buffers."""
+    """Numbers and values of the fields of a Protocol Buffers message."""
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)

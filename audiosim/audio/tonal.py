@@ -14,11 +14,11 @@ CONTRAST_DB, CONTRAST_SPREAD_DB = np.array([19.5, 16.0, 19.7, 21.4, 24.0, 26.0, 
 
 
 def tonal_vector(y: NDArray[np.float32], sr: int) -> Array:
-    """(25,) means over time of 12 classes of pitch, 6 dimensions of the tonal centroid, and contrast in 7 octaves.
+    """(25,) means over time of 12 pitch classes, 6 dimensions of the tonal centroid, and contrast in 7 octaves.
 
-    Each of the three is taken from its usual value, in units of its usual spread and of the root of its length, so that
-    none of them decides the angle between two recordings by its unit. librosa.feature: chroma_stft, tonnetz of that,
-    spectral_contrast.
+    Each of the three is centred on its usual value and divided by its usual spread and by the root of its length, so
+    that none dominates the angle between two recordings through its unit. librosa.feature: chroma_stft, tonnetz of
+    that, spectral_contrast.
     """
     from librosa.feature import chroma_stft, spectral_contrast, tonnetz
 

@@ -1,4 +1,4 @@
-"""Sound without a word about it: a recording as FLAC, with no tags, no pictures and no name."""
+"""Sound without metadata: a recording as FLAC, with no tags, no pictures and no name."""
 
 from pathlib import Path
 
@@ -15,9 +15,9 @@ FRAMES = 2**18  # written at a time
 
 
 def write_untagged(source: Path, target: Path, limits: SoundLimits) -> None:
-    """Write the samples of a sound file as a FLAC file of 16 bits, and nothing else that the file holds.
+    """Write the samples of a sound file as a 16-bit FLAC file, and nothing else from the file.
 
-    What libsndfile does not read is taken from the decoder that does, as one channel of 44,100 Hz. An OSError where the
+    Files that libsndfile does not read come from another decoder, as one channel at 44,100 Hz. Raises an OSError if the
     target cannot be written, as on a full disk.
     """
     try:

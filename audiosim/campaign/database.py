@@ -62,7 +62,7 @@ class DatabaseStore:
     def __init__(self, url: str, collection: str, timeout_s: float = TIMEOUT_S, *, reading: bool = False) -> None:
         """Open the log, creating or migrating its tables if need be.
 
-        timeout_s  how long to wait for other writers, and for an answer
+        timeout_s  time limit for other writers, and for an answer
         reading    True to open it read-only: the database must exist, and nothing is created or migrated
         """
         self._collection = collection

@@ -18,7 +18,7 @@ from audiosim.corpus.model import Judgment, PairedComparison
 def judgments_in(url: str, collection: Collection, back: Names[str] = ()) -> tuple[Judgment, ...]:
     """The valid judgments of a collection: its own, changed by the log of its campaign.
 
-    url   of an existing database, which is only read; a campaign that has not begun adds nothing
+    url   URL of an existing database, which is only read; a campaign that has not begun adds nothing
     back  names, in any case and form, of people whose judgments count although they are set aside
     """
     from audiosim.campaign.database import DatabaseStore

@@ -1,7 +1,7 @@
-"""The layout of a database: made where there is none, brought up to date by Alembic where it is older.
+"""The layout of a database: created if missing, upgraded by Alembic if older.
 
-A database says its layout in a table of Alembic's. Whoever makes or changes tables holds a lock until all of it is
-there or nothing: of two servers that start, one waits. Alembic is imported only for an upgrade.
+A table of Alembic's names the layout of a database. A process that creates or changes tables holds a lock until
+everything or nothing is done, so of two servers that start together one waits. Alembic is imported only for an upgrade.
 """
 
 import logging
@@ -31,9 +31,9 @@ class Migration:
     """A change of a database's layout.
 
     database  URL, without a password
-    before    layout that it had; empty where there was none
-    layout    layout that it has
-    kept      copy of the file as it was before; empty where there was nothing to keep, and for PostgreSQL
+    before    previous layout; empty if there was none
+    layout    present layout
+    kept      copy of the file before the upgrade; empty if there was nothing to keep, and for PostgreSQL
     """
 
     database: str

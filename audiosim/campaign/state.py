@@ -20,7 +20,7 @@ COUNT_S = 0.05  # to wait for another who counts, before a request is answered
 class CampaignState(NamedTuple):
     """State of a campaign: the selection after so many lines of its log.
 
-    judgments  that hold then, of pairs of the pool; a pair judged by two assessors counts twice
+    judgments  number of judgments in force on pairs of the pool; a pair judged by two assessors counts twice
     """
 
     number: int
@@ -36,8 +36,8 @@ class Progress:
     state      open, paused or closed
     judged     pairs of the pool with a judgment
     pool       pairs of the pool
-    judgments  that hold, a pair judged by two assessors counted twice
-    leased     pairs that are with an assessor now
+    judgments  number of judgments in force; a pair judged by two assessors counts twice
+    leased     pairs leased to an assessor now
     twice      pairs that wait for a second assessor
     dropped    pairs that left the queue, as too many assessors cannot judge them
     """
@@ -73,10 +73,10 @@ class LessonNotes(Protocol):
 
 
 class Count:
-    """Computes the state that the lines of a log add up to; one thread may note lines while another counts them.
+    """Computes the state after the lines of a log; one thread may note lines while another counts them.
 
-    Noting is quick, and its caller sees to it that one notes at a time. Counting asks the estimator, which may take
-    its time; any number of threads may ask for it, one does it, and the state is that of the last line counted.
+    Noting is quick; callers ensure that only one thread notes at a time. Counting asks the estimator, which may be
+    slow. Any number of threads may request it: one does it, and the state is that of the last counted line.
     """
 
     def __init__(
@@ -90,12 +90,12 @@ class Count:
     ) -> None:
         """Begin before the first line.
 
-        first      the selection then, which learns nothing by itself
-        estimator  as it is before it learns from any judgment
-        judgments  that the collection came with, of pairs of the pool
+        first      the selection before the first line, without any learning
+        estimator  the estimator before it learns from any judgment
+        judgments  number of the collection's own judgments on pairs of the pool
         notes      of lessons
-        ready      whether a state has its weights before anybody sees it, as many ask at once
-        count_long counts a stretch that takes long
+        ready      True to compute a state's weights before anybody sees it, because many will ask at once
+        count_long runs a slow count
         """
         self._notes, self._count_long = notes, count_long
         self._first, self._base, self._ready = first, estimator, ready
@@ -112,7 +112,7 @@ class Count:
         self._estimators = {0: first.estimator}
 
     def changes(self, after: int = 0) -> tuple[int, list[Change]]:
-        """The number of the last line, and the changes until then but for the first ones, `after` of them."""
+        """The number of the last line, and all changes until then after the first `after`."""
         with self._noting:
             return self._noted, self._changes[after:]
 
@@ -156,7 +156,7 @@ class Count:
 
     @property
     def unsaid(self) -> int:
-        """The line of the last moment to learn at, where the log does not say that it was learned from; else 0."""
+        """The last line after which learning was due, if the log does not record it; else 0."""
         last = self._moments[-1] if self._moments else 0
         return 0 if any(one.state >= last for one in self._learnings[-1:]) else last
 
@@ -169,7 +169,7 @@ class Count:
         self._estimators[state] = estimator
 
     def count(self, wait_s: float, reach: Reach = Reach.JUDGMENTS) -> bool:
-        """Bring the state up to the last line noted; False if another thread is busy with that for so long.
+        """Bring the state up to the last noted line; False if another thread is still busy with it after `patience_s`.
 
         reach  where a line says that the model has learned, which costs time, the count stops unless this says more
         """
@@ -184,7 +184,7 @@ class Count:
         return True
 
     def count_soon(self) -> bool:
-        """The same for threads that answer requests: long work is left to others, without waiting for it."""
+        """The same for threads that answer requests: they leave long work to others and do not wait for it."""
         many = len(self._changes) - self._counted > AT_ONCE
         return not (many or self._long) and self.count(COUNT_S)
 

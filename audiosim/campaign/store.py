@@ -20,15 +20,15 @@ class Store(Protocol):
     def append(self, event: Event) -> int:
         """The number of the event, once it is safe.
 
-        An event whose key its assessor has used before is not written again: it has the number that it had. With
-        another content that is an error.
+        An event whose key its assessor has used before is not written again and keeps its number. Different content
+        under the same key is an error.
         """
         ...
 
     def append_all(self, events: Sequence[Event], last: int) -> list[int] | None:
-        """The numbers of the events, all of them safe; None, and none is written, where the log has grown past `last`.
+        """The numbers of the events, all of them safe; None, and nothing written, if the log has grown past `last`.
 
-        last  the number of the last event that the caller knows, 0 where none; a key that is used is an error
+        last  number of the last event that the caller knows, 0 if none; a key that was used is an error
         """
         ...
 
@@ -37,7 +37,7 @@ class Store(Protocol):
         ...
 
     def described(self) -> tuple[str, str]:
-        """Description of the collection and rules kept beside the log; empty where there is nothing."""
+        """Description of the collection and rules kept beside the log; empty if there are none."""
         ...
 
     def describe(self, about: str, rules: str) -> None:
@@ -111,5 +111,5 @@ def check_keys(events: Sequence[Event], known: Container[tuple[str, str]] = ()) 
 
 
 def used(event: Event) -> str:
-    """Beginning of a message: the key of an event is used."""
+    """Beginning of a message about a key that was used."""
     return f"the key {event.key!r} of {event.assessor or 'nobody'} is used"

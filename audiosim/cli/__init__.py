@@ -74,9 +74,9 @@ COMMANDS = {name: place for commands in PANELS.values() for name, place in comma
 
 
 class OnDemand(TyperGroup):
-    """The commands, each imported when it is called: none waits for the libraries of another.
+    """The commands, each imported only when called, so that none waits for the libraries of another.
 
-    The types of what it overrides are in typer or in click, as typer's version has it: hence what mypy is to ignore.
+    The overridden types are in typer or in click, depending on typer's version: hence the lines that mypy ignores.
     """
 
     _listing = False
@@ -86,7 +86,7 @@ class OnDemand(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> TyperCommand | TyperGroup | None:  # type: ignore[override]
-        """The command of a name; while they are listed one that only knows its help."""
+        """The command with a name; while commands are listed, one that only knows its help."""
         if cmd_name not in COMMANDS:
             return None
         module, function = COMMANDS[cmd_name].split(".")
@@ -101,13 +101,13 @@ class OnDemand(TyperGroup):
         return _built(alone)
 
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
-        """The command that some arguments begin with; the nearest one is named where there is none."""
+        """The command that some arguments begin with; an unknown name is an error that suggests the nearest one."""
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             ctx.fail(f"no such command {args[0]!r}{did_you_mean(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def get_help(self, ctx: typer.Context) -> str:  # type: ignore[override]
-        """The help, without importing a command."""
+        """The help text, without importing a command."""
         self._listing = True
         try:
             return super().get_help(ctx)
@@ -154,7 +154,7 @@ def common(
         bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
     ] = False,
 ) -> None:
-    """Set what all commands share."""
+    """Options shared by all commands."""
 
 
 def main() -> None:
@@ -179,7 +179,7 @@ def main() -> None:
 
 
 def _drop_output() -> None:
-    """Keep Python from writing at its end what could not be written before."""
+    """Keep Python from writing at its exit the output that could not be written before."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -47,7 +47,7 @@ def create(
     ] = None,
     form: As = Format.table,
 ) -> None:
-    """Create a token and print it, once: only its hash is stored.
+    """Create a token and print it; it is shown only now, as only its hash is stored.
 
     Example: `audiosim token create --role assessor --name ann --db sqlite:///my-demo/campaign.db --expires 30`
     """

@@ -1,4 +1,4 @@
-"""Commands that keep the judgments of a service: back up, verify, restore, migrate their tables, take more in."""
+"""Commands that keep the judgments of a service: back up, verify, restore, migrate tables, import."""
 
 import sys
 from pathlib import Path

@@ -112,7 +112,7 @@ def evaluate(
 
 @dataclass(frozen=True, slots=True)
 class _Evaluations:
-    """Evaluates by the measure of a number."""
+    """Evaluates by the measure with a given number."""
 
     collection: Collection
     measures: tuple[Measure, ...]
@@ -139,7 +139,7 @@ def _agreement(row: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row without the list in it, for a table of one line each."""
+    """A row without its list, for a table with one line per row."""
     return {key: value for key, value in row.items() if not isinstance(value, list)}
 
 
@@ -308,7 +308,7 @@ def _print_studies(form: options.Format, found: Mapping[str, dict[str, Any]], vi
 
 
 def _judged(collection: Collection, measures: Sequence[str], complete: bool) -> Collection:
-    """The collection, or where asked for its part that is judged down to the deepest cutoff."""
+    """The collection, or on request only its part that is judged down to the deepest cutoff."""
     cutoffs = [find_measure(measure).cutoff for measure in measures]
     options.say_deep(collection, cutoffs)
     return options.only_complete(collection, max(cutoffs)) if complete else collection

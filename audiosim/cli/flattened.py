@@ -1,4 +1,4 @@
-"""Commands that take their options in values by subject, each flattened into options of the command line."""
+"""Commands that take their options in settings values by subject, flattened into command-line options."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
@@ -10,8 +10,8 @@ from typing import Any, get_type_hints
 def flattened(command: Callable[..., None]) -> Callable[..., None]:
     """A command whose parameters of dataclass types are replaced by their fields, in order, with the fields' defaults.
 
-    A field may be such a value itself. Its type is annotated as a parameter of the command would be; the name of the
-    option is the name of the field, in any of the values.
+    A field may be such a value itself. Fields are annotated like parameters of a command, and each option is named
+    after its field.
     """
     plain = list(_plain(inspect.signature(command).parameters.values(), get_type_hints(command, include_extras=True)))
 
@@ -26,7 +26,7 @@ def flattened(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _plain(parameters: Any, hints: Mapping[str, Any]) -> Iterator[inspect.Parameter]:
-    """Parameters with the fields of values in place of the values."""
+    """Parameters, with each settings value replaced by its fields."""
     for one in parameters:
         kind = hints[one.name]
         if is_dataclass(kind):
@@ -42,7 +42,7 @@ def _parameter(name: str, default: Any) -> inspect.Parameter:
 
 
 def _gathered(hints: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options by name, those of a value in that value."""
+    """The options by name, those of a settings value collected in that value."""
     return {name: _value(name, kind, options) for name, kind in hints.items() if name != "return"}
 
 

@@ -1,4 +1,4 @@
-"""Parts that the commands share: their options, how a collection is opened, how a result is printed."""
+"""Parts shared by the commands: options, opening a collection, printing a result."""
 
 import csv
 import json
@@ -190,20 +190,20 @@ As = Annotated[Format, typer.Option("--format", help="Output format: table for p
 
 
 def check_scheduler(scheduler: str | None, jobs: int | None) -> None:
-    """A number of processes means nothing to a cluster, which has its own."""
+    """Refuse a number of processes together with a cluster, which has its own."""
     if scheduler is not None and jobs is not None:
         raise InputError("--scheduler and --jobs cannot be combined: a cluster has as many workers as were started")
 
 
 def about_of(words: list[str] | None, otherwise: About = THESE) -> About:
-    """Subject that the words of --about stand for; a wrong one is wrong usage."""
+    """Subject that the words of --about stand for; a wrong one is a usage error."""
     with usage_of("--about"):
         return About.parse(words or [], otherwise)
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionOptions:
-    """Options of reading a collection's files, where a command has them one after another."""
+    """Options for reading a collection's files, for commands that list them one after another."""
 
     judgments: JudgmentsFile = None
     system_from: NamedBy = None
@@ -225,9 +225,9 @@ def load_collection(
     partial: bool = False,
     aspect: str | None = None,
 ) -> Collection:
-    """The collection of a folder, its judgments from elsewhere if asked for.
+    """The collection in a folder, with judgments from another source if given.
 
-    Doubts and guesses are printed on stderr; on a terminal also a line about each file.
+    Prints doubts and guesses on stderr; on a terminal also a line about each file.
     """
     collection = read_collection(folder, judgments, system_from, same_artist, scale, partial, aspect)
     say_read(collection)
@@ -243,7 +243,7 @@ def read_collection(
     partial: bool,
     aspect: str | None = None,
 ) -> Collection:
-    """The same, without a word on stderr."""
+    """The same without messages."""
     own, artificial = (None, scale) if is_artificial(scale) else (scale, None)
     database = judgments if judgments and "://" in judgments else None
     with usage_of("--scale"):
@@ -266,7 +266,7 @@ def read_collection(
 
 
 def only_complete(collection: Collection, cutoff: int) -> Collection:
-    """The systems and queries of a collection that are judged down to a cutoff; how many is said on stderr."""
+    """The systems and queries of a collection that are judged down to a cutoff; prints their number on stderr."""
     from audiosim.corpus.complete import complete_part
 
     part, sentence = complete_part(collection, cutoff)
@@ -277,8 +277,8 @@ def only_complete(collection: Collection, cutoff: int) -> Collection:
 def say_read(collection: Collection) -> None:
     """Print on stderr the contents read from a collection's files, and the guesses.
 
-    On a terminal a line on each file; elsewhere only on those in which a name was probably misspelt. Whatever looks
-    like a mistake has a line too.
+    On a terminal each file has a line; elsewhere only files in which a name was probably misspelt. Each likely mistake
+    has a line too.
     """
     everything = sys.stderr.isatty()
     sys.stderr.writelines(f"read: {one.line}\n" for one in collection.readings if everything or one.doubtful)
@@ -287,7 +287,7 @@ def say_read(collection: Collection) -> None:
 
 
 def say_deep(collection: Collection, cutoffs: Iterable[int]) -> None:
-    """Say on stderr where a measure counts deeper than every run goes; of the collection's cutoff `say_read` does."""
+    """Say on stderr if a measure counts deeper than every run goes; `say_read` does so for the collection's cutoff."""
     deepest = max((int(lengths_of(run.rankings).max(initial=0)) for run in collection.runs), default=0)
     for cutoff in sorted(set(cutoffs) - {collection.cutoff}):
         if cutoff > deepest:
@@ -305,9 +305,9 @@ def open_collection(
     partial: bool = False,
     aspect: str | None = None,
 ) -> tuple[Collection, Pool, RelevanceEstimator]:
-    """A collection, its pool, and its estimator, after the same lessons from the judgments as in a campaign.
+    """A collection, its pool, and its estimator, trained on the judgments in the same steps as in a campaign.
 
-    What could have been known of documents, and is not, is said on stderr.
+    Says on stderr which knowledge about documents is missing.
     """
     collection = load_collection(folder, judgments, system_from, same_artist, scale, partial, aspect)
     if cutoff is not None:
@@ -320,7 +320,7 @@ def open_collection(
 
 
 def known_pairs(path: Path, collection: Collection) -> tuple[Pair, ...]:
-    """The pairs of a file, each of a document and a query of which the collection knows anything."""
+    """The pairs in a file; the collection must know each query and each document."""
     pairs, known = read_pairs(path), Known(collection)
     for pair, number in pairs.items():
         if pair not in known:
@@ -347,9 +347,9 @@ def print_result(
 ) -> None:
     """Print a result in the form asked for.
 
-    value  for json
-    rows   for csv
-    view   for people
+    value  value for json
+    rows   rows for csv
+    view   text for people
     """
     if form is Format.table:
         console().print(view())

@@ -17,7 +17,7 @@ from audiosim.stats.threads import one_thread
 
 @dataclass(frozen=True, slots=True)
 class _Until:
-    """True before a moment, in seconds of the clock that other processes and machines have too."""
+    """True before a moment, given in seconds of a clock that other processes and machines share."""
 
     end: float
 

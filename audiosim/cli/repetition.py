@@ -117,7 +117,7 @@ Scheduler = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class RepetitionOptions:
-    """Options of playing random parts of a collection."""
+    """Options for playing random parts of a collection."""
 
     repeats: Repeated = None
     learn: Learn = None
@@ -143,7 +143,7 @@ class RepetitionOptions:
         return None if self.at is None else parse_moments(self.at)
 
     def check(self, model: str | None, compare: bool, stop: Sequence[str] | None) -> None:
-        """Refuse options that others give no meaning, and a page that could not be written, before hours of play."""
+        """Refuse meaningless combinations of options, and a page that could not be written, before hours of play."""
         if compare and self.repeats is not None:
             raise InputError("--compare and --repeat cannot be combined; repeat one rule after the other")
         self._check_peers({"--compare": compare, "--stopping-rule": stop, "--report": self.report})
@@ -213,7 +213,7 @@ class Batch:
     scheduler: str | None = None
 
     def to_stop(self, stopping_rule: StoppingRule, form: Format) -> None:
-        """Play each part until the stopping rule is met, and print its accuracy."""
+        """Play each part until the stopping rule is met; print the accuracy."""
         with progress("repeating") as show:
             found = repeat(self.trial, self.parts, stopping_rule, self._jobs, show, self.scheduler)
         result = {**self.said, "goal": str(stopping_rule), **found.to_dict()}
@@ -228,9 +228,9 @@ class Batch:
         form: Format,
         report: Path | None = None,
     ) -> None:
-        """Play each part to the last of some moments, and print how right it was at each and at each stop.
+        """Play each part to the last of some moments; print the accuracy at each moment and at each stop.
 
-        report  where to write it as a page as well
+        report  file for the same as a page
         """
         with progress("repeating") as show:
             found = follow(self.trial, self.parts, moments, stopping_rules, near, self._jobs, show, self.scheduler)
@@ -242,9 +242,9 @@ class Batch:
     def beside(
         self, peers: tuple[Mapping[str, Peer], Sequence[str]], budgets: Sequence[int], form: Format, keep: Path | None
     ) -> None:
-        """Play each part with every method, and print what each stated and how right it was.
+        """Play each part with every method; print the stated confidence and the accuracy of each.
 
-        peers  by name, and why others are left out
+        peers  methods by name, and the reasons why others are left out
         """
         with progress("comparing") as show:
             found = compare_methods(

@@ -1,4 +1,4 @@
-"""Commands that set something going: the demo, the service."""
+"""Commands that start something: the demo, the service."""
 
 import webbrowser
 from collections.abc import Callable, Sequence
@@ -76,7 +76,7 @@ def _write_report(result: "DemoResult", path: Path) -> None:
 
 
 def _serve_demo(folder: Path, port: int, say: Callable[[str], None]) -> None:
-    """Serve the demo's collection, nothing judged, and show its pages in a browser where there is one."""
+    """Serve the demo's collection without judgments, and show its pages in a browser if there is one."""
     from audiosim.demo import prepare_demo
     from audiosim.service.app import create_app, run_server
     from audiosim.service.campaigns.campaigns import Judging
@@ -145,9 +145,9 @@ def serve(
 
 
 def _split_home(folders: Sequence[Path], home: Path | None) -> tuple[list[Path], Path | None]:
-    """The folders of collections, and the folder in which organisers make further ones, made where it is not there.
+    """The folders of collections, and the folder in which organisers make new ones, created if missing.
 
-    Without any it is HOME here; a single folder that is empty, or holds collections, is one.
+    Without folders it is HOME in the current folder; a single folder that is empty, or holds collections, is the home.
     """
     from audiosim.service.drafts.draft import Home
 

@@ -22,7 +22,7 @@ class LogForm(StrEnum):
 
 
 class UnaskedForm(StrEnum):
-    """Treatment of judgments of pairs that their assessors were not handed."""
+    """Treatment of judgments on pairs that their assessors were not handed."""
 
     counted = "count"
     marked = "mark"
@@ -30,7 +30,7 @@ class UnaskedForm(StrEnum):
 
 
 def read_config(context: typer.Context, path: Path | None) -> Path | None:
-    """Take a file's settings as defaults: the command line and the environment go before."""
+    """Take a file's settings as defaults; the command line and the environment take precedence."""
     if path is None or context.resilient_parsing:
         return path
     try:
@@ -50,7 +50,7 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
 
 
 def service_option(variable: str, text: str, **more: Any) -> Any:
-    """Option of the service, which the environment sets, too."""
+    """Option of the service that the environment can set too."""
     return typer.Option(help=text, envvar=f"AUDIOSIM_{variable}", **more)
 
 

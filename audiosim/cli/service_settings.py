@@ -1,4 +1,4 @@
-"""Settings of the service as the command reads them from its options, in values by subject."""
+"""Settings of the service, as the command reads them from its options, grouped by subject."""
 
 import ipaddress
 import sys
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReadingOptions:
-    """Options of reading the files of a collection."""
+    """Options for reading the files of a collection."""
 
     judgments: options.Judgments = None
     system_from: options.NamedBy = None
@@ -49,7 +49,7 @@ class ReadingOptions:
 
     @property
     def stamp(self) -> str:
-        """The options, and a stamp of the judgments, which lie outside the collections' folders."""
+        """The options, and a stamp of the judgments that lie outside the collections' folders."""
         options = self.scale, self.system_from, self.same_artist, self.partial
         return f"{file_stamp(self.judgments)} {options}"
 
@@ -76,7 +76,7 @@ class SignInOptions:
     oidc_groups: options.OidcGroups = "groups"
 
     def open(self, proxies: Iterable[str]) -> "SignIn | None":
-        """Sign-in by a proxy's header or by an issuer of tokens; None where neither is asked for."""
+        """Sign-in by a proxy's header or by a token issuer; None if neither is requested."""
         if self.login_header is None and self.oidc_issuer is None:
             if self.grant or self.groups_header:
                 needed = "need --login-header or --oidc-issuer, which identify people"
@@ -93,7 +93,7 @@ class SignInOptions:
 
 @dataclass(frozen=True, slots=True)
 class AddressOptions:
-    """Address of the service, and access to it."""
+    """Address of the service, and who may reach it."""
 
     host: options.Host = "127.0.0.1"
     allowed_host: options.AllowedHosts = None
@@ -102,7 +102,7 @@ class AddressOptions:
     port: options.Port = 8000
 
     def access(self, databases: Iterable[str], sign_in: "SignIn | None") -> "Access":
-        """Access by the tokens of the first database; locked where any of them ever held one."""
+        """Access by the tokens of the first database; locked if any database ever held one."""
         from audiosim.service.callers.tokens import TokenStore
         from audiosim.service.entrance.access import Access
 
@@ -116,7 +116,7 @@ class AddressOptions:
 
 @dataclass(frozen=True, slots=True)
 class HandingOptions:
-    """Options of handing pairs out to assessors."""
+    """Options for handing pairs out to assessors."""
 
     twice: handing.Twice = 0
     second_opinions: handing.SecondOpinions = False
@@ -131,7 +131,7 @@ class HandingOptions:
 
 @dataclass(frozen=True, slots=True)
 class SelectionOptions:
-    """Options of choosing pairs and of the statements of a ranking."""
+    """Options for choosing pairs and for statements about a ranking."""
 
     selection_rule: options.SelectionRuleName = None
     distribution: options.DistributionName = "t"
@@ -141,7 +141,7 @@ class SelectionOptions:
 
 @dataclass(frozen=True, slots=True)
 class AnswerOptions:
-    """Questions about each pair, and conditions on their answers."""
+    """Questions about each pair, and conditions on the answers."""
 
     questions: options.QuestionsFile = None
     unasked: options.Unasked = options.UnaskedForm.marked
@@ -212,7 +212,7 @@ class RunningOptions:
 
 
 def parse_proxies(texts: Iterable[str]) -> list[str]:
-    """Addresses and networks of proxies that are believed, as they are written; none may stand for everybody."""
+    """Trusted proxies' addresses and networks, as written; one that would cover every address is refused."""
     found = []
     for text in texts:
         try:
@@ -228,9 +228,9 @@ def parse_proxies(texts: Iterable[str]) -> list[str]:
 
 
 def kept(url: str | None, option: str) -> str | None:
-    """The database of a URL; None, and a note, where it is in memory and would be gone at the end.
+    """The database of a URL; None, and a note, if it is in memory and would be lost at the end.
 
-    A URL of no database is an error now, not after everything else has been read.
+    A URL that names no database is an error at once, not after everything else has been read.
     """
     from audiosim.campaign.engine import open_engine
 
@@ -244,7 +244,7 @@ def kept(url: str | None, option: str) -> str | None:
 
 
 def in_memory(url: str) -> bool:
-    """True if a URL is of a SQLite database that is no file."""
+    """True if a URL names an SQLite database in memory."""
     scheme, _, path = url.partition("://")
     return scheme.partition("+")[0] == "sqlite" and (
         path.partition("?")[0] in ("", "/", "/:memory:") or ":memory:" in path or "mode=memory" in path

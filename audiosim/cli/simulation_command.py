@@ -1,4 +1,4 @@
-"""The command that replays campaigns whose judgments are known: once, once for each rule, or on many random parts."""
+"""The command that replays campaigns with known judgments: once, once per rule, or on many random parts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -43,7 +43,7 @@ StoppingRuleTexts = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class AskingOptions:
-    """Options of asking for judgments."""
+    """Options for asking for judgments."""
 
     rule: options.SelectionRuleName = None
     batch: Annotated[int, typer.Option(help="Number of judgments between two updates of the predictions.", min=1)] = 20
@@ -52,7 +52,7 @@ class AskingOptions:
 
 @dataclass(frozen=True, slots=True)
 class StatementOptions:
-    """Options of the statements of a ranking."""
+    """Options for statements about a ranking."""
 
     ideal: options.IdealName = "ordered"
     distribution: options.DistributionName = "t"
@@ -139,7 +139,7 @@ def _default_rule(collection: Collection, model: str, learner: repetition.Learne
 
 @dataclass(frozen=True, slots=True)
 class _Game:
-    """Part of a simulated campaign that is the same however often it is played."""
+    """The part of a simulated campaign that stays the same however often it is played."""
 
     model: str
     measure: Measure
@@ -151,7 +151,7 @@ class _Game:
     about: About
 
     def start(self, part: Collection, learned: Model | None = None) -> Selection:
-        """Start of a campaign on a part, with the model that was learned for it or the one that is named."""
+        """Start of a campaign on a part, with the model learned for it or the named one."""
         pool = build_pool(part, self.measure.cutoff)
         estimator = make_estimator(pool, self.model) if learned is None else estimator_of(pool, learned)
         return start_loop(
@@ -185,7 +185,7 @@ def _stopping_rules(target: float, stop: list[str] | None) -> list[StoppingRule]
 
 
 def _every_rule(rule: str) -> list[tuple[str, bool]]:
-    """Each rule, and the one chosen with its batches by query as well."""
+    """Each rule, and the chosen one also with batches by query."""
     return [*((name, False) for name in dict.fromkeys([*SELECTION_RULES, rule])), (rule, True)]
 
 

@@ -1,4 +1,4 @@
-"""Commands that hear: describe recordings, find the nearest."""
+"""Commands on sound: describe recordings, find the nearest."""
 
 import sys
 import time
@@ -144,7 +144,7 @@ def extract(
 
 
 def _encodable(path: str) -> str:
-    """A path with escapes for bytes that are no text."""
+    """A path with escapes for bytes that are not text."""
     return path.encode("utf-8", "backslashreplace").decode()
 
 
@@ -261,7 +261,7 @@ def neighbours(
 
 
 def _weighted(by: str | None) -> dict[str, float] | None:
-    """Descriptions with their weights, as written in `--by`; 1 where none is."""
+    """Descriptions with their weights, as written in `--by`; 1 if no weight is given."""
     if by is None:
         return None
     found = {}
@@ -303,7 +303,7 @@ def map_sounds(
     ] = False,
     form: As = Format.table,
 ) -> None:
-    """Draw a map of the recordings as a page: what sounds alike lies together, and a click plays it.
+    """Draw a map of the recordings as a page: recordings that sound alike lie together, and a click plays one.
 
     Rings are queries. For each query the page shows the results of each system, and those not judged yet. Clips stay
     where they are, so the page works on the machine that has them.
@@ -375,7 +375,7 @@ def init(
 
 
 def _refuse_given(context: typer.Context, with_option: str, *names: str) -> None:
-    """Refuse options that another one leaves without use."""
+    """Refuse options that another option makes useless."""
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
         if parameter.name in names and source is not None and source.name != "DEFAULT":

@@ -1,4 +1,4 @@
-"""The command that says what each piece of evidence is worth."""
+"""The command that measures the worth of each piece of evidence."""
 
 from typing import Annotated
 

@@ -1,8 +1,8 @@
-"""Work spread over the machines of a Dask cluster: small tasks in batches, large ones each by itself.
+"""Work spread over the machines of a Dask cluster: small tasks in batches, large ones one by one.
 
-By distributed's own futures, not by joblib's backend for Dask: that one (joblib 1.6) gets over a machine
-that is lost, but waits for ever once the scheduler gives a batch up, as it does when the fourth machine is
-lost with the same batch; and it reckons with the machines that are there at the start.
+This uses distributed's own futures, not joblib's backend for Dask. That backend (joblib 1.6) survives the loss of a
+machine, but waits for ever once the scheduler gives a batch up, as it does when a fourth machine is lost with the same
+batch; and it counts only the machines present at the start.
 """
 
 import math
@@ -44,11 +44,11 @@ def spread_on_cluster(
 ) -> Generator[Result, None, None]:
     """The result of each task, in the order of the tasks; see `workers.spread_on_workers`.
 
-    scheduler  its address, such as tcp://10.0.0.1:8786
+    scheduler  address, such as tcp://10.0.0.1:8786
 
-    Each thread of the cluster does its batch in a process of its own, so that a crash costs one task there
-    too. A batch whose machine is lost is done again by another; where four are lost with it, so are its
-    tasks. Machines may come and go meanwhile. Closing the generator cancels the batches not begun.
+    Each thread of the cluster does its batch in a separate process, so that a crash costs one task there too. A batch
+    whose machine is lost is done again by another machine; after four losses its tasks are lost. Machines may come and
+    go meanwhile. Closing the generator cancels the batches not begun.
     """
     with _connect(scheduler) as client:
         try:
@@ -60,7 +60,7 @@ def spread_on_cluster(
 def together(work: Callable[[Task], Result], tasks: Sequence[Task], scheduler: str) -> Iterator[Result]:
     """The result of each task, in the order of the tasks, each done by a thread of a cluster; see `spread`.
 
-    For a few large tasks that run no code of others: an exception in one is raised here.
+    For a few large tasks that run no foreign code: an exception in one is raised here.
     """
     with _connect(scheduler) as client:
         from distributed.comm import CommClosedError
@@ -76,11 +76,11 @@ def together(work: Callable[[Task], Result], tasks: Sequence[Task], scheduler: s
 def number_by_number(work: Callable[[int], Result], count: int, scheduler: str) -> Generator[Result, None, None]:
     """The result for each number below a count, in their order, each by one thread of a cluster.
 
-    work  it and the results must pickle; it goes to each machine once
+    work  must pickle, as must the results; it is sent to each machine once
 
-    Matrix products are on one thread, so that results are bit for bit those of this machine; a machine of other
-    versions than are here is refused. What a machine that is lost had under way is done again by another. An
-    exception in the work is raised here. Closing the generator cancels what is not begun.
+    Matrix products use one thread, so that results equal those of this machine bit for bit; a machine with other
+    versions of the libraries is refused. Work of a lost machine is done again by another. An exception in the work is
+    raised here. Closing the generator cancels work not begun.
     """
     with _connect(scheduler) as client:
         import dask
@@ -103,7 +103,7 @@ def number_by_number(work: Callable[[int], Result], count: int, scheduler: str) 
 
 
 def _unpacked(packed: bytes, number: int, expected: Versions) -> object:
-    """The result for a number; an InputError on a machine of other versions, which may have joined late."""
+    """The result for a number; an InputError on a machine with other versions, which may have joined late."""
     if (here := _versions()) != expected:
         raise InputError(f"a worker that joined runs {_spelled(here)}, expected {_spelled(expected)} as here")
     with one_thread():
@@ -129,7 +129,7 @@ def _spelled(versions: Versions) -> str:
 
 
 def _check_machines(client: "Client", here: Versions) -> None:
-    """An InputError that names the workers whose versions are not those of this machine."""
+    """Raise an InputError that names the workers whose versions differ from this machine's."""
 
     def asked(names: tuple[str, ...] = DECIDING) -> Versions:
         # Sent as it stands, since it is no name of a module: an older audiosim, or none, can answer, too.

@@ -1,4 +1,4 @@
-"""Numbered pieces of work, one after the other or side by side: here, in processes, on a cluster."""
+"""Numbered pieces of work, done in order or in parallel: here, in processes, on a cluster."""
 
 import re
 from collections.abc import Callable, Generator, Iterator
@@ -20,13 +20,13 @@ def each_in_turn(
     progress: Callable[[int, int], None],
     scheduler: str | None = None,
 ) -> Iterator[Result]:
-    """The result for each number below a count, in their order; `progress` is told how far it is.
+    """The result for each number below a count, in order; `progress` gets the number done.
 
-    jobs       processes of this machine; with more than one the work must pickle
+    jobs       processes on this machine; with more than one the work must pickle
     scheduler  address of a Dask cluster that does the work instead
 
-    Where `joblib.parallel_config` names a backend, such as "dask" or "ray", that does the work, and `jobs` says
-    nothing. Results are bit for bit the same wherever they come from: matrix products are on one thread.
+    If `joblib.parallel_config` names a backend, such as "dask" or "ray", that backend does the work and `jobs` is
+    ignored. Results are the same bit for bit on all of them, because matrix products use one thread.
     """
     if jobs < 1:
         raise InputError(f"the number of jobs must be at least 1, got {jobs}")
@@ -47,13 +47,13 @@ def each_in_turn(
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """Processes of this machine, or the Dask cluster at an address, that work is spread over; see `each_in_turn`."""
+    """Processes of this machine, or a Dask cluster by its address, that share work; see `each_in_turn`."""
 
     jobs: int = 1
     scheduler: str | None = None
 
     def each(self, work: Callable[[int], Result], count: int) -> Iterator[Result]:
-        """The result for each number below a count, in their order."""
+        """The result for each number below a count, in order."""
         return each_in_turn(work, count, self.jobs, lambda done, of: None, self.scheduler)
 
 
@@ -62,7 +62,7 @@ HERE = Workers()
 
 @dataclass(frozen=True, slots=True)
 class _OneThread(Generic[Result]):
-    """Work with its matrix products on one thread: sums taken in another order differ in the last digit."""
+    """Work with its matrix products on one thread: another order of summation changes the last digit."""
 
     work: Callable[[int], Result]
 
@@ -76,7 +76,7 @@ def _here(work: Callable[[int], Result], count: int) -> Generator[Result, None, 
 
 
 def _own_backend() -> Any:
-    """Backend that the user chose with `joblib.parallel_config`, None where it is joblib's default."""
+    """Backend that the user chose with `joblib.parallel_config`; None for joblib's default."""
     import sys
 
     if "joblib" not in sys.modules:  # costs start-up time that one process need not pay
@@ -88,7 +88,7 @@ def _own_backend() -> Any:
 
 
 def _in_processes(work: Callable[[int], Result], count: int, jobs: int) -> Generator[Result, None, None]:
-    """Run in processes of joblib's, each on one thread."""
+    """Run in joblib's processes, each on one thread."""
     import joblib
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 

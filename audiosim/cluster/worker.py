@@ -1,4 +1,4 @@
-"""Loop of a worker process: answer one task after another. See `workers` for the side that it answers."""
+"""Loop of a worker process: answer one task after another. `workers` is the other side."""
 
 import os
 import pickle
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 def serve(file: int) -> None:
-    """Answer at a pipe, in a process started for it, until the other end is closed."""
+    """Answer tasks on a pipe, in a process started for it, until the other end is closed."""
     connection = Connection(file)
     _settle()
     try:
@@ -33,10 +33,10 @@ def serve(file: int) -> None:
 
 
 def breed(file: int) -> None:
-    """Make ready once, then fork a worker for each pipe that is handed over, until the other end is closed.
+    """Prepare once, then fork a worker for each pipe received, until the other end is closed.
 
-    What is received: the work; then a pipe for each worker, answered by its process; or a process and the seconds that
-    it may still take to end by itself, answered by its exit code, negative for a signal.
+    Receives the work first; then either a pipe for a new worker, answered with its process, or a process and the
+    seconds that it has to end by itself, answered with its exit code, negative for a signal.
     """
     connection = Connection(file)
     _settle()
@@ -76,7 +76,7 @@ def _settle() -> None:
 
 
 def _ready(job: tuple[Callable[[Task], Result], Callable[[], object] | None]) -> Callable[[Task], Result]:
-    """The work of a job, once what it needs has been loaded."""
+    """The work of a job, after everything it needs has been loaded."""
     work, prepare = job
     if prepare is not None:
         prepare()
@@ -84,7 +84,7 @@ def _ready(job: tuple[Callable[[Task], Result], Callable[[], object] | None]) ->
 
 
 def _reaped(process: int, patience_s: float) -> int:
-    """The exit code of a process, which is killed where it does not end by itself."""
+    """The exit code of a process; it is killed if it does not end by itself."""
     deadline = time.monotonic() + patience_s
     while True:
         found, status = os.waitpid(process, os.WNOHANG)
@@ -97,7 +97,7 @@ def _reaped(process: int, patience_s: float) -> int:
 
 
 def _mute_libraries() -> None:
-    """Send what Python writes to the standard error; discard what the libraries of codecs write themselves."""
+    """Send Python's output to the standard error; discard what the libraries of codecs write themselves."""
     sys.stdout = sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8", errors="backslashreplace")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
@@ -105,7 +105,7 @@ def _mute_libraries() -> None:
 
 
 def _end_with_parent(file: int) -> None:
-    """End this process as soon as the other end of the pipe is gone, whatever it is at."""
+    """End this process as soon as the other end of the pipe is gone, whatever it is doing."""
     from select import poll
 
     hung_up = poll()
@@ -125,7 +125,7 @@ def _answer(work: Callable[[Task], Result], task: Task) -> tuple[bool, Any]:
 
 
 def _sendable(error: Exception) -> Exception:
-    """The error itself, where it pickles."""
+    """The error itself if it pickles."""
     try:
         pickle.loads(pickle.dumps(error))  # noqa: S301 - what was written just here
     except Exception:

@@ -1,7 +1,7 @@
-"""Work done in processes of its own: a task that crashes or hangs its process costs itself, never the rest.
+"""Work done in separate processes: a task that crashes or hangs its process costs itself, never the rest.
 
-Each worker has a few tasks at hand and answers them one by one, in their order. So when a worker ends, the
-first task it has not answered is the one that ended it; the others go to another worker.
+Each worker holds a few tasks and answers them one by one, in order. So when a worker ends, the first unanswered task
+ended it; the others go to another worker.
 """
 
 import math
@@ -47,18 +47,17 @@ def spread_on_workers(
     lost: Callable[[Task, str], Result],
     prepare: Callable[[], object] | None = None,
 ) -> Generator[Result, None, None]:
-    """The result of each task, in the order of the tasks, each once it and those before it are done.
+    """The result of each task, in the order of the tasks, each as soon as it and all before it are done.
 
-    work     done in the workers; it, the tasks and the results must pickle, and stay below some 10 kB
-    tasks    taken as they are needed, not all at once
-    workers  at least 1; as many are started as there is work for, each keeps to one thread
+    work     done in the workers; it, the tasks and the results must pickle, and stay below about 10 kB
+    tasks    taken when needed, not all at once
+    workers  at least 1; no more are started than there is work for, and each uses one thread
     limit_s  seconds that a task may take before its worker is ended
-    lost     the result of a task that ended its worker, given how: "crashed (...)" or "took more than ... s"
-    prepare  called before the first task, to load what the tasks need: once for all workers, where processes fork
+    lost     gives the result of a task that ended its worker, from how: "crashed (...)" or "took more than ... s"
+    prepare  called before the first task, to load what the tasks need; only once for all workers where processes fork
 
-    An exception that work raises is raised here in its turn. Closing the generator ends the workers at once;
-    they end too when this process does, however it does. They do not run the main module, so that a script
-    needs no guard against that.
+    An exception in the work is raised here in its turn. Closing the generator ends the workers at once; they also end
+    with this process, however it ends. They do not run the main module, so a script needs no guard against that.
     """
     nursery = _Nursery((work, prepare))
     crew = _Crew(nursery, workers, limit_s, lost)
@@ -70,10 +69,10 @@ def spread_on_workers(
 
 
 class Standby(Generic[Task, Result]):
-    """A worker made ready before it is needed, for tasks that come one by one and at any time.
+    """A worker prepared in advance, for tasks that come one by one and at any time.
 
-    Each task is done in a process forked for it, so that it finds all loaded and leaves nothing behind. Threads may
-    share one: they wait for each other.
+    Each task gets a forked process, which has everything loaded and leaves nothing behind. Threads may share a Standby:
+    they wait for each other.
     """
 
     def __init__(
@@ -83,15 +82,15 @@ class Standby(Generic[Task, Result]):
         lost: Callable[[Task, str], Result],
         prepare: Callable[[], object] | None = None,
     ) -> None:
-        """Promise; nothing is started before `start` or the first task.
+        """Store the arguments; nothing is started before `start` or the first task.
 
-        As for `spread_on_workers`.
+        Arguments as for `spread_on_workers`.
         """
         self._nursery, self._limit_s, self._lost = _Nursery((work, prepare)), limit_s, lost
         self._turn = Lock()
 
     def start(self) -> None:
-        """Load what the tasks need, so that the first of them need not wait for that."""
+        """Load what the tasks need, so that the first task need not wait."""
         with self._turn:
             self._nursery.prepare()
 
@@ -105,7 +104,7 @@ class Standby(Generic[Task, Result]):
                 crew.end()
 
     def end(self) -> None:
-        """End the process that forks."""
+        """End the forking process."""
         with self._turn:
             self._nursery.end()
 
@@ -113,8 +112,9 @@ class Standby(Generic[Task, Result]):
 class _Nursery:
     """Source of workers.
 
-    Where processes can be forked, one process loads what the work needs and forks each worker, which costs a twentieth
-    of starting it anew, and keeps this process, with its threads, out of it. Elsewhere each is started by itself.
+    Where processes can be forked, one process loads what the work needs and forks each worker. Forking costs a
+    twentieth of a new start, and forking this process itself, which has threads, would be unsafe. Elsewhere each worker
+    is started separately.
     """
 
     def __init__(self, job: object) -> None:
@@ -123,12 +123,12 @@ class _Nursery:
         self._connection: Connection | None = None
 
     def prepare(self) -> None:
-        """Make ready to fork, where processes can be."""
+        """Prepare to fork, where processes can be forked."""
         if FORKS:
             self._parent()
 
     def start(self, there: Connection) -> "_Process":
-        """A worker that serves at a pipe."""
+        """A worker that answers tasks on a pipe."""
         if not FORKS:
             return _Started(_start("serve", there.fileno()))
         try:
@@ -141,11 +141,11 @@ class _Nursery:
             raise InputError(f"a worker process cannot be started: it crashed ({_how(self._code())})") from None
 
     def job(self) -> object:
-        """Job that a worker that was not forked has to be sent."""
+        """Job to send to a worker that was not forked."""
         return None if FORKS else self._job
 
     def end(self) -> None:
-        """End the process that forks."""
+        """End the forking process."""
         if self._connection is not None:
             self._connection.close()
             self._code()
@@ -176,12 +176,12 @@ class _Process(Protocol):
     """A worker's process."""
 
     def end(self, patience_s: float) -> int:
-        """End it where it does not end by itself; its exit code."""
+        """Wait for its end, or kill it; return its exit code."""
         ...
 
 
 class _Started:
-    """A process of ours."""
+    """A process that we started."""
 
     def __init__(self, process: "Popen[bytes]") -> None:
         self._process = process
@@ -195,7 +195,7 @@ class _Started:
 
 
 class _Forked:
-    """A process of the nursery's."""
+    """A process forked by the nursery."""
 
     def __init__(self, parent: Connection, process: int) -> None:
         self._parent, self._process = parent, process
@@ -214,7 +214,7 @@ def _how(code: int) -> str:
 
 
 class _Worker(Generic[Task]):
-    """A process at work, and the numbered tasks that it has not answered yet."""
+    """A worker's process, and the numbered tasks that it has not answered yet."""
 
     def __init__(self, nursery: _Nursery) -> None:
         self.connection, there = Pipe()
@@ -234,7 +234,7 @@ class _Worker(Generic[Task]):
         self._send(task)
 
     def answer(self) -> tuple[int, tuple[bool, Any]] | None:
-        """The number of the task that it answers, and its answer; None where it says that it has started."""
+        """The number of an answered task, and its answer; None if the worker only reports that it has started."""
         message = self.connection.recv()
         self.since = time.monotonic()
         if self.started:
@@ -243,7 +243,7 @@ class _Worker(Generic[Task]):
         return None
 
     def end(self, patience_s: float = 0.0) -> str:
-        """End the process where it does not end by itself; how it ended."""
+        """Wait for the process to end, or kill it; return how it ended."""
         if not patience_s:
             self.connection.close()
         code = self._process.end(patience_s)
@@ -256,7 +256,7 @@ class _Worker(Generic[Task]):
 
 
 def _start(role: str, file: int) -> "Popen[bytes]":
-    """A Python that serves at the pipe of that number, or forks what serves."""
+    """Start a Python that answers tasks on the pipe with a number, or that forks such workers."""
     command = [sys.executable, "-c", CALL.format(ascii(sys.path), role, file)]
     environment = os.environ | ONE_THREAD | KEPT_MEMORY
     if sys.platform == "win32":
@@ -266,7 +266,7 @@ def _start(role: str, file: int) -> "Popen[bytes]":
 
 
 class _Crew(Generic[Task, Result]):
-    """The workers, and where each task stands."""
+    """The workers, and the state of each task."""
 
     def __init__(
         self,
@@ -296,7 +296,7 @@ class _Crew(Generic[Task, Result]):
             worker.end()
 
     def _hand_out(self, tasks: Iterator[tuple[int, Task]]) -> bool:
-        """Give every worker what it has room for; whether anything is under way then."""
+        """Give every worker as many tasks as it has room for; True if any task is under way."""
         while len(self._workers) < self._size or any(len(worker.tasks) < AHEAD for worker in self._workers):
             numbered = self._take(tasks)
             if numbered is None:
@@ -320,7 +320,7 @@ class _Crew(Generic[Task, Result]):
         return min(self._workers, key=lambda worker: len(worker.tasks))
 
     def _receive(self) -> None:
-        """Wait for an answer, an end or a time limit, and deal with all there are."""
+        """Wait for an answer, an end or a time limit, and handle all that have come."""
         left = min(map(self._deadline, self._workers)) - time.monotonic()
         ready = wait([worker.connection for worker in self._workers], max(0.0, left) if left < math.inf else None)
         for worker in tuple(self._workers):
@@ -342,7 +342,7 @@ class _Crew(Generic[Task, Result]):
         self._dismiss(worker)
 
     def _dismiss(self, worker: _Worker[Task], overdue: str = "") -> None:
-        """End a worker: the task it was at is lost, those after it are not."""
+        """End a worker: its current task is lost, the later ones are not."""
         self._workers.remove(worker)
         how = worker.end(0.0 if overdue else END_S)
         why = overdue or f"crashed ({how})"

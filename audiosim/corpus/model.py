@@ -146,7 +146,7 @@ ANSWERS = ("a", "b", "=")
 
 @dataclass(frozen=True, slots=True)
 class PairedComparison:
-    """PairedComparison of two documents of a query by one assessor.
+    """Comparison of two documents of a query by one assessor.
 
     answer    the more relevant one, "a" or "b", or "=" if equal
     assessor  empty if not named

@@ -1,6 +1,6 @@
-r"""Prompts: texts that queries ask with, in the column `prompt` of documents.tsv, beside a query's sound or alone.
+r"""Prompts: texts of queries, in the column `prompt` of documents.tsv, beside the query's sound or instead of it.
 
-A table has a line for a document, so that line ends, tabs and backslashes in a prompt are written `\n`, `\t` and `\\`.
+A table has one line per document, so line ends, tabs and backslashes in a prompt are written `\n`, `\t` and `\\`.
 """
 
 import re
@@ -17,7 +17,7 @@ READ = {written: sign for sign, written in WRITTEN.items()}
 
 
 def prompt_of(documents: Mapping[str, Document], document: str) -> str:
-    """The prompt of a query's document; empty where it has none."""
+    """The prompt of a query's document; empty if it has none."""
     known = documents.get(document)
     written = "" if known is None else known.more.get(PROMPT, "")
     return prompt_text(written)
@@ -31,12 +31,12 @@ def prompts_of(collection: Collection) -> dict[str, str]:
 
 
 def prompt_text(written: str) -> str:
-    """A prompt out of the field of a table."""
+    """A prompt, from the field of a table."""
     return re.sub(r"\\[\\nt]", lambda found: READ[found[0]], written)
 
 
 def prompt_cell(text: str) -> str:
-    """A prompt as documents.tsv has it; an InputError where it is empty, too long, or no text."""
+    """A prompt as written in documents.tsv; an InputError if it is empty, too long, or not text."""
     text = text.replace("\r\n", "\n").strip()
     if not text:
         raise InputError("the prompt is empty, expected text")

@@ -1,4 +1,4 @@
-"""A question to assessors, and the answers it takes: asked of a pair, or of the person before or after judging."""
+"""A question to assessors, and its possible answers: about a pair, or about the person before or after judging."""
 
 import math
 import re
@@ -33,10 +33,10 @@ Value = float | str
 class Question(Struct, frozen=True, forbid_unknown_fields=True):
     """One question about a pair, and its possible answers.
 
-    `name` is the answer's in requests, in the log and in exports; `text` stands above the control: buttons for a
-    `choice`, a `slider`, or a field for a `text`. `levels` are the answers there are, in the order shown, with `words`
-    for each (an empty one stands for the level itself) and words for the `ends` of a slider. Where `required`, a pair
-    is judged with an answer only; a `grade` decides the systems' scores.
+    `name` is the answer's key in requests, in the log and in exports. `text` stands above the control: buttons for a
+    `choice`, a `slider`, or a field for a `text`. `levels` are the possible answers in the order shown, with `words`
+    for each (an empty one stands for the level itself) and words for the `ends` of a slider. If `required`, a pair
+    cannot be judged without an answer. A `grade` decides the systems' scores.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def with_levels(said: object) -> object:
-    """The table of a question with its levels written out, where it has a `range = [0, 100]`."""
+    """The table of a question with its levels written out, if it has a `range = [0, 100]`."""
     if not isinstance(said, dict) or "range" not in said:
         return said
     match said["range"]:

@@ -1,4 +1,4 @@
-"""task.toml of a collection's folder: what assessors are asked, in whose words, and on which controls.
+"""task.toml of a collection's folder: the questions to assessors, their wording, and their controls.
 
     question = "How well does the melody fit the prompt?"   # above the clips
     instructions = "Listen to both clips to the end."       # before the start, and under Help
@@ -18,7 +18,7 @@
     [[after]]      # the same, when all is judged
     [[training]]   # query, document, grade: a pair whose answer is known; text: said after it
 
-Every key is optional. A wrong one is a FormatError, `task.toml:12: problem`.
+Every key is optional. A wrong key is a FormatError, `task.toml:12: problem`.
 """
 
 import json
@@ -51,9 +51,9 @@ PLACE = re.compile(r" - at `\$(?:\.(\w+))?(?:\[(\d+)\])?(?:\.(\w+))?.*`$")
 class TaskAspect(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One aspect of a pair, judged on the collection's scale.
 
-    name      in the log, in files and in `--aspect`
+    name      name in the log, in files and in `--aspect`
     question  above its control
-    labels    of every button, or of both ends of the slider; empty: the task's
+    labels    labels of every button, or of both ends of the slider; empty: the task's
     """
 
     name: str
@@ -103,8 +103,8 @@ KEYS = TaskTable.__struct_fields__
 class AssessorTask:
     """Questions to the assessors of a collection.
 
-    table  as the file has it
-    text   the file itself, so that a copy of the collection has it to the letter
+    table  keys of the file
+    text   the file's text, so that a copy of the collection has the same file
     """
 
     table: TaskTable
@@ -117,7 +117,7 @@ class AssessorTask:
 
     @property
     def asked_of_people(self) -> tuple[Question, ...]:
-        """The questions about the person, before and after."""
+        """The questions about the person, before and after judging."""
         return (*self.table.before, *self.table.after)
 
 
@@ -209,10 +209,10 @@ def _checked(table: TaskTable) -> TaskTable:
 
 
 def check_task(path: str | Path, task: AssessorTask, scale: Scale, known: Mapping[str, Iterable[str]]) -> None:
-    """An error where a task does not go with its collection.
+    """Raise an error if a task does not fit its collection.
 
-    scale  of the collection's grades, of each aspect where there are several
-    known  `query` and `document`: the names of each that training pairs may have
+    scale  scale of the collection's grades, of each aspect if there are several
+    known  names that training pairs may have, by `query` and `document`
     """
     table = task.table
     try:
@@ -253,7 +253,7 @@ def _check_training(number: int, pair: TrainingPair, scale: Scale, known: Mappin
 
 
 def task_lines(table: TaskTable) -> list[str]:
-    """The lines of a task.toml with the words, the control and the aspects of a task, but no further questions."""
+    """The lines of a task.toml with the texts, the control and the aspects of a task, without further questions."""
     said = {name: getattr(table, name) for name in ("question", "instructions", "consent", "language", "grades")}
     said |= {"control": table.control, "labels": list(table.labels), "steps": table.steps}
     said["headphones"] = table.headphones
@@ -270,7 +270,7 @@ def _quoted(value: object) -> str:
 
 
 def offered(task: AssessorTask, scale: Scale) -> tuple[float, ...]:
-    """The levels of the scale that the control offers: all, or as many as `steps` says, equally far apart."""
+    """The levels of the scale that the control offers: all, or `steps` of them, equally spaced."""
     steps, levels = task.table.steps, scale.levels
     if steps is None or steps == len(levels):
         return levels
@@ -289,7 +289,7 @@ def _check_labels(key: str, labels: Sequence[str], control: str, levels: int, nu
 
 
 def _place_of(text: str, key: str, number: int = 0, inner: str = "") -> int:
-    """The line of a key: of the key `inner` in the table of this number, where there is one; 1 if there is none."""
+    """The line of a key, or of the key `inner` in the table of this number; 1 if it is not found."""
     lines = text.split("\n")
     name = re.escape(key)
     tables = [at for at, line in enumerate(lines) if re.match(rf"\s*\[\[\s*{name}\s*\]\]", line)]

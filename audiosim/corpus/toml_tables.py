@@ -1,4 +1,4 @@
-"""TOML files whose keys are known; every complaint says path:line."""
+"""TOML files with known keys; every error says path:line."""
 
 import re
 import tomllib
@@ -11,7 +11,7 @@ from audiosim.messages import did_you_mean
 
 
 def read_table(path: Path, keys: Sequence[str]) -> tuple[str, dict[str, object]]:
-    """The text of a TOML file and its table, which has no other keys than these."""
+    """The text of a TOML file and its table; an unknown key is an error."""
     text = "\n".join(line for _, line in every_line(path))
     table = _parse(path, text)
     for key in table:
@@ -37,6 +37,6 @@ def _parse(path: Path, text: str) -> dict[str, object]:
 
 
 def line_of(text: str, key: str) -> int:
-    """The line of a key, 1 if it cannot be found."""
+    """The line of a key; 1 if it cannot be found."""
     start = re.compile(rf"""\s*\[*\s*["']?{re.escape(key)}["']?\s*[=.\]]""")
     return next((number for number, line in enumerate(text.split("\n"), start=1) if start.match(line)), 1)

@@ -155,10 +155,10 @@ def judgments_to_separate(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TellingPairs:
-    """Unjudged pairs in the order of what a judgment of each tells about the difference of two systems.
+    """Unjudged pairs, ordered by the information of their judgment about the difference of two systems.
 
     gains       of the n pairs
-    order       places of the unjudged pairs that tell anything, most telling first
+    order       places of the unjudged pairs that carry any information, most informative first
     covariance  (n,) of the difference with the gain of each pair, C_d
     reduction   (n,) of the variance of the difference by a judgment, C_d^2 / Var[G_d]; -1 where judged
     whole       variance of the difference
@@ -172,7 +172,7 @@ class TellingPairs:
 
 
 def telling_pairs(expected: ExpectedScores, belief: Belief, first: int, second: int) -> TellingPairs:
-    """The pairs whose judgment would tell most about the difference of two systems, given by their places."""
+    """The pairs whose judgment would inform most about the difference of two systems, given by their places."""
     if belief.people is not None:
         # As in the selection rules, a further judgment reveals the mean grade of a pair.
         belief = belief.revise(belief.grades)

@@ -13,12 +13,12 @@ from audiosim.stats.gaussians.proximity import mutual_proximity
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Angles:
-    """The documents of a pool among all documents for which a piece of evidence has vectors.
+    """Vectors of documents by one piece of evidence, and the place of each document of a pool among them.
 
     vectors     (k, d) of length 1
     references  (r,) places: all, or REFERENCES of them drawn once
-    document    (n,) place of each pair's document, UNKNOWN where it has no vector
-    query       (q,) place of each query's own document, UNKNOWN where it has none
+    document    (n,) place of each pair's document; UNKNOWN without a vector
+    query       (q,) place of each query's own document; UNKNOWN without a vector
     """
 
     vectors: Array
@@ -27,7 +27,7 @@ class Angles:
     query: Integers
 
     def proximity(self, one: int, others: Integers) -> Array:
-        """(m,) mutual proximity, by the angle between vectors, of a place and others; see `stats.proximity`."""
+        """(m,) mutual proximity of one place and others, by the angle between vectors; see `stats.proximity`."""
         chosen = self.vectors[others]
         distances, far = 1 - chosen @ self.vectors[one], self.vectors[self.references]
         counted = (self.references != others[:, None]) & (self.references != one)
@@ -36,7 +36,7 @@ class Angles:
         return near
 
     def distances(self, places: Integers) -> Array:
-        """(m, m) 1 - cosine of the vectors at some places, 0 of one and itself."""
+        """(m, m) 1 - cosine of the vectors at some places; 0 on the diagonal."""
         chosen = self.vectors[places]
         found: Array = np.maximum(0.0, 1 - chosen @ chosen.T)
         found[places[:, None] == places] = 0.0

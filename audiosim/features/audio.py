@@ -1,10 +1,10 @@
-"""Features of sound, from the divergences between recordings: those of the pool and all others in the index.
+"""Features of sound, from the divergences between the recordings of a pool and all others in the index.
 
-The index is opened when the first of these features is asked for. Pairs are unknown where the pool
-has no index or the recording in question is not in it. How close a recording is to the query, and how alike two of
-its documents sound (`closeness`), is judged by the Jensen-Shannon divergence of their Gaussians and mutual proximity,
-as `audiosim neighbours` does in a library of one band; aSIM and kSIM go by the symmetrised Kullback-Leibler divergence.
-Vectors of sound count beside the Gaussians in qSIM, aSIM and kSIM.
+The index is opened when the first of these features is requested. A pair is unknown if the pool has no index or its
+recording is not in it. The closeness of a recording to the query, and of two documents of a query (`closeness`), is
+their mutual proximity by the Jensen-Shannon divergence of their Gaussians, as in `audiosim neighbours` for a library
+without band-limited recordings. aSIM and kSIM use the symmetrised Kullback-Leibler divergence. qSIM, aSIM and kSIM also
+use vectors of sound.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -31,9 +31,9 @@ class PoolSounds:
     """The recordings of a pool.
 
     index     N recordings
-    settled   number of recordings, from the first, that are fixed; later ones are compared with these
-    document  (n,) place in the index of each pair's document, UNKNOWN where it has no recording
-    query     (q,) place in the index of each query's own document, UNKNOWN where it has none
+    settled   number of recordings, from the first, that are fixed; later ones are compared only with these
+    document  (n,) place in the index of each pair's document; UNKNOWN without a recording
+    query     (q,) place in the index of each query's own document; UNKNOWN without a recording
     """
 
     index: "AudioIndex"
@@ -42,7 +42,7 @@ class PoolSounds:
     query: Integers
 
     def divergence(self, rows: Integers, columns: Integers | None = None) -> Array:
-        """(r, c) divergences of some places in the index from others, from all where None."""
+        """(r, c) divergences of some places in the index from others; None: from all."""
         ids = self.index.ids
         names = None if columns is None else [ids[column] for column in columns]
         return self.index.divergence([ids[row] for row in rows], names, "double").astype(float, copy=False)
@@ -50,7 +50,7 @@ class PoolSounds:
 
 @once_per_pool
 def sounds_of(pool: Pool) -> PoolSounds | None:
-    """Opened index of a pool's recordings, and the recording of each document; None without an index."""
+    """Open index of a pool's recordings, and the recording of each document; None without an index."""
     if pool.sounds is None:
         return None
     from audiosim.audio.later_index import load_all  # costs start-up time that most rankings need not pay
@@ -64,7 +64,7 @@ def sounds_of(pool: Pool) -> PoolSounds | None:
 
 @once_per_pool
 def neighbourhood_of(pool: Pool) -> Neighbourhood | None:
-    """The recordings of a pool among those of its index; None where it has no index."""
+    """The recordings of a pool among those of its index; None without an index."""
     sounds = sounds_of(pool)
     if sounds is None:
         return None
@@ -77,7 +77,7 @@ def neighbourhood_of(pool: Pool) -> Neighbourhood | None:
 
 @once_per_pool
 def query_proximity(pool: Pool) -> Array:
-    """qSIM: how close the document is to the query, as a rank within the index, in [0, 1].
+    """qSIM: closeness of the document to the query, as a rank within the index, in [0, 1].
 
     Mean over the descriptions that both have: Gaussians of an index (`gaussian_proximity`), and vectors of sound.
     NaN if they have none in common.
@@ -91,9 +91,9 @@ def query_proximity(pool: Pool) -> Array:
 def gaussian_proximity(pool: Pool) -> Array:
     """Closeness of the document to the query by the Gaussians of an index, as a rank within it, in [0, 1].
 
-    The mutual proximity of both by the Jensen-Shannon divergence of their Gaussians, see `Neighbourhood`. 1: each is
-    the other's nearest, or they are the same; 0: nothing is farther from both. NaN where the document or the query has
-    no recording, and where the index holds no third.
+    Their mutual proximity by the Jensen-Shannon divergence of their Gaussians, see `Neighbourhood`. 1: each is the
+    other's nearest, or they are the same; 0: nothing is farther from both. NaN if the document or the query has no
+    recording, or the index holds no third one.
     """
     proximity = np.full(len(pool.pairs), np.nan)
     sounds, neighbourhood = sounds_of(pool), neighbourhood_of(pool)
@@ -114,15 +114,15 @@ def closeness(pool: Pool, rows: Integers) -> Array:
     rows  (r,) pairs of the pool
 
     0 if one of the two has no recording. Divergences and their exponentials depend on the index: in most indexes
-    nothing would be close to anything. The share of recordings that are farther away means the same in every index,
-    and its eighth power falls off about as fast as people's grades. The result need not be a covariance: see
+    nothing would be close to anything. The share of recordings that are farther away is comparable between indexes, and
+    its eighth power falls off about as fast as people's grades. The result need not be positive semidefinite: see
     `likeness`.
     """
     return _among_heard(pool, rows, Neighbourhood.closeness)
 
 
 def likeness(pool: Pool, rows: Integers) -> Array:
-    """(r, r) `closeness` as a correlation: without negative eigenvalues, 1 on the diagonal; computed once."""
+    """(r, r) `closeness` as a correlation: no negative eigenvalues, 1 on the diagonal; computed once."""
     return _among_heard(pool, rows, Neighbourhood.likeness)
 
 
@@ -149,14 +149,13 @@ Weigh = Callable[[Array, Array, Booleans], Array]
 
 @dataclass(frozen=True, slots=True)
 class GradeOfNearest:
-    """aSIM: the grade whose judged documents of the query come closest to this document.
+    """aSIM: grade of the query's judged document that sounds nearest to this document.
 
         l = argmin over grades l of  min over judged documents j of grade l, j not i, of D(i, j)
 
-    That is the grade of the nearest other judged document; the lowest, where documents of several
-    grades are equally near. In units of the scale; unknown where the document has no recording or no
-    other judged document of the query has. Urbano (2013), section 7.2.3, leaves open how near a document
-    is to several; here as near as to the nearest.
+    This is the grade of the nearest other judged document; of equally near grades, the lowest. In units of the scale;
+    unknown if the document, or every other judged document of the query, has no recording. Urbano (2013), section
+    7.2.3, leaves open the distance to several documents; here it is that to the nearest.
     """
 
     def compute(self, pool: Pool, grades: Array, rows: Integers) -> Array:
@@ -168,15 +167,14 @@ class GradeOfNearest:
 
 @dataclass(frozen=True, slots=True)
 class MeanByCloseness:
-    """kSIM: mean grade of the query's other judged documents, each weighted by how close it is to this one.
+    """kSIM: mean grade of the query's other judged documents, weighted by their closeness to this one.
 
         sum over judged j, j not i, of w_ij grade_j  /  sum of w_ij,    w_ij = exp(-D(i, j) / sqrt(h_i h_j))
 
-    The bandwidth h_i is the divergence from i to the seventh nearest other recording among the
-    query's documents, to the farthest where there are fewer; it makes the weights free of scale and
-    damps hubs. In units of the scale; unknown where the document has no recording, no other judged
-    document of the query has, or all are infinitely far in units of a bandwidth of 0. Only ratios of
-    weights count, so that far documents do not vanish.
+    The bandwidth h_i is the divergence from i to the seventh nearest other recording among the query's documents, or to
+    the farthest if there are fewer; it makes the weights independent of scale and damps hubs. In units of the scale;
+    unknown if the document, or every other judged document of the query, has no recording, or if all are infinitely far
+    in units of a bandwidth of 0. Only ratios of weights count, so far documents do not vanish.
 
     A smooth aSIM; Nadaraya-Watson with the self-tuning bandwidth of Zelnik-Manor & Perona (2004).
     """
@@ -189,7 +187,7 @@ class MeanByCloseness:
 
 
 def _by_query(pool: Pool, grades: Array, rows: Integers, weigh: Weigh) -> Array:
-    """(r,) results of `weigh`, called for each query with divergences, grades and mask of its documents with sound."""
+    """(r,) results of `weigh`, called per query with divergences, grades and mask of its documents with sound."""
     values = np.full(len(grades), np.nan)
     for heard, divergences in _distances_within_queries(pool, rows):
         chosen = np.isin(heard, rows)
@@ -204,7 +202,7 @@ def _sound_vectors(pool: Pool) -> tuple[Angles, ...]:
 
 @once_per_pool
 def _has_sound(pool: Pool) -> Booleans:
-    """(n,) whether the document of each pair has a description of its sound."""
+    """(n,) True if the pair's document has a description of its sound."""
     sounds, found = sounds_of(pool), np.zeros(len(pool.pairs), dtype=np.bool_)
     for document in ([] if sounds is None else [sounds.document]) + [one.document for one in _sound_vectors(pool)]:
         found |= document != UNKNOWN
@@ -212,11 +210,11 @@ def _has_sound(pool: Pool) -> Booleans:
 
 
 def _distances_within_queries(pool: Pool, rows: Integers) -> Iterator[tuple[Integers, Array]]:
-    """For each query of some pairs: its pairs with a description, and their distances, infinite to itself.
+    """For each query of some pairs: its pairs with a description, and their distances; infinity on the diagonal.
 
-    By one description its divergences; by several their mean over those that both documents have, each in units of its
-    median among the query's documents. Infinite where two have none in common. Computed each time: the blocks of a
-    large pool would not fit into memory.
+    With one description, distances are its divergences. With several, they are the mean over those that both documents
+    have, each divided by its median among the query's documents; infinite if they share none. Nothing is stored: the
+    blocks of a large pool would not fit into memory.
     """
     sounds, vectors, has_sound = sounds_of(pool), _sound_vectors(pool), _has_sound(pool)
     for code in np.unique(pool.query[rows]):
@@ -232,7 +230,7 @@ def _distances_within_queries(pool: Pool, rows: Integers) -> Iterator[tuple[Inte
 
 
 def _known(places: Integers, divergence: Callable[[Integers], Array]) -> Array:
-    """(m, m) divergences by one description, NaN where either has none."""
+    """(m, m) divergences by one description; NaN where either document lacks it."""
     some = np.flatnonzero(places != UNKNOWN)
     found = np.full((len(places), len(places)), np.nan)
     if len(some):
@@ -241,7 +239,7 @@ def _known(places: Integers, divergence: Callable[[Integers], Array]) -> Array:
 
 
 def _mean_distances(found: Sequence[Array]) -> Array:
-    """Mean over descriptions, in units of the median of each; NaN where none is known."""
+    """Mean over descriptions, each divided by its median; NaN where all are unknown."""
     total, count = np.zeros_like(found[0]), np.zeros_like(found[0])
     for one in found:
         positive = one[np.triu_indices(len(one), 1)]
@@ -252,7 +250,7 @@ def _mean_distances(found: Sequence[Array]) -> Array:
 
 
 def _others_heard(pool: Pool, index: int) -> Integers:
-    """The query's other pairs with a description of sound; none where the pair itself has none."""
+    """The query's other pairs with a description of sound; none if the pair itself lacks one."""
     heard = _has_sound(pool)
     if not heard[index]:
         return np.empty(0, dtype=np.int64)
@@ -272,7 +270,7 @@ def _grade_of_nearest(divergences: Array, grades: Array, chosen: Booleans) -> Ar
 
 
 def _mean_by_closeness(divergences: Array, grades: Array, chosen: Booleans) -> Array:
-    """Every sum runs over all heard documents, unjudged ones at weight 0: a pair's own judgment moves no rounding."""
+    """Sums run over all documents with sound, unjudged ones at weight 0: a pair's own judgment changes no rounding."""
     others = np.isfinite(divergences).sum(axis=1)
     last = np.maximum(0, np.minimum(NEAREST, others) - 1)
     bandwidth = np.sqrt(np.take_along_axis(np.sort(divergences, axis=1), last[:, None], axis=1)[:, 0])

@@ -1,4 +1,4 @@
-"""Evidence on the pairs of a pool, each piece as columns of one kind: sound, and what the user brings.
+"""Evidence about the pairs of a pool, each piece as columns of one kind: sound, and the user's own.
 
 A column is in standard deviations over the retrieved pairs, with mean 0, and 0 where unknown, so that one prior of the
 slopes suits all columns whatever their units. The proximity of a document to the query, by sound or vectors, becomes
@@ -31,9 +31,9 @@ ALIKE = 1e-9  # standard deviation below which a column counts as constant
 class Column:
     """Values of a piece of evidence for each of n pairs.
 
-    name    of the evidence
+    name    name of the evidence
     values  (n,) in standard deviations from the mean of the retrieved pairs with a value; 0 where unknown
-    known   (n,) whether the pair has a value
+    known   (n,) True if the pair has a value
     """
 
     name: str
@@ -98,7 +98,7 @@ def _own(pool: Pool, piece: Evidence) -> Array:
 
 
 def normal_scores(numbers: Array, counted: Booleans) -> Array:
-    """(n,) normal quantiles of the ranks among the numbers that count, equal ones at their middle; NaN stays."""
+    """(n,) normal quantiles of the ranks among the numbers that count; ties get their middle; NaN stays."""
     others = np.sort(numbers[counted & ~np.isnan(numbers)])
     if len(others) == 0:
         return np.full(len(numbers), np.nan)

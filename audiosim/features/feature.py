@@ -38,7 +38,7 @@ class Feature:
 
     name     letters and digits, such as fSYS
     kind     its source: the systems' output, judgments, or sound
-    reads    queries whose judgments it uses; a query without judgments can have all but `own query`
+    reads    queries whose judgments it uses; a query without judgments has no values of kind `own query`
     version  of the definition, from 1: it rises when the same data give different values
     meaning  one line
     values   (n,) of all pairs of a pool, NaN where unknown; or how they are learned from judgments
@@ -63,7 +63,7 @@ class Feature:
 
 
 def once_per_pool(compute: Callable[[Pool], Result]) -> Callable[[Pool], Result]:
-    """The same function, its result kept for as long as the pool lives; the result must not hold the pool."""
+    """The same function with its result kept as long as the pool lives; the result must not refer to the pool."""
     results: WeakKeyDictionary[Pool, Result] = WeakKeyDictionary()
 
     @wraps(compute)

@@ -1,10 +1,10 @@
 """Features of the judgments made so far; a pair's own judgment never enters its own features.
 
-Urbano (2013), section 7.2.3, with its definitions read so that they can be used on unjudged pairs
-and mean the same on judged ones. Grades are in units of the scale: 0 to 100 for Fine.
+Urbano (2013), section 7.2.3, in a reading of its definitions that applies to unjudged pairs and means the same for
+judged ones. Grades are in units of the scale: 0 to 100 for Fine.
 
-Grades enter as multiples of 2^-26 (whole ones unchanged, others moved by less than 1e-8), so that
-all sums are exact: a term can be subtracted again without a trace, and the order of judgments does not matter.
+Grades are rounded to multiples of 2^-26 (whole ones unchanged, others moved by less than 1e-8), so that all sums are
+exact: a term can be subtracted again without rounding error, and the order of judgments does not matter.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ class MeanOfGroup:
 
         sum over judged pairs j of the group, j not i, of grade_j  /  how many there are
 
-    groups  such as artist
+    groups  groups of pairs, such as by artist
 
     In units of the scale; unknown if the group is unknown or none of its other documents is judged.
     """
@@ -91,8 +91,8 @@ class MeanOfSystems:
 
         sum over systems s of d, over judged pairs j of s, j not i, of grade_j  /  how many (s, j) there are
 
-    In units of the scale; unknown where its systems have no other judged document. Documents of the
-    pair's own query count like any others.
+    In units of the scale; unknown if its systems have no other judged document. Documents of the pair's own query count
+    like all others.
     """
 
     def compute(self, pool: Pool, grades: Array, rows: Integers) -> Array:
@@ -109,10 +109,10 @@ class MeanOfSystems:
 
 @dataclass(frozen=True, slots=True)
 class EffectOfSystems:
-    """oSYS: mean, over the systems that retrieved the document, of each one's mean grade on other queries.
+    """oSYS: mean, over the systems that retrieved the document, of their mean grades on other queries.
 
-    The formula is that of `mean_of_systems_elsewhere`, its values the grades. In units of the scale;
-    unknown where none of its systems has a judged document of another query.
+    The formula is that of `mean_of_systems_elsewhere`, with grades as values. In units of the scale; unknown if none of
+    its systems has a judged document of another query.
     """
 
     def compute(self, pool: Pool, grades: Array, rows: Integers) -> Array:
@@ -142,13 +142,13 @@ def artists(pool: Pool) -> Groups:
 
 @once_per_pool
 def genre_pairs(pool: Pool) -> Integers:
-    """(n,) code of the query's and the document's genre together; UNKNOWN where either is."""
+    """(n,) code of the pair of genres of query and document; UNKNOWN where either is."""
     known = (pool.genre != UNKNOWN) & (pool.query_genre != UNKNOWN)
     return np.where(known, pool.query_genre * (pool.genre.max() + 1) + pool.genre, UNKNOWN)
 
 
 def _split(grades: Array) -> tuple[Array, Array]:
-    """Indicator of each pair, 1 if it is judged, and its grade, 0 where it is not."""
+    """Indicator of each pair, 1 if judged, and its grade, 0 if unjudged."""
     judged = ~np.isnan(grades)
     return judged.astype(np.float64), np.where(judged, exact(grades), 0.0)
 

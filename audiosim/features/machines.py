@@ -32,7 +32,7 @@ class MachineGrades:
     """Grades of one machine, split into parts.
 
     name    of the machine
-    known   (n,) whether it graded the pair
+    known   (n,) True if the machine graded the pair
     parts   (n, 4) of LEVELS each; they sum to the grade, 0 where unknown
     scores  (s,) mean grade of each system, from the mean of all
     """
@@ -45,7 +45,7 @@ class MachineGrades:
 
 @once_per_pool
 def machine_grades(pool: Pool) -> tuple[MachineGrades, ...]:
-    """Those of the machines of a pool, without any that tells nothing."""
+    """The grades of a pool's machines, without machines whose grades carry no information."""
     found = (_decomposed(pool, judge) for judge in pool.judges)
     return tuple(one for one in found if one is not None)
 
@@ -77,7 +77,7 @@ def mean_weights(pool: Pool, counted: Booleans) -> sparse.csr_array:
 
 
 def _spread(weights: sparse.csr_array, scores: Array) -> Array:
-    """(n, k) the least values of pairs, by their squares, whose means over systems are these (s, k)."""
+    """(n, k) values of pairs with the smallest sum of squares whose means over systems are these (s, k)."""
     gram = (weights @ weights.T).toarray()
     gram += RIDGE * np.trace(gram) / len(gram) * np.eye(len(gram))
     return np.asarray(weights.T @ np.linalg.solve(gram, scores))

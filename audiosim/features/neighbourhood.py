@@ -40,7 +40,7 @@ Digest = bytes
 
 
 def references_among(count: int) -> Integers:
-    """(r,) places of the references among this many recordings: all, or REFERENCES of them, always the same draw."""
+    """(r,) places of the references among this many recordings: all, or REFERENCES of them in a fixed random draw."""
     if count <= REFERENCES:
         return np.arange(count)
     return np.sort(np.random.default_rng(SEED).choice(count, REFERENCES, replace=False))
@@ -49,9 +49,9 @@ def references_among(count: int) -> Integers:
 class ClosenessMemory:
     """Divergences from some references, and results computed from them; safe to share between threads.
 
-    rows       (r, width) of the references
-    dimension  of the Gaussians
-    folder     to keep it in; nowhere where None
+    rows       (r, width) rows of the references
+    dimension  dimension of the Gaussians
+    folder     folder for the file; None: memory only
     """
 
     def __init__(self, rows: Singles, dimension: int, folder: Path | None) -> None:
@@ -64,15 +64,15 @@ class ClosenessMemory:
         self._recall()
 
     def missing(self, keys: list[Digest]) -> int:
-        """Number of divergences from the references that are not known of some recordings."""
+        """Number of divergences of some recordings from the references that are not computed yet."""
         return len({key for key in keys if key not in self._far}) * len(self._rows)
 
     def far(self, keys: list[Digest], rows: Callable[[list[int]], Singles], many: bool | None = None) -> Singles:
         """(m, r) divergences of some recordings from the references, in single precision.
 
         keys  digests of the recordings' rows
-        rows  gives those of some of them
-        many  whether to use machine code, see `jensen_shannon_divergence`
+        rows  function that gives some of these rows
+        many  True to use machine code; see `jensen_shannon_divergence`
         """
         missing = list({key: place for place, key in enumerate(keys) if key not in self._far}.values())
         block, fresh = max(1, DIVERGENCES // max(1, len(self._rows))), dict[Digest, Singles]()
@@ -87,9 +87,9 @@ class ClosenessMemory:
         return np.array([fresh[key] if key in fresh else known[key] for key in keys]).reshape(-1, len(self._rows))
 
     def remembered(self, key: Digest, cost: int, compute: Callable[[], Array]) -> Array:
-        """The array of a key, computed where it is not known.
+        """The array of a key; computed if unknown.
 
-        cost  divergences that this takes
+        cost  number of divergences that computing it takes
         """
         known = self._found.get(key)
         if known is None:
@@ -100,14 +100,14 @@ class ClosenessMemory:
         return known
 
     def _takes(self, size: int, cost: int) -> bool:
-        """True if this many more bytes fit; they are then counted."""
+        """True if this many more bytes fit into memory; they are then counted."""
         takes = self._held + size <= MOST_BYTES
         if takes:
             self._held, self._new = self._held + size, self._new + cost
         return takes
 
     def keep(self) -> None:
-        """Write the cache beside the index if enough of it is new; a read-only folder is left alone."""
+        """Write the cache beside the index if enough of it is new; in a read-only folder, do nothing."""
         with self._lock:
             if self._file is None or self._new < WORTH_KEEPING:
                 return
@@ -185,9 +185,9 @@ class Neighbourhood:
     """Recordings among the references of their index.
 
     table      (n, width) rows of Gaussians, read a few at a time
-    dimension  of the Gaussians
-    settled    number of recordings, from the first, that the references are drawn from
-    folder     of the index; None: it is in memory alone
+    dimension  dimension of the Gaussians
+    settled    number of recordings, from the first, among which the references are drawn
+    folder     folder of the index; None: the index is only in memory
     """
 
     def __init__(self, table: Singles, dimension: int, settled: int, folder: Path | None) -> None:
@@ -197,11 +197,11 @@ class Neighbourhood:
         self._many: bool | None = None
 
     def expect(self, places: Integers) -> None:
-        """Take note of all recordings that will be asked about: where many are new, machine code is worth making."""
+        """Announce all recordings that will be asked about: if many are new, machine code is worth compiling."""
         self._many = self.memory.missing(self._digests(places)) >= jensen_shannon.MANY or None
 
     def proximity(self, one: int, others: Integers) -> Array:
-        """(m,) mutual proximity of one place and others; 1 for recordings that are the same.
+        """(m,) mutual proximity of one place and others; 1 for identical recordings.
 
         NaN if there is no reference other than the two. See `stats.proximity`.
         """
@@ -214,9 +214,9 @@ class Neighbourhood:
         return self.memory.remembered(self._key(b"query", places), len(others), compute)
 
     def closeness(self, places: Integers, settled: int = 0) -> Array:
-        """(m, m) mutual proximity of some recordings to the power of SHAPE, 1 for one and itself.
+        """(m, m) mutual proximity of some recordings to the power of SHAPE; 1 on the diagonal.
 
-        settled  how many of the first of them are asked for again and again, with others after them
+        settled  number of first recordings that are asked for repeatedly, with changing others after them
         """
         if not 1 < settled < len(places):
             return self.memory.remembered(self._key(b"near", places), _pairs(places), lambda: self._among(places, 0))
@@ -233,7 +233,7 @@ class Neighbourhood:
         return self.memory.remembered(self._key(b"alike", places), _pairs(places), compute)
 
     def _among(self, places: Integers, settled: int) -> Array:
-        """`closeness`, that of the first ones taken from memory."""
+        """`closeness`, with the block of the first recordings taken from memory."""
         far, near = self._far(places), np.eye(len(places))
         if settled:
             near[:settled, :settled] = self.closeness(places[:settled])
@@ -269,7 +269,7 @@ class Neighbourhood:
         return near
 
     def _key(self, what: bytes, places: Integers) -> Digest:
-        """Digest of the data behind closeness: the rows, and a mask of those that are references."""
+        """Digest of the data behind closeness: the rows, and a mask of the references."""
         inside = np.where(np.isin(places, self.references), np.searchsorted(self.references, places), -1)
         content = b"".join([what, *self._digests(places), inside.astype("<i8").tobytes()])
         return blake2b(content, digest_size=DIGEST_BYTES).digest()

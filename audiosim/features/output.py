@@ -14,12 +14,12 @@ from audiosim.features.systems import mean_of_systems_elsewhere, ratio_or_nan
 
 
 def system_share(pool: Pool) -> Array:
-    """fSYS: the share of systems that retrieved the document for the query, in (0, 1]."""
+    """fSYS: share of systems that retrieved the document for the query, in (0, 1]."""
     return np.asarray(pool.retrieved.sum(axis=0)) / len(pool.systems)
 
 
 def team_share(pool: Pool) -> Array:
-    """fTEAM: the share of teams with a system that retrieved the document for the query, in (0, 1]."""
+    """fTEAM: share of teams with a system that retrieved the document for the query, in (0, 1]."""
     coordinates, teams = pool.retrieved.tocoo(), len(pool.teams)
     cells = coordinates.col, pool.teams[coordinates.row]
     by_pair = sparse.csr_array((np.ones(len(cells[0]), np.int8), cells), shape=(len(pool.pairs), teams))
@@ -28,34 +28,34 @@ def team_share(pool: Pool) -> Array:
 
 
 def overlap(pool: Pool) -> Array:
-    """OV: distinct pairs over the most there could be, cutoff x systems x queries; one value in (0, 1]."""
+    """OV: distinct pairs divided by their largest possible number, cutoff x systems x queries; one value in (0, 1]."""
     most = pool.cutoff * len(pool.systems) * pool.answered
     return np.full(len(pool.pairs), pool.found.sum() / most)
 
 
 def mean_rank(pool: Pool) -> Array:
-    """aRANK: the mean rank, from 1, at which systems retrieved the document for the query; NaN where none did."""
+    """aRANK: mean rank, from 1, at which systems retrieved the document for the query; NaN if none did."""
     return ratio_or_nan(pool.ranks.sum(axis=0), pool.retrieved.sum(axis=0))
 
 
 def same_genre(pool: Pool) -> Array:
-    """sGEN: 1 if document and query are of one genre, else 0; NaN where either genre is unknown."""
+    """sGEN: 1 if document and query have the same genre, else 0; NaN if either genre is unknown."""
     known = (pool.genre != UNKNOWN) & (pool.query_genre != UNKNOWN)
     return np.where(known, pool.genre == pool.query_genre, np.nan)
 
 
 def genre_share(pool: Pool) -> Array:
-    """fGEN: the share of this genre among the query's documents of known genre, in (0, 1]; NaN where unknown."""
+    """fGEN: share of this genre among the query's documents of known genre, in (0, 1]; NaN if unknown."""
     return _share_of_query(pool, pool.genres)
 
 
 def artist_share(pool: Pool) -> Array:
-    """fART: the share of this artist among the query's documents of known artist, in (0, 1]; NaN where unknown."""
+    """fART: share of this artist among the query's documents of known artist, in (0, 1]; NaN if unknown."""
     return _share_of_query(pool, pool.artists)
 
 
 def pool_share(pool: Pool) -> Array:
-    """fPOOL: the query's documents over the most there could be, cutoff x systems, in (0, 1].
+    """fPOOL: the query's documents divided by their largest possible number, cutoff x systems, in (0, 1].
 
     Low where the systems agree on what to retrieve for the query; OV is its mean over queries.
     """
@@ -63,7 +63,7 @@ def pool_share(pool: Pool) -> Array:
 
 
 def genre_coherence(pool: Pool) -> Array:
-    """cGEN: the probability that two different documents of the query are of one genre, in [0, 1].
+    """cGEN: probability that two different documents of the query have the same genre, in [0, 1].
 
         sum over genres g of n_g (n_g - 1)  /  (n (n - 1))
 
@@ -73,15 +73,15 @@ def genre_coherence(pool: Pool) -> Array:
 
 
 def artist_coherence(pool: Pool) -> Array:
-    """cART: the probability that two different documents of the query are by one artist, as cGEN, in [0, 1]."""
+    """cART: probability that two different documents of the query have the same artist, as cGEN, in [0, 1]."""
     return _coherence(pool, pool.artists)
 
 
 def consensus_of_systems(pool: Pool) -> Array:
-    """cSYS: how much the systems that retrieved the document agree with the others on other queries, in (0, 1].
+    """cSYS: agreement of the systems that retrieved the document with the others on other queries, in (0, 1].
 
-    Mean over these systems of the mean fSYS of the documents each retrieved for other queries; NaN where
-    none of them retrieved anything for another. The formula is that of `mean_of_systems_elsewhere`.
+    Mean over these systems of the mean fSYS of the documents that each retrieved for other queries; NaN if none
+    retrieved anything for another query. The formula is that of `mean_of_systems_elsewhere`.
     """
     return mean_of_systems_elsewhere(pool, system_share(pool), np.arange(len(pool.pairs)))
 

@@ -16,9 +16,9 @@ AUDIO = tuple(feature for feature in BUILT_IN.values() if feature.kind == "audio
 
 
 def register_feature(feature: Feature) -> None:
-    """Make a feature of one's own known in this process, so that models may have it among their terms.
+    """Register a feature of one's own in this process, so that models may have it among their terms.
 
-    An error where the name is taken; to register the same feature again changes nothing.
+    A name that is taken is an error; registering the same feature again changes nothing.
     """
     if _FEATURES.setdefault(feature.name, feature) != feature:
         raise InputError(f"feature {feature.name} is known already, expected another name for a feature of your own")

@@ -17,7 +17,7 @@ def systems_of_pairs(pool: Pool) -> sparse.csr_array:
 
 @once_per_pool
 def _cells(pool: Pool) -> tuple[Integers, Integers]:
-    """Each retrieval's pair, and the number of its system and query together."""
+    """The pair of each retrieval, and a number for its system and query together."""
     retrieved = pool.retrieved.tocoo()
     pair, system = (np.asarray(code, dtype=np.int64) for code in (retrieved.col, retrieved.row))
     return pair, system * len(pool.queries) + pool.query[pair]
@@ -53,7 +53,7 @@ def _worth_elsewhere(pool: Pool, values: Array) -> Array:
 
 
 def pairs_of_same_systems(pool: Pool, index: int) -> Integers:
-    """The pairs that any system which retrieved this one retrieved, itself among them, rising."""
+    """The pairs retrieved by any system that retrieved this one, itself included, in rising order."""
     retrieved, own = pool.retrieved, systems_of_pairs(pool)
     found = np.arange(len(pool.pairs)) == index
     for system in own.indices[own.indptr[index] : own.indptr[index + 1]]:

@@ -1,4 +1,4 @@
-"""Features by name: one column, the matrix that a model multiplies, a table that follows the judgments."""
+"""Features by name: one column, the design matrix of a model, a table that follows the judgments."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -68,7 +68,7 @@ class Table:
 
     @classmethod
     def of(cls, pool: Pool, grades: Array, features: Iterable[Feature]) -> "Table":
-        """The table of some features, computed from nothing."""
+        """The table of some features, computed anew."""
         features = tuple(features)
         table = {feature.name: _column(feature, pool, grades) for feature in features}
         return cls(pool, features, grades.copy(), table, np.arange(len(grades)))

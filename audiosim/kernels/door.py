@@ -1,4 +1,4 @@
-"""Choice between machine code and arrays: without LLVM, or permission to use it, arrays give the same, more slowly."""
+"""Choice between machine code and arrays: without LLVM, or permission to use it, arrays give the same, but slower."""
 
 import ctypes
 import mmap
@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 def by_code(code: Callable[[], Result], arrays: Callable[[], Result]) -> Result:
-    """Result of machine code, or of arrays if that is impossible, which is warned of once per process."""
+    """Result of machine code, or of arrays if that is impossible; a warning says so once per process."""
     reason = obstacle()
     if reason is None:
         return code()
@@ -24,7 +24,7 @@ def by_code(code: Callable[[], Result], arrays: Callable[[], Result]) -> Result:
 def obstacle() -> str | None:
     """Reason why no machine code can be made here, or None.
 
-    LLVM aborts the process where memory may not become executable (SELinux, PaX, systemd's MemoryDenyWriteExecute), so
+    LLVM aborts the process if memory must not become executable (SELinux, PaX, systemd's MemoryDenyWriteExecute), so
     this is tested before LLVM is used.
     """
     try:

@@ -1,4 +1,4 @@
-"""Frames of a signal: where they lie, and the arrays that turn them into spectra."""
+"""Frames of a signal: their places, and the arrays that turn them into spectra."""
 
 from dataclasses import dataclass
 
@@ -13,12 +13,12 @@ OVERLAP = 4  # hops in a frame, for machine code
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrameTransform:
-    """Steps from samples to the spectra of frames; itself and no equal, so that tables made for it can be kept.
+    """Steps from samples to the spectra of frames; equal only to itself, so that tables made for it can be cached.
 
     hop      samples from one frame to the next, at most a frame
     taper    (frame,) factors of the samples of a frame, which is even
     filters  (bands, 1 + frame / 2) weights of the bins in each band
-    octaves  the bins of each octave, and how many of them make a peak; none where extremes are not wanted
+    octaves  the bins of each octave, and how many of them count as its peak; none if extremes are not wanted
     """
 
     hop: int
@@ -28,13 +28,13 @@ class FrameTransform:
 
 
 def has_code(frame: int, hop: int) -> bool:
-    """True if there is machine code for frames of that length and hop: of 2 x 4^k samples, four times the hop."""
+    """True if there is machine code for frames of this length and hop: 2 x 4^k samples, four times the hop."""
     points = frame // 2
     return frame == OVERLAP * hop and points > 4 and points.bit_count() == 1 and points.bit_length() % 2 == 1
 
 
 def cut(samples: Floats, start: int, stretch: Floats) -> Floats:
-    """A stretch, filled with the samples from `start` on, with zeros where there are none."""
+    """Fill a stretch with the samples from `start` on, and with zeros outside the signal."""
     there = samples[max(0, start) : max(0, start + len(stretch))]
     before = min(len(stretch), max(0, -start))
     stretch[:before] = 0

@@ -1,4 +1,4 @@
-"""Frames of a recording -> mel powers and extremes of octaves: by arrays, which define it, or by machine code."""
+"""Frames of a recording -> mel powers and extremes of octaves: by arrays, the definition, or by machine code."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -16,7 +16,7 @@ SPAN = 96  # bins that bands filtered together span: more would multiply by more
 
 
 def spectrum(samples: Floats, transform: FrameTransform, source: Integers | None = None) -> tuple[Floats, Floats]:
-    """Spectrum of frames, by machine code where there is some for them; see `spectrum_by_arrays`."""
+    """Spectrum of frames, by machine code if there is any for them; see `spectrum_by_arrays`."""
 
     def code() -> tuple[Floats, Floats]:
         from audiosim.kernels.spectrum_code import spectrum_by_code  # loads LLVM
@@ -35,7 +35,7 @@ def spectrum_by_arrays(
     """Power of bands (n, bands); mean magnitude of the loudest bins of each octave, then the softest (n, 2 octaves).
 
     samples  (m,); frame t is centred on sample t hop, with zeros beyond the ends; n = 1 + m // hop
-    source   (bins,) of which bin each has the power; None: its own
+    source   (bins,) bin whose power each bin takes; None: its own
     """
     n, bands, octaves = 1 + len(samples) // transform.hop, len(transform.filters), len(transform.octaves)
     mel, extremes = np.empty((n, bands), np.float32), np.empty((n, 2 * octaves), np.float32)
@@ -52,10 +52,11 @@ def powers(samples: Floats, taper: Floats, hop: int) -> Iterator[tuple[slice, Fl
     """The powers |X|^2 of the transforms of frames, for some frames at a time.
 
     samples  (n,) float32; frame t is centred on sample t hop, with zeros beyond the ends
-    taper    (frame,) what each frame is multiplied by; frame even
+    taper    (frame,) factor of each sample of a frame; frame is even
     hop      samples from one frame to the next, at most a frame
 
-    Yields which of the 1 + n // hop frames, and (their number, 1 + frame / 2), good until the next are asked for.
+    Yields a slice of the 1 + n // hop frames, and their powers (frames in the slice, 1 + frame / 2), valid until the
+    next request.
     """
     from scipy.fft import rfft  # takes half as long as numpy's, and 0.2 s to load, which machine code need not pay
 
@@ -81,9 +82,9 @@ def powers(samples: Floats, taper: Floats, hop: int) -> Iterator[tuple[slice, Fl
 
 @lru_cache
 def _band_groups(transform: FrameTransform) -> tuple[tuple[slice, slice, Floats], ...]:
-    """For every few bands: which, the bins they look at, and their weights (bins, bands).
+    """For each group of bands: the group, the bins they use, and their weights (bins, bands).
 
-    The filters are applied a few bands at a time: they are zero but for a few bins each.
+    The filters are applied to a few bands at a time, because each is zero outside a few bins.
     """
     filters = transform.filters
     groups, start = [], 0
@@ -114,7 +115,7 @@ def _write_extremes(power: Floats, transform: FrameTransform, out: Floats) -> No
 
 @lru_cache
 def _averages(transform: FrameTransform) -> Floats:
-    """(m, 2 octaves) from the chosen magnitudes, loudest then softest of each octave, to their means."""
+    """Divide (m, 2 octaves) sums of the chosen magnitudes, loudest then softest of each octave, to get their means."""
     counts = [count for _, count in transform.octaves]
     means = np.zeros((2 * sum(counts), 2 * len(counts)), np.float32)
     start = 0

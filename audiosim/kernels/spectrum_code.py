@@ -2,8 +2,8 @@
 
 The transform of a frame of 2 m numbers is made from that of m complex ones, its even numbers real and its odd ones
 imaginary parts, by decimation in frequency with radix 4 (Cooley & Tukey 1965, doi:10.1090/S0025-5718-1965-0178586-1;
-Sorensen et al. 1987, doi:10.1109/TASSP.1987.1165220). Every number is sixteen of them, one of each frame, so that no
-step knows of more than one frame. Eight times as fast as the same by arrays, most of all for contrast.
+Sorensen et al. 1987, doi:10.1109/TASSP.1987.1165220). Every number stands for sixteen, one per frame, so each step is
+written for a single frame. Eight times as fast as arrays, most of all for contrast.
 """
 
 from functools import lru_cache, reduce
@@ -53,12 +53,12 @@ def _by_frame(found: Floats, n: int) -> Floats:
 
 
 def _strides(points: int) -> list[int]:
-    """Distances of the points that each stage brings together."""
+    """Distances between the points that each stage combines."""
     return [] if points < RADIX else [points // RADIX, *_strides(points // RADIX)]
 
 
 class _Tables(NamedTuple):
-    """Numbers that the code reads, by the names of its memories; and how much memory it works in."""
+    """Constants that the code reads, by the names of its memories, and the amount of memory it works in."""
 
     named: dict[str, NDArray[np.float32] | NDArray[np.int64]]
     bins: int
@@ -94,7 +94,7 @@ def _tables(transform: FrameTransform) -> _Tables:
 
 
 def _turns(shares: NDArray[np.float64]) -> Floats:
-    """Cosine and sine in turn of parts of a full circle, clockwise."""
+    """Alternating cosines and sines of fractions of a full circle, clockwise."""
     return np.stack([np.cos(2 * np.pi * shares), -np.sin(2 * np.pi * shares)], axis=-1).astype(np.float32).ravel()
 
 
@@ -121,9 +121,9 @@ def _code(transform: FrameTransform) -> Translated:
 
 
 def _write_rows(code: Code, group: Place, hop: int) -> None:
-    """Floats laid out so that those of sixteen frames at the same place of theirs lie side by side.
+    """Lay out floats so that the same sample of sixteen frames lies side by side.
 
-    Frames a hop apart: row r holds the samples r, r + hop, r + 2 hop and so on.
+    Frames are a hop apart: row r holds the samples r, r + hop, r + 2 hop and so on.
     """
     with code.loop(0, LANES + OVERLAP - 1) as column:
         samples, rows = code["samples"].after((group * LANES + column) * hop), code["memory"].after(column)
@@ -132,7 +132,7 @@ def _write_rows(code: Code, group: Place, hop: int) -> None:
 
 
 def _write_first_stage(code: Code, work: NumbersInMemory, points: int, hop: int) -> None:
-    """First stage, of samples and their taper; four points a quarter apart are a hop apart in samples."""
+    """First stage, from samples and their taper; points a quarter of the transform apart are a hop apart in samples."""
     rows, taper, stride = code["memory"], code["taper"], points // RADIX
     with code.loop(0, stride) as place:
         four = []
@@ -155,7 +155,7 @@ def _write_stage(code: Code, work: NumbersInMemory, points: int, number: int, st
 
 
 def _point(work: NumbersInMemory, points: int, at: Place) -> ComplexLanes:
-    """Real parts of all points come first."""
+    """Place of a point; the real parts of all points come first."""
     return work.take(at), work.take(at + points * LANES)
 
 
@@ -179,7 +179,7 @@ def _butterfly(four: list[ComplexLanes]) -> list[ComplexLanes]:
 
 
 def _turned(turns: NumbersInMemory, place: Place, four: list[ComplexLanes]) -> list[ComplexLanes]:
-    """All but the first of four points, each times the root of one that its place calls for."""
+    """All but the first of four points, each multiplied by the root of unity for its place."""
     roots = [turns.spread(place * (2 * (RADIX - 1)) + number) for number in range(2 * (RADIX - 1))]
     result = four[:1]
     for (real, imaginary), c, s in zip(four[1:], roots[::2], roots[1::2], strict=True):
@@ -209,7 +209,7 @@ def _write_powers(code: Code, work: NumbersInMemory, powers: NumbersInMemory, po
 
 
 def _write_bands(code: Code, powers: NumbersInMemory, group: Place, bands: int) -> None:
-    """The powers of mel bands: of each the sum, over the bins between two, of weight times power."""
+    """The powers of mel bands: for each, the sum of weight times power over its bins."""
     with code.loop(0, bands) as band:
         start, stop, at = (code["bands"].place(band * 3 + number) for number in range(3))
         weights = code["weights"].after(at - start)
@@ -222,7 +222,7 @@ def _write_bands(code: Code, powers: NumbersInMemory, group: Place, bands: int) 
 
 
 def _write_octave(code: Code, powers: NumbersInMemory, octaves: Octaves, number: int, group: Place) -> None:
-    """Mean magnitude of the loudest bins of an octave, and of the softest: each bin is put in its place among them."""
+    """Mean magnitude of the loudest bins of an octave, and of the softest; each bin is inserted into a sorted list."""
     bins, kept = octaves[number]
     start, share = code.whole(bins.start), code.constant(1 / kept)
     for loudest in (True, False):

@@ -1,10 +1,10 @@
-"""A small language for machine code that does one thing to several numbers at a time, translated by LLVM.
+"""A small language for machine code that handles several numbers at a time, translated by LLVM.
 
-Numbers that lie side by side are taken, added, multiplied and put back together. numba would not see from loops over
-arrays that they may be, takes seconds to translate them, and a quarter of a second to load; llvmlite, which it brings,
-takes a tenth for both. Nothing is kept on disk.
+Adjacent numbers are read, added, multiplied and written together. numba cannot infer from loops over arrays that this
+is allowed, takes seconds to compile them, and a quarter of a second to load; its llvmlite takes a tenth of a second for
+both. Nothing is kept on disk.
 
-Numbers are taken 64 bytes at a time: sixteen in single, eight in double precision.
+Numbers are read 64 bytes at a time: sixteen in single, eight in double precision.
 """
 
 import ctypes
@@ -26,7 +26,7 @@ _FLAGS = ("contract",)  # a product and a sum may be rounded once, together
 
 
 class Lanes(NamedTuple):
-    """Numbers side by side."""
+    """Adjacent numbers, handled together."""
 
     builder: Any
     value: Any
@@ -51,7 +51,7 @@ class Lanes(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A whole number that says where something lies."""
+    """A whole number that is a place in memory."""
 
     builder: Any
     value: Any
@@ -74,7 +74,7 @@ def _whole(number: Place | int) -> Any:
 
 
 class NumbersInMemory(NamedTuple):
-    """Numbers that lie one after the other: of the code's precision, or whole ones."""
+    """Numbers one after the other in memory: of the code's precision, or whole numbers."""
 
     builder: Any
     pointer: Any
@@ -82,19 +82,19 @@ class NumbersInMemory(NamedTuple):
     vector: Any
 
     def after(self, place: Place | int) -> "NumbersInMemory":
-        """Those from a place on; no whole ones."""
+        """Memory from a place on; not for whole numbers."""
         return self._replace(pointer=self._at(place))
 
     def take(self, place: Place | int) -> Lanes:
-        """As many as there are lanes, from a place on."""
+        """Read as many numbers as there are lanes, from a place on."""
         return Lanes(self.builder, self.builder.load(self._at(place), align=4, typ=self.vector))
 
     def put(self, place: Place | int, lanes: Lanes) -> None:
-        """Write as many from a place on."""
+        """Write as many numbers as there are lanes, from a place on."""
         self.builder.store(lanes.value, self._at(place), align=4)
 
     def spread(self, place: Place | int) -> Lanes:
-        """The one at a place, in every lane."""
+        """The number at a place, in every lane."""
         value, nothing = self.builder.load(self._at(place), typ=self.kind), ir.Constant(self.vector, ir.Undefined)
         first = self.builder.insert_element(nothing, value, ir.Constant(ir.IntType(32), 0))
         count = self.vector.count
@@ -106,7 +106,7 @@ class NumbersInMemory(NamedTuple):
         self.builder.store(self.builder.load(source._at(at), typ=self.kind), self._at(place))
 
     def place(self, place: Place | int) -> Place:
-        """Whole number at a place, as the place that it says."""
+        """Whole number at a place, as a place."""
         at = self.builder.gep(self.pointer, [_whole(place)], source_etype=_WHOLE)
         return Place(self.builder, self.builder.load(at, typ=_WHOLE))
 
@@ -115,7 +115,7 @@ class NumbersInMemory(NamedTuple):
 
 
 class Code:
-    """A function of a count and of memories, none of which overlaps another, while it is being written."""
+    """A function of a count and of memories that do not overlap, while it is being written."""
 
     def __init__(self, memories: Sequence[str], precision: Precision = "single") -> None:
         self._module, self._kind = ir.Module(), _NUMBERS[precision]
@@ -142,11 +142,11 @@ class Code:
         return Lanes(self._builder, ir.Constant(self._vector, [ir.Constant(self._kind, number)] * self._vector.count))
 
     def whole(self, number: int) -> Place:
-        """Whole number as a place."""
+        """A whole number as a place."""
         return Place(self._builder, _whole(number))
 
     def root(self, lanes: Lanes) -> Lanes:
-        """The square root of each."""
+        """The square root of each number."""
         return Lanes(self._builder, self._builder.call(self._root, [lanes.value]))
 
     @contextmanager
@@ -186,7 +186,7 @@ class Code:
         builder.position_at_end(end)
 
     def translated(self) -> "Translated":
-        """The function, for the processor at hand; nothing more can be written."""
+        """The function, for the present processor; nothing more can be written."""
         self._builder.ret_void()
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
@@ -198,7 +198,7 @@ class Code:
 
 
 class Translated:
-    """Machine code, called by a count and by an array for each memory."""
+    """Machine code, called with a count and an array for each memory."""
 
     def __init__(self, engine: Any, memories: Sequence[str]) -> None:
         pointers = [ctypes.c_void_p] * len(memories)

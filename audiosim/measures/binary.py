@@ -1,6 +1,6 @@
-"""Measures that know only whether a document is relevant: P, AP and RR.
+"""Measures that use only whether a document is relevant: P, AP and RR.
 
-In all of them `relevant` is (..., n), best rank first; ranks past n hold nothing relevant.
+Throughout, `relevant` is (..., n), best rank first; ranks past n hold nothing relevant.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ def precision(relevant: Booleans, cutoff: int) -> Array:
 
         1/k  sum over i <= k of  1(r_i >= l_min)      (2.2), (2.5)
 
-    The same in chapters 2, 3 and 5 of Urbano (2013).
+    Urbano (2013), with the same definition in chapters 2, 3 and 5.
     """
     return np.asarray(relevant[..., :cutoff].sum(axis=-1) / cutoff)
 
@@ -26,8 +26,8 @@ def ap(relevant: Booleans, best: Array | float, cutoff: int) -> Array:
 
         1/best  sum over i <= k of  1(r_i >= l_min) P@i
 
-    best  (...,) how many relevant documents there could be: those among the judged ones (2.3, 2.6), their number or
-          k if it is less (5.6), or k (3.1)
+    best  (...,) possible number of relevant documents: those judged relevant (2.3, 2.6), their number or k if that is
+          less (5.6), or k (3.1)
 
     Urbano (2013), chapters 2, 5 and 3; Harman (1993).
     """

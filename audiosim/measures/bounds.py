@@ -20,11 +20,11 @@ def score_bounds(collection: Collection, measure: str | Measure) -> tuple[Array,
     """Lowest and highest score that each system could have for each query if all documents were judged, (s, q) each.
 
     The lowest score gives unjudged documents the lowest grade in a ranking and the highest in the ideal; the highest
-    score does the opposite. The difference is the residual of Moffat & Zobel (2008),
-    doi:10.1145/1416950.1416952. Exact for measures without an ideal; where there is one, ranking and ideal are bounded
-    each by itself, so that the truth lies within, and the bounds may be wider than need be. Documents that no system
-    retrieves down to the cutoff keep their grades. NaN for measures that may fall when a grade rises: EDCG, ADR,
-    and those of other packages that are no weights of ranks.
+    score does the opposite. The difference is the residual of Moffat & Zobel (2008), doi:10.1145/1416950.1416952. Exact
+    for measures without an ideal. With an ideal, ranking and ideal are bounded separately, so the bounds contain the
+    true score but may be too wide. Documents that no system retrieves down to the cutoff keep their grades. NaN for
+    measures that may fall when a grade rises: EDCG, ADR, and those of other packages that are not weighted sums over
+    ranks.
     """
     measure = as_measure(measure)
     if measure.rank_weights is None and measure.name not in RISING:
@@ -41,7 +41,7 @@ def score_bounds(collection: Collection, measure: str | Measure) -> tuple[Array,
 
 
 def _filled(collection: Collection, cutoff: int) -> Collection:
-    """The collection with the highest grade for every document down to the cutoff that is not judged."""
+    """The collection with the highest grade for every unjudged document down to the cutoff."""
     judged = {judgment.pair for judgment in collection.judgments}
     missing = dict.fromkeys(
         (query, document)
@@ -55,6 +55,6 @@ def _filled(collection: Collection, cutoff: int) -> Collection:
 
 
 def _at_least(judged: Array, level: float) -> Array:
-    """(q, m) grades, best first, of which the best is at least a level."""
+    """(q, m) grades, best first, with the best raised to at least a level."""
     first = np.maximum(judged[:, :1], level) if judged.shape[1] else np.full((len(judged), 1), level)
     return np.concatenate([first, judged[:, 1:]], axis=1)

@@ -1,6 +1,6 @@
-"""Measures of a listener who stops at the first document that satisfies: ERR and EDCG.
+"""Measures of a listener who stops at the first satisfying document: ERR and EDCG.
 
-In both gains are (..., n), best rank first; ranks past n gain 0. The listener stops at rank i with
+In both, gains are (..., n), best rank first; ranks past n gain 0. The listener stops at rank i with probability
 
     P_i = p_i (1 - p_1) ... (1 - p_(i-1)),  p = gain / (highest gain + 1)      (2.15)
 
@@ -21,10 +21,10 @@ def err(gains: Array, highest: float, cutoff: int, ideal: Array | None = None) -
         E = sum over i <= k of  P_i / i           (2.14), down to the cutoff, where no ideal ranking is given
         E of the ranking / E of the ideal one     (3.7)
 
-    highest  the gain of the highest grade
+    highest  gain of the highest grade
     ideal    (..., m) gains of the ideal ranking: k times the highest gain for chapter 3; all judged documents of the
-             query, best first, for a score relative to what can be retrieved, which Urbano (2013) has for RBP (5.8) but
-             does not write down for ERR
+             query, best first, for a score relative to the best possible ranking, which Urbano (2013) defines for RBP
+             (5.8) but not for ERR
 
     Chapelle et al. (2009), doi:10.1145/1645953.1646033; Urbano (2013). An ideal ranking without gains gives 0.
     """
@@ -34,12 +34,12 @@ def err(gains: Array, highest: float, cutoff: int, ideal: Array | None = None) -
 
 
 def edcg(gains: Array, highest: float, cutoff: int, ideal: Array | None = None) -> Array:
-    """(...,) Expected discounted cumulative gain, 0 to 1, in gain units where no ideal ranking is given.
+    """(...,) Expected discounted cumulative gain, 0 to 1; in gain units if no ideal ranking is given.
 
         E = sum over i <= k of  g_i P_i           chapter 2, in words after (2.14)
         E of the ranking / E of the ideal one     (3.10)
 
-    highest  the gain of the highest grade
+    highest  gain of the highest grade
     ideal    (..., m) gains of the ideal ranking, as for `err`
 
     Urbano (2013). An ideal ranking without gains gives 0.
@@ -53,7 +53,7 @@ def _expected_gain(gains: Array, highest: float, cutoff: int) -> Array:
 
 
 def _stops(gains: Array, highest: float, cutoff: int) -> Array:
-    """(..., n) the probability P_i that the listener stops at each rank, down to the cutoff."""
+    """(..., n) probability P_i that the listener stops at each rank, down to the cutoff."""
     stops = np.asarray(gains[..., :cutoff] / (highest + 1))
     goes_on = np.cumprod(1 - stops[..., :-1], axis=-1)
     stops[..., 1:] *= goes_on

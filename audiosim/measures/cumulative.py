@@ -1,7 +1,7 @@
-"""Measures of the gain that a ranking brings: CG, DCG, nDCG, Q and RBP.
+"""Measures of the gain from a ranking: CG, DCG, nDCG, Q and RBP.
 
-In all of them gains are (..., n), best rank first; ranks past n gain 0, and ranks past the cutoff do not count. Where a
-measure is relative to the best there could be and that is 0, the score is 0.
+Throughout, gains are (..., n), best rank first; ranks past n gain 0, and ranks past the cutoff do not count. If a
+measure is relative to the best possible value and that is 0, the score is 0.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ def cg(gains: Array, cutoff: int, highest: float | None = None) -> Array:
         sum over i <= k of  g_i / (k highest)      (3.3), 0 to 1
         sum over i <= k of  g_i                    (2.8), in gain units, where no highest gain is given
 
-    highest  the gain of the highest grade
+    highest  gain of the highest grade
 
     Urbano (2013), chapters 3 and 5 alike, and chapter 2; Järvelin & Kekäläinen (2002), doi:10.1145/582415.582418.
     """
@@ -45,7 +45,7 @@ def dcg(gains: Array, weights: Array, highest: float | None = None) -> Array:
         sum over i <= k of  g_i w_i                                         (2.9), in gain units, no highest given
 
     weights  (k,) `discounts`; `first_discounts` for the measure as first published
-    highest  the gain of the highest grade
+    highest  gain of the highest grade
 
     Urbano (2013), chapters 3 and 5 alike, and chapter 2; Järvelin & Kekäläinen (2002), Burges et al. (2005).
     """
@@ -74,7 +74,7 @@ def rbp(gains: Array, ideal: Array, cutoff: int, p: float = 0.8) -> Array:
 
     ideal  (..., m) gains of the ideal ranking: of all judged documents of the query, best first, for chapter 5; k times
            the highest gain for chapter 3
-    p      persistence, between 0 and 1: how likely it is that a listener goes on to the next rank
+    p      persistence, between 0 and 1: probability that a listener goes on to the next rank
 
     Urbano (2013), after Moffat & Zobel (2008), doi:10.1145/1416950.1416952.
     """
@@ -87,7 +87,7 @@ def first_rbp(gains: Array, highest: float, cutoff: int, p: float = 0.8) -> Arra
 
         (1 - p) / highest  sum over i <= k of  g_i p^(i-1)      (2.12), down to the cutoff
 
-    highest  the gain of the highest grade
+    highest  gain of the highest grade
     p        persistence, between 0 and 1
 
     Moffat & Zobel (2008), doi:10.1145/1416950.1416952, with graded gains.
@@ -100,15 +100,15 @@ def q_measure(gains: Array, ideal: Array, best: Array | float, cutoff: int, beta
 
         1/best  sum over i <= k of  1(g_i > 0) (n_i + beta G_i) / (i + beta I_i)
 
-    where n_i counts the gains above 0 down to rank i, and G_i and I_i add up the gains and the ideal gains down to it.
+    where n_i counts the gains above 0 down to rank i, and G_i and I_i are the sums of the gains and of the ideal gains.
 
     ideal  (..., m) gains of the ideal ranking: of all judged documents of the query, best first; k times the highest
            gain for chapter 3
-    best   (...,) how many gains above 0 there could be: their number among the judged documents (2.11), that number
-           or k if it is less (5.7), or k (3.5)
-    beta   how much the gains weigh, 0 or more; with 0 this is average precision
+    best   (...,) possible number of gains above 0: their number among the judged documents (2.11), that number or k if
+           it is less (5.7), or k (3.5)
+    beta   weight of the gains, 0 or more; with 0 this is average precision
 
-    Urbano (2013), with the ideal ranking in the denominator of 2.11, as Sakai (2004) has it.
+    Urbano (2013), with the ideal ranking in the denominator of 2.11, as in Sakai (2004).
     """
     gains = gains[..., :cutoff]
     width = gains.shape[-1]
@@ -166,7 +166,7 @@ def _persistence(measure: Measure) -> Array:
 
 
 def _bounded(measure: Measure) -> bool:
-    """True if RBP is relative to the ideal ranking: as first published it is not."""
+    """True if RBP is relative to the ideal ranking, unlike RBP as first published."""
     return judged_ideal(measure) and measure.word("form") == "bounded"
 
 

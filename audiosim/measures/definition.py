@@ -18,13 +18,13 @@ NAME = r"[A-Za-z][A-Za-z0-9]*"
 class Parameter:
     """Parameter of a measure.
 
-    name      as it is written
+    name      name as written
     default   value if none is written; None if the scale of the judgments decides
     expected  description of the valid values, for error messages
     choices   valid words; empty for a number
     low       lower bound of a number
     high      upper bound of a number, excluded
-    closed    whether `low` itself is valid
+    closed    True if `low` itself is valid
     pattern   regular expression of a valid text; empty for a word or a number
     needs     name and value of another parameter that this one requires
     """
@@ -40,7 +40,7 @@ class Parameter:
     needs: tuple[str, str] | None = None
 
     def check(self, measure: str, value: ParameterValue) -> ParameterValue:
-        """The value itself, a number as a float, if it may be written for this measure."""
+        """The value itself, a number as a float, if this measure allows it."""
         meant = value if self.choices or self.pattern else _number(value)
         if not (meant in self.choices or self._holds(meant)):
             raise InputError(f"{self.name} of {measure} must be {self.expected}, got {_spell(value)}")
@@ -87,14 +87,15 @@ class Definition:
     name          a letter, then letters and digits
     parameters    in the order in which they are printed
     score         scores of rankings, all at once: see `audiosim.measures.scores.score`, which passes on the ranks down
-                  to the cutoff; None for the weighted sum that `rank_weights` and `relative` say
-    rank_weights  (cutoff,) weight of the gain at each rank, 0 or more, the first above 0, where a score is a weighted
-                  sum of gains that is then expected exactly; None for any other measure
-    relative      whether that sum is taken as a share of that of the ideal ranking of the judged documents, such as
-                  `judged_ideal`; None for a sum that is never
-    two_levels    the measure that this one is, in its user-oriented form, where there are two levels
-    compares      whether grades are compared with each other, so that ties which the scale does not have count
-    words         for people, such as "share of the first {cutoff} results that are relevant"; {p} is that parameter
+                  to the cutoff; None for the weighted sum defined by `rank_weights` and `relative`
+    rank_weights  (cutoff,) weight of the gain at each rank, 0 or more, the first above 0, if scores are weighted sums
+                  of gains, which have exact expectations; None for any other measure
+    relative      True if that sum is divided by that of the ideal ranking of the judged documents, or a function that
+                  says so, such as `judged_ideal`; None for a sum that never is
+    two_levels    measure that this one equals, in its user-oriented form, on a scale of two levels
+    compares      True if grades are compared with each other, so that ties that the scale does not have would count
+    words         meaning for people, such as "share of the first {cutoff} results that are relevant"; {p} is that
+                  parameter
     """
 
     name: str
@@ -119,7 +120,7 @@ class Definition:
             raise InputError(f"{self.name} needs weights of ranks to be relative to the ideal ranking, got none")
 
     def _check_words(self, names: Sequence[str]) -> None:
-        """See that the words can be written for any cutoff and parameters."""
+        """Check that the words can be filled in for any cutoff and parameters."""
         try:
             unknown = {name for _, name, _, _ in Formatter().parse(self.words) if name} - {"cutoff", *names}
             if not unknown:
@@ -139,18 +140,18 @@ class Definition:
 class Measure:
     """Measure of a ranking.
 
-    definition  of P AP RR CG DCG nDCG Q RBP ERR EDCG GAP or ADR, or of a measure of one's own
+    definition  of P AP RR CG DCG nDCG Q RBP ERR EDCG GAP or ADR, or of a measure from elsewhere
     cutoff      last rank that counts, at least 1
-    parameters  pairs of name and value; those at their default are left out, the others put in one order
+    parameters  pairs of name and value, without those at their default, in one fixed order
 
     gain    linear, a gain is its grade; or exponential, gain_base^grade - 1
-    gain_base  2 where nothing is written
+    gain_base  base of exponential gains, 2 by default
     thresholds of GAP: the share of users for whom each grade is the lowest relevant one; uniform over the levels
-    min     the lowest grade that is relevant; the lowest one above 0 where nothing is written
-    base    of the logarithm in the discount
-    beta    how much the gains weigh in Q
+    min     lowest relevant grade; by default the lowest above 0
+    base    base of the logarithm in the discount
+    beta    weight of the gains in Q
     p       persistence of RBP
-    ideal   judged, scores are relative to the best that the judged documents allow; or user, to the highest grade at
+    ideal   judged, scores are relative to the best ranking of the judged documents; or user, to the highest grade at
             every rank
     form    bounded, scores are 0 to 1; or original, as the measure was first published
 
@@ -182,21 +183,21 @@ class Measure:
 
     @property
     def name(self) -> str:
-        """The name, without cutoff and parameters."""
+        """The name without cutoff and parameters."""
         return self.definition.name
 
     @property
     def rank_weights(self) -> Array | None:
-        """(cutoff,) the weight of the gain at each rank; None where a score is no weighted sum of gains."""
+        """(cutoff,) weight of the gain at each rank; None if the score is not a weighted sum of gains."""
         return None if self.definition.rank_weights is None else self.definition.rank_weights(self)
 
     @property
     def relative(self) -> bool:
-        """True if the weighted sum of gains is a share of that of the ideal ranking of the judged documents."""
+        """True if the weighted sum of gains is divided by that of the ideal ranking of the judged documents."""
         return self.definition.relative is not None and self.definition.relative(self)
 
     def _checked(self, written: Mapping[str, ParameterValue]) -> dict[str, ParameterValue]:
-        """The parameters that are not at their default."""
+        """The parameters that are not at their default, checked."""
         known = {parameter.name: parameter for parameter in self.definition.parameters}
         for name in written:
             if name not in known:
@@ -205,18 +206,18 @@ class Measure:
         return {name: value for name, value in checked.items() if value != known[name].default}
 
     def word(self, name: str) -> str:
-        """Choice for a parameter that has words; empty for one that the measure does not have."""
+        """Value of a parameter that is a word; empty for a parameter that the measure does not have."""
         value = self._value(name)
         return value if isinstance(value, str) else ""
 
     def number(self, name: str) -> float:
-        """Choice for a parameter that is a number; `min` is 0 where nothing is written."""
+        """Value of a parameter that is a number; `min` is 0 by default."""
         value = self._value(name)
         return value if isinstance(value, float) else 0.0
 
     @property
     def words(self) -> str:
-        """Meaning of a score, in words; empty where its definition has none."""
+        """Meaning of a score in words; empty if its definition gives none."""
         numbers = {p.name: _spell(self.number(p.name)) for p in self.definition.parameters}
         return self.definition.words.format(cutoff=self.cutoff, **numbers)
 
@@ -233,7 +234,7 @@ class Measure:
 
 
 def _number(value: ParameterValue) -> float:
-    """The number that a parameter spells; NaN, which no rule allows, where it spells none."""
+    """The number in a parameter's text; NaN, which no rule allows, if it has none."""
     try:
         # Python reads 1_0 as ten; nobody else does.
         return math.nan if isinstance(value, str) and "_" in value else float(value)

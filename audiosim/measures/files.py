@@ -1,4 +1,4 @@
-"""Scores straight from files of runs and judgments, without a collection."""
+"""Scores directly from files of runs and judgments, without a collection."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,7 +21,7 @@ def judged_files(
 
     runs       in any form that a collection may have
     judgments  in any form that a collection may have
-    scale      of the grades; guessed from them where None is given
+    scale      scale of the grades; None: guessed from them
     unjudged   treatment of a document without judgment: `error`; `zero`, it gains 0; `skip`, those below it move up
     """
     check_unjudged(unjudged)

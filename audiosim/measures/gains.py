@@ -1,4 +1,4 @@
-"""Worth of a grade: gains, the share of users it satisfies, and how much a gain counts at each rank."""
+"""Value of a grade: gains, the share of users it satisfies, and the weight of a gain at each rank."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,18 +12,18 @@ from audiosim.measures.definition import Measure
 
 
 def share_of(score: Array, best: Array | float) -> Array:
-    """Scores as shares of the best there could be; 0 where that is 0."""
+    """Scores as shares of the best possible score; 0 if that is 0."""
     score, best = np.broadcast_arrays(score, np.asarray(best, dtype=np.float64))
     return np.divide(score, best, out=np.zeros(score.shape), where=best > 0)
 
 
 def linear_gain(grades: Array) -> Array:
-    """A grade gains itself, nothing retrieved (NaN) gains 0. Järvelin & Kekäläinen (2002)."""
+    """A grade gains itself; nothing retrieved (NaN) gains 0. Järvelin & Kekäläinen (2002)."""
     return np.where(np.isnan(grades), 0.0, grades)
 
 
 def exponential_gain(grades: Array, base: float = 2.0) -> Array:
-    """A grade gains base^grade - 1, nothing retrieved (NaN) gains 0.
+    """A grade gains base^grade - 1; nothing retrieved (NaN) gains 0.
 
     base  above 1; 2 in Burges et al. (2005), doi:10.1145/1102351.1102363
     """
@@ -55,13 +55,13 @@ def first_discounts(cutoff: int, base: float = 2.0) -> Array:
 
 
 def discounted(gains: Array, weights: Array) -> Array:
-    """(...,) the sum of the gains, each times the weight (k,) of its rank."""
+    """(...,) sum of the gains, each times the weight (k,) of its rank."""
     width = min(gains.shape[-1], len(weights))
     return np.asarray(gains[..., :width] @ weights[:width])
 
 
 def persistence(cutoff: int, p: float) -> Array:
-    """(cutoff,) how likely it is that a listener gets to each rank: p^(i-1)."""
+    """(cutoff,) probability that a listener reaches each rank: p^(i-1)."""
     return np.asarray(np.power(p, np.arange(float(cutoff))), dtype=np.float64)
 
 
@@ -98,7 +98,7 @@ def _thresholds(scale: Scale, written: str) -> tuple[Array, Array]:
 
 
 def gain_of(measure: Measure) -> Callable[[Array], Array]:
-    """Gain of a grade in a measure: linear where nothing else may be chosen."""
+    """Gain of a grade in a measure; linear if the measure has no such parameter."""
     if measure.word("gain") != "exponential":
         return linear_gain
     return partial(exponential_gain, base=measure.number("gain_base") or 2.0)

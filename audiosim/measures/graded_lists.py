@@ -1,4 +1,4 @@
-"""Material of all measures: lists with a grade at each rank, read as a measure reads them."""
+"""Material of all measures: lists with a grade at each rank, as one measure reads them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from audiosim.properties import cached_property
 class GradedLists:
     """Result lists with a grade at each rank, and their gains, relevance and ideal by one measure.
 
-    measure  that reads the lists
+    measure  measure that reads the lists
     scale    of the grades
     grades   (..., n) down to the cutoff, best rank first; NaN where nothing was retrieved
     judged   (..., m) grades of all judged documents of the query, best first, 0 after the last
@@ -53,7 +53,7 @@ class GradedLists:
 
     @property
     def bound(self) -> float | None:
-        """The highest gain, None for a measure as first published, which has no bound."""
+        """The highest gain; None for a measure as first published, which has no bound."""
         return None if self.original else self.highest
 
     @cached_property
@@ -63,7 +63,7 @@ class GradedLists:
 
     @property
     def published_ideal(self) -> Array | None:
-        """The ideal ranking, None for a measure that was first published without."""
+        """The ideal ranking; None for a measure that was first published without one."""
         return None if self.original else self.ideal
 
     def relevant(self, grades: Array) -> Booleans:
@@ -81,7 +81,7 @@ class GradedLists:
 
     @property
     def most_satisfied(self) -> Array:
-        """The best sum of F there could be: over all judged documents, over the best k of them, or k."""
+        """Largest possible sum of F: over all judged documents, over the best k of them, or k."""
         if self.user:
             return np.array(float(self.cutoff))
         judged = self.judged if self.original else self.judged[..., : self.cutoff]

@@ -16,9 +16,9 @@ def adr_of_groups(results: Sequence[Item], groups: Sequence[Sequence[Item]], ran
 
     results  retrieved items, best first
     groups   the ground truth, best group first
-    ranks    n, the number of items in the ground truth where None is given
+    ranks    n; None: the number of items in the ground truth
 
-    Typke, Veltkamp & Wiering (2006), section 3. An item that was retrieved twice is found once.
+    Typke, Veltkamp & Wiering (2006), section 3. An item that was retrieved twice counts once.
     """
     group_of, last = _ground_truth(groups)
     total = 0.0
@@ -34,11 +34,11 @@ def adr_of_groups(results: Sequence[Item], groups: Sequence[Sequence[Item]], ran
 
 
 def tie_break(results: Sequence[Item], groups: Sequence[Sequence[Item]]) -> float:
-    """Tie-breaker between results of equal average dynamic recall, 0 to 1; the lower one is the better.
+    """Tie-breaker between results with equal average dynamic recall, 0 to 1; lower is better.
 
-    The average dynamic recall, on the ground truth with its groups in reverse, of a constructed list: the results, with
-    each item replaced by one from the best group, but for those that stand where the recall cannot tell them from
-    others: above the ranks of their own group, or below them.
+    This is the average dynamic recall of a constructed list, on the ground truth with its groups in reverse. The list
+    is the results with each item replaced by one from the best group, except items above or below the ranks of their
+    own group, whose exact rank the recall ignores.
 
     Typke, Veltkamp & Wiering (2006), section 4.
     """
@@ -51,7 +51,7 @@ def tie_break(results: Sequence[Item], groups: Sequence[Sequence[Item]]) -> floa
 
 
 def _ground_truth(groups: Sequence[Sequence[Item]]) -> tuple[dict[Item, int], list[int]]:
-    """The group of each item, and the group that each rank of the ground truth is in."""
+    """The group of each item, and the group at each rank of the ground truth."""
     last = [number for number, group in enumerate(groups) for _ in group]
     items = [item for group in groups for item in group]
     if len(set(last)) < max(1, len(groups)):

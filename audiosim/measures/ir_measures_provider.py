@@ -9,7 +9,7 @@
 ir_measures does not discover providers, so call `register` once. It adds Q, GAP, ADR and EDCG with their parameters,
 and computes the ERR of ir_measures, which is gdeval's.
 
-A document without judgment gains 0, as in all of ir_measures. Equal scores are ordered as trec_eval does it.
+An unjudged document gains 0, as in all of ir_measures. Equal scores are ordered as in trec_eval.
 """
 
 from collections.abc import Iterable, Iterator
@@ -31,7 +31,7 @@ INFO = measures.ParamInfo
 
 
 def _parameters(name: str) -> dict[str, measures.ParamInfo]:
-    """Parameters of one of our measures, as ir_measures is to know them."""
+    """Parameters of one of our measures, as ir_measures declares them."""
     own = {
         parameter.name: INFO(dtype=str if parameter.choices else (int, float), desc=parameter.expected)
         for parameter in MEASURES[name].parameters
@@ -41,7 +41,7 @@ def _parameters(name: str) -> dict[str, measures.ParamInfo]:
 
 
 def _added(name: str, words: str, text: str) -> type[measures.Measure]:
-    """Measure of ours as ir_measures has one."""
+    """One of our measures as ir_measures has it."""
     known = {"__name__": name, "NAME": name, "PRETTY_NAME": words, "SHORT_DESC": text}
     return type(f"_{name}", (measures.Measure,), known | {"SUPPORTED_PARAMS": _parameters(name)})
 
@@ -108,7 +108,7 @@ def _ours(measure: measures.Measure) -> Measure:
 
 
 def register() -> AudiosimProvider:
-    """Make our measures known to ir_measures and its default pipeline; to call it again changes nothing."""
+    """Register our measures with ir_measures and its default pipeline; calling it again changes nothing."""
     known = providers.registry.get(AudiosimProvider.NAME)
     if isinstance(known, AudiosimProvider):
         return known

@@ -1,4 +1,4 @@
-"""Measures by name: those that come with audiosim, parsed and found."""
+"""Measures by name: those of audiosim, parsed and found."""
 
 import re
 from collections.abc import Mapping
@@ -45,14 +45,14 @@ MEASURES: Mapping[str, Definition] = {
 
 
 def as_measure(measure: str | Measure) -> Measure:
-    """A measure, parsed if it is written."""
+    """A measure, parsed if given as text."""
     if not isinstance(measure, str | Measure):
         raise InputError(f"expected one measure such as 'CG@5', got {measure!r}")
     return parse_measure(measure) if isinstance(measure, str) else measure
 
 
 def parse_measure(text: str, known: Mapping[str, Definition] = MEASURES) -> Measure:
-    """The measure that is written so, such as CG@5 or RBP(p=0.5,ideal=user)@10.
+    """The measure in a text such as CG@5 or RBP(p=0.5,ideal=user)@10.
 
     known  definitions by name; `audiosim.plugins.find_measure` knows those of installed packages too
     """

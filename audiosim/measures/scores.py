@@ -1,4 +1,4 @@
-"""Scores of rankings: grades in, numbers out, for every measure in all of its forms."""
+"""Scores of rankings from grades, for every measure in all of its forms."""
 
 import numpy as np
 
@@ -24,11 +24,11 @@ def score(measure: Measure, scale: Scale, grades: Array, judged: Array) -> Array
 
 
 def _weighted(of: GradedLists) -> Array:
-    """(...,) the score of a measure that says no more than the weights of its ranks, 0 to 1.
+    """(...,) score of a measure that defines only the weights of its ranks, 0 to 1.
 
         sum over i <= k of  g_i w_i / sum over i <= k of  best_i w_i
 
-    where best is the gain of the highest grade at every rank or, for a measure that is relative, the ideal ranking.
+    where best is the gain of the highest grade at every rank or, for a relative measure, that of the ideal ranking.
     """
     weights = of.measure.rank_weights
     assert weights is not None, "a definition has a score or weights of ranks"

@@ -44,7 +44,7 @@ class Scores:
 
     @property
     def means(self) -> Array:
-        """(s,) the mean score of each system over the queries."""
+        """(s,) mean score of each system over the queries."""
         return np.asarray(self.values.mean(axis=1))
 
     @property
@@ -89,11 +89,11 @@ class JudgedRuns:
 def judged_runs(collection: Collection, cutoff: int, unjudged: Unjudged = "error") -> JudgedRuns:
     """The rankings of a collection down to a cutoff, with the grades of their documents.
 
-    unjudged  documents without judgment: `error`; `zero`, it gains 0; `skip`, those below it move up, as in
-              the condensed lists of Sakai (2007)
+    unjudged  documents without judgment: `error`; `zero`, they gain 0; `skip`, those below move up, as in the condensed
+              lists of Sakai (2007)
 
-    Queries are those that any run names, in the order in which the runs first name them; a system that retrieves
-    nothing for one of them gains nothing there.
+    Queries are those of all runs, in order of first appearance; a system that retrieves nothing for a query gains
+    nothing there.
     """
     judgments = collection.judgments
     given = judgments if isinstance(judgments, CodedJudgments) else collection.grades()
@@ -103,7 +103,7 @@ def judged_runs(collection: Collection, cutoff: int, unjudged: Unjudged = "error
 def graded_runs(
     collection: Collection, given: Mapping[Pair, float] | CodedJudgments, cutoff: int, unjudged: Unjudged = "error"
 ) -> JudgedRuns:
-    """The rankings of a collection with other grades than its judgments', such as drawn ones; as `judged_runs`.
+    """The rankings of a collection with other grades than its own judgments, such as drawn ones; as `judged_runs`.
 
     given  grades by pair, from 0 to the highest of the scale
     """
@@ -113,7 +113,7 @@ def graded_runs(
 
 
 def scores(collection: Collection, measure: str | Measure = "CG@5", unjudged: Unjudged = "error") -> Scores:
-    """Score of each system of a collection for each query, from the judgments it has.
+    """Score of each system of a collection for each query, by its judgments.
 
     measure   such as "nDCG@5"
     unjudged  treatment of a document without judgment: `error`, `zero` or `skip`
@@ -131,8 +131,8 @@ def grades_of(
 ) -> tuple[tuple[str, ...], Array, Array]:
     """Queries; (s, q, n) grades of the documents of each system, NaN after the last; (q, m) as in `JudgedRuns`.
 
-    name      of the collection, for complaints
-    rankings  for each system its documents for each query, best first
+    name      name of the collection, for error messages
+    rankings  for each system, its documents for each query, best first
     """
     check_unjudged(unjudged)
     runs = on_one_table([coded(one) for one in rankings])
@@ -160,7 +160,7 @@ def grades_of(
 class _Graded(NamedTuple):
     """The results of a system, ranking after ranking.
 
-    query     (r,) codes, those of a ranking together
+    query     (r,) codes; each ranking is contiguous
     document  (r,) codes
     rank      (r,) from 1
     grade     (r,) NaN where unjudged
@@ -179,11 +179,11 @@ class _Graded(NamedTuple):
 class _Known:
     """Grades of pairs by codes.
 
-    names   number of documents that have one
+    names   number of documents with a code
     keys    (g,) query x names + document, rising
     grades  (g,) of these
-    query   (j,) of all grades of the queries, also of documents that have no code
-    every   (j,) those grades
+    query   (j,) query of every grade, also of documents without a code
+    every   (j,) these grades
     """
 
     names: int
@@ -209,14 +209,14 @@ class _Known:
         return cls(len(names), keys[order], grades[order], query[ours], grades[ours])
 
     def find(self, keys: Integers) -> Array:
-        """(r,) grades of some keys, NaN where there is none."""
+        """(r,) grades of some keys; NaN for unknown ones."""
         if not len(self.keys):
             return np.full(len(keys), np.nan)
         place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return np.where(self.keys[place] == keys, self.grades[place], np.nan)
 
     def best_first(self, queries: int) -> Array:
-        """(q, m) the grades of each query's documents, best first, 0 after the last."""
+        """(q, m) grades of each query's documents, best first, 0 after the last."""
         order = np.lexsort((-self.every, self.query))
         query = self.query[order]
         sizes = np.bincount(query, minlength=queries)
@@ -247,7 +247,7 @@ def _settled(of: _Graded, unjudged: str, cutoff: int) -> _Graded:
 
 
 def _places(sizes: Integers) -> Integers:
-    """Places in each of some stretches, from 0, one stretch after the other."""
+    """Places within each of several stretches, from 0, one stretch after the other."""
     return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
@@ -261,9 +261,9 @@ def check_unjudged(unjudged: str) -> None:
 def _incomplete(
     name: str, queries: Sequence[str], runs: Sequence[CodedRankings], missing: Sequence[_Graded]
 ) -> InputError:
-    """Complaint about results without judgment: how many pairs, and the first one.
+    """Error message about results without judgment: the number of pairs, and the first one.
 
-    missing  of the systems that have some
+    missing  missing results of the systems that have any
     """
     of = missing[0]
     line = np.lexsort((of.rank, of.query))[0]

@@ -1,6 +1,6 @@
-"""The extension points: load what packages install, and check it against its contract.
+"""The extension points: load plugins of installed packages, and check them against their contracts.
 
-`python -m audiosim.plugins` checks all that is installed.
+`python -m audiosim.plugins` checks all installed plugins.
 """
 
 import lazy_loader

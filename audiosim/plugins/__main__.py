@@ -1,7 +1,7 @@
-"""`python -m audiosim.plugins [NAME...]`: check what is at the extension points; exit code 1 if something is wrong.
+"""`python -m audiosim.plugins [NAME...]`: check installed plugins against their contracts; exit code 1 if one fails.
 
-NAME  of anything at an extension point, such as CG or fSYS; NAME:TEXT for an estimator that needs a text, NAME:FILE for
-      a decoder and a sound file; not given, all that is installed by other packages than audiosim
+NAME  any name at an extension point, such as CG or fSYS; NAME:TEXT for an estimator that needs a text, NAME:FILE for a
+      decoder and a sound file; by default all plugins of packages other than audiosim
 """
 
 import sys
@@ -49,13 +49,13 @@ SEED = 0
 
 @cache
 def demo_pool() -> Pool:
-    """The pool of the collection that comes with audiosim."""
+    """The pool of the demo collection."""
     return build_pool(Collection.load(package_files.folder("fixtures") / "demo"))
 
 
 @cache
 def larger_pool() -> Pool:
-    """The same pool, with pairs of queries and documents that no system retrieved."""
+    """The same pool, with pairs that no system retrieved."""
     pool = demo_pool()
     documents = sorted({pair.document for pair in pool.pairs})
     also = (Pair(query, document) for query in pool.queries for document in documents)
@@ -89,7 +89,7 @@ CHECKS: tuple[tuple[ExtensionPoint[Any], Check], ...] = (
 
 @dataclass(frozen=True)
 class Asked:
-    """One thing to check: at which point, by which name, with which text, and the entry point it comes by, if any."""
+    """Item to check: extension point, name, text, and its entry point, if any."""
 
     point: ExtensionPoint[Any]
     check: Check
@@ -101,7 +101,7 @@ class Asked:
         return f"{self.point.kind} {self.name} of {OWN if self.entry is None else package_of(self.entry)}"
 
     def complaint(self) -> str | None:
-        """Complaint about what it does wrong, None if nothing."""
+        """Message about a violation; None if there is none."""
         try:
             if self.entry is not None and self.point.hidden(self.entry):
                 raise InputError(
@@ -115,7 +115,7 @@ class Asked:
 
 
 def main() -> None:
-    """Say of each plugin whether it keeps its contract."""
+    """Report for each plugin whether it keeps its contract."""
     asked = wanted(sys.argv[1:])
     if not asked:
         kinds = ", ".join(point.kind for point, _ in CHECKS)
@@ -128,7 +128,7 @@ def main() -> None:
 
 
 def wanted(names: list[str]) -> list[Asked]:
-    """Items that are asked for; all of other packages where no name is given."""
+    """Items to check; all those of other packages if no name is given."""
     if not names:
         return [one for point, check in CHECKS for one in _installed(point, check, "") if _is_of_others(one)]
     return [one for name, _, text in (name.partition(":") for name in names) for one in _named(name, text)]

@@ -1,4 +1,4 @@
-"""Contents of each extension point, ours and those of installed packages, found by name."""
+"""Contents of each extension point, ours and those of installed packages, by name."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ Function = TypeVar("Function", bound=Callable[..., object])
 def an_instance(kind: type[Kind], words: str) -> Callable[[object, str], Kind]:
     """Accepts a value of a class.
 
-    words  for it, in a complaint
+    words  name of such a value, for error messages
     """
 
     def accept(loaded: object, _: str) -> Kind:
@@ -104,7 +104,7 @@ PEER_POINT: ExtensionPoint[Peer] = ExtensionPoint("audiosim.peers", "peer", lamb
 
 
 def estimator_factory(name: str) -> tuple[EstimatorFactory, str]:
-    """The factory that a `--model` names, and the text that it takes with the pool.
+    """The factory named by a `--model`, and the text that it takes besides the pool.
 
     name  a name in models/ with or without its scale, a file that ends in .json, or an installed
           estimator: its name, or NAME:TEXT
@@ -127,13 +127,13 @@ def estimator_factory(name: str) -> tuple[EstimatorFactory, str]:
 
 
 def make_estimator(pool: Pool, name: NameOrFile) -> RelevanceEstimator:
-    """The estimator that a `--model` names, for one pool."""
+    """The estimator named by a `--model`, for one pool."""
     factory, text = estimator_factory(os.fspath(name))
     return factory(pool, text)
 
 
 def find_measure(text: str) -> Measure:
-    """The measure that a `--measure` names, with its parameters: one of audiosim's, or an installed one."""
+    """The measure named by a `--measure`, with its parameters: one of audiosim's, or an installed one."""
     written = WRITTEN.fullmatch(text)
     if written is None:
         return parse_measure(text)
@@ -141,15 +141,15 @@ def find_measure(text: str) -> Measure:
 
 
 def find_selection_rule(name: str, expected: ExpectedScores, seed: int = 0) -> SelectionRule:
-    """The rule that a `--selection-rule` names: one of audiosim's, or an installed one.
+    """The rule named by a `--selection-rule`: one of audiosim's, or an installed one.
 
-    seed  of what it may draw
+    seed  seed of its draws
     """
     return made_rule(SELECTION_RULE_POINT.find(name), expected, seed)
 
 
 def made_rule(factory: SelectionRuleFactory, expected: ExpectedScores, seed: int) -> SelectionRule:
-    """The selection rule that a factory makes; an error in it becomes one line."""
+    """The selection rule from a factory; an error in the factory becomes one line."""
     try:
         rule = factory(expected, seed)
     except Exception as error:  # it is another's code, so it may raise anything
@@ -160,7 +160,7 @@ def made_rule(factory: SelectionRuleFactory, expected: ExpectedScores, seed: int
 
 
 def find_stopping_rule(text: str) -> StoppingRule:
-    """The stopping rule that a `--stopping-rule` says: one of audiosim's, or an installed one."""
+    """The stopping rule named by a `--stopping-rule`: one of audiosim's, or an installed one."""
     parts = stopping_definition.RULE_WRITTEN.fullmatch(text.replace(" ", ""))
     if parts is None or parts["name"] in STOPPING_RULES or STOPPING_RULE_POINT.choose(parts["name"]) is None:
         return parse_stopping_rule(text)
@@ -168,9 +168,9 @@ def find_stopping_rule(text: str) -> StoppingRule:
 
 
 def find_peers(text: str) -> tuple[dict[str, Peer], list[str]]:
-    """The peers that a `--peers` names, and a message for each that is left out because its package is missing.
+    """The peers named by a `--peers`, and a message for each left out because its package is missing.
 
-    text  names, joined by commas: each must be there; or `all`: those that are
+    text  names joined by commas, each of which must be installed; or `all`: all that are installed
     """
     if text == "all":
         return peers_there({name: PEER_POINT.find(name) for name in PEER_POINT.names()})
@@ -181,20 +181,20 @@ def find_peers(text: str) -> tuple[dict[str, Peer], list[str]]:
 
 
 def load_features() -> None:
-    """Make the features of installed packages known in this process."""
+    """Register the features of installed packages in this process."""
     for feature in _of_others(FEATURE_POINT):
         register_feature(feature)
 
 
 @cache  # a process finds what is installed once: to look is dear
 def load_evidence_kinds() -> None:
-    """Make the kinds of evidence of installed packages known in this process."""
+    """Register the kinds of evidence of installed packages in this process."""
     for kind in _of_others(EVIDENCE_POINT):
         register_evidence_kind(kind)
 
 
 def other_decoders() -> tuple[Decoder, ...]:
-    """The decoders that packages have installed, for kinds of file that audiosim does not open itself."""
+    """The decoders of installed packages, for kinds of file that audiosim does not open itself."""
     return _of_others(DECODER_POINT)
 
 

@@ -1,8 +1,8 @@
 """Contract of decoders, as checks that name violations in words.
 
-A file of noise, under each of its suffixes, is refused with a SoundError that names the file; an empty one it never
-sees. Of a sound file it gives the mean of the channels as float32, twice the same, at the file's own
-rate, and how loud the loudest sample was; a file of more than the limits allow is refused.
+A decoder refuses a file of noise, under each of its suffixes, with a SoundError that names the file; it is never given
+an empty file. For a sound file it returns the mean of the channels as float32 at the file's own rate, the same each
+time, and the peak level; it refuses a file beyond the limits.
 """
 
 from dataclasses import replace
@@ -21,11 +21,11 @@ NOISE_BYTES = 5000
 
 
 def check_decoder(decoder: Decoder, sound: Path | None, rng: np.random.Generator) -> None:
-    """Check a decoder against its contract; an InputError says what it does wrong.
+    """Check a decoder against its contract; an InputError names the violation.
 
-    decoder  as installed
-    sound    a file that it opens, of at least a second; None: only what it makes of files that hold no sound
-    rng      for a file of noise
+    decoder  the installed decoder
+    sound    a file that it opens, at least a second long; None: only check its answers to files without sound
+    rng      generator for a file of noise
     """
     with TemporaryDirectory() as folder:
         for suffix in decoder.suffixes:

@@ -1,4 +1,4 @@
-"""Embeddings of sound that packages install, and the contract that they keep."""
+"""Embeddings of sound from installed packages, and their contract."""
 
 import numpy as np
 
@@ -29,22 +29,22 @@ EMBEDDING_POINT: ExtensionPoint[Embedding] = ExtensionPoint(
 
 
 def find_embedding(name: str) -> Embedding:
-    """The embedding that `--with` names, ready for use: one of audiosim's, or an installed one."""
+    """The embedding named by `--with`, ready for use: one of audiosim's, or an installed one."""
     embedding = EMBEDDING_POINT.find(name)
     embedding.prepare()
     return embedding
 
 
 def known_embeddings() -> list[str]:
-    """Names of all embeddings that are installed, audiosim's first."""
+    """Names of all installed embeddings, audiosim's first."""
     return EMBEDDING_POINT.names()
 
 
 def check_embedding(embedding: Embedding, rng: np.random.Generator) -> None:
-    """See that an embedding keeps its contract; an InputError says what it does wrong.
+    """Check an embedding against its contract; an InputError names the violation.
 
-    Of any sound at its rate, short or long, it gives as many finite numbers, the same angle as often as it is asked,
-    and another angle for another sound; it leaves the samples as they are.
+    For any sound at its rate, short or long, it returns the same number of finite values, with the same angle each time
+    and another angle for another sound; it does not modify the samples.
     """
     sizes, angles = [], []
     for seconds in SECONDS:
@@ -64,7 +64,7 @@ def check_embedding(embedding: Embedding, rng: np.random.Generator) -> None:
 
 
 def _sweep(seconds: int, rate_hz: int, rng: np.random.Generator) -> Samples:
-    """A tone that rises over noise, other ones each time."""
+    """A rising tone over noise, different each time."""
     time = np.arange(seconds * rate_hz) / rate_hz
     pitch = rng.uniform(100, 400)
     tone = np.sin(2 * np.pi * pitch * time * (1 + time / seconds))

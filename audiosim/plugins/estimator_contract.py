@@ -1,10 +1,10 @@
 """Contract of an estimator of relevance, as checks that name violations in words.
 
-Whatever judgments there are, `predict` answers with a Belief about every pair of the pool given these judgments:
-levels that rise within the scale, probabilities of which each row sums to 1, the model that spoke for each pair, and a
-prior of the gains, correlated or not, which the belief itself conditions on the judgments. The same judgments give the
-same answer, whatever was asked before. A pair's own judgment moves its own prediction not at all. Neither the
-judgments handed over nor an earlier answer are changed.
+For any judgments, `predict` returns a Belief about every pair of the pool given these judgments: levels that rise
+within the scale, probabilities whose rows sum to 1, the model used for each pair, and a prior of the gains, correlated
+or not, which the belief itself conditions on the judgments. The same judgments give the same answer, whatever was asked
+before. A pair's own judgment does not change its own prediction. Neither the given judgments nor an earlier answer are
+modified.
 """
 
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ ROUNDING = 1e-9  # of a probability, where an estimator may compute the same in 
 
 
 def check_estimator(factory: EstimatorFactory, text: str, pool: Pool, rng: np.random.Generator) -> None:
-    """Check an estimator against the contract of RelevanceEstimator; an InputError says what it does wrong.
+    """Check an estimator against the contract of RelevanceEstimator; an InputError names the violation.
 
     factory  makes the estimator of a pool
-    text     what `--model NAME:TEXT` would hand over
+    text     text after the colon of `--model NAME:TEXT`
     pool     at least two pairs; grades are drawn for some of them
     """
     checked = _Checked(_make(factory, text, pool), pool)
@@ -74,7 +74,7 @@ class _Checked:
         return self.estimator.name
 
     def predict(self, grades: Array, state: str) -> Belief:
-        """Belief that it returns, if that is about this pool and these judgments; it has checked itself.
+        """Its belief, if that is about this pool and these judgments; a Belief checks itself.
 
         state  of the judgments, in words
         """
@@ -101,12 +101,12 @@ class _Checked:
         return belief
 
     def check_repeats(self, grades: Array, before: Array) -> None:
-        """The same judgments twice in a row give the same to the last bit."""
+        """Check that the same judgments twice in a row give the same answer to the last bit."""
         if not np.array_equal(before, self.predict(grades, "the same judgments again").probabilities):
             raise InputError(f"{self.name}: two predictions from the same judgments differ")
 
     def check_history(self, grades: Array, expected: Array, state: str) -> None:
-        """The judgments alone decide, not what was predicted before."""
+        """Check that only the judgments decide, not earlier predictions."""
         again = self.predict(grades, state).probabilities
         if again.shape != expected.shape or not np.allclose(again, expected, rtol=0, atol=ROUNDING):
             raise InputError(f"{self.name}: an earlier prediction changes the prediction with {state}")

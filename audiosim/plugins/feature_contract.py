@@ -1,9 +1,9 @@
 """Contract of features, as checks that name violations in words.
 
-A feature is a number for each pair of a pool, NaN where it is unknown; the same judgments give the same numbers, and
-are left as they are. One that is learned gives the same for some pairs as for all. A pair's own judgment never enters
-its own value; a judgment moves no value but of the pairs that `touched` names, which rise; and only judgments of the
-queries that the feature says it reads move anything.
+A feature gives a number for each pair of a pool, NaN where unknown. The same judgments, which it does not modify, give
+the same numbers. A learned feature gives the same values for some pairs as for all. A pair's own judgment never enters
+its own value. A judgment changes only values of the pairs in `touched`, which are in rising order, and only judgments
+of the queries that the feature declares in `reads` change anything.
 """
 
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ TRIED = 8  # judgments that are changed, one at a time
 
 
 def check_feature(feature: Feature, pool: Pool, rng: np.random.Generator) -> None:
-    """Check a feature against its contract; an InputError says what it does wrong.
+    """Check a feature against its contract; an InputError names the violation.
 
-    feature  as installed
+    feature  the installed feature
     pool     at least two queries; grades are drawn for some of its pairs
     """
     checked, every = _Checked(feature, pool), np.arange(len(pool.pairs))
@@ -70,7 +70,7 @@ class _Checked:
         return found
 
     def check_judgment(self, grades: Array, before: Array, index: int) -> None:
-        """Check that withdrawing one judgment changes only pairs that the feature says it touches."""
+        """Check that withdrawing one judgment changes only pairs in `touched`."""
         values = self.feature.values
         assert not callable(values), "what reads no judgment is not asked"
         changed = grades.copy()

@@ -1,4 +1,4 @@
-"""Descriptors of sound that packages install, and the contract that they keep."""
+"""Descriptors of sound from installed packages, and their contract."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,10 +17,10 @@ RATE_HZ, HOP = STANDARD_FRAMES.rate_hz, STANDARD_FRAMES.hop
 
 
 def find_frames(text: str) -> Parameters:
-    """The parameters of frames that `--frames` names: "standard", or names of descriptors joined by commas.
+    """The parameters of frames named by `--frames`: "standard", or names of descriptors joined by commas.
 
-    Those of audiosim are mfcc, contrast and bands; others are installed in the entry-point group
-    `audiosim.descriptors`, librosa's chroma, onset, rolloff and tonnetz with audiosim itself.
+    audiosim's own are mfcc, contrast and bands. Others come from the entry-point group `audiosim.descriptors`; audiosim
+    itself installs librosa's chroma, onset, rolloff and tonnetz there.
     """
     if text in OWN_FRAMES:
         return OWN_FRAMES[text]
@@ -30,9 +30,9 @@ def find_frames(text: str) -> Parameters:
 
 
 def installed_frames(folder: Path) -> Parameters:
-    """The parameters of the index in a folder, its descriptors with what is installed under their names.
+    """The parameters of the index in a folder, with the installed descriptors of the same names.
 
-    STANDARD_FRAMES where there is no index.
+    STANDARD_FRAMES if there is no index.
     """
     if not (folder / HEAD).exists():
         return STANDARD_FRAMES
@@ -52,10 +52,10 @@ DESCRIPTOR_POINT: ExtensionPoint[Descriptor] = ExtensionPoint(
 
 
 def check_descriptor(descriptor: Descriptor) -> None:
-    """See that a descriptor of frames keeps its contract; an InputError says what it does wrong.
+    """Check a descriptor of frames against its contract; an InputError names the violation.
 
-    Of any sound at 22,050 Hz, silence too, it gives (d, 1 + n // 512) finite numbers, d always the same, as often as it
-    is asked, and leaves the samples as they are.
+    For any sound at 22,050 Hz, including silence, it returns (d, 1 + n // 512) finite numbers, the same each time, with
+    a fixed d, and does not modify the samples.
     """
     rng = np.random.default_rng(0)
     for name, n in (("noise", 30_000), ("noise", 22_050), ("silence", 30_000)):

@@ -1,17 +1,16 @@
-"""Contract that a measure must keep to, as checks that name violations in words.
+"""Contract of measures, as checks that name violations in words.
 
-A score is a finite number for each ranking, whatever the scale: grades may lie between its levels, as expected ones do.
-Its arguments are those of `audiosim.measures.scores.score`, and it leaves them as they are. Rankings are scored all at
-once as they are one by one, with any number of axes before the last. Ranks where nothing was retrieved (NaN) at the end
-of a list change nothing, and neither do the zeros after the last judged document. A list in which nothing was retrieved
-scores 0. With no parameter chosen, one of the highest grade at every rank scores more, and no list more than 1 or less
-than 0: intervals are cut to that. A chosen parameter may lead out of it, as form=original does.
+A score is a finite number for each ranking, on any scale; grades may lie between its levels, as expected ones do. A
+measure takes the arguments of `audiosim.measures.scores.score` and does not modify them. Rankings get the same scores
+together as one by one, with any number of axes before the last. Ranks without a document (NaN) at the end of a list
+change nothing, and neither do the zeros after the last judged document. An empty list scores 0. With default
+parameters, a list with the highest grade at every rank scores more than 0, and all scores are from 0 to 1, since
+intervals are cut to that range. Other parameters may give scores outside, as form=original does.
 
-A measure that says it is a weighted sum of gains scores what that sum is, whatever the grades; one that names a measure
-as its form on two levels scores the same there, both in the user-oriented form.
+A measure declared as a weighted sum of gains scores exactly that sum for all grades. A measure that names another as
+its form on two levels scores the same there, both in the user-oriented form.
 
-That a score never falls when a grade rises is not asked for: a judged document that is better than was thought raises
-the ideal, too, and what is relative to it may fall.
+A score may fall when a grade rises: a better grade also raises the ideal, so a relative score may fall.
 """
 
 import math
@@ -39,10 +38,10 @@ SCALES = (FINE, BROAD, BINARY, Scale("uneven", (0.0, 0.5, 1.0, 3.0)))
 
 
 def check_measure(definition: Definition, rng: np.random.Generator) -> None:
-    """Check a measure against its contract; an InputError says what it does wrong.
+    """Check a measure against its contract; an InputError names the violation.
 
-    definition  as installed
-    rng         for the grades and the numbers that are tried
+    definition  the installed definition
+    rng         generator for trial grades and parameters
     """
     for measure in _choices(definition, rng):
         _check_pickles(measure)
@@ -55,7 +54,7 @@ def check_measure(definition: Definition, rng: np.random.Generator) -> None:
 
 
 def _choices(definition: Definition, rng: np.random.Generator) -> Iterator[Measure]:
-    """The measure with nothing chosen, then with each word of each parameter, and with a number for each other one."""
+    """The measure with defaults, then with each word of each parameter, and with a number for each numeric one."""
     yield Measure(definition, CUTOFF)
     for parameter in definition.parameters:
         needed: tuple[tuple[str, ParameterValue], ...] = () if parameter.needs is None else (parameter.needs,)
@@ -64,7 +63,7 @@ def _choices(definition: Definition, rng: np.random.Generator) -> Iterator[Measu
 
 
 def _values(parameter: Parameter, rng: np.random.Generator) -> tuple[ParameterValue, ...]:
-    """Each word, or a number; of a text that must be like a pattern there is none but the default to try."""
+    """Each word, or a number; for a text with a pattern only the default can be tried."""
     if parameter.choices or parameter.pattern:
         return parameter.choices
     low = parameter.low if math.isfinite(parameter.low) else min(parameter.high, 0.0) - 2
@@ -133,7 +132,7 @@ class _Checked:
             )
 
     def check_edges(self) -> None:
-        """Nothing retrieved, nothing judged, and nothing but the best."""
+        """Check lists without documents, without judgments, and with only the highest grade."""
         best = np.full(JUDGED, self.scale.maximum)
         for nothing in (np.empty(0), np.full(CUTOFF, np.nan)):
             for judged in (best, np.zeros(JUDGED), np.empty(0)):
@@ -145,7 +144,7 @@ class _Checked:
             raise InputError(f"{self._label}: the highest grade at every rank must score more than 0, got {found:g}")
 
     def check_rank_weights(self) -> None:
-        """Weights are finite, one for each rank, and in proportion to what a document scores there alone."""
+        """Check that weights are finite, one per rank, and proportional to a single document's score at that rank."""
         weights: object = self.measure.rank_weights
         if weights is None:
             return
@@ -162,7 +161,7 @@ class _Checked:
             )
 
     def _check_sum(self, grades: Array, judged: Array, found: Array) -> None:
-        """The scores are the weighted sums that the definition says they are."""
+        """Check that the scores are the weighted sums in the definition."""
         gain, weights = gain_of(self.measure), self.measure.rank_weights
         if weights is None:
             return
@@ -174,7 +173,7 @@ class _Checked:
         self._compare(np.asarray(expected), found, "scores must be the sum of gains that rank_weights says")
 
     def _check_two_levels(self, grades: Array, judged: Array) -> None:
-        """On two levels it scores what the measure does that it names."""
+        """Check that on two levels it scores the same as the measure that it names."""
         other = self.measure.definition.two_levels
         if other is None or self.measure.parameters or len(self.scale.levels) > 2:
             return

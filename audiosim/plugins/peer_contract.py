@@ -20,10 +20,10 @@ SHARES = (0.0, 0.05, 0.3, 1.0)  # of the pool, that are judged
 def check_peer(peer: Peer, name: str, measure: Measure, pool: Pool, rng: np.random.Generator) -> None:
     """Check a peer against its contract; an InputError names the violation.
 
-    name     it is installed under
+    name     its installed name
     measure  a weighted sum of gains, such as CG@5
     pool     at least two systems; grades are drawn for its pairs
-    rng      for the grades, and for what the peer draws
+    rng      generator for the grades and for the peer's draws
     """
     size = len(pool.pairs)
     task = Task(measure, pool, tuple(rng.permutation(size).tolist()))

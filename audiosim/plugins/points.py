@@ -1,6 +1,6 @@
-"""Extension points: what packages bring under a name, found as what comes with audiosim is.
+"""Extension points: audiosim's own items and those of other packages, found by name in the same way.
 
-Names that come with audiosim are its own: what another package installs under one of them is never loaded.
+audiosim's own names are reserved: an item that another package installs under one of them is never loaded.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,13 +17,13 @@ Thing = TypeVar("Thing")
 
 @dataclass(frozen=True)
 class ExtensionPoint(Generic[Thing]):
-    """One kind of thing that packages bring, each under a name of its own.
+    """One kind of item that packages install, each under a name.
 
-    group   of the entry points
-    kind    word for one of them
-    own     those that come with audiosim, by name
-    accept  a loaded object and its name as what it must be; an InputError says what that is
-    taken   names that stand for something else
+    group   group of the entry points
+    kind    word for one item
+    own     audiosim's own items, by name
+    accept  checks and returns a loaded object, given its name; an InputError says what it must be
+    taken   names with another meaning
     """
 
     group: str
@@ -37,11 +37,11 @@ class ExtensionPoint(Generic[Thing]):
         return sorted(entry_points(group=self.group), key=lambda point: (point.name, package_of(point)))
 
     def names(self) -> list[str]:
-        """Names of all there are, those that come with audiosim first."""
+        """Names of all items, audiosim's own first."""
         return list(dict.fromkeys([*self.own(), *(point.name for point in self.installed())]))
 
     def choose(self, name: str) -> EntryPoint | None:
-        """Item installed under a name, None if nothing is; audiosim's own comes before that of any other package."""
+        """Item with a name, None if there is none; audiosim's own come before those of any other package."""
         named = [point for point in self.installed() if point.name == name]
         own = [point for point in named if package_of(point) == OWN]
         if len(named) > 1 and not own:
@@ -62,7 +62,7 @@ class ExtensionPoint(Generic[Thing]):
         return self.load(point)
 
     def load(self, point: EntryPoint) -> Thing:
-        """The thing that an entry point stands for."""
+        """The item of an entry point."""
         loaded = load_entry(point)
         try:
             thing = self.accept(loaded, point.name)
@@ -86,7 +86,7 @@ def package_of(point: EntryPoint) -> str:
 
 
 def load_entry(point: EntryPoint) -> object:
-    """The object that an entry point names; whatever goes wrong in the package is one line."""
+    """The object of an entry point; any error in its package becomes one line."""
     try:
         loaded: object = point.load()
     except Exception as error:  # it is another's code, so it may raise anything
@@ -95,5 +95,5 @@ def load_entry(point: EntryPoint) -> object:
 
 
 def described_point(point: EntryPoint) -> str:
-    """An entry point in words, for complaints."""
+    """An entry point in words, for error messages."""
     return f"{point.name} ({point.value}) of package {package_of(point)}"

@@ -1,8 +1,8 @@
 """Contract of selection rules, as checks that name violations in words.
 
-A rule says of every pair of the pool what its judgment is worth: a finite number, 0 or more. The same belief and
-ranking give the same weights, whatever was asked between. A rule is asked again after every
-batch of judgments, and never between.
+A rule gives every pair of the pool a weight, the value of its judgment: a finite number, 0 or more. The same belief and
+ranking give the same weights, whatever was asked in between. A rule is asked again after every batch of judgments, and
+never within one.
 """
 
 import numpy as np
@@ -17,11 +17,11 @@ from audiosim.selection.rules import SelectionRule, SelectionRuleFactory
 
 
 def check_selection_rule(factory: SelectionRuleFactory, expected: ExpectedScores, rng: np.random.Generator) -> None:
-    """Check a rule against its contract; an InputError says what it does wrong.
+    """Check a rule against its contract; an InputError names the violation.
 
-    factory   as installed
-    expected  of any measure, in a pool of at least two pairs
-    rng       for the judgments that are tried
+    factory   the installed factory
+    expected  expected scores by any measure, in a pool of at least two pairs
+    rng       generator for trial judgments
     """
     rule = made_rule(factory, expected, 0)
     pool = expected.pool

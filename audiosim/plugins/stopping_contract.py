@@ -20,9 +20,9 @@ from audiosim.selection.stopping_rules import parse_stopping_rule
 def check_stopping_rule(definition: StoppingDefinition, expected: ExpectedScores, rng: np.random.Generator) -> None:
     """Check a kind of stopping rule against its contract; an InputError names the violation.
 
-    definition  as installed
-    expected    of any measure, in a pool of at least two pairs
-    rng         for trial judgments
+    definition  the installed definition
+    expected    expected scores by any measure, in a pool of at least two pairs
+    rng         generator for trial judgments
     """
     rule = _parsed(definition, definition.example)
     if _parsed(definition, str(rule)) != rule:

@@ -1,4 +1,4 @@
-"""Pairs that no system need have retrieved: which of them can be predicted."""
+"""Pairs of any query and document, retrieved or not, that can be predicted."""
 
 from collections.abc import Iterable, Iterator
 
@@ -27,8 +27,8 @@ class Known:
     """The documents and queries that a collection knows.
 
     A document is known if a run, the metadata, the index of sounds or other evidence names it; a query if its own
-    document is known or a run answers it. Every known query with every known document can be predicted, from the other
-    evidence if no system retrieved the document. retrieved the document, by the rest that is known.
+    document is known or a run answers it. Every known query with every known document can be predicted; if no system
+    retrieved the document, only the other evidence is used.
     """
 
     def __init__(self, collection: Collection) -> None:

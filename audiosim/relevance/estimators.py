@@ -42,8 +42,8 @@ class RelevanceEstimator(Protocol):
 
         grades  (n,) the judgments made so far, NaN where unjudged; a pair's own grade must not be used for it
 
-        `Belief.independent` makes one with independent pairs; for dependent pairs, pass a correlated prior. The belief
-        does the conditioning.
+        `Belief.independent` makes a belief with independent pairs; for dependent pairs, pass a correlated prior. The
+        belief does the conditioning.
         """
         ...
 

@@ -255,7 +255,7 @@ class JointEstimator:
 
     @property
     def basis(self) -> object:
-        """Everything except the grades that a lesson depends on."""
+        """Everything except the grades that learning depends on."""
         return self._prior, self._held, self._pool.found
 
     @property

@@ -1,16 +1,16 @@
-"""Random effects shared by the grades of a pool's pairs; a joint model has their variances.
+"""Random effects shared by the grades of a pool's pairs; a joint model gives their variances.
 
     query         the pairs of one query
-    retrievers    those of them that the same systems retrieved, by the cosine of the two sets of systems
-    query_genre   those of them whose documents are of one genre
-    query_artist  those of them whose documents are by one artist
-    sound         those of them whose documents sound alike
-    genres        the pairs of queries of one genre with documents of one genre
-    artist        the pairs with documents by one artist
-    consensus     the pairs of one band of the number of teams that retrieved them, of all queries
+    retrievers    pairs of one query that the same systems retrieved, by the cosine of the two sets of systems
+    query_genre   pairs of one query whose documents have one genre
+    query_artist  pairs of one query whose documents have one artist
+    sound         pairs of one query whose documents sound alike
+    genres        pairs of queries of one genre with documents of one genre
+    artist        pairs with documents by one artist
+    consensus     pairs, of all queries, in one band of the number of teams that retrieved them
     team, system  the pairs that a team's systems, or a system, retrieved; where several did, in equal parts
 
-A pair with an unknown value has an effect of its own instead: it is as uncertain as the others, and shares nothing with
+A pair with an unknown value has a separate effect instead: it is as uncertain as the others, and shares nothing with
 them.
 """
 
@@ -35,9 +35,9 @@ EFFECTS = 100  # of one kind that are shared between queries at most; it bounds 
 
 
 def layout_of(pool: Pool, scale: Array, sound: bool = False, metadata: bool = True) -> Layout:
-    """The components of a pool's pairs: ALWAYS, METADATA unless left out, and SOUND if asked for.
+    """The components of a pool's pairs: ALWAYS, METADATA unless left out, and SOUND if requested.
 
-    scale  (n,) above 0: how far each pair's grade may be off, the standard deviations being shares of it
+    scale  (n,) above 0: deviation of each pair's grade, of which the standard deviations are shares
     """
     order = np.argsort(pool.query, kind="stable")
     blocks = tuple(np.split(order, np.cumsum(np.bincount(pool.query, minlength=len(pool.queries)))[:-1]))
@@ -61,7 +61,7 @@ def layout_of(pool: Pool, scale: Array, sound: bool = False, metadata: bool = Tr
 def _metadata(
     pool: Pool, blocks: tuple[Integers, ...], kernels: dict[str, Kernels]
 ) -> dict[str, Array | sparse.csr_array]:
-    """The effects of genres and artists that queries share; kernels are added for those within a query."""
+    """The effects of genres and artists that queries share; adds kernels for those within a query."""
     pairing = np.where(
         (pool.query_genre == UNKNOWN) | (pool.genre == UNKNOWN),
         UNKNOWN,
@@ -77,9 +77,9 @@ def _metadata(
 
 
 def _shared(code: Integers, query: Integers) -> tuple[sparse.csr_array, Booleans]:
-    """(n, p) which of p effects each pair has, and (n,) whether it has none.
+    """(n, p) indicator of each pair for p effects, and (n,) True for pairs without any.
 
-    An effect is of a code that pairs of several queries have: the EFFECTS codes that most pairs have.
+    Effects belong to codes shared by pairs of several queries: the EFFECTS most frequent ones.
     """
     codes, place = np.unique(code, return_inverse=True)
     queries = query.max(initial=0) + 1
@@ -93,15 +93,15 @@ def _shared(code: Integers, query: Integers) -> tuple[sparse.csr_array, Booleans
 
 
 def _indicators(code: Integers, count: int) -> sparse.csr_array:
-    """(n, count) 1 where a row has a code, nothing in those of unknown code."""
+    """(n, count) 1 where a row has a code; rows of unknown code are empty."""
     known = np.flatnonzero(code != UNKNOWN)
     return short(sparse.csr_array((np.ones(len(known)), (known, code[known])), shape=(len(code), count)))
 
 
 def sound_kernels(pool: Pool, blocks: tuple[Integers, ...]) -> tuple[Array, ...]:
-    """For each block how much its recordings sound alike, 1 for a pair and itself: a correlation.
+    """For each block, the similarity of its recordings in sound, 1 on the diagonal: a correlation.
 
-    See `features.audio.likeness`. Pairs without a recording are only like themselves.
+    See `features.audio.likeness`. Pairs without a recording are similar only to themselves.
     """
     kernels = tuple(likeness(pool, rows) for rows in blocks)
     keep_closeness(pool)
@@ -109,6 +109,6 @@ def sound_kernels(pool: Pool, blocks: tuple[Integers, ...]) -> tuple[Array, ...]
 
 
 def vector_kernels(pool: Pool, piece: Evidence, blocks: tuple[Integers, ...]) -> tuple[Array, ...]:
-    """For each block how alike its documents are in a piece of evidence that has vectors of them: a correlation."""
+    """For each block, the similarity of its documents by a piece of evidence with vectors: a correlation."""
     angles = angles_of(pool, piece)
     return tuple(nearest_correlation(angles.likeness(rows)) for rows in blocks)

@@ -31,16 +31,16 @@ class Relearning(Protocol):
 
 @runtime_checkable
 class Resuming(Protocol):
-    """An estimator whose lessons can be stored, and restored without learning again."""
+    """An estimator whose learned state can be stored, and restored without learning again."""
 
     @property
     def basis(self) -> object:
-        """Everything except the grades that a lesson depends on: values, arrays, and dataclasses of them."""
+        """Everything except the grades that learning depends on: values, arrays, and dataclasses of them."""
         ...
 
     @property
     def learned(self) -> dict[str, Any]:
-        """The last lesson, as plain values."""
+        """The last learned state, as plain values."""
         ...
 
     def resumed(self, grades: Array, learned: Mapping[str, Any]) -> RelevanceEstimator:
@@ -62,10 +62,10 @@ class Hearing(Protocol):
 
 @runtime_checkable
 class Following(Protocol):
-    """An estimator that can take over the lessons of one for another pool of the collection."""
+    """An estimator that can take over what an estimator of another pool of the collection learned."""
 
     def following(self, learned: object) -> RelevanceEstimator | None:
-        """The estimator with the other's lessons; None if their models differ."""
+        """The estimator with the other's learned state; None if their models differ."""
         ...
 
 
@@ -91,7 +91,7 @@ class Comparing(Protocol):
 
 
 def comparing(estimator: RelevanceEstimator, comparisons: tuple[PairedComparison, ...]) -> RelevanceEstimator:
-    """The estimator that knows these comparisons; others than joint models do without."""
+    """The estimator with these comparisons; estimators other than joint models ignore them."""
     return estimator.comparing(comparisons) if isinstance(estimator, Comparing) else estimator
 
 
@@ -122,7 +122,7 @@ def hearing(estimator: RelevanceEstimator, panel: Panel) -> RelevanceEstimator:
 
 
 def following(estimator: RelevanceEstimator, learned: RelevanceEstimator) -> RelevanceEstimator | None:
-    """The estimator with the lessons of one for another pool; None if it cannot take them over."""
+    """The estimator with the state learned by one of another pool; None if it cannot take it over."""
     return estimator.following(learned) if isinstance(estimator, Following) else None
 
 

@@ -1,1 +1,1 @@
-"""Tables and plots from results, as a terminal or a page shows them; computes nothing."""
+"""Tables and plots of results for terminals and pages; computes nothing."""

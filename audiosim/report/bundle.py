@@ -45,8 +45,8 @@ def bundle(
     """The files of a bundle by name: page, tables, judgments, log, citation and checksums.
 
     written  date of the report
-    sources  SHA-256 by name of its sources: files of the collection, and of a model as "model NAME"
-    log      lines of a campaign's log, as JSON; None where there is no campaign
+    sources  SHA-256 of its sources by name: files of the collection, and the model as "model NAME"
+    log      lines of a campaign's log, as JSON; None without a campaign
     """
     value = record.to_dict()
     check = record.ranking.check
@@ -67,7 +67,7 @@ def bundle(
 
 
 def write_bundle(files: Mapping[str, bytes], path: Path) -> None:
-    """Write a bundle: a zip file where the path ends in .zip, else a folder that is new or empty."""
+    """Write a bundle: a zip file if the path ends in .zip, else a folder that is new or empty."""
     if path.suffix == ".zip":
         path.write_bytes(zipped(files, path.stem))
         return
@@ -81,7 +81,7 @@ def write_bundle(files: Mapping[str, bytes], path: Path) -> None:
 def zipped(files: Mapping[str, bytes], folder: str) -> bytes:
     """A bundle as a zip file; the same files give the same bytes.
 
-    folder  that they unpack to
+    folder  folder in the zip file
     """
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -106,7 +106,7 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _citation(value: Mapping[str, Any], written: date, program: str) -> str:
-    """A description in the Citation File Format 1.2.0, whose strings are JSON's, as YAML allows."""
+    """A description in the Citation File Format 1.2.0; strings are written as in JSON, which YAML allows."""
     quoted = {key: json.dumps(text, ensure_ascii=False) for key, text in _cited(value).items()}
     return f"""cff-version: 1.2.0
 message: If you use these results, please cite them as below.
@@ -170,7 +170,7 @@ def _page(record: Publication, value: Mapping[str, Any], about: Mapping[str, Any
 
 
 def _figures(record: Publication, value: Mapping[str, Any], calibrated: bool) -> dict[str, str]:
-    """The drawings of the page, by subject."""
+    """The figures of the page, by subject."""
     from audiosim.plots import draw_tenths, page_axes
 
     figures = {"scores": _intervals(value["systems"], "score", value["measure"])}
@@ -188,7 +188,7 @@ def _figures(record: Publication, value: Mapping[str, Any], calibrated: bool) ->
 def _intervals(rows: Sequence[Mapping[str, Any]], name: str, across: str, outer: tuple[str, str] | None = None) -> str:
     """Intervals of the systems, best on top.
 
-    name   of the column drawn; its ends are in `name_low` and `name_high`
+    name   column to draw; its ends are in `name_low` and `name_high`
     outer  columns of a second, thinner interval
     """
     from audiosim.plots import draw_intervals, page_axes

@@ -1,4 +1,4 @@
-"""Report of the systems of a collection, as one page that needs no other file."""
+"""Report on the systems of a collection, as one page that needs no other file."""
 
 import math
 from base64 import b64encode
@@ -28,12 +28,12 @@ def evaluation_page(
     pictures: Mapping[str, bytes] | None = None,
     prompts: Mapping[str, str] | None = None,
 ) -> str:
-    """The report on systems whose documents are all judged, by some measures.
+    """Report on systems whose documents are all judged, by several measures.
 
-    worth     of the evidence, where that is to be shown
-    origin    of the page: see `origin_of`
+    worth     worth of the evidence, to be shown
+    origin    origin of the page: see `origin_of`
     pictures  query -> JPEG file of its recording
-    prompts   query -> text that it asks with
+    prompts   query -> its text
     """
     measures = [_measured(measure, one) for measure, one in found.items()]
     shown = _encoded(pictures)
@@ -50,14 +50,14 @@ def campaign_page(
     pictures: Mapping[str, bytes] | None = None,
     prompts: Mapping[str, str] | None = None,
 ) -> str:
-    """The report on systems some of whose documents are judged.
+    """Report on systems whose documents are partly judged.
 
-    verdicts  on the ranking that the page shows
-    curve     (judged, confidence) as the judgments were made; empty where there are none
-    worth     of the evidence, where that is to be shown
-    origin    of the page: see `origin_of`
+    verdicts  verdicts on the ranking
+    curve     (judged, confidence) as the judgments were made; empty without judgments
+    worth     worth of the evidence, to be shown
+    origin    origin of the page: see `origin_of`
     pictures  query -> JPEG file of its recording
-    prompts   query -> text that it asks with
+    prompts   query -> its text
     """
     from audiosim.plots import page_axes
 
@@ -89,12 +89,12 @@ def campaign_page(
 
 
 def _encoded(pictures: Mapping[str, bytes] | None) -> list[tuple[str, str]]:
-    """Pictures as pages hold them."""
+    """Pictures encoded for a page."""
     return [(query, b64encode(picture).decode()) for query, picture in (pictures or {}).items()]
 
 
 def _summary(verdicts: Verdicts) -> list[tuple[str, str]]:
-    """Verdict, confidence, judgments, check of the model, measure and queries: each a head and a sentence."""
+    """Verdict, confidence, judgments, check of the model, measure and queries: each a heading and a sentence."""
     ranking = verdicts.ranking
     sure = (
         f"{ranking.sureness}; {ranking.of_these.sureness}" if ranking.about.queries == "queries" else ranking.sureness
@@ -117,7 +117,7 @@ def _in_words(measure: Measure) -> str:
 
 
 def _ranks(row: Mapping[str, Any]) -> str:
-    """The ranks that a system may have."""
+    """The possible ranks of each system."""
     low, high = row["rank_low"], row["rank_high"]
     return str(low) if low == high else f"{low} – {high}"
 
@@ -216,7 +216,7 @@ def _differences(one: Evaluation) -> dict[str, Any] | None:
 def _triangle(
     systems: Sequence[str], cells: Mapping[tuple[str, str], tuple[float, bool]], said: str
 ) -> dict[str, Any] | None:
-    """All pairs of systems, the better one's row and the worse one's column, each with a number, marked or not."""
+    """All pairs of systems, the better one's row and the worse one's column, each with a number; some are marked."""
     from audiosim.plots import draw_triangle, page_axes
 
     if len(systems) < 2:

@@ -23,7 +23,7 @@ ALPHAS_SHOWN = (0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5)
 
 
 def evaluation_view(found: Mapping[str, Evaluation]) -> RenderableType:
-    """The systems best first by each measure, and the pairs whose order is least sure."""
+    """The systems by each measure, best first, and the pairs whose order is least certain."""
     return Group(*(part for measure, one in found.items() for part in _evaluation(measure, one)), *_agreement(found))
 
 
@@ -105,7 +105,7 @@ def _rank_pairs(one: Evaluation, rows: Sequence[Mapping[str, Any]], least: str) 
 
 
 def fits_view(found: Mapping[str, FitTrials]) -> RenderableType:
-    """The mean distance of each fitted distribution from scores on queries that it has not seen."""
+    """Mean distance of each fitted distribution from scores on other queries."""
     names = list(next(iter(found.values())).means())
     table = PlainTable(("Measure", "left"), *names)
     for measure, one in found.items():
@@ -119,7 +119,7 @@ def fits_view(found: Mapping[str, FitTrials]) -> RenderableType:
 
 
 def split_half_view(found: Mapping[str, SplitHalf]) -> RenderableType:
-    """Rates of success and of conflict of a test, at some levels of significance."""
+    """Rates of success and of conflict of a test, at several significance levels."""
     parts: list[RenderableType] = []
     for measure, one in found.items():
         table = PlainTable(
@@ -150,7 +150,7 @@ def _share(value: float) -> str:
 
 
 def assessors_view(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
-    """Variance components with several assessors of each query, and how many queries or assessors would do."""
+    """Variance components with several assessors per query, and the numbers of queries or assessors that suffice."""
     table = PlainTable(
         ("Measure", "left"), "Systems", "Queries", "Assessors", "System x query", "Residual", "E rho²", "queries",
         "assessors", "Phi", "queries", "assessors",
@@ -178,7 +178,7 @@ def _count(value: int | None) -> str:
 
 
 def growth_view(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> RenderableType:
-    """The coefficients as queries were completed, and the queries that each moment says will do."""
+    """The coefficients as queries were completed, and the number of queries that would suffice by each."""
     parts: list[RenderableType] = []
     for measure, rows in found.items():
         table = PlainTable(
@@ -195,7 +195,7 @@ def growth_view(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> RenderableT
 
 
 def reliability_view(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
-    """The variance components, the two coefficients and the queries that would do, a line per measure."""
+    """The variance components, both coefficients and the numbers of queries that would suffice, a line per measure."""
     table = PlainTable(
         ("Measure", "left"), "Systems", "Queries", "Residual", "E rho²", ("95 % interval", "whole"), "for .95",
         "Phi", ("95 % interval", "whole"), "for .95",
@@ -270,7 +270,7 @@ def examples_view(found: ExampleSet, output: Path) -> RenderableType:
 
 
 def study_view(found: StudyOutcome, output: Path) -> RenderableType:
-    """The people of a study, their traps, and whose answers count."""
+    """The people of a study, their traps, and which answers count."""
     table = PlainTable(("Person", "left"), "Answers", "Traps", "Right", ("Counts", "left"))
     for one in found.rows():
         table.add_row(
@@ -289,7 +289,7 @@ def _cubic(plain: Mapping[str, Any]) -> str:
 
 
 def reproduction_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
-    """Count of the numbers of each source that come out, and those that do not."""
+    """For each source, the count of reproduced numbers, and the others."""
     table = PlainTable(("Source", "left"), "Numbers", "Agree")
     for source in dict.fromkeys(row["source"] for row in rows):
         own = [row["agrees"] for row in rows if row["source"] == source]

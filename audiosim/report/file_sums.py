@@ -17,10 +17,10 @@ DATABASES = (
 
 
 def collection_checksums(folder: str | Path) -> dict[str, str]:
-    """SHA-256 by name of the files of a collection's folder, an index and evidence among them.
+    """SHA-256 of the files of a collection's folder by name, including an index and evidence.
 
-    Recordings are left out, and databases; files and folders whose name begins with a dot are no part of a collection.
-    Names are relative to the folder.
+    Recordings, databases, and files and folders whose name begins with a dot are left out. Names are relative to the
+    folder.
     """
     folder = Path(folder)
     names = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
@@ -33,10 +33,10 @@ def collection_checksums(folder: str | Path) -> dict[str, str]:
 
 
 def model_checksum(said: str | None, name: str) -> dict[str, str]:
-    """SHA-256 of a model's file, as "model NAME"; nothing where no file is the model, as of an installed estimator.
+    """SHA-256 of a model's file, as "model NAME"; empty if the model has no file, such as an installed estimator.
 
-    said  of `--model`, such as a path; None for the default
-    name  of the estimator that was made of it
+    said  value of `--model`, such as a path; None for the default
+    name  name of the estimator made from it
     """
     path = Path(said) if said and said.endswith(".json") else package_files.folder("models") / f"{name}.json"
     return {f"model {path.name}": _checksum(path)} if path.is_file() else {}

@@ -12,9 +12,9 @@ MOST_COLUMNS = 8  # looks whose ranks stand side by side
 
 
 def history_view(value: Mapping[str, Any]) -> RenderableType:
-    """The looks, one under the other, and the rank and score of each system at up to MOST_COLUMNS of them.
+    """The looks, one per line, and the rank and score of each system at up to MOST_COLUMNS of them.
 
-    value  of `RankingHistory.to_dict`
+    value  result of `RankingHistory.to_dict`
     """
     looks = value["looks"]
     several, dated = len({look["source"] for look in looks}) > 1, any(look["time"] for look in looks)

@@ -1,4 +1,4 @@
-"""Terminal view of all who judge."""
+"""Terminal view of all people and machines that judge."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def judges_view(found: "Judges") -> RenderableType:
-    """People as a table, how the ranking moves without each, machines as a table, and whom machines surely favour."""
+    """Tables of people, of the ranking without each person, and of machines; sentences on machines' sure favourites."""
     people, machines = ([one.to_dict() for one in some] for some in (found.people, found.machines))
     parts: list[RenderableType] = []
     if people:
@@ -30,7 +30,7 @@ def judges_view(found: "Judges") -> RenderableType:
 
 
 def _effects(effects: "Sequence[JudgeEffect]") -> Sequence[RenderableType]:
-    """Moves of the ranking without each person."""
+    """Changes of the ranking without each person."""
     having = effects[0].having
     table = PlainTable(
         ("without", "left"), "pairs turned", ("moves most", "left"), "by", ("best", "left"), "confidence"
@@ -48,7 +48,7 @@ def _sure(ranking: "Ranking") -> str:
 
 
 def effect_view(found: "JudgeEffect", sentence: str) -> RenderableType:
-    """The systems with and without one person's judgments; and a sentence on the next step."""
+    """The systems with and without one person's judgments, and a sentence on the next step."""
     interval: tuple[str, Setting] = ("95 % interval", "whole")
     score = str(found.having.measure)
     table = PlainTable("", ("System", "left"), score, interval, "without: rank", score, interval)
@@ -82,7 +82,7 @@ def _people(people: Sequence[Mapping[str, Any]]) -> RenderableType:
 
 
 def disagreements_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
-    """Pairs on which people differ most, and what each of them said."""
+    """Pairs on which people differ most, with their grades."""
     if not rows:
         return Text("No pair was judged by two people.")
     table = PlainTable(("query", "left"), ("document", "left"), ("grades", "left"), "spread", "chance")
@@ -98,7 +98,7 @@ def disagreements_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
 
 
 def checks_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
-    """People who judged pairs twice, or known pairs, and reasons to doubt; nothing where there are none."""
+    """People who judged pairs twice, or known pairs, with reasons to doubt them; empty if there are none."""
     if not rows:
         return Group()
     table = PlainTable(("judge", "left"), "judged twice", "noise within", "known pairs", "attention")

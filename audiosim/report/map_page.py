@@ -25,13 +25,13 @@ def map_page(
     collection: Collection | None = None,
     pictures: Mapping[str, bytes] | None = None,
 ) -> str:
-    """The page of a map; clips are played from where they lie.
+    """The page of a map; clips are played from their present places.
 
-    name        of the collection
+    name        name of the collection
     paths       recording -> its file or URL
-    folder      that the page will be in: files are named from there
-    collection  whose systems and judgments are shown; None: none are
-    pictures    recording -> JPEG file, shown where the recording is chosen
+    folder      folder of the page; paths of files are relative to it
+    collection  collection whose systems and judgments are shown; None: none
+    pictures    recording -> JPEG file, shown when the recording is selected
     """
     groups, drawn = found.shown_groups, pictures or {}
     colours = sorted(set(groups), key=lambda group: (group == "other", group))
@@ -58,14 +58,14 @@ def map_page(
 
 
 def sound_address(path: str, folder: Path) -> str:
-    """Address of a sound for a page in a folder; empty where there is none."""
+    """Address of a sound for a page in a folder; empty if there is none."""
     if not path or "://" in path:
         return path
     return quote(Path(os.path.relpath(path, folder)).as_posix())
 
 
 def _asked(found: SoundMap, collection: Collection | None) -> list[dict[str, Any]]:
-    """Each query with its recording, and what each system retrieved for it: rank, and the grade where it is judged."""
+    """Each query with its recording, and the results of each system: rank, and grade if judged."""
     places = {name: place for place, name in enumerate(found.names)}
     grades = {} if collection is None else collection.grades()
     runs, cutoff = ((), 0) if collection is None else (collection.runs, collection.cutoff)

@@ -1,4 +1,4 @@
-"""Methods side by side on the screen: stated beside right, intervals that hold, and how wide they are."""
+"""Terminal view of several methods: stated and true accuracy, coverage of intervals, and their widths."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,9 +22,9 @@ NOTE = (
 
 
 def peers_view(result: Mapping[str, Any]) -> "RenderableType":
-    """Methods at each budget, the one that is right most often first.
+    """Methods at each budget, the most accurate first.
 
-    result  see `Honesty.to_dict`, with the peers played beside it and those left out
+    result  result of `Honesty.to_dict`, with the peers played and those left out
     """
     said = f"{result['repeats']:,} random parts of {result['queries']} queries: {result['measure']}, {result['model']}"
     parts: list[RenderableType] = [Text(f"{said}, rule {result['rule']}.")]

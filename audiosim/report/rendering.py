@@ -1,6 +1,6 @@
-"""Pages that need no other file: Jinja's templates, tables of text, and matplotlib's figures as SVG in the page.
+"""Pages that need no other file: Jinja templates, tables of text, and matplotlib figures as inline SVG.
 
-Jinja and matplotlib are imported where a page is written, not before.
+Jinja and matplotlib are imported only when a page is written.
 """
 
 import io
@@ -51,7 +51,7 @@ class Grid(NamedTuple):
     """A table of text.
 
     heads  (text, kind) of each column, the kind "word" or "number"
-    rows   (True for a row that is marked, its cells)
+    rows   (True for a marked row, its cells)
     """
 
     heads: tuple[tuple[str, str], ...]
@@ -61,11 +61,11 @@ class Grid(NamedTuple):
 def grid(
     keys: Sequence[str], heads: Sequence[str], rows: Iterable[Mapping[str, Any]], spell: Callable[[str, Any], str]
 ) -> Grid:
-    """A table of rows; one whose `predictor` is the model is marked.
+    """A table of rows; a row whose `predictor` is the model is marked.
 
-    keys   of the columns
-    heads  what stands above them
-    spell  a column's key and a value -> text
+    keys   keys of the columns
+    heads  headings of the columns
+    spell  function of a column's key and a value that returns text
     """
     rows = list(rows)
     kinds = ["word" if rows and isinstance(rows[0][key], str) else "number" for key in keys]
@@ -76,10 +76,10 @@ def grid(
 def render(template: str, title: str, origin: Origin | None = None, **context: Any) -> str:
     """A whole page.
 
-    template  its name, in report/templates
-    title     of the page
-    origin    date, data and versions, at its end; None for none
-    context   of the template
+    template  its name in report/templates
+    title     title of the page
+    origin    date, data and versions, shown at the end; None: none
+    context   variables of the template
     """
     script = _hover_script() if HOVERING.get() else None
     return _environment().get_template(template).render(title=title, origin=origin or {}, script=script, **context)
@@ -87,7 +87,7 @@ def render(template: str, title: str, origin: Origin | None = None, **context: A
 
 @contextmanager
 def with_hover() -> Iterator[None]:
-    """Pages made meanwhile show the numbers of each mark where the pointer is; they take a megabyte for it."""
+    """Pages made within show the numbers of each mark under the pointer, which takes a megabyte each."""
     need("hover", "a report with hover")
     before = HOVERING.set(True)
     try:
@@ -120,14 +120,14 @@ def origin_of(written: date, source: Source, **more: str) -> Origin:
 
 
 def written_on(written: date) -> Origin:
-    """Origin of a page that lists its own sources: date and program."""
+    """Origin of a page that lists its own sources: date and program version."""
     return {"Written": f"{written.isoformat()} by audiosim {version('audiosim')}"}
 
 
 def inline_svg(axes: "Axes", title: str) -> "Markup":
-    """The figure of some axes as SVG within a page, in the page's colours and letters; the same for the same numbers.
+    """The figure of some axes as inline SVG, in the page's colours and fonts; the same numbers give the same SVG.
 
-    title  for those who hear the page
+    title  title for screen readers
     """
     import matplotlib
     from markupsafe import Markup, escape
@@ -150,7 +150,7 @@ def inline_svg(axes: "Axes", title: str) -> "Markup":
 
 
 def _hovering(axes: "Axes", drawn: "Markup") -> "Markup":
-    """A drawing with the data to show it with hover, in the page's colours."""
+    """A drawing with its data for hover, in the page's colours."""
     from markupsafe import Markup
 
     spec = json.dumps(hover_spec(axes, kept_layers(axes))).replace("<", r"\u003c")
@@ -176,7 +176,7 @@ def _environment() -> "Environment":
 
 
 def _isolated(sentence: str, names: Sequence[str]) -> "Markup":
-    """A sentence with its names in <bdi>: one that is written from right to left would turn around what follows."""
+    """A sentence with names in <bdi>: a name written from right to left would otherwise reverse the text after it."""
     from markupsafe import Markup, escape
 
     if not names:

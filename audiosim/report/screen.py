@@ -24,14 +24,15 @@ EVERY_S = 0.1  # between two looks of a bar in a notebook
 class PlainTable:
     """A table without lines that fits the terminal and never cuts a number.
 
-    Where it is too wide, drawn columns go first, then text is shortened in the middle, down to SHORTEST characters.
+    If it is too wide, drawn columns are dropped first; then text is shortened in the middle, down to SHORTEST
+    characters.
     """
 
     def __init__(self, *columns: tuple[str, Setting] | str) -> None:
         """An empty table.
 
-        columns  the head of each, set right, or its head and setting: left for text that may be shortened, whole for
-                 text that may not, right for numbers, bar for drawings
+        columns  heading of each, aligned right, or heading and alignment: left for text that may be shortened, whole
+                 for text that may not, right for numbers, bar for drawings
         """
         self.heads = [column if isinstance(column, str) else column[0] for column in columns]
         self.settings: list[Setting] = ["right" if isinstance(column, str) else column[1] for column in columns]
@@ -42,7 +43,7 @@ class PlainTable:
         self.rows.append(cells)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
-        """The table as wide as it may be."""
+        """The table at the available width."""
         widths = [max(map(cell_len, map(str, column))) for column in zip(self.heads, *self.rows, strict=True)]
         kept = list(range(len(widths)))
         if _whole(widths, kept) > options.max_width:
@@ -68,19 +69,19 @@ class PlainTable:
 
 
 def _whole(widths: list[int], kept: list[int]) -> int:
-    """Width of a table of some of its columns, the gaps between them included."""
+    """Width of a table with some of its columns, including the gaps between them."""
     return sum(widths[column] for column in kept) + GAP * (len(kept) - 1)
 
 
 def console(stderr: bool = False) -> Console:
-    """Console as wide as the terminal, or as wide as anything where there is none: a file has every column in full."""
+    """Console as wide as the terminal; unlimited without a terminal, so that a file has every column in full."""
     shown = Console(stderr=stderr, highlight=False, soft_wrap=False)
     return shown if shown.is_terminal else Console(stderr=stderr, highlight=False, width=UNLIMITED)
 
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar with the time left, in notebooks and on stderr where that is a terminal: call it with (done, total)."""
+    """A bar with the time left, in notebooks and on a terminal's stderr: call it with (done, total)."""
     shown = Console(stderr=True)
     if shown.is_jupyter:
         with _notebook_progress(what) as show:
@@ -108,7 +109,7 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def _notebook_progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar of HTML, which every notebook shows, and which is gone at the end."""
+    """An HTML bar, which every notebook shows, and which disappears at the end."""
     from IPython.display import HTML, display
 
     handle, start, last = display(HTML(""), display_id=True), time.monotonic(), 0.0

@@ -1,4 +1,4 @@
-"""Replayed campaigns on the screen: rules side by side, and stated confidence beside true accuracy."""
+"""Terminal views of replayed campaigns: several rules compared, and stated confidence beside true accuracy."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -155,7 +155,7 @@ def _summary(moment: Mapping[str, Any]) -> str:
 
 
 def with_error(row: Mapping[str, Any], name: str, form: str = ".3f") -> str:
-    """A number with its standard error, where it has one."""
+    """A number with its standard error, if it has one."""
     error = row[f"{name}_error"]
     return number(row[name], form) + (f" ± {error:{form.removeprefix('+')}}" if error is not None else "")
 

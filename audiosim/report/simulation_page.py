@@ -22,9 +22,9 @@ MOMENTS = 5  # whose bins are drawn
 def followed_page(name: str, result: Mapping[str, Any], origin: Origin | None = None) -> str:
     """The report on campaigns on many parts of a collection: plots, and the tables and notes of the screen.
 
-    name    of the collection
-    result  see `simulation.Followed.to_dict`, with what was played beside it, as for `followed_view`
-    origin  of the page: see `origin_of`
+    name    name of the collection
+    result  see `simulation.Followed.to_dict`, with anything played beside it, as for `followed_view`
+    origin  origin of the page: see `origin_of`
     """
     curve, (said, *shown, note) = result["curve"], _on_screen(result)
     bins = [_bin_row(row, one) for row in curve for one in row["bins"]]
@@ -43,7 +43,7 @@ def followed_page(name: str, result: Mapping[str, Any], origin: Origin | None = 
 
 
 def draw_bins(curve: Sequence[Mapping[str, Any]], axes: "Axes | None" = None) -> "Axes":
-    """Stated confidence and the share of pairs ordered rightly, by bins of confidence at some moments.
+    """Stated confidence and the share of correctly ordered pairs, by bins of confidence at some moments.
 
     curve  rows of `Followed.to_dict`
     """
@@ -60,7 +60,7 @@ def draw_bins(curve: Sequence[Mapping[str, Any]], axes: "Axes | None" = None) ->
 
 
 def draw_course(curve: Sequence[Mapping[str, Any]], axes: "Axes | None" = None) -> "Axes":
-    """Stated and true confidence by the number of judgments, each in the band of its standard error.
+    """Stated and true confidence by the number of judgments, each with the band of its standard error.
 
     curve  rows of `Followed.to_dict`
     """
@@ -77,7 +77,7 @@ def draw_course(curve: Sequence[Mapping[str, Any]], axes: "Axes | None" = None) 
 
 
 def _drawings(curve: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Both plots; of a single moment the first alone."""
+    """Both plots; for a single moment only the first."""
     from audiosim.plots import SQUARE, page_axes, square_axes
 
     bins = inline_svg(draw_bins(_some(curve), square_axes()), "share of pairs ordered rightly by stated confidence")
@@ -93,7 +93,7 @@ def _some(curve: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _on_screen(result: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Sentences, titles and tables that the screen shows of the same result."""
+    """The sentences, titles and tables of the terminal view."""
     view = followed_view(result)
     assert isinstance(view, Group)
     return [_part(part) for part in view.renderables]

@@ -16,9 +16,9 @@ THRESHOLD_HEADS = ("Level", "Threshold", *views.COEFFICIENT_HEADS[2:])
 
 
 def training_page(trained: Training, origin: Origin | None = None) -> str:
-    """The report of a training: plots and tables, light or dark as the reader's screen is.
+    """The report of a training: plots and tables, light or dark to match the reader's screen.
 
-    origin  of the page: date and versions
+    origin  origin of the page: date and versions
     """
     from audiosim.plots import page_axes
 
@@ -53,7 +53,7 @@ def training_page(trained: Training, origin: Origin | None = None) -> str:
 
 
 def _grid(keys: tuple[str, ...], heads: tuple[str, ...], rows: Any) -> Grid | None:
-    """A table of named tuples; None where there are none."""
+    """A table of named tuples; None without any."""
     return grid(keys, heads, [row._asdict() for row in rows], views.spell) if rows else None
 
 

@@ -65,7 +65,7 @@ ROBUST_MEAN = (
 
 
 def training_view(trained: Training) -> RenderableType:
-    """The model's terms, what each explains, and how good it is."""
+    """The model's terms, what each explains, and measures of its quality."""
     findings = trained.findings
     parts: list[RenderableType] = [Text(WARNING, style="bold red")] if findings.own_judgment else []
     parts += [
@@ -108,7 +108,7 @@ def trend(trained: Training) -> str:
 
 
 def component_table(findings: Findings) -> list[dict[str, Any]]:
-    """The components of a joint model, with the property that their pairs share."""
+    """The components of a joint model, with the property shared by their pairs."""
     return [row._asdict() | {"meaning": MEANINGS[row.component]} for row in findings.components]
 
 
@@ -127,7 +127,7 @@ def fit_summary(trained: Training) -> str:
 
 
 def _scores(findings: Findings) -> list[RenderableType]:
-    """A table for each choice of rows, whose names are too long for a column of a terminal."""
+    """Tables of scores, one per choice of rows, whose names are too long for a column of a terminal."""
     keep = [place for place, key in enumerate(SCORES) if key != "sample"]
     keys, heads = tuple(SCORES[place] for place in keep), tuple(SCORE_HEADS[place] for place in keep)
     samples = dict.fromkeys(row.sample for row in findings.scores)
@@ -138,7 +138,7 @@ def _scores(findings: Findings) -> list[RenderableType]:
 
 
 def spell(key: str, value: Any) -> str:
-    """A value of a report as people read it: probabilities without their needless zeros, unknown ones as a dash."""
+    """A value of a report for people: probabilities without needless zeros, a dash for unknown ones."""
     if value is None:
         return "–"
     if not isinstance(value, float):

@@ -25,9 +25,10 @@ TWINS_SHOWN = 20
 
 
 def ranking_view(ranking: Ranking, verdicts: Verdicts | None = None) -> RenderableType:
-    """The systems best first with their intervals drawn, and how sure the order is.
+    """The systems, best first, with their intervals drawn, and the confidence in their order.
 
-    verdicts  on the ranking: ranks that each system may have, and letters shared by those that cannot be told apart
+    verdicts  verdicts on the ranking: possible ranks of each system, and letters shared by those that cannot be told
+              apart
     """
     rows = ranking.system_rows()
     low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
@@ -47,7 +48,7 @@ def ranking_view(ranking: Ranking, verdicts: Verdicts | None = None) -> Renderab
 
 
 def _confident(ranking: Ranking) -> str:
-    """Confidence in the order and its subject, with the settled pairs of systems, as a sentence."""
+    """Confidence in the order and its subject, with the number of settled pairs of systems, as a sentence."""
     if ranking.confidence is None:
         return "Nothing to order: no two systems differ."
     open_ = ranking.confidences[~ranking.tied]
@@ -59,7 +60,7 @@ def _confident(ranking: Ranking) -> str:
 
 
 def beside_in_words(ranking: Ranking) -> str:
-    """Confidence as listeners at large would have it, beside a statement about the panel that judged."""
+    """Confidence about listeners at large, as an addition to a statement about the panel."""
     found = ranking.at_large
     sure = "-" if found is None or found.confidence is None else f"{found.confidence:.3f}"
     return f"in the opinion of the {ranking.judges} people who judged; {sure} for listeners at large"
@@ -98,7 +99,7 @@ def effort_view(found: "Effort") -> RenderableType:
 
 
 def _further(found: "Effort") -> RenderableType:
-    """Gain of another hundred judgments, and of another person, for both statements."""
+    """Gain from another hundred judgments, and from another person, for both statements."""
     heads = ("those who judged", "interval", "listeners at large", "interval")
     table = PlainTable(("Judging", "whole"), "People", "Judgments", *heads)
     for one in found.beside:
@@ -111,7 +112,7 @@ def _further(found: "Effort") -> RenderableType:
 
 
 def _otherwise(found: "Effort") -> RenderableType:
-    """Verdicts that the collection would allow, all judged, as it is and otherwise."""
+    """Verdicts that the fully judged collection would allow, as it is and with changes."""
     pairs = found.otherwise[0].pairs
     table = PlainTable(("All judged", "whole"), "Judgments", f"Told apart of {pairs:,}", ("80 % interval", "whole"))
     for one in found.otherwise:
@@ -138,7 +139,7 @@ def _ranks(low: int, high: int) -> str:
 
 
 def verdict_view(found: TwoSystems, condition: Condition | None = None) -> RenderableType:
-    """The verdict on two systems, whether a condition is shown, and on how many judgments that rests."""
+    """The verdict on two systems, the condition, and the number of judgments behind it."""
     ranking, lines = found.ranking, [f"{found.ranking.measure}: {found.sentence}"]
     lines += [found.sentence_again, "" if found.beside is None else found.beside.sentence]
     if condition is not None:
@@ -151,19 +152,19 @@ def verdict_view(found: TwoSystems, condition: Condition | None = None) -> Rende
 
 
 def _fit(ranking: Ranking) -> str:
-    """Fit of the model, as a sentence; empty where nothing rests on it, or nothing is judged."""
+    """Fit of the model, as a sentence; empty if nothing depends on it, or nothing is judged."""
     return ranking.check.sentence if 0 < ranking.judged < ranking.pool else ""
 
 
 def _rests_on(ranking: Ranking) -> str:
-    """Judgments that a ranking rests on, or that there are none, as a sentence."""
+    """Number of judgments behind a ranking, or that there are none, as a sentence."""
     alone = ranking.judges == 1 and ranking.about.listeners != "panel"
     usual = " One person judged: by how much others differ is what other collections show." if alone else ""
     return f"{ranking.resting[0].upper()}{ranking.resting[1:]}.{usual}"
 
 
 def _drawn(ranking: Ranking) -> str:
-    """Precision of scores that come from drawing grades; empty where they do not."""
+    """Precision of scores that come from drawing grades; empty for others."""
     if ranking.errors is None:
         return ""
     return f"Scores by simulation: {ranking.draws:,} draws, standard error at most {ranking.errors.max():.4f}."
@@ -181,7 +182,7 @@ def interval_bar(low: float, middle: float, high: float, start: float, end: floa
 
 
 def curve_view(curve: Sequence[Mapping[str, Any]]) -> RenderableType:
-    """Confidence and accuracy as judgments are made: a dozen moments from first to last."""
+    """Confidence and accuracy in the course of judging: a dozen moments from first to last."""
     last = len(curve) - 1
     shown = sorted({round(step * last / (MOMENTS_SHOWN - 1)) for step in range(MOMENTS_SHOWN)}) if last else [0]
     table = PlainTable("Judged", "Confidence", "Accuracy", ("from .5 to 1: ● confidence, ○ accuracy", "bar"))
@@ -193,7 +194,7 @@ def curve_view(curve: Sequence[Mapping[str, Any]]) -> RenderableType:
 
 
 def dots(stated: float, accuracy: float, start: float = 0.0) -> Text:
-    """Line from `start` to 1 with a dot at the stated share, a circle at the true one; lower ones are put there."""
+    """Line from `start` to 1 with a dot at the stated and a circle at the true share; lower ones are put at `start`."""
     line = ["·"] * DOTS_WIDTH
     for value, mark in ((accuracy, "○"), (stated, "●")):
         line[max(0, round((value - start) / (1 - start) * (DOTS_WIDTH - 1)))] = mark
@@ -201,7 +202,7 @@ def dots(stated: float, accuracy: float, start: float = 0.0) -> Text:
 
 
 def rows_view(rows: Sequence[Mapping[str, Any]], left_out: Sequence[str] = ()) -> RenderableType:
-    """The first rows of a long table, and how many more there are."""
+    """The first rows of a long table, and the number of further ones."""
     if not rows:
         return Text("none: every pair is judged")
     keys = [key for key in rows[0] if key not in left_out]
@@ -219,7 +220,7 @@ def extraction_view(result: Mapping[str, Any], index: Path) -> RenderableType:
 
 
 def _remarkable(result: Mapping[str, Any]) -> str:
-    """Number of recordings that are band-limited or silent, where there are some."""
+    """Numbers of band-limited and of silent recordings, if any."""
     limited, silent = result["band_limited"], result["silent"]
     return (f", {limited:,} of them band-limited" if limited else "") + (f", {silent:,} silent" if silent else "")
 
@@ -234,7 +235,7 @@ def _without_tags(unknown: Mapping[str, int], files: int) -> str:
 
 
 def music_folder_view(result: Mapping[str, Any]) -> RenderableType:
-    """Outcome of making a collection of a folder: its contents, missing metadata, and likely duplicates."""
+    """Result of making a collection from a folder: its contents, missing metadata, and likely duplicates."""
     lines = [
         f"{result['documents']:,} recordings in {result['collection']}{_remarkable(result)}, "
         f"{len(result['failed']):,} failed",
@@ -253,7 +254,7 @@ def music_folder_view(result: Mapping[str, Any]) -> RenderableType:
 
 
 def _some(names: Sequence[str], count: int = 5) -> str:
-    """The first of some names."""
+    """The first few of several names."""
     return ", ".join(names[:count]) + (", ..." if len(names) > count else "")
 
 
@@ -270,7 +271,7 @@ def replay_view(result: Mapping[str, Any]) -> RenderableType:
 
 
 def demo_view(result: "DemoResult") -> RenderableType:
-    """The end of the demo: the ranking, the judgments, its confidence and its truth, and the folder of the files."""
+    """End of the demo: the ranking, the judgments, its confidence and its accuracy, and the folder of the files."""
     ranking, end = result.ranking, result.curve[-1]
     saved = (
         f"A simulated listener judged {ranking.judged:,} of {ranking.pool:,} pairs "

@@ -1,4 +1,4 @@
-"""The published data, where it is there."""
+"""The published data, if available."""
 
 from pathlib import Path
 
@@ -6,5 +6,5 @@ from audiosim.corpus.collection import Collection
 
 
 def mirex_2011(folder: Path) -> Collection | None:
-    """MIREX 2011 Audio Music Similarity; None where the data is not there."""
+    """MIREX 2011 Audio Music Similarity; None if the data are missing."""
     return Collection.load(folder / "mirex2011") if (folder / "mirex2011").is_dir() else None

@@ -1,4 +1,4 @@
-"""Chapter 6 of the thesis: how stable the ranking of MIREX 2011 is."""
+"""Chapter 6 of the thesis: stability of the ranking of MIREX 2011."""
 
 from collections.abc import Iterator
 from pathlib import Path

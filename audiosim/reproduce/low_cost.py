@@ -1,7 +1,7 @@
 """Chapter 8 of the thesis, MIREX 2011 on the Fine scale: rankings and scores from few judgments.
 
-The public files lack the metadata of 23 documents, and the model that was fitted without 2011 is not published: numbers
-come close, not equal.
+The public files lack the metadata of 23 documents, and the model fitted without 2011 is not published, so these numbers
+are close to the printed ones, not equal.
 """
 
 from collections.abc import Iterator
@@ -23,9 +23,9 @@ from audiosim.simulation import Replay, ReplayMoment, moment, replay, true_score
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """Numbers that the thesis prints of one measure.
+    """Numbers printed in the thesis for one measure.
 
-    start    Table 8.1: what MOMENT names, nothing judged
+    start    Table 8.1: quantities of MOMENT, nothing judged
     judged   Table 8.3: judgments until a mean confidence of .95
     then     Table 8.3: accuracy, tau and RMSE of the differences there
     plain    Table 8.5: judgments, mean absolute error of the scores and rho where it stops at +-.05, uncorrected
@@ -103,7 +103,7 @@ def rankings_of_mirex_2011(folder: Path) -> Iterator[PrintedRow]:
 
 
 def _figures(seen: ReplayMoment | None) -> dict[str, float | None]:
-    """The figures of a moment by their names in the thesis."""
+    """The numbers of a moment by their names in the thesis."""
     if seen is None:
         return dict.fromkeys(MOMENT)
     values = (
@@ -156,7 +156,8 @@ def scores_of_mirex_2011(folder: Path) -> Iterator[PrintedRow]:
     """Tables 8.5 and 8.6: errors of the scores when judging stops at an expected error of .05.
 
     The correction is audiosim's, learned on simulated campaigns with its own form of the ideal ranking. The thesis
-    draws its correction; the deviation that it names for CG, .011, is reached before anything is judged.
+    gives its correction only as a figure; the deviation that it names for CG, .011, is reached before anything is
+    judged.
     """
     collection = mirex_2011(folder)
     for name, printed in CHAPTER_8.items():
@@ -182,7 +183,7 @@ def _stopped(
 
 
 def _campaign(collection: Collection, measure: str, rule: str, stop: StoppingRule, ideal: Ideal) -> Replay:
-    """Campaign as in chapter 8, predictions renewed after every 20 judgments."""
+    """Campaign as in chapter 8: predictions are updated after every 20 judgments."""
     pool = build_pool(collection, 5)
     expected = expected_scores(parse_measure(measure), pool, ideal)
     selection = Selection.start(pool, expected, estimator_of(pool, "mjud"), batch=20, rule=rule, checks=False)

@@ -110,7 +110,7 @@ def satisfaction_examples(folder: Path) -> Iterator[PrintedRow]:
 
 
 def _score(folder: Path, system: str, query: str, measure: Measure) -> float | None:
-    """The user-oriented score of one system for one query with Fine judgments; None where they are not there."""
+    """The user-oriented score of one system for one query by Fine judgments; None if these are missing."""
     collection = mirex_2011(folder)
     if collection is None:
         return None

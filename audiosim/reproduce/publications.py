@@ -1,4 +1,4 @@
-"""All sources of printed numbers: each takes the folder of the data and yields rows, also where a file is missing."""
+"""All sources of printed numbers: each takes the folder of the data and yields rows, even if a file is missing."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -33,7 +33,7 @@ SOURCES: tuple[Callable[[Path], Iterator[PrintedRow]], ...] = (
 def rows(folder: str | Path) -> Iterator[PrintedRow]:
     """All rows of all sources.
 
-    folder  has the published data in subfolders: mirex2011, a collection, and preferences/answers.tsv
+    folder  with the published data in subfolders: mirex2011, a collection, and preferences/answers.tsv
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -45,6 +45,6 @@ def rows(folder: str | Path) -> Iterator[PrintedRow]:
 def reproduced_numbers(folder: str | Path) -> Reproduction:
     """Compute every published number that public data allows, as `audiosim reproduce` does.
 
-    folder  as of `rows`
+    folder  as for `rows`
     """
     return Reproduction(tuple(rows(folder)))

@@ -1,7 +1,7 @@
 """Models of relevance: the worked examples of the appendices, and the errors on the judgments of MIREX 2011.
 
-The models that were fitted without 2011 are not published: these are fitted to all years, 2011 among them, so that the
-errors of those by outputs come out a little smaller than printed.
+The models fitted without 2011 are not published. These are fitted to all years including 2011, so the errors of the
+output-based ones are a little smaller than printed.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ ERRORS = {
 def errors_on_mirex_2011(folder: Path) -> Iterator[PrintedRow]:
     """Tables 7.1 of the thesis and 2 of the paper, the columns of 2011 on the Fine scale.
 
-    aSYS and aART contain the pair's own judgment, without which the printed numbers do not come out.
+    aSYS and aART include the pair's own judgment; the printed numbers cannot be reproduced otherwise.
     """
     collection = mirex_2011(folder)
     pool = build_pool(collection, 5) if collection else None
@@ -51,7 +51,7 @@ def errors_on_mirex_2011(folder: Path) -> Iterator[PrintedRow]:
 
 
 def _errors(name: str, pool: Pool, grades: Array) -> tuple[float, float]:
-    """RMSE and mean variance of a model's predictions of the pairs whose features are known, in grades."""
+    """RMSE and mean variance, in grades, of a model's predictions for pairs with known features."""
     model = uniform_model(pool.scale) if name == "uniform" else load_model(name)
     table = columns(pool, grades, model.features) | own_columns(pool, grades, model.features)
     probabilities, levels = model.probabilities(table, len(grades)), np.array(model.levels)
@@ -61,7 +61,7 @@ def _errors(name: str, pool: Pool, grades: Array) -> tuple[float, float]:
 
 
 def relevance_examples(_: Path) -> Iterator[PrintedRow]:
-    """The worked examples of both appendices, which go on with probabilities of four decimals."""
+    """The worked examples of both appendices, which continue with probabilities rounded to four decimals."""
     for name, (source, features, mean, spread) in WORKED.items():
         model = load_model(name)
         table = {key: np.array([value]) for key, value in (SHARED_FEATURES | features).items()}

@@ -1,4 +1,4 @@
-"""A printed number, and the number computed here."""
+"""A printed number beside the number computed here."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,13 +14,13 @@ NO_DATA = "The data for it is not in the folder."
 
 @dataclass(frozen=True, slots=True)
 class PrintedRow:
-    """A printed number and the number computed here.
+    """A printed number beside the number computed here.
 
     source    publication and place of the number
     quantity  its description
-    printed   the number
-    computed  the same from the data; None where the data for it is not there
-    digits    decimals that are printed
+    printed   the number in print
+    computed  the number from the data; None if the data are missing
+    digits    number of printed decimals
     cause     reason why public data cannot give it exactly; empty if they can
     """
 
@@ -33,12 +33,12 @@ class PrintedRow:
 
     @property
     def agrees(self) -> bool:
-        """True if the computed number, rounded to as many decimals, is the printed one."""
+        """True if the computed number, rounded to the printed decimals, equals the printed one."""
         return self.computed is not None and round(self.computed, self.digits) == round(self.printed, self.digits)
 
     @property
     def reason(self) -> str:
-        """Cause of a computed number other than the printed one; empty where they agree."""
+        """Cause of a difference between the computed and the printed number; empty if they agree."""
         if self.agrees:
             return ""
         return NO_DATA if self.computed is None else self.cause

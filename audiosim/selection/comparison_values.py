@@ -1,12 +1,12 @@
-"""Value of comparisons and of grades by one person, in the same unit: what tells systems apart.
+"""Values of comparisons and of grades by one person, in the same unit: their information about the order of systems.
 
 A question about h = g_i, or h = g_i - g_i' for a comparison, reduces the doubt about the ranking by
 
     w = I / Var[h + noise]  sum over pairs of systems (a, b) of  f(z_ab)^2 / V_ab (Cov[S_a - S_b, h])^2
 
-as `DoubtAboutDifferences` has it, where I is the share of the information that is left of a normal variable of variance
-1 once only its class is known. A grade has I = 1. The answer to a comparison is one of three classes, with limits
-(-t - m) / s and (t - m) / s for the mean m and deviation s of what is heard:
+as in `DoubtAboutDifferences`, where I is the share of a standard normal variable's information that its class retains.
+A grade has I = 1. The answer to a comparison is one of three classes, with limits (-t - m) / s and (t - m) / s for the
+mean m and deviation s of what is heard:
 
     I = sum over classes of  (phi(lower) - phi(upper))^2 / P(class)
 """
@@ -32,9 +32,9 @@ LEAST_CHANCE = 1e-12
 class ComparisonValues:
     """Values of one person's answers.
 
-    grades  (n,) of a grade of each pair
+    grades  (n,) values of a grade of each pair
     first, second  (k,) places of the pairs of each comparison considered
-    values  (k,) of these comparisons
+    values  (k,) values of these comparisons
     """
 
     grades: Array
@@ -44,7 +44,7 @@ class ComparisonValues:
 
     @classmethod
     def of(cls, selection: Selection, allowed: Booleans) -> "ComparisonValues | None":
-        """Those in a selection; None if its model takes no comparisons.
+        """Values for a selection; None if its model takes no comparisons.
 
         allowed  (n,) True for pairs that may be asked about
         """
@@ -70,7 +70,7 @@ class ComparisonValues:
 
 
 def information_left(lower: Array, upper: Array) -> Array:
-    """Share of the information of a standard normal that is left once only its class is known: below, between, above.
+    """Share of a standard normal variable's information that its class retains: below, between or above two limits.
 
     lower, upper  limits between the classes
     """

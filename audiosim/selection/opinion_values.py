@@ -24,7 +24,8 @@ TELLS_MORE, OF_NOISE = "tells more", "noise"
 class OpinionValues:
     """Values of one person's judgments.
 
-    weights      (n,) of a judgment of each pair; of those that they judged themselves too, which is to be left out
+    weights      (n,) values of a judgment of each pair, including pairs that they judged themselves, which callers
+                 leave out
     noise_error  relative standard error of the noise of people here
     """
 
@@ -33,7 +34,7 @@ class OpinionValues:
 
     @classmethod
     def of(cls, selection: Selection, name: str) -> "OpinionValues | None":
-        """Those in a selection; None where its model does not tell people from each other, or nobody judged yet."""
+        """Values for a selection; None if its model does not distinguish people, or if nobody has judged yet."""
         belief = selection.stated_belief
         if belief.people is None or not len(belief.people.panel.place):
             return None
@@ -48,10 +49,10 @@ class OpinionValues:
         return cls(weights, model.noise_error)
 
     def second_opinion(self, shared: Booleans, fresh: Booleans) -> tuple[int, str] | None:
-        """The pair that others judged which is most worth another opinion, and why; None where no opinion is worth it.
+        """The pair judged by others that most needs a second opinion, and the reason; None if none is worth one.
 
         shared  (n,) pairs that others judged and this person did not
-        fresh   (n,) pairs that nobody judged, which they could be asked for
+        fresh   (n,) pairs that nobody judged and this person could be asked about
         """
         places = np.flatnonzero(shared)
         if not len(places):

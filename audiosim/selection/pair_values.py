@@ -1,4 +1,4 @@
-"""Values of judgments of the pairs of a pool, also of judgments that have noise."""
+"""Values of judgments of the pairs of a pool, also of noisy judgments."""
 
 from dataclasses import dataclass
 
@@ -9,15 +9,15 @@ from audiosim.arrays import Array, Booleans
 
 @dataclass(frozen=True, eq=False)
 class PairValues:
-    """Values of judgments of n pairs, of which those of a noisy judgment follow.
+    """Values of exact judgments of n pairs, from which those of noisy judgments follow.
 
         value of a judgment with noise variance v_d = value of an exact one Var[G_d] / (Var[G_d] + v_d)
 
-    by_noise  (n,) values of exact judgments, each with its share of the draws; the first shows if anything is to be won
-    variance  (n,) of the gains
+    by_noise  (n,) values of exact judgments, each with its share of the draws; the first shows whether any gain is left
+    variance  (n,) variance of the gains
     even      share of the draws in which every pair has the same chance, whatever its noise
     open      (n,) pairs that are not judged
-    drawn     (n,) numbers that the weights are divided by; None: the weights are the first values
+    drawn     (n,) numbers that divide the weights; None: the weights are the first values
     """
 
     by_noise: tuple[tuple[float, Array], ...]
@@ -27,9 +27,9 @@ class PairValues:
     drawn: Array | None = None
 
     def weights(self, noise: Array | None = None) -> Array:
-        """(n,) weights of judgments.
+        """(n,) values of judgments.
 
-        noise  (n,) variance that the person who judges adds to each gain; None: judgments are exact
+        noise  (n,) variance that the judging person adds to each gain; None: judgments are exact
         """
         values = [value if noise is None else self._with(noise, value) for _, value in self.by_noise]
         if self.drawn is None or not values[0][self.open].any():
@@ -43,6 +43,6 @@ class PairValues:
         return value * np.divide(self.variance, both, out=np.zeros(len(both)), where=both > 0)
 
     def _shared(self, values: Array) -> Array:
-        """(n,) values, 0 or more, as shares of their sum over the open pairs; 0 for the others."""
+        """(n,) values, 0 or more, as shares of their sum over the open pairs; 0 for other pairs."""
         kept = np.where(self.open, values, 0)
         return np.asarray(kept / max(kept.sum(), np.finfo(float).tiny))

@@ -2,11 +2,11 @@
 
 confidence=0.95             the mean confidence in which of two systems is better
 every=0.95                  that confidence for every pair of systems
-difference(size=0.02)=0.95  the mean confidence in whether two systems differ by more than a size, and which way
+difference(size=0.02)=0.95  the mean confidence in the likeliest of: better by more than a size, worse, neither
 users(share=0.05)=0.95      the same for the share of users whom the systems satisfy
 success(share=0.5)=0.95     the mean confidence in whether each system satisfies more than a share of the users
-error=0.05                  the error of the systems' scores, corrected for what simulated campaigns got wrong
-error(corrected=no)=0.05    the same without the correction, the thesis's first form
+error=0.05                  the error of the systems' scores, corrected by simulated campaigns
+error(corrected=no)=0.05    the same without the correction, the first form in the thesis
 judgments=200               number of judged pairs
 
 A rule uses the subject of the loop's ranking, by default these queries; about=queries asks for a statement about
@@ -128,21 +128,21 @@ def assured(claim: Claim, example: str, usual: str | None = None) -> StoppingDef
 
 
 def _order(ranking: Ranking, _: float) -> float:
-    """The mean over all pairs of systems of the confidence in which is better."""
+    """Mean over all pairs of systems of the confidence in which is better."""
     return 1.0 if ranking.confidence is None else ranking.confidence
 
 
 def _every_order(ranking: Ranking, _: float) -> float:
-    """The least confidence in which of two systems is better; those known to be equal are settled."""
+    """Smallest confidence in which of two systems is better; systems known to be equal are settled."""
     return float(ranking.confidences.min(initial=1.0))
 
 
 def _verdicts(ranking: Ranking, size: float) -> float:
     """The mean confidence in the likeliest verdict on two systems: better by more than a size, worse, or neither.
 
-    So that near-ties, which cost most to tell apart, need not be. With a size of 0 this is that of `_order`. Of the
-    shares of users whom two systems satisfy likewise: the mean over the queries of that of the query's score, by the
-    published mapping (Urbano 2013, Table 4.3), of a measure that has one. Sections 4.1.1 and 8.5.
+    Near-ties, which cost most to tell apart, then need not be. With a size of 0 this equals `_order`. It also applies
+    to shares of satisfied users: the mean over the queries of the mapping of the query's score, for measures with a
+    published mapping (Urbano 2013, Table 4.3). Sections 4.1.1 and 8.5.
     """
     settled = ranking.mean_of_open(ranking.settled(size))
     return 1.0 if settled is None else settled
@@ -163,10 +163,10 @@ class Error:
 
         t sqrt(mean Var) <= size,  t the quantile of 95 % intervals
 
-    corrected  take, in place of size / t, the standard deviation at which scores are off by no more than the size:
-               that of a normal distribution, size / sqrt(2 / pi), where gains are correlated; else the one at which
-               those of simulated campaigns were, see `corrected_deviation`; that is refused below LEAST_ERROR of
-               measures other than CG and DCG
+    corrected  True to use, instead of size / t, the standard deviation at which scores err by at most the size: with
+               correlated gains that of a normal distribution, size / sqrt(2 / pi); otherwise that of simulated
+               campaigns, see `corrected_deviation`, which is refused below LEAST_ERROR for measures other than CG and
+               DCG
 
     Urbano (2013), section 8.4.
     """
@@ -182,7 +182,7 @@ class Error:
             raise InputError(f"an error must be above 0, got {self.size:g}")
 
     def level(self, state: LoopState) -> float:
-        """The error that the rule counts with now: half the width of a 95 % interval, corrected if asked for."""
+        """Error that the rule compares with its size: half the width of a 95 % interval, corrected on request."""
         ranking = stated_to(state, self.about)
         return float(np.sqrt(ranking.scores.variance.mean())) / self._deviation(ranking) * self.size
 
@@ -261,8 +261,7 @@ def satisfied_users(state: LoopState, ranking: Ranking | None = None) -> Ranking
     """A ranking of the state with each score turned into the share of users it satisfies: the mean over the queries of
     the published mapping of its measure, not the mapping of the mean score; Urbano (2013), equation 4.4.
 
-    It is about the same queries, and as much wider than the belief has it as the ranking is; that of the state where
-    None is given.
+    It is about the same queries, and widened by the same factor as the ranking, which is the state's if None.
     """
     expected, belief = state.expected, state.belief
     ranking = state.ranking if ranking is None else ranking

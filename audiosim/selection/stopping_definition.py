@@ -23,7 +23,7 @@ Written = Mapping[str, str]
 
 
 class LoopState(Protocol):
-    """State that a stopping rule looks at: a judging loop at one moment, such as a `Selection`."""
+    """State that a stopping rule reads: a judging loop at one moment, such as a `Selection`."""
 
     @property
     def ranking(self) -> Ranking:
@@ -67,7 +67,7 @@ class StoppingDefinition:
     Entry-point group `audiosim.stopping_rules`: each entry is a definition, under its own name. Contract:
     `audiosim.plugins.check_stopping_rule`.
 
-    name        small letters
+    name        in lower case
     make        makes the rule from the given parameters and a target; `str` of the rule parses to an equal rule
     example     of the notation
     parameters  names of the parameters
@@ -100,12 +100,12 @@ class StoppingDefinition:
 
 
 def floor_in(written: Written) -> int:
-    """Floor from the parameters, or the default."""
+    """Floor in the parameters, or the default."""
     return whole_number(number_of("floor", written["floor"])) if "floor" in written else CHECKED
 
 
 def about_in(written: Written) -> About | None:
-    """Subject from the parameters, such as queries; None for that of the loop."""
+    """Subject in the parameters, such as queries; None for the loop's subject."""
     return About.parse(written["about"]) if "about" in written else None
 
 
@@ -115,7 +115,7 @@ def stated_to(state: LoopState, about: About | None) -> Ranking:
 
 
 def number_of(name: str, value: str | None) -> float:
-    """Number from text; an error if it is none."""
+    """Number in a text; an error if there is none."""
     try:
         number = float(value or "")
     except ValueError:
@@ -133,7 +133,7 @@ def target_above(name: str, target: float) -> float:
 
 
 def share_to_reach(name: str, target: float) -> float:
-    """The target itself, if it is above 0 and not a percentage; a little more than 1 means never."""
+    """The target itself, if it is above 0 and not a percentage; slightly more than 1 means never."""
     if target > NEVER:
         raise InputError(f"the target of {name} is a share such as 0.95, got {target:g}")
     return target_above(name, target)
@@ -154,7 +154,7 @@ def yes_or_no(value: str | None) -> bool:
 
 
 def spelled_target(number: float) -> str:
-    """A number with all its digits, so that what is printed is parsed as the same rule."""
+    """A number with all its digits, so that the printed text is parsed as the same rule."""
     return repr(float(number)).removesuffix(".0")
 
 
@@ -165,7 +165,7 @@ def checked(state: LoopState, floor: int) -> bool:
 
 
 def check_floor(floor: int) -> None:
-    """An error for a floor below 0."""
+    """Raise an error for a floor below 0."""
     if floor < 0:
         raise InputError(f"the floor of a stopping rule must be 0 or more judgments, got {floor}")
 

@@ -1,4 +1,4 @@
-"""Stopping rule on success: it is known which systems satisfy most users."""
+"""Stopping rule on success: which systems satisfy most users."""
 
 import numpy as np
 
@@ -12,9 +12,10 @@ def _successes(shares: Ranking, share: float) -> float:
 
     share  such as .5 for most of them
 
-    The share of users whom a system satisfies is the mean over the queries of P(Sat) of the query's score; the
-    confidence is max(P, 1 - P) of its being more. It is not the share of successful queries, equation 4.8, of which
-    `users.satisfaction.success` is. Urbano (2013), equation 4.4 and section 8.5: a minimum level of effectiveness.
+    The share of users whom a system satisfies is the mean over the queries of P(Sat) of the query's score. With P the
+    probability that it exceeds `share`, the confidence is max(P, 1 - P). This is not the share of successful queries,
+    equation 4.8, for which see `users.satisfaction.success`. Urbano (2013), equation 4.4 and section 8.5: a minimum
+    level of effectiveness.
     """
     chances = success_chances(shares, share)
     return float(np.maximum(chances, 1 - chances).mean())
@@ -25,9 +26,9 @@ SUCCESS = assured(SUCCESSES, "success(share=0.5)=0.95", usual="0.5")
 
 
 def success_chances(shares: Ranking, share: float) -> Array:
-    """(s,) the probability that each system satisfies more than a share of the users.
+    """(s,) probability that each system satisfies more than a share of the users.
 
-    shares  of users that the systems satisfy, in place of their scores; see `satisfied_users`
+    shares  shares of users that the systems satisfy, as a ranking; see `satisfied_users`
     share   in [0, 1]; a known share of users gives 0 or 1
     """
     means, variances = shares.scores.mean.tolist(), shares.scores.variance.tolist()

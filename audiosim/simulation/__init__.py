@@ -1,4 +1,4 @@
-"""Synthetic collections and sounds whose true answers are known; replay of a campaign, once or on many parts."""
+"""Synthetic collections and sounds with known answers; replay of a campaign, once or on many parts."""
 
 from audiosim.simulation.calibration import Claims
 from audiosim.simulation.collections import Design, Effects, synthetic_collection

@@ -1,4 +1,4 @@
-"""Alternatives before judging: how many systems more queries, a deeper cutoff or second opinions would tell apart."""
+"""Alternatives before judging: pairs of systems that more queries, a deeper cutoff or second opinions would part."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ TWICE = 10  # pairs judged by several that tell how far assessors differ
 
 @dataclass(frozen=True, slots=True)
 class DesignChoice:
-    """A collection as it might be, and how many pairs of its systems a test would tell apart if all were judged.
+    """A possible form of the collection, and the number of pairs of systems that a test would separate, all judged.
 
     what       description: as it is, 2 times the queries, second opinions, cutoff 10
-    queries    it would have
-    judgments  that judging all of it takes, those made already included
+    queries    number of queries
+    judgments  number of judgments for all of it, including those already made
     separated  expected number of pairs of systems that a paired t-test at LEVEL separates; mean over the worlds
     low, high  central 80 % of the worlds
-    pairs      of systems
+    pairs      number of pairs of systems
     """
 
     what: str
@@ -44,7 +44,7 @@ class DesignChoice:
 
     @classmethod
     def of(cls, what: str, queries: int, judgments: int, worlds: Sequence[Array]) -> "DesignChoice":
-        """The alternative in which these are the probabilities (p,) of telling each pair apart, world by world."""
+        """The alternative for given probabilities (p,) of separating each pair, world by world."""
         counts = np.array([world.sum() for world in worlds])
         low, high = np.quantile(counts, [0.1, 0.9]).tolist()
         return cls(what, queries, judgments, float(counts.mean()), low, high, len(worlds[0]))
@@ -56,11 +56,11 @@ class DesignChoice:
 
 @dataclass(frozen=True, eq=False)
 class PooledRuns:
-    """Rankings as places of pairs in a pool, for scores by one set of grades after the other.
+    """Rankings as places of pairs in a pool, for scoring by many sets of grades.
 
-    collection  its scale counts, and its runs
+    collection  collection with the scale and the runs
     place       (s, q, k) of the pair at each rank, -1 where nothing was retrieved
-    query       (n,) of each pair, as numbered in `place`
+    query       (n,) number of each pair's query, as in `place`
     """
 
     collection: Collection
@@ -76,7 +76,7 @@ class PooledRuns:
         return cls(collection, np.nan_to_num(found.grades, nan=-1).astype(np.int64), query)
 
     def scores(self, measure: Measure, grades: Array) -> Array:
-        """(s, q) scores of the systems, were these the grades (n,) of the pool's pairs."""
+        """(s, q) scores of the systems by these grades (n,) of the pool's pairs."""
         order = np.lexsort((-grades, self.query))
         query = self.query[order]
         sizes = np.bincount(query, minlength=self.place.shape[1])
@@ -86,14 +86,14 @@ class PooledRuns:
 
 
 def scores_of(collection: Collection, pool: Pool, measure: Measure, grades: Array) -> Array:
-    """(s, q) scores of the systems, were these the grades (n,) of the pool's pairs."""
+    """(s, q) scores of the systems by these grades (n,) of the pool's pairs."""
     return PooledRuns.of(collection, pool, measure.cutoff).scores(measure, grades)
 
 
 def mean_differences(scores: Array) -> tuple[Array, Array]:
-    """(p,) mean difference of each two systems over the queries, and (p,) its standard error.
+    """(p,) mean difference of each pair of systems over the queries, and (p,) its standard error.
 
-    scores  (s, q); of a single query errors are infinite
+    scores  (s, q); with a single query errors are infinite
     """
     first, second = np.triu_indices(len(scores), 1)
     differences = scores[first] - scores[second]
@@ -103,18 +103,18 @@ def mean_differences(scores: Array) -> tuple[Array, Array]:
 
 
 def found_different(mean: Array, error: Array, queries: int) -> Array:
-    """(p,) 1 where a paired t-test at LEVEL finds a difference, 0 elsewhere; equal systems are never told apart."""
+    """(p,) 1 if a paired t-test at LEVEL finds a difference, otherwise 0; equal systems are never separated."""
     known = np.divide(np.abs(mean), error, out=np.where(mean == 0, 0, np.inf), where=error > 0)
     return np.asarray((known > _critical(queries)).astype(np.float64))
 
 
 def after_queries(mean: Array, error: Array, queries: int, times: int) -> Array:
-    """(p,) probability that the test finds a difference once there are `times` as many queries of the same kind.
+    """(p,) probability that the test finds a difference with `times` as many queries of the same kind.
 
         z' | z ~ N(z sqrt(times), times - 1),   z = mean / error
 
-    of the queries there are and as many more as it takes, with a flat prior of the difference: so a difference that
-    the first queries happen to show is not taken for granted. z' is held against the quantile of Student's t.
+    over the present and the further queries, with a flat prior of the difference, so that a chance difference on the
+    first queries is not taken for granted. z' is compared with the quantile of Student's t.
     """
     z = np.divide(np.abs(mean), error, out=np.zeros(len(mean)), where=error > 0)
     spread, critical = np.sqrt(times - 1), _critical(times * queries)
@@ -123,11 +123,11 @@ def after_queries(mean: Array, error: Array, queries: int, times: int) -> Array:
 
 
 def after_second_opinions(mean: Array, error: Array, noise: Array, queries: int) -> Array:
-    """(p,) probability that the test finds a difference once each pair is judged by a second assessor too.
+    """(p,) probability that the test finds a difference if a second assessor judges each pair too.
 
         mean' ~ N(mean, noise / 2),   error'^2 = error^2 - noise / 2
 
-    noise  (p,) variance of the mean difference by the taste of single assessors, which the second halves
+    noise  (p,) variance of the mean difference due to single assessors' taste, which the second assessor halves
     """
     left = np.sqrt(np.maximum(error**2 - noise / 2, 0.25 * error**2))
     spread, needed = np.sqrt(noise / 2), _critical(queries) * left
@@ -138,9 +138,10 @@ def after_second_opinions(mean: Array, error: Array, noise: Array, queries: int)
 
 
 def taste(collection: Collection) -> float | None:
-    """Variance of a grade between assessors of the same pair, as a share of the highest squared.
+    """Variance between assessors of the grades of one pair, as a share of the squared highest grade.
 
-    Pooled over the pairs that several judged: sum of squares over degrees of freedom. None for fewer than TWICE pairs.
+    Pooled over the pairs with several assessors: sum of squares over degrees of freedom. None for fewer than TWICE
+    pairs.
     """
     repeated = [list(said.values()) for said in grades_by_assessor(collection.judgments).values() if len(said) > 1]
     if len(repeated) < TWICE:
@@ -150,7 +151,7 @@ def taste(collection: Collection) -> float | None:
 
 
 def noise_of(selection: Selection, belief: Belief, variance: float) -> Array:
-    """(p,) variance of the difference of each two systems' scores, by the taste of one assessor for each pair.
+    """(p,) variance of the difference of two systems' scores due to the taste of one assessor per pair.
 
     variance x sum over pairs d of (slope_ad - slope_bd)^2
     """
@@ -167,10 +168,10 @@ def alternatives(
     worlds: Iterable[Array],
     deeper: tuple[int, int, Sequence[Array]] | None,
 ) -> tuple[DesignChoice, ...]:
-    """Verdicts that a collection would allow as it is and otherwise, all judged; in worlds drawn from the belief.
+    """Verdicts that a fully judged collection would allow, as it is and with changes, in worlds drawn from the belief.
 
-    worlds  (s, q) scores in each
-    deeper  a deeper cutoff, the size of its pool and the scores in each world; None where runs go no deeper
+    worlds  (s, q) scores in each world
+    deeper  a deeper cutoff, the size of its pool and the scores in each world; None if no run is deeper
     """
     differences = [mean_differences(scores) for scores in worlds]
     if not differences:

@@ -28,7 +28,7 @@ class Claims:
     def bins(self) -> list[dict[str, Any]]:
         """One row per bin of confidence: its ends, the number and share of claims, mean confidence, accuracy.
 
-        As in Urbano (2013), Tables 8.2 and 8.4; mean confidence and accuracy are None where a bin is empty.
+        As in Urbano (2013), Tables 8.2 and 8.4; mean confidence and accuracy of an empty bin are None.
         """
         stated, right = np.concatenate(self.stated), np.concatenate(self.right)
         place = _bin_of(stated)
@@ -46,14 +46,14 @@ class Claims:
     def calibration_error(self) -> float:
         """Expected calibration error: the mean over the bins, by their share, of |accuracy - mean confidence|.
 
-        Naeini, Cooper & Hauskrecht (2015), AAAI, with the thesis's bins. Never below 0: of honest claims it is what
-        chance leaves in each bin.
+        Naeini, Cooper & Hauskrecht (2015), AAAI, with the thesis's bins. It is never below 0: for calibrated claims it
+        is the chance deviation in each bin.
         """
         return float(sum(row["share"] * abs(row["accuracy"] - row["stated"]) for row in self.bins() if row["claims"]))
 
     @property
     def calibration_error_error(self) -> float | None:
-        """Standard error of the calibration error by the jackknife, a ranking left out at a time.
+        """Standard error of the calibration error by the jackknife over rankings.
 
         None for a single ranking.
         """
@@ -66,14 +66,14 @@ class Claims:
 
     @property
     def brier(self) -> float:
-        """Brier score: the mean of (confidence - right)^2, right being 1 or 0; 0 is best, 1/4 that of a coin.
+        """Brier score: mean of (confidence - right)^2, with right 1 or 0; 0 is best, 1/4 a coin's.
 
         Brier (1950), doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2.
         """
         return float(((np.concatenate(self.stated) - np.concatenate(self.right)) ** 2).mean())
 
     def by_ranking(self) -> dict[str, list[float]]:
-        """Mean confidence and accuracy of each ranking, and the first less the second."""
+        """Mean confidence and accuracy of each ranking, and the difference of the two."""
         stated, accuracy = ([float(values.mean()) for values in of] for of in (self.stated, self.right))
         excess = [claim - truth for claim, truth in zip(stated, accuracy, strict=True)]
         return {"stated": stated, "accuracy": accuracy, "excess": excess}
@@ -95,23 +95,23 @@ class Claims:
 
 
 def _bin_of(stated: Array) -> Integers:
-    """(p,) the bin of each confidence: from its low end, the last with its high end."""
+    """(p,) bin of each confidence: its low end is included; the last bin includes its high end too."""
     return np.clip(np.searchsorted(BINS, stated, side="right") - 1, 0, len(BINS) - 2)
 
 
 def mean_and_error(name: str, values: Sequence[float]) -> dict[str, float | None]:
-    """The mean and its standard error, sd / sqrt(n): the first None of no value, the second of fewer than two."""
+    """Mean and its standard error, sd / sqrt(n); the mean is None without values, the error with fewer than two."""
     error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
     return {name: float(np.mean(values)) if len(values) else None, f"{name}_error": error}
 
 
 def jackknife_error(without: Array) -> float:
-    """The standard error of a statistic of n independent parts.
+    """Standard error of a statistic of n independent parts.
 
         sqrt((n - 1) / n  sum over parts of (theta without the part - mean of these)^2)
 
-    without  (n,) the statistic of all parts but one, for each in turn
+    without  (n,) statistic of all parts except each one in turn
 
-    Efron & Tibshirani (1993), An Introduction to the Bootstrap, equation 11.5. Of a mean it is sd / sqrt(n).
+    Efron & Tibshirani (1993), An Introduction to the Bootstrap, equation 11.5. For a mean it is sd / sqrt(n).
     """
     return float(np.sqrt((len(without) - 1) * np.var(without)))

@@ -1,4 +1,4 @@
-"""Synthetic collections: first runs are drawn, then grades, from effects with known variances."""
+"""Synthetic collections: runs are drawn first, then grades, from effects with known variances."""
 
 from dataclasses import dataclass
 
@@ -20,16 +20,16 @@ GENRES, ARTISTS_PER_GENRE = 8, 10
 class Effects:
     """Standard deviations of the effects on the relevance of a document to a query, as shares of the scale.
 
-    query         of everything retrieved for a query
-    query_genre   of the documents of a genre for a query
-    query_artist  of the documents of an artist for a query
-    genres        of the documents of one genre for the queries of one genre
-    team, system  of the documents of a team's systems, or of a system: the mean over those that retrieved the document
+    query         shared by all documents retrieved for a query
+    query_genre   shared by the documents of a genre for a query
+    query_artist  shared by the documents of an artist for a query
+    genres        shared by the documents of one genre for the queries of one genre
+    team, system  of a team or a system: the mean over those that retrieved the document
     rest          of a single pair
-    mean          of all grades
-    same_genre    by how much documents of the query's genre are more relevant
+    mean          mean of all grades
+    same_genre    additional relevance of documents of the query's genre
 
-    The default variances are about those of judgments of music similarity on the Fine scale.
+    The default variances are close to those of judgments of music similarity on the Fine scale.
     """
 
     query: float = 0.11
@@ -52,11 +52,11 @@ class Effects:
 class Design:
     """Dimensions of a synthetic collection.
 
-    systems     in all, dealt out to the teams
+    systems     number of systems, distributed among the teams
     teams       at most as many as systems
-    queries     each a document of its own
-    cutoff      documents that each system retrieves for a query
-    candidates  documents that systems pick from for a query, at least the cutoff
+    queries     number of queries, each its own document
+    cutoff      number of documents that each system retrieves for a query
+    candidates  number of documents that systems choose from for a query, at least the cutoff
     """
 
     systems: int = 18

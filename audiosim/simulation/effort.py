@@ -1,4 +1,4 @@
-"""Effort that a stopping rule will take: judgments, hours, and the pairs of systems that judging will not settle."""
+"""Effort that a stopping rule will take: judgments, hours, and the pairs of systems that stay unsettled."""
 
 import math
 import os
@@ -43,7 +43,7 @@ MANY = 10_000
 
 
 def always() -> bool:
-    """True: there is time for another judgment."""
+    """True: there is always time for another judgment."""
     return True
 
 
@@ -52,19 +52,19 @@ class Effort:
     """Effort for a goal, from simulated continuations with grades drawn from the belief.
 
     stopping_rule  in its notation
-    judged    pairs judged already
-    counts    further judgments of the campaigns that were played to their end, rising
-    cut       judgments of the campaign that was under way when the time was up; None where there was time for all
-    seconds   per judgment and assessor
-    listeners number of people who judge at the same time
-    unsettled pairs of systems whose order was not settled at SETTLED at the goal, in at least half of the campaigns:
-              a, b, confidence (mean at the goal) and queries (as many of this kind would tell them apart, if all were
-              judged: power 80 %, paired t at 5 %; None for over 10,000)
+    judged    number of pairs judged already
+    counts    further judgments of the simulated campaigns that reached their end, rising
+    cut       judgments of the campaign interrupted when time was up; None if there was time for all
+    seconds   time per judgment and assessor
+    listeners number of people judging at the same time
+    unsettled pairs of systems whose order was not settled at SETTLED at the goal, in at least half of the campaigns: a,
+              b, confidence (mean at the goal) and queries (number of queries of this kind that would separate them, if
+              all were judged: power 80 %, paired t at 5 %; None for over 10,000)
     otherwise pairs of systems that would be separated as it is, with more queries, a deeper cutoff, second opinions
     off       standard deviation of log(judgments needed in replays / judgments predicted)
-    unmet     campaigns that did not meet the goal with everything judged: it needs more queries
+    unmet     number of campaigns that did not meet the goal with everything judged: it needs more queries
     about     subject of the goal
-    beside    confidence about those who judged and about listeners at large, as it is and after further judgments
+    beside    confidence about the present judges and about listeners at large, now and after further judgments
     """
 
     stopping_rule: str
@@ -81,24 +81,24 @@ class Effort:
     beside: tuple[FurtherJudging, ...] = ()
 
     def quantile(self, share: float) -> float | None:
-        """Judgments that a share of the campaigns did not exceed, interpolated; None where none was finished."""
+        """Quantile of the campaigns' judgments at a share, interpolated; None if none was finished."""
         return float(np.quantile(self.counts, share)) if self.counts else None
 
     @property
     def judgments(self) -> int | None:
-        """Median of the further judgments; None where no campaign was finished."""
+        """Median of the further judgments; None if no campaign was finished."""
         middle = self.quantile(0.5)
         return None if middle is None else round(middle)
 
     @property
     def interval(self) -> tuple[int | None, int | None]:
-        """Interval of the further judgments, see `interval_of`; at least what one had made where none was finished."""
+        """Interval of the further judgments, see `interval_of`; if none was finished, from the number reached."""
         found = interval_of(self.counts, self.off)
         return (self.cut, None) if found is None else found
 
     @property
     def hours(self) -> float | None:
-        """Hours until the goal, of all listeners at the same time; None where no campaign was finished."""
+        """Hours until the goal, all listeners judging at the same time; None if no campaign was finished."""
         return None if self.judgments is None else self.judgments * self.seconds / 3600 / self.listeners
 
     def to_dict(self) -> dict[str, Any]:
@@ -131,11 +131,11 @@ class Effort:
         )
 
     def _repr_html_(self) -> str:
-        """The effort as notebooks show it: one line, and the pairs that stay open."""
+        """The effort as notebooks show it: one line, and the pairs that stay unsettled."""
         return notebook_html(repr(self), self.to_frame)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The share of played campaigns that were done after so many further judgments; new axes where None."""
+        """Share of campaigns finished after each number of further judgments; new axes where None."""
         from audiosim.plots import Line, draw_curves
 
         steps = np.arange(len(self.counts) + 1) / max(1, len(self.counts))
@@ -170,22 +170,23 @@ def plan(
     jobs: int = 1,
     scheduler: str | None = None,
 ) -> Effort:
-    """Predict the effort that a stopping rule will take, from the judgments there are, few or none.
+    """Predict the effort that a stopping rule will take, from the judgments so far, few or none.
 
     model      as in `estimate`, or a function that makes an estimator for a pool; an estimator for this pool alone
                cannot predict for a deeper cutoff
     stopping_rule  such as "every=0.95", or a mean confidence
-    batch      pairs that are asked for at a time
-    campaigns  played on, at least 1, each with grades drawn from the belief for all unjudged pairs
-    seconds    a judgment takes, above 0; None for the pace of the judgments there are, or SECONDS where it is unknown
-    listeners  who judge at the same time, at least 1
+    batch      number of pairs handed out at a time
+    campaigns  number of simulated continuations, at least 1, each with grades drawn from the belief for all unjudged
+               pairs
+    seconds    time per judgment, above 0; None for the pace of the judgments so far, or SECONDS if it is unknown
+    listeners  number of people judging at the same time, at least 1
     distribution  of a difference between systems: "t", or "normal" as in the paper of 2013
-    about      which queries the goal is about: "these", or "queries" of this kind
-    seed       of all draws, or a generator
-    proceed    asked before each judgment whether there is time for it
-    judgments  as of `estimate`
-    jobs       processes that play; with more than one `proceed` must pickle
-    scheduler  address of a Dask cluster that plays instead; see `each_in_turn`
+    about      queries that the goal is about: "these", or "queries" of this kind
+    seed       seed of all draws, or a generator
+    proceed    called before each judgment: True if there is time for it
+    judgments  as for `estimate`
+    jobs       number of processes; with more than one `proceed` must pickle
+    scheduler  address of a Dask cluster that does the work instead; see `each_in_turn`
 
     The prediction is only as good as the belief. In simulated campaigns the model does not relearn from its own grades;
     `interval` allows for the error of predictions beyond their variation between campaigns.
@@ -217,10 +218,10 @@ def effort_from(
     proceed: Callable[[], bool] = always,
     workers: Workers = HERE,
 ) -> Effort:
-    """Predict the effort that a stopping rule will take a judging loop from where it is; the rest is as of `plan`.
+    """Predict the effort that a stopping rule will take in a judging loop from its present state; rest as in `plan`.
 
-    collection  with the judgments that were made
-    deeper      makes the model for the pool of a deeper cutoff; None where that is not looked at
+    collection  collection with the judgments so far
+    deeper      makes the model for the pool of a deeper cutoff; None to leave that out
     """
     for name, value in (("campaigns", campaigns), ("listeners", listeners)):
         if value < 1:
@@ -262,7 +263,7 @@ class _Ended(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Campaigns:
-    """Plays the campaign of a number, whose pairs turn out to have the grades of that number."""
+    """Plays the campaign with a number, with the grades drawn for that number."""
 
     selection: Selection
     grades: tuple[Array, ...]
@@ -281,7 +282,7 @@ def _deeper(
     count: int,
     rng: np.random.Generator,
 ) -> tuple[int, int, list[Array]] | None:
-    """Twice the cutoff, or as deep as the runs go: the cutoff, the pairs of its pool, and scores in drawn worlds."""
+    """A deeper cutoff, double or as deep as the runs go: the cutoff, its pool's pairs, and scores in drawn worlds."""
     depth = max((len(top) for run in collection.runs for top in run.rankings.values()), default=0)
     cutoff = min(2 * measure.cutoff, depth)
     if cutoff <= measure.cutoff:
@@ -295,7 +296,7 @@ def _deeper(
 
 
 def seconds_per_judgment(collection: Collection) -> float:
-    """Median time from one judgment of an assessor to the next, in seconds; SECONDS where no times are known."""
+    """Median time in seconds from one judgment of an assessor to the next; SECONDS if no times are known."""
     times: dict[str, list[float]] = {}
     for judgment in collection.judgments:
         if judgment.time:
@@ -313,9 +314,9 @@ def _confidences(selection: Selection) -> Array:
 
 
 def queries_needed(scores: Array) -> Array:
-    """(p,) queries that a paired t-test of each two systems needs, by their scores (s, q); inf where they are equal.
+    """(p,) queries that a paired t-test needs for each pair of systems, by their scores (s, q); inf if these are equal.
 
-    n = (POWERED sd / mean)^2 of the differences over the queries
+    n = (POWERED sd / mean)^2, for the differences over the queries
     """
     mean, error = mean_differences(scores)
     with np.errstate(divide="ignore", invalid="ignore"):

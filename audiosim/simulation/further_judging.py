@@ -1,8 +1,8 @@
-"""Gain of further judging for two statements: about those who judged, and about listeners at large.
+"""Gain of further judging for two statements: about the present judges, and about listeners at large.
 
-How much of a covariance further judgments remove does not depend on what they will say: with C before and C' after, the
-expected scores will then be normal around those of now, with covariance C - C'. The confidence to come is the mean over
-draws of these (Raiffa & Schlaifer 1961, section 5.4: preposterior analysis).
+The covariance that further judgments remove does not depend on their grades. With C before and C' after, the expected
+scores will be normal around the present ones, with covariance C - C'. The expected confidence is the mean over draws of
+these (Raiffa & Schlaifer 1961, section 5.4: preposterior analysis).
 """
 
 from collections.abc import Callable, Sequence
@@ -26,11 +26,11 @@ ANOTHER = "another person"
 
 @dataclass(frozen=True, slots=True)
 class FurtherJudging:
-    """Confidence, and width of the 95 % intervals of scores, as they are or after further judgments.
+    """Confidence, and width of the 95 % intervals of scores, now or after further judgments.
 
     what       as it is; another 100 judgments; another 100, by another person
-    people     who judged by then
-    judgments  of theirs, by then
+    people     number of people who have judged by then
+    judgments  number of their judgments by then
     panel, panel_width          about these people
     listeners, listeners_width  about listeners at large
     """
@@ -49,10 +49,10 @@ class FurtherJudging:
 
 
 def further_judging(selection: Selection, rng: np.random.Generator, count: int = FURTHER) -> tuple[FurtherJudging, ...]:
-    """Gain of so many further judgments, by those who judge and by another person; the first row is as it is.
+    """Gain of some further judgments, by the present judges and by another person; the first row is the present state.
 
-    Of the pairs that the selection asks for, fewer where fewer are left. Nothing of a model that does not tell people
-    from each other, and of scores that are drawn.
+    The judgments are of the pairs that the selection asks for, fewer if fewer are left. Empty if the model does not
+    distinguish people, or if scores are simulated.
     """
     people = selection.stated_belief.people
     if people is None or selection.expected.draws is not None:
@@ -73,7 +73,7 @@ def further_judging(selection: Selection, rng: np.random.Generator, count: int =
 
 
 def _with(panel: Panel, selection: Selection, places: Integers, names: Sequence[str]) -> Panel:
-    """The panel after further judgments, query by query in turn by these people; of what they say nothing depends."""
+    """The panel after further judgments by these people, who take queries in turn; their grades do not matter."""
     mean = selection.stated_belief.gains.mean
     query = selection.pool.query[places]
     for place, code in zip(places.tolist(), query.tolist(), strict=True):
@@ -102,7 +102,7 @@ def _after(
 def _ranked(
     selection: Selection, spread: _Spread, who: Who, before: Panel, after: Panel, rng: np.random.Generator
 ) -> tuple[float | None, float]:
-    """Expected confidence, and mean width of the intervals of scores, once a panel has become another one."""
+    """Expected confidence, and mean width of the intervals of scores, after a panel's further judgments."""
     belief, expected = selection.stated_belief, selection.expected
     # About the same people before and after: those who judged by then, one where nobody did.
     people: Who = max(1, len(after.judges)) if who == "panel" else who
@@ -123,9 +123,9 @@ def _ranked(
 
 
 def expected_confidence(ranking: Ranking, moves: Array, rng: np.random.Generator) -> float | None:
-    """Mean confidence in a ranking whose scores are normal around those it has.
+    """Mean confidence in a ranking whose scores are normal around its present ones.
 
-    moves  (s, s) covariance of these
+    moves  (s, s) covariance of these scores
     """
     values, vectors = np.linalg.eigh((moves + moves.T) / 2)
     root = vectors * np.sqrt(np.maximum(0, values))

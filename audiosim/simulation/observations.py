@@ -1,4 +1,4 @@
-"""A campaign's statements at one moment beside the truth: confidence in an order, intervals, scores."""
+"""Statements of a campaign at one moment beside the truth: confidence in an order, intervals, scores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,15 +24,15 @@ KNOWN = 1e-7  # standard deviations below this are rounding errors of fully judg
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observation:
-    """A campaign at one moment, beside the truth.
+    """A campaign at one moment beside the truth.
 
     judged  number of judged pairs of documents
     stated  (p,) confidence in the order of each pair of systems, without those known to be equal
     right   (p,) accuracy of that order: 1, 0, or 1/2 for a tie
     gap     (p,) true difference of their scores
     error   mean absolute error of the systems' scores
-    bias    mean of the expected less the true scores of the systems
-    inside  for systems, differences and queries: how many 95 % intervals hold the true value, and of how many
+    bias    mean over the systems of the expected less the true score
+    inside  for systems, differences and queries: number of 95 % intervals that contain the true value, and of all
     tau, rho          Kendall's and Spearman's correlation of the ranking with the true one
     rmse_differences  root mean squared error of the expected differences of systems
     """
@@ -53,9 +53,9 @@ class Observation:
 class Truth:
     """True scores and order of the systems of a pool.
 
-    scores   (s,) of the systems
-    queries  (q,) mean gain of the pairs of each query
-    shares   (q, n) sparse: of each pair in the mean of its query
+    scores   (s,) scores of the systems
+    queries  (q,) mean gain of each query's pairs
+    shares   (q, n) sparse: weight of each pair in the mean of its query
     """
 
     scores: Array
@@ -73,8 +73,8 @@ class Truth:
     def beside(self, selection: Selection) -> Observation:
         """Statements of a selection beside the truth.
 
-        Intervals are  E +- t sqrt(Var),  t as the ranking has it; those of known values do not count. The intervals of
-        queries are of their pairs' mean gain.
+        Intervals are  E +- t sqrt(Var),  with the ranking's t; those of known values do not count. The intervals of
+                       queries are for the mean gain of their pairs.
         """
         ranking, gains = selection.ranking, selection.belief.gains.project(self.shares)
         (better, worse), reach = ranking.pairs, ranking.quantile(LEVEL)
@@ -105,14 +105,14 @@ def _inside(mean: Array, variance: Array, reach: float, true: Array) -> tuple[in
 
 
 def claims_of(seen: Sequence[Observation]) -> Claims:
-    """Claims made at several moments, one of each campaign."""
+    """Claims of several campaigns, each at one moment."""
     return Claims(
         tuple(one.stated for one in seen), tuple(one.right for one in seen), tuple(one.judged for one in seen)
     )
 
 
 def observation_summary(seen: Sequence[Observation], near: float) -> dict[str, Any]:
-    """Several campaigns at the same moment of each, as plain values; errors are standard errors over them.
+    """Several campaigns at the same moment, as plain values; errors are standard errors over the campaigns.
 
     near  pairs of systems that truly differ by more than this are clear
     """
@@ -140,7 +140,7 @@ def agreement_of(seen: Sequence[Observation]) -> dict[str, float | None]:
 
 
 def _clear(seen: Sequence[Observation], near: float) -> dict[str, float | None]:
-    """The share of pairs of systems that truly differ by more than a size, and the claims about these."""
+    """Share of pairs of systems that truly differ by more than a size, and the claims about these."""
     clear = np.concatenate([one.gap for one in seen]) > near
     found: dict[str, float | None] = {"pairs": float(clear.mean())}
     for name, values in {"stated": [one.stated for one in seen], "accuracy": [one.right for one in seen]}.items():
@@ -149,7 +149,7 @@ def _clear(seen: Sequence[Observation], near: float) -> dict[str, float | None]:
 
 
 def _coverage(inside: Sequence[Mapping[str, tuple[int, int]]]) -> dict[str, float | None]:
-    """The share of intervals that hold the true value, by kind, and its standard error by the jackknife."""
+    """Share of intervals that contain the true value, by kind, and its standard error by the jackknife."""
     found: dict[str, float | None] = {}
     for kind in inside[0]:
         held, of = np.array([one[kind] for one in inside], dtype=np.float64).T

@@ -1,4 +1,4 @@
-"""Random parts of a collection to play campaigns on, and the rest of it, from which a model may learn."""
+"""Random parts of a collection to play campaigns on, and the remainder, from which a model may learn."""
 
 from collections import Counter
 from collections.abc import Set
@@ -56,14 +56,14 @@ def draw_parts(
     teams: int | None = None,
     held_out: HeldOutKind = "teams",
 ) -> tuple[Part, ...]:
-    """Parts drawn at random, the queries and the teams of each without replacement.
+    """Random parts, with queries and teams drawn without replacement.
 
-    times    how many
-    queries  in each part; half of them, rounded up, where None
-    teams    in each part; where None all of them if queries are held out, three quarters, rounded up, if teams are
+    times    number of parts
+    queries  number in each part; None: half of them, rounded up
+    teams    number in each part; None: all of them if queries are held out, three quarters, rounded up, if teams are
 
-    They depend on nothing else, so that all methods and models are compared on equal parts. Their
-    queries are the same for any number of teams.
+    Parts depend only on these arguments, so that all methods and models are compared on equal parts. Their queries are
+    the same for any number of teams.
     """
     every, named = queries_of(collection), teams_of(collection)
     queries = -(-len(every) // 2) if queries is None else queries
@@ -78,7 +78,7 @@ def draw_parts(
 
 
 def queries_of(collection: Collection) -> list[str]:
-    """The queries that some run answers, each once."""
+    """The queries that any run answers, each once."""
     return list(dict.fromkeys(query for run in collection.runs for query in run.rankings))
 
 
@@ -97,14 +97,14 @@ def _check_sizes(times: int, queries: int, every: int, teams: int, named: int) -
 
 
 def _check_pairs(collection: Collection, teams: int) -> None:
-    """Every part must have two systems to compare, even where the smallest teams are drawn."""
+    """Check that every part has two systems to compare, even if the smallest teams are drawn."""
     sizes = sorted(Counter(collection.team(run.system) for run in collection.runs).values())
     if sum(sizes[:teams]) < 2:
         raise InputError(f"a part needs two systems to compare, and one of {teams} teams may have a single one")
 
 
 def part_of(collection: Collection, queries: Set[str], teams: Set[str]) -> Collection:
-    """The collection with only some of its queries, and the systems of some of its teams: an edition of it."""
+    """The collection with only some of its queries and teams, as an edition of it."""
     runs = tuple(
         Run(run.system, {query: documents for query, documents in run.rankings.items() if query in queries})
         for run in collection.runs

@@ -28,15 +28,15 @@ ROUNDING = 1e-9
 
 
 def interval_of(counts: Sequence[int], off: float) -> tuple[int, int] | None:
-    """Central INSIDE of the further judgments that a campaign takes; None where none was played to its end.
+    """Central INSIDE of the further judgments that a campaign takes; None if none was finished.
 
         exp(log m -+ sqrt((log m - log q)^2 + (z off)^2)) - 1
 
-    counts  of campaigns that were played on
+    counts  further judgments of the simulated campaigns
     off     see `off_of`
 
-    m being one more than the median, q one more than the quantile on that side, z the normal quantile. The counts of
-    campaigns that were played on vary by the grades that were drawn; replays are off beyond that.
+    with m the median plus one, q the quantile on that side plus one, and z the normal quantile. The counts vary with
+    the drawn grades; real campaigns deviate further, by `off`.
     """
     if not counts:
         return None
@@ -56,15 +56,15 @@ def off_of(selection: Selection, stop: StoppingRule) -> float:
 class Remaining:
     """Numbers of further judgments in simulated continuations of a campaign, with grades drawn from the model.
 
-    counts  of the campaigns that were played to their end, rising
-    cut     judgments of the campaign that was under way when the time was up; None where there was time for all
+    counts  of the campaigns that reached their end, rising
+    cut     judgments of the campaign interrupted when time was up; None if there was time for all
     """
 
     counts: tuple[int, ...]
     cut: int | None = None
 
     def quantile(self, share: float) -> int | None:
-        """The least count that at least this share of the campaigns did not exceed; None where none was finished.
+        """Smallest count that at least this share of the campaigns did not exceed; None if none was finished.
 
         share  in (0, 1]
         """
@@ -74,7 +74,7 @@ class Remaining:
 
     @property
     def more_than(self) -> int | None:
-        """Lower bound where no campaign was finished: it takes more judgments than this; else None."""
+        """Lower bound if no campaign was finished: it takes more judgments than this; else None."""
         return None if self.counts else self.cut
 
 
@@ -91,11 +91,11 @@ def remaining(
     in the campaign itself, until the goal is met or no further judgment has any value.
 
     stop     the stopping rule, or a mean confidence
-    draws    how many campaigns
-    proceed  asked before each judgment whether there is time for it
+    draws    number of campaigns
+    proceed  called before each judgment: True if there is time for it
 
     The prediction is only as good as the model's probabilities. If the model treats pairs as independent although
-    grades of one artist or query are correlated, it is most reliable for goals that are near.
+    grades of one artist or query are correlated, it is most reliable for near goals.
     """
     if draws < 1:
         raise InputError(f"the number of campaigns to play must be at least 1, got {draws}")
@@ -110,7 +110,7 @@ def remaining(
 
 
 def drawn_grades(belief: Belief, rng: np.random.Generator) -> Array:
-    """(n,) a grade for each pair: that of a judged one, one drawn from the belief for any other."""
+    """(n,) a grade for each pair: its own if judged, otherwise drawn from the belief."""
     drawn = np.empty(len(belief.grades))
     for rows, grades in belief.draw(rng, 1):
         drawn[rows] = grades[0]
@@ -120,14 +120,14 @@ def drawn_grades(belief: Belief, rng: np.random.Generator) -> Array:
 def played(
     selection: Selection, grades: Array, stop: float | StoppingRule, proceed: Callable[[], bool]
 ) -> tuple[Selection, int, bool]:
-    """Campaign played on to its goal: where it ended, how many judgments were made, and true if that was enough.
+    """Campaign played to its goal: its end, the number of judgments made, and True if they were enough.
 
-    grades   (n,) that the pairs turn out to have
-    proceed  asked before each step whether there is time for it
+    grades   (n,) grades that the judgments will give
+    proceed  called before each step: True if there is time for it
 
     A step is one judgment, or a share 1/STEP of those made so far if that is more than FEW and than a batch; in LARGE
-    pools as many as so far, and 1/LONG_STEP of them from LONG on. Long campaigns are predicted as well, and many times
-    faster. Bisection finds the place in such a step at which the goal is met.
+    pools as many as so far, and 1/LONG_STEP of them from LONG on. This predicts long campaigns as well as single
+    judgments would, and many times faster. Bisection finds the point within a step at which the goal is met.
     """
     count, stop, large = 0, as_stopping_rule(stop), len(selection.pool.pairs) > LARGE
     selection = selection.for_many if selection.batch > FEW else selection
@@ -154,7 +154,7 @@ def played(
 
 
 def _step(count: int, batch: int, large: bool) -> int:
-    """Number of judgments that are made at once after so many; see `played`."""
+    """Number of judgments in the next step after so many; see `played`."""
     share = STEP if not large else LONG_STEP if count >= LONG else 1
     return max(batch, count // share)
 
@@ -162,9 +162,9 @@ def _step(count: int, batch: int, large: bool) -> int:
 def _first_reached(
     selection: Selection, after: Selection, places: Integers, grades: Array, stop: StoppingRule
 ) -> tuple[Selection, Integers]:
-    """The selection after as many of the pairs as the goal takes, and their places; `after` all of them it is met.
+    """The selection after as many of the pairs as the goal takes, and their places; it is met `after` all of them.
 
-    Where it is the goal that is met, and not that nothing is worth judging, no pair needs to be weighed to see it.
+    If the goal itself is met, rather than no pair being worth judging, this needs no weights of pairs.
     """
     met = stop.reached if stop.reached(after) else partial(Selection.reached, stop=stop)
     least, most = 0, len(places)

@@ -25,13 +25,13 @@ class ReplayMoment:
     """One moment of a replay.
 
     judged      number of pairs judged
-    confidence  in the ranking, as claimed; None where there is nothing to order
-    accuracy    of the ranking, as it truly was
-    deviation   sqrt of the mean variance of the systems' scores, as claimed
-    error       mean absolute error of the systems' scores, as it truly was
+    confidence  stated confidence in the ranking; None if there is nothing to order
+    accuracy    true accuracy of the ranking
+    deviation   stated sqrt of the mean variance of the systems' scores
+    error       true mean absolute error of the systems' scores
     rho         Spearman's correlation of the systems' scores with the true ones
     rmse        root mean squared error of the systems' scores
-    rmse_differences  the same of the differences between all two systems, as in Urbano (2013), Table 8.1
+    rmse_differences  the same of the differences between two systems, as in Urbano (2013), Table 8.1
     """
 
     judged: int
@@ -48,11 +48,11 @@ class ReplayMoment:
 class Replay:
     """A campaign played to its end.
 
-    start      where it started
-    selection  where it ended
-    scores     (s,) the systems' true ones
-    curve      every moment, the first before any judgment
-    asked      the judgments in the order in which they were asked for
+    start      its start
+    selection  its end
+    scores     (s,) true scores of the systems
+    curve      all moments, the first before any judgment
+    asked      the judgments in the order of the requests
     tau        Kendall's correlation (a) of the ranking with the true one
     """
 
@@ -65,7 +65,7 @@ class Replay:
 
     @property
     def turns(self) -> int:
-        """Number of times that the listener had to turn to another query than that of the pair before."""
+        """Number of times that the listener had to change to another query."""
         return sum(a.query != b.query for a, b in pairwise(self.asked))
 
     def __repr__(self) -> str:
@@ -149,9 +149,9 @@ def replay(
 
 
 def check_complete(selection: Selection, truth: Array) -> None:
-    """An error that names the first pair without a grade.
+    """Raise an error that names the first pair without a grade.
 
-    truth  (n,) NaN where there is none
+    truth  (n,) NaN where missing
     """
     missing = np.flatnonzero(np.isnan(truth))
     if len(missing):
@@ -163,14 +163,14 @@ def check_complete(selection: Selection, truth: Array) -> None:
 
 
 def true_scores(selection: Selection, truth: Array) -> Array:
-    """(s,) scores of the systems if every pair of the pool has its grade (n,)."""
+    """(s,) scores of the systems by the grade of every pair of the pool (n,)."""
     return selection.expected.scores(selection.belief.certain(truth)).mean
 
 
 def moment(selection: Selection, scores: Array) -> ReplayMoment:
     """Confidence and accuracy of a selection.
 
-    scores  (s,) the true ones
+    scores  (s,) true scores
     """
     ranking = selection.ranking
     deviation = float(np.sqrt(ranking.scores.variance.mean()))
@@ -188,9 +188,9 @@ def moment(selection: Selection, scores: Array) -> ReplayMoment:
 
 
 def error_of_differences(ranking: Ranking, scores: Array) -> float:
-    """The root mean squared error of the expected differences between all two systems; 0 of a single one.
+    """Root mean squared error of the expected differences between two systems; 0 for a single system.
 
-    scores  (s,) the true ones
+    scores  (s,) true scores
 
     RMSE of delta lambda in Urbano (2013), Table 8.1.
     """
@@ -200,14 +200,14 @@ def error_of_differences(ranking: Ranking, scores: Array) -> float:
 
 
 def agreement_with_truth(ranking: Ranking, scores: Array) -> tuple[float, float]:
-    """The accuracy of a ranking, and its Kendall correlation tau a with the truth.
+    """Accuracy of a ranking, and its Kendall correlation tau a with the truth.
 
         accuracy = mean over pairs of systems of (1 + sign(expected) sign(true)) / 2
 
-    scores  (s,) the true ones
+    scores  (s,) true scores
 
-    A tie on one side only counts half; a tie that is one on both sides is right. Pairs known to be equal are left out
-    of the accuracy, as of the confidence. Where there is nothing to order there is nothing to get wrong: 1 and 1.
+    A tie on one side only counts half; a tie on both sides is right. Pairs known to be equal are left out of the
+    accuracy, as of the confidence. If there is nothing to order, both are 1.
     """
     better, worse = ranking.pairs
     if len(better) == 0:
@@ -218,9 +218,9 @@ def agreement_with_truth(ranking: Ranking, scores: Array) -> tuple[float, float]
 
 
 def right(ranking: Ranking, scores: Array) -> Array:
-    """(p,) how right each pair of systems is ordered: 1, 0, or 1/2 for a tie on one side only.
+    """(p,) accuracy of the order of each pair of systems: 1, 0, or 1/2 for a tie on one side only.
 
-    scores  (s,) the true ones
+    scores  (s,) true scores
     """
     better, worse = ranking.pairs
     expected, true = np.sign(ranking.differences[0]), np.sign(scores[better] - scores[worse])

@@ -1,4 +1,4 @@
-"""Campaigns played on many parts of a collection, with models that learned from the rest of it."""
+"""Campaigns played on many parts of a collection, with models that learned from the remainder."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -43,10 +43,10 @@ class Trial:
 
 
 def selections(start: Selection, grades: Array, by_query: bool = False) -> Iterator[Selection]:
-    """A campaign from its start until everything is judged, as it is after each judgment.
+    """A campaign from its start until everything is judged, after each judgment.
 
     grades    (n,) of every pair of the pool
-    by_query  whether batches are of as few queries as will do
+    by_query  True to take each batch from as few queries as possible
     """
     yield start
     while not start.belief.judged.all():
@@ -88,10 +88,10 @@ def repeat(
     """Play a campaign on many parts of a collection until a goal is met, or no further judgment has any value, and
     compare its claims with the truth of the part.
 
-    jobs       processes that play; with more than one the trial must pickle
-    scheduler  address of a Dask cluster that plays instead; see `each_in_turn`
+    jobs       number of processes; with more than one the trial must pickle
+    scheduler  address of a Dask cluster that does the work instead; see `each_in_turn`
 
-    Parts of one collection share queries and systems: standard errors over them speak of this collection.
+    Parts of one collection share queries and systems, so standard errors over them are for this collection.
     """
     first, last = zip(
         *each_in_turn(_ToStop(trial, tuple(parts), stopping_rule), len(parts), jobs, progress, scheduler), strict=True
@@ -101,10 +101,10 @@ def repeat(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrialCourse:
-    """A campaign at its moments and where it met its stopping rules.
+    """A campaign at its moments and when it met its stopping rules.
 
-    moments  one observation for each number of judgments, of the last there was where the pool has fewer pairs
-    reached  one for each stopping rule, None where it was not met
+    moments  one observation per number of judgments; in a smaller pool, the last one
+    reached  one per stopping rule; None if it was not met
     """
 
     moments: tuple[Observation, ...]
@@ -113,12 +113,12 @@ class TrialCourse:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Followed:
-    """Campaigns on random parts of a collection, each seen at the same moments.
+    """Campaigns on random parts of a collection, all observed at the same moments.
 
     parts    at least one
-    stopping_rules  each watched for by itself
+    stopping_rules  each is watched separately
     near     pairs of systems that truly differ by more than this are clear
-    courses  one for each part
+    courses  one per part
     """
 
     parts: tuple[Part, ...]
@@ -134,7 +134,7 @@ class Followed:
         ]
 
     def stop_rows(self) -> list[dict[str, Any]]:
-        """One row for each stopping rule: in how many campaigns it was met, and the means over these when it was."""
+        """One row per stopping rule: the number of campaigns that met it, and means over these at that moment."""
         rows = []
         for stopping_rule, seen in zip(
             self.stopping_rules, zip(*(course.reached for course in self.courses), strict=True), strict=True
@@ -162,10 +162,10 @@ def follow(
 
     at     numbers of judged pairs; each campaign goes on to the largest, even if it meets its rules earlier
     stopping_rules  each is recorded when first met
-    jobs   processes that play; with more than one the trial must pickle
-    scheduler  address of a Dask cluster that plays instead; see `each_in_turn`
+    jobs   number of processes; with more than one the trial must pickle
+    scheduler  address of a Dask cluster that does the work instead; see `each_in_turn`
 
-    Parts of one collection share queries and systems: standard errors over them speak of this collection.
+    Parts of one collection share queries and systems, so standard errors over them are for this collection.
     """
     moments = tuple(sorted(set(at)))
     if not moments or moments[0] < 0:
@@ -177,7 +177,7 @@ def follow(
 
 @dataclass(frozen=True, slots=True)
 class _ToStop:
-    """Plays on the part of a number, so that what goes to a worker for each part is small."""
+    """Plays on the part with a number, so that little is sent to a worker for each part."""
 
     trial: Trial
     parts: tuple[Part, ...]
@@ -194,7 +194,7 @@ class _ToStop:
 
 @dataclass(frozen=True, slots=True)
 class _ToMoments:
-    """Plays on the part of a number, so that what goes to a worker for each part is small.
+    """Plays on the part with a number, so that little is sent to a worker for each part.
 
     at  rising
     """

@@ -1,7 +1,8 @@
-"""Worth of the evidence in a collection: the loss of accuracy without one piece of it.
+"""Worth of each piece of evidence in a collection: the loss of accuracy without it.
 
-Held out are the pairs that are judged in truth and not shown to the model: error and log score of single grades, with
-intervals by bootstrap over queries. A replay says how many judgments a piece saves until the ranking is so sure.
+Held-out pairs are judged but not shown to the model; they give the error and log score of single grades, with intervals
+by bootstrap over queries. Replays give the number of judgments that a piece saves until the ranking reaches a
+confidence.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -41,13 +42,13 @@ class PieceWorth:
     """Worth of one piece of evidence.
 
     evidence   its name
-    known      share of the pairs of which it says anything
-    judged     share of the pairs that were shown to the model
-    rmse       root mean square error of single grades without it less that with it, over the highest grade
+    known      share of the pairs that it covers
+    judged     share of the pairs shown to the model
+    rmse       root mean square error of single grades without it less that with it, divided by the highest grade
     rmse_low, rmse_high            95 % interval over queries
-    log_score  mean log probability of the grades held out with it less that without it, in nats
+    log_score  mean log probability of the held-out grades with it less that without it, in nats
     log_score_low, log_score_high  95 % interval over queries
-    saved      judgments fewer, with it, until the ranking is as sure as asked; None where none was replayed
+    saved      judgments saved until the ranking reaches the target confidence; None without replays
     """
 
     evidence: str
@@ -66,10 +67,10 @@ class PieceWorth:
 class EvidenceWorth:
     """Worth of every piece of evidence.
 
-    pieces   by their names, then by how much was judged
+    pieces   by name, then by the share judged
     rmse     error with all evidence, for each share judged
-    learned  whether models were learned anew on other queries, as the shipped one was learned on this collection
-    target   confidence that replays went to; None where none was played
+    learned  True if models were learned on other queries, because the shipped one was learned on this collection
+    target   confidence at which replays stopped; None without replays
     """
 
     pieces: tuple[PieceWorth, ...]
@@ -92,14 +93,14 @@ class EvidenceWorth:
 
 
 class _Case(NamedTuple):
-    """A collection to predict, and the model that has not seen it."""
+    """A collection to predict, and a model that has not seen it."""
 
     collection: Collection
     model: str | Model
 
 
 class _Scores(NamedTuple):
-    """Squared errors and log scores of the pairs held out, and the query of each."""
+    """Squared errors and log scores of the held-out pairs, and the query of each."""
 
     square: Array
     log: Array
@@ -107,7 +108,7 @@ class _Scores(NamedTuple):
 
 
 class _Left(NamedTuple):
-    """Results without a piece: the scores for each share judged, and the judgments that replays needed."""
+    """Results without a piece: scores for each share judged, and the judgments that replays needed."""
 
     scores: tuple[_Scores, ...]
     reached: float | None
@@ -115,7 +116,7 @@ class _Left(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _WithoutEach:
-    """Predicts and replays without the piece of a number; with all of them where its name is None."""
+    """Predicts and replays without the piece with a number; with all pieces if its name is None."""
 
     cases: tuple[_Case, ...]
     names: tuple[str | None, ...]
@@ -145,17 +146,17 @@ def worth(
 ) -> EvidenceWorth:
     """Worth of each piece of evidence of a judged collection to the default model.
 
-    measure  that replays rank by
-    shares   of the pairs that the model is shown, each in [0, 1)
-    splits   how often they are drawn; of a collection that the model was learned on, how many halves of its queries are
+    measure  measure that ranks the systems in replays
+    shares   shares of the pairs shown to the model, each in [0, 1)
+    splits   number of draws; for a collection that the model was learned on, number of halves of its queries that are
              predicted by models learned on the other half
-    target   confidence at which replays stop; None: none is played, nor where a pair of the pool is not judged
-    seed     of all draws, or a generator
+    target   confidence at which replays stop; None, or a pool with an unjudged pair: no replays
+    seed     seed of all draws, or a generator
     progress   called with the number of pieces done and of all; all evidence together counts as one piece
-    jobs       processes that leave one piece out each
-    scheduler  address of a Dask cluster that does it instead; see `each_in_turn`
+    jobs       number of processes, each leaving out one piece
+    scheduler  address of a Dask cluster that does the work instead; see `each_in_turn`
 
-    Sound is the index; genre and artist are those of documents.tsv; others are the user's own.
+    Sound is the index; genre and artist are columns of documents.tsv; all other pieces are the user's own.
     """
     collection, measure, rng = as_collection(collection), as_measure(measure), np.random.default_rng(seed)
     for share in shares:
@@ -191,7 +192,7 @@ def _cases(collection: Collection, home: bool, splits: int, rng: np.random.Gener
 
 
 def _pieces(collection: Collection) -> list[str]:
-    """The pieces that say anything of a pair."""
+    """The pieces that cover any pair."""
     pool = build_pool(collection)
     spoke = estimator_of(pool, JOINT).predict(np.full(len(pool.pairs), np.nan)).evidence
     found = dict.fromkeys(name for kinds in spoke for name in kinds if name not in ALWAYS)
@@ -204,7 +205,7 @@ def _pieces(collection: Collection) -> list[str]:
 
 
 def _without(collection: Collection, name: str | None) -> Collection:
-    """The collection as if nobody knew a piece of evidence; all of it is known where None."""
+    """The collection without a piece of evidence; unchanged where None."""
     if name is None:
         return collection
     if name == "sound":
@@ -239,7 +240,7 @@ def _scores(cases: Sequence[_Case], name: str | None, share: float, seeds: Seque
 
 
 def _held_out(pool: Pool, model: str | Model, truth: Array, seen: Array) -> _Scores:
-    """Scores of the pairs that are judged in truth and were not shown."""
+    """Scores of the judged pairs that were not shown to the model."""
     estimator: RelevanceEstimator = estimator_of(pool, model)
     if np.sum(~np.isnan(seen)) >= FIRST_LEARNING:
         estimator = relearned(estimator, seen)
@@ -252,7 +253,7 @@ def _held_out(pool: Pool, model: str | Model, truth: Array, seen: Array) -> _Sco
 
 
 def _differences(whole: _Scores, less: _Scores) -> tuple[float, float, float, float, float, float]:
-    """Growth of the error, and loss of the log score, each with its interval over draws of queries."""
+    """Increase of the error, and loss of the log score, each with its interval over draws of queries."""
     queries = int(whole.query.max()) + 1
     count, *sums = (
         np.bincount(whole.query, of, queries)

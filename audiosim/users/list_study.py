@@ -1,4 +1,4 @@
-"""A study in which people compare two lists: what each is shown, and whose answers count.
+"""A study in which people compare two lists: what each person is shown, and whose answers count.
 
 As in Urbano (2013), 3.2.2 and 3.2.3. Each person begins with traps, examples with a known answer, and meets more of
 them on the way. Those who get too many wrong are turned away: none of their answers count, and others get their
@@ -73,7 +73,7 @@ class ListStudy:
 
     @property
     def documents(self) -> frozenset[str]:
-        """The documents that may be shown, queries aside."""
+        """Documents that may be shown, without queries."""
         return frozenset(one for pair in (*self.examples, *self.traps) for one in (*pair.a, *pair.b))
 
     @property
@@ -86,7 +86,7 @@ class ListStudy:
 class Showing:
     """An example or a trap as a person sees it.
 
-    place    among the examples, or the traps
+    place    its place among the examples, or the traps
     swapped  True if list b is shown as service A
     """
 
@@ -168,13 +168,13 @@ class StudyProgress:
         return len(self._people.get(worker, _Person()).kept(trap=False))
 
     def counts(self, worker: str) -> bool:
-        """True if a person's answers count: they were not turned away."""
+        """True if a person's answers count, because they were not turned away."""
         right, answered = self.right(worker)
         return answered < self._entry or right >= self.study.rules.trust * answered - 1e-9
 
     @property
     def workers(self) -> list[str]:
-        """Those who answered something, in order of their first answer."""
+        """People who answered something, in order of their first answer."""
         return [name for name, person in self._people.items() if person.said]
 
     @property
@@ -183,10 +183,10 @@ class StudyProgress:
         return [one for name in self.workers if self.counts(name) for one in self._people[name].kept(trap=False)]
 
     def next_for(self, worker: str, now_s: float) -> Showing | Ending:
-        """The next example for a person; the one they have not answered as long as it is theirs.
+        """The next example for a person; the same one until they answer it or their lease ends.
 
-        A name costs nothing to invent: who answers nothing is forgotten when their lease ends, and while there are
-        `NEWCOMERS` of them, new names are asked to come later.
+        Names are easy to invent. People without an answer are therefore forgotten when their lease ends, and while
+        there are `NEWCOMERS` of them, new names are asked to come later.
 
         now_s  time in seconds, of any clock that never goes back
         """
@@ -207,7 +207,7 @@ class StudyProgress:
         return person.lease[0]
 
     def _newcomers(self, now_s: float) -> int:
-        """Number of people who have answered nothing and hold a lease; those whose lease has ended are forgotten."""
+        """Number of people without an answer who hold a lease; those whose lease has ended are forgotten."""
         new = {name: person.lease for name, person in self._people.items() if not person.said}
         ended = [name for name, lease in new.items() if lease is None or lease[1] <= now_s]
         for name in ended:
@@ -233,7 +233,7 @@ class StudyProgress:
         return Showing(int(draw.choice(traps if is_trap and traps else free)), is_trap and bool(traps), swapped)
 
     def _open(self, worker: str, person: _Person, now_s: float) -> tuple[bool, list[int]]:
-        """True if examples are left for this person; and those shown to no other person now."""
+        """True if examples are left for this person; and the examples that nobody else is shown now."""
         answered, looked_at = [0] * len(self.study.examples), [0] * len(self.study.examples)
         for name, other in self._people.items():
             if name == worker or not self.counts(name):
@@ -261,7 +261,7 @@ class StudyOutcome:
 
     @classmethod
     def of(cls, progress: StudyProgress) -> "StudyOutcome":
-        """The outcome of a study as far as it has come."""
+        """The outcome of a study so far."""
         people = [
             {
                 "worker": name,

@@ -1,4 +1,4 @@
-"""Prior chance of a noticeable difference: how often systems have differed by enough for users to notice."""
+"""Prior chance of a noticeable difference: how often past systems differed by enough for users to notice."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""From effectiveness to people: the share of users satisfied by a score, the number of n, and success."""
+"""From effectiveness to people: the share of users satisfied by a score, the number among n users, and success."""
 
 import json
 from dataclasses import dataclass, replace
@@ -80,9 +80,9 @@ def user_scores(measure: str | Measure, scale: Scale, grades: Array) -> Array:
 def published_mapping(measure: str | Measure, scale: str) -> SatisfactionMapping:
     """The published mapping from the user-oriented scores of a measure to P(Sat).
 
-    measure  of cutoff 5, such as DCG(gain=exponential)@5, Q(ideal=user)@5 or P(min=40)@5; see `user_form`
-    scale    that the grades are read on: broad, fine, or one of the artificial ones made of fine grades, graded-4,
-             graded-5, binary-20, binary-40, the number being the lowest relevant grade
+    measure  with cutoff 5, such as DCG(gain=exponential)@5, Q(ideal=user)@5 or P(min=40)@5; see `user_form`
+    scale    scale of the grades: broad, fine, or one of the artificial ones made from fine grades, graded-4, graded-5,
+             binary-20, binary-40, where the number is the lowest relevant grade
 
     On two levels CG is P, Q and GAP are AP, and both gains are one; nDCG(ideal=user) is DCG.
     Urbano (2013), Tables 4.1 and 4.3: 40 mappings.
@@ -138,7 +138,7 @@ def number_satisfied(probabilities: Array, users: int) -> Array:
         n! / (k! (n - k)!)  p^k (1 - p)^(n - k)
 
     probabilities  (...) P(Sat), in [0, 1]; the mean number satisfied is p times users
-    users          asked, each on their own, at least 1
+    users          number of users, asked independently, at least 1
 
     For users of arbitrary queries take the mean over the queries. Urbano (2013), equation 4.2.
     """
@@ -148,11 +148,11 @@ def number_satisfied(probabilities: Array, users: int) -> Array:
 
 
 def success(distribution: Distribution, mapping: SatisfactionMapping, threshold: float = 0.5) -> float:
-    """The probability that a new query satisfies more than this share of the users.
+    """Probability that a new query satisfies more than this share of the users.
 
         P(Succ) = 1 - F_P(Sat)(threshold) = P(mapping(X) > threshold) for a score X
 
-    distribution  of the scores, not of P(Sat), as the thesis fits it
+    distribution  distribution of the scores, not of P(Sat), as fitted in the thesis
     threshold     in [0, 1]; a share of exactly the threshold is no success
 
     The mapping need not rise, so this sums the stretches of scores where it lies above the threshold. Probability that

@@ -1,4 +1,4 @@
-"""Balanced examples for a new study: pairs of lists to show to people, built from judged documents."""
+"""Balanced examples for a new study: pairs of lists to show to people, made from judged documents."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Criterion:
 
     @property
     def levels(self) -> tuple[float, ...]:
-        """The levels that a score depends on; the lowest and the highest for a measure that distinguishes no more."""
+        """Levels that the score depends on; only the lowest and the highest for a binary measure."""
         levels = self.scale.levels if self.grading is None else self.grading.target.levels
         binary = any(parameter.name == "min" for parameter in self.measure.definition.parameters)
         return (levels[0], levels[-1]) if binary else levels
@@ -73,11 +73,11 @@ class ExampleSet:
     """Examples for a study, and how well they fill the bins of the differences in score.
 
     examples    all different, even with the lists swapped
-    grades      of every scale: of the judged pairs
+    grades      by name of scale: grades of the judged pairs
     criteria    c of them
     counts      (c, 10) examples by the bin of the difference between the two lists
-    wanted      examples for each criterion and bin
-    impossible  (c, 10) bins that no two lists of grades can fall in, where this could be computed
+    wanted      number of examples for each criterion and bin
+    impossible  (c, 10) bins that no two lists of grades can reach, if this could be computed
     """
 
     examples: tuple[Example, ...]
@@ -135,7 +135,7 @@ class ExampleSet:
         return frame_of(self.rows())
 
     def lines(self) -> list[str]:
-        """The lines of a file for `read_answers`, whose empty column `answer` is to be filled."""
+        """The lines of a file for `read_answers`, with an empty column `answer` to fill."""
         cutoff = len(self.examples[0].a) if self.examples else 0
         names = [column for scale in self.grades for column in grade_columns(scale, cutoff)]
         return [
@@ -161,17 +161,17 @@ def build_examples(
 ) -> ExampleSet:
     """Pairs of lists such that every criterion has enough examples in every bin of the difference in score.
 
-    grades    by name of scale, of every judged pair; only pairs with a grade on all of the scales are used
+    grades    by name of scale: grades of the judged pairs; only pairs with a grade on every scale are used
     criteria  measures, each on one of these scales
     seed      of all draws, or a generator
     cutoff    length of the lists
-    wanted    examples for each criterion and bin, at least 1
-    tries     proposals without a further example after which a bin is given up, at least 1
+    wanted    number of examples for each criterion and bin, at least 1
+    tries     number of proposals without a new example after which a bin is given up, at least 1
     progress  called with the number of examples found or given up, and the number wanted
 
-    The emptiest bin gets the next example, which also counts in the bins of all other criteria. Proposals are lists
-    drawn from one query's documents that favour, at random, high or low grades. Urbano (2013), section 3.2.1; as there,
-    bins that the judgments cannot fill stay short.
+    The emptiest bin gets the next example, which also counts in the bins of all other criteria. Proposals are lists of
+    one query's documents, drawn with a random preference for high or low grades. Urbano (2013), section 3.2.1; as
+    there, bins that the judgments cannot fill stay incomplete.
     """
     if wanted < 1 or tries < 1:
         raise InputError(f"expected at least 1 example wanted and 1 try, got {wanted} and {tries}")
@@ -192,7 +192,7 @@ def build_examples(
 
 
 def _impossible(criterion: Criterion, cutoff: int) -> Booleans:
-    """(10,) bins that no difference can fall in, by trying all lists; none if there are too many lists."""
+    """(10,) bins that no difference can reach, by trying all lists; none if there are too many lists."""
     levels = criterion.levels
     if len(levels) ** cutoff > ENUMERABLE:
         return np.zeros(BINS, dtype=bool)
@@ -269,7 +269,7 @@ class _Shelf:
         self.taken: set[tuple[str, frozenset[tuple[str, ...]]]] = set()
 
     def take(self, row: int, place: int, tries: int) -> tuple[Example, Integers] | None:
-        """An example in this bin, and its bins; None if this many fresh proposals bring none."""
+        """An example in this bin, and its bins; None if this many new proposals give none."""
         drawn = 0
         while True:
             for found in np.flatnonzero(self.bins[:, row] == place).tolist():
@@ -295,10 +295,10 @@ class _Shelf:
         return Example(self.judged.queries[query], a, b)
 
     def _propose(self, count: int) -> int:
-        """Put fresh proposals on the shelf, the oldest off it.
+        """Add new proposals to the shelf, and drop the oldest.
 
-        A list is drawn without replacement with weights exp(lean x gain), the lean being normal times one of
-        STEEPNESS: the keys lean x gain + Gumbel noise in falling order are just that.
+        A list is drawn without replacement with weights exp(lean x gain), where the lean is a normal number times one
+        of STEEPNESS. Sorting by falling lean x gain + Gumbel noise is such a draw.
         """
         query = self.rng.integers(len(self.judged.queries), size=count)
         gains = self.judged.gains[query][:, None, :]

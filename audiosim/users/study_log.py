@@ -1,6 +1,6 @@
-"""The log of a study: a file to which each answer is added, as a line of JSON, before its giver hears that it is saved.
+"""The log of a study: each answer is added to a file, as a line of JSON, before its author is told that it is saved.
 
-The first line holds the study itself, so that the file needs nothing beside it.
+The first line holds the study itself, so that the file is complete.
 """
 
 import json
@@ -20,9 +20,9 @@ NO_ANSWER = "not an answer to an example of this study"
 
 
 def read_study(examples: str | Path, traps: str | Path | None = None, rules: StudyRules | None = None) -> ListStudy:
-    """The study of a file of examples, as `study sample` writes it, and a file of traps, of the same columns.
+    """The study in a file of examples, as written by `study sample`, and a file of traps with the same columns.
 
-    traps  the column `answer` has the known answer
+    traps  file whose column `answer` has the known answers
     """
     header, found = read_list_pairs(Path(examples), known=False)
     known = () if traps is None else read_list_pairs(Path(traps), known=True)[1]
@@ -30,14 +30,14 @@ def read_study(examples: str | Path, traps: str | Path | None = None, rules: Stu
 
 
 class StudyLog:
-    """The file of a study, open to be added to; one process at a time."""
+    """The log file of a study, open for adding; one process at a time."""
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
         self._file, self._path = file, path
 
     @classmethod
     def open(cls, path: str | Path, study: ListStudy) -> "tuple[StudyLog, StudyProgress]":
-        """The log in a file, made if need be, and what it adds up to; an error where it is of another study."""
+        """The log in a file, created if missing, with the progress it records; an error if it is of another study."""
         path = Path(path)
         if not path.exists():
             write_text(path, [json.dumps(_spelled(study), ensure_ascii=False)])
@@ -57,7 +57,7 @@ class StudyLog:
         return cls(file, path), StudyProgress(study, answers)
 
     def add(self, answer: StudyAnswer) -> None:
-        """Write an answer, so that it outlives the machine's next power cut."""
+        """Write an answer so that it survives a power cut."""
         try:
             self._file.write(json.dumps(asdict(answer), ensure_ascii=False).encode() + b"\n")
             self._file.flush()
@@ -85,7 +85,7 @@ def read_study_log(path: str | Path) -> tuple[ListStudy, list[StudyAnswer]]:
 def study_answers(log: str | Path, output: str | Path | None = None, people: str | Path | None = None) -> StudyOutcome:
     """The answers of a study that count, as a file for `satisfaction`.
 
-    log     that `audiosim study serve` writes
+    log     written by `audiosim study serve`
     output  file for the answers; None: not written
     people  file with a name or code per line: answers of others do not count, even earlier ones
     """
@@ -129,7 +129,7 @@ def _answer(path: Path, number: int, text: str, study: ListStudy) -> StudyAnswer
 
 
 def _claim(file: BinaryIO, path: Path) -> None:
-    """Keep a second service from the same file, where the system can."""
+    """Keep a second service from the same file, if the system can."""
     try:
         import fcntl
     except ImportError:

@@ -1,4 +1,4 @@
-"""Callers: how they were recognised, their roles, and the routes open to them."""
+"""Callers: their identity, their roles, and the routes open to them."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -21,7 +21,7 @@ class Caller:
     """Caller of a request.
 
     role        in tokens.ROLES, or tokens.READER
-    name        of the token's holder; empty without tokens: then everybody may do everything
+    name        holder of the token; empty without tokens: then everybody may do everything
     collection  the only one open to them; empty: all
     """
 
@@ -69,7 +69,7 @@ CLIENT_OF_ANY, ASSESSOR_OF_ANY = _for("client", "organiser", GENERAL), _for("ass
 
 
 def scopes_of(route: APIRoute | None) -> frozenset[str]:
-    """Roles that a route admits, by its nearest declaration, with GENERAL if declared; None: no route."""
+    """Roles admitted by a route, by its nearest declaration, with GENERAL if declared; None: no route."""
     if route is None:
         return frozenset({OPEN.role, GENERAL})
     said = [one.scopes or () for one in route.dependencies if isinstance(one, Secured)]

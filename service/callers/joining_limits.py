@@ -1,4 +1,4 @@
-"""Limits on how many people come by open links, so that nobody fills a campaign with people who do not exist."""
+"""Limits on how many people join by open links, so that nobody fills a campaign with invented people."""
 
 import math
 from collections import OrderedDict, deque
@@ -14,7 +14,7 @@ MOST_ADDRESSES = 10_000
 
 
 class JoiningLimits:
-    """Counts of those who came within an hour, by client and in all, of this process."""
+    """Counts of people who joined within an hour, by client and in all, in this process."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock, self._lock = clock, Lock()

@@ -1,7 +1,7 @@
-"""Open links: one address by which anybody becomes an assessor of a collection, and the people who came by it.
+"""Open links: one address by which anybody becomes an assessor of a collection, and the people who used it.
 
-A person gets a name that is drawn at random. What they are called elsewhere, and by what their browser is recognised,
-stands in a table of its own, outside the log and its exports.
+Each person gets a randomly drawn name. Their identifier on another platform, and the mark by which their browser is
+recognised, are in a separate table, outside the log and its exports.
 """
 
 import re
@@ -40,19 +40,19 @@ OF_PAGE = ("ask", "batch", "break", "lang", "listen")  # parameters that the jud
 
 @dataclass(frozen=True, slots=True)
 class OpenLink:
-    """An open link, and what holds for the people who come by it.
+    """An open link, with its conditions for the people who use it.
 
     code        part of its address
-    expires     time after which nobody new comes in; empty: never
-    closed      time at which it was closed; empty: open
-    people      number of people who may come
-    joined      number of those who came
-    parameter   part of the address that says who somebody is elsewhere, such as PROLIFIC_PID; empty: none
-    judgments   number of answers that a person gives at most; 0: any
-    completion  text that a person who is done is shown
-    return_to   address to which they return; empty: none
-    screened_out  text that a person who failed the headphone check is shown instead
-    screened_return_to  address to which they return instead; empty: none
+    expires     time after which nobody new is admitted; empty: never
+    closed      time when it was closed; empty: open
+    people      largest number of people
+    joined      number of people who have joined
+    parameter   part of the address with a person's identifier on another platform, such as PROLIFIC_PID; empty: none
+    judgments   largest number of answers per person; 0: unlimited
+    completion  text shown to a person who is done
+    return_to   address to return to; empty: none
+    screened_out  text shown instead to a person who failed the headphone check
+    screened_return_to  address to return to instead; empty: none
     """
 
     code: str
@@ -94,12 +94,12 @@ class OpenLink:
 
 @dataclass(frozen=True, slots=True)
 class Participant:
-    """Somebody who came by an open link.
+    """A person who joined by an open link.
 
-    name       drawn; they judge under it
-    code       of the link
-    reference  of the person where they come from; empty: none
-    created    time of their coming
+    name       drawn at random; they judge under it
+    code       code of the link
+    reference  identifier of the person on another platform; empty: none
+    created    time when they joined
     """
 
     name: str
@@ -110,12 +110,12 @@ class Participant:
 
 
 class OpenLinkStore:
-    """The open links in a database, beside the campaigns; or in a file that ends with the process."""
+    """The open links in a database, beside the campaigns; or in a temporary file that ends with the process."""
 
     def __init__(self, url: str | None, clock: Clock = utc_now) -> None:
-        """Open it; nothing is made before the first link.
+        """Open it; nothing is created before the first link.
 
-        url  of the database; None for one of its own
+        url  URL of the database; None for a temporary one
         """
         own = None if url else Path(tempfile.gettempdir()) / f"audiosim-{secrets.token_hex(8)}"
         self._engine = open_engine(url or f"sqlite:///{own}/links.db", TIMEOUT_S)
@@ -125,7 +125,7 @@ class OpenLinkStore:
             finalize(self, shutil.rmtree, own, ignore_errors=True)
 
     def create(self, asked: OpenLink, days: float | None = None) -> OpenLink:
-        """A new link with the settings of another, and a code of its own.
+        """A new link with the settings of another, and its own code.
 
         days  time until its end; None: no end
         """
@@ -145,7 +145,7 @@ class OpenLinkStore:
         return made
 
     def links(self, collection: str) -> list[OpenLink]:
-        """The open links of a collection, the latest first, with those at their end."""
+        """The open links of a collection, including ended ones, latest first."""
         if not self._exists():
             return []
         wanted = (
@@ -155,7 +155,7 @@ class OpenLinkStore:
             return [OpenLink(**row._mapping) for row in connection.execute(wanted)]
 
     def close_link(self, name: str, collection: str) -> None:
-        """Let nobody new in by a link; those who came go on."""
+        """Admit nobody new by a link; people who have joined continue."""
         named = (OPEN_LINKS.c.name == name) & (OPEN_LINKS.c.collection == collection) & (OPEN_LINKS.c.closed == "")
         closed = 0
         if self._exists():
@@ -166,7 +166,7 @@ class OpenLinkStore:
             raise InputError(f"there is no open link {name!r:.80} to {collection}")
 
     def reason_closed(self, link: OpenLink) -> str:
-        """Reason why nobody new comes in by a link; empty where somebody may."""
+        """Reason why a link admits nobody new; empty if it does."""
         if link.closed:
             return "this link is closed"
         if link.expires and parse_time(link.expires) <= self._clock():
@@ -174,7 +174,7 @@ class OpenLinkStore:
         return "all places are taken" if link.joined >= link.people else ""
 
     def known(self, collection: str, code: str, reference: str, device: str) -> tuple[OpenLink, Participant | None]:
-        """The link of a code, and whoever came by it under this reference, or without one from this device."""
+        """The link with a code, and the person who joined by it with a reference or, without one, from this device."""
         link = self.link(collection, code)
         if link.parameter and not reference:
             raise InputError(f"the address of this link lacks your identifier: expected ?{link.parameter}=... in it")
@@ -189,10 +189,10 @@ class OpenLinkStore:
         return link, None if row is None else _participant(row)
 
     def join(self, link: OpenLink, reference: str, device: str) -> Participant:
-        """Let somebody new in by a link.
+        """Admit a new person by a link.
 
-        reference  of the person; empty: none
-        device     what their browser keeps, so that it is recognised
+        reference  identifier of the person; empty: none
+        device     mark stored by their browser, by which it is recognised
         """
         if why := self.reason_closed(link):
             raise ClosedError(why)
@@ -220,7 +220,7 @@ class OpenLinkStore:
         return Participant(name, link.collection, link.code, reference, str(row["created"]))
 
     def participants(self, collection: str) -> list[Participant]:
-        """The people who came by open links to a collection, in the order of their coming."""
+        """The people who joined a collection by open links, in that order."""
         if not self._exists():
             return []
         wanted = sql.select(PARTICIPANTS).where(PARTICIPANTS.c.collection == collection)
@@ -229,7 +229,7 @@ class OpenLinkStore:
         return [_participant(row) for row in rows]
 
     def link_of(self, collection: str, assessor: str) -> OpenLink | None:
-        """The link by which an assessor came; None where they were invited."""
+        """The link by which an assessor joined; None if they were invited."""
         if not NAME.fullmatch(assessor) or not self._exists():
             return None
         of = sql.select(OPEN_LINKS).join(PARTICIPANTS, PARTICIPANTS.c.code == OPEN_LINKS.c.code)
@@ -240,7 +240,7 @@ class OpenLinkStore:
         return None if row is None else OpenLink(**row._mapping)
 
     def participant(self, collection: str, assessor: str) -> Participant | None:
-        """The person who judges under a drawn name; None where nobody came by an open link under it."""
+        """The person who judges under a drawn name; None if nobody joined under it by an open link."""
         if not NAME.fullmatch(assessor) or not self._exists():
             return None
         wanted = (PARTICIPANTS.c.name == assessor) & (PARTICIPANTS.c.collection == collection)
@@ -249,11 +249,11 @@ class OpenLinkStore:
         return None if row is None else _participant(row)
 
     def forget(self, collection: str, assessor: str | None = None) -> int:
-        """Forget who somebody is: all that says it, and by what their browser is recognised; how many were forgotten.
+        """Delete everything that identifies somebody or recognises their browser; return the number forgotten.
 
-        Their answers stay in the log under the name that was drawn, which then is nobody's.
+        Their answers stay in the log under the drawn name, which then belongs to nobody.
 
-        assessor  None: everybody who came
+        assessor  None: everybody who joined
         """
         if not self._exists():
             return 0
@@ -263,7 +263,7 @@ class OpenLinkStore:
             return connection.execute(sql.delete(PARTICIPANTS).where(chosen)).rowcount
 
     def link(self, collection: str, code: str) -> OpenLink:
-        """The link of a code; an error where there is none."""
+        """The link with a code; an error if there is none."""
         if self._exists():
             wanted = sql.select(OPEN_LINKS).where(OPEN_LINKS.c.code == code, OPEN_LINKS.c.collection == collection)
             with reporting(self._engine), self._engine.connect() as connection:

@@ -1,4 +1,4 @@
-"""Tokens, which give their holders access to a service, and their history.
+"""Tokens, which give their holders access to a service, with their history.
 
 Only the SHA-256 of a token is stored. A slow hash would add nothing: it protects passwords, which can be guessed; a
 token has 256 random bits, which cannot be guessed however fast the hash is.

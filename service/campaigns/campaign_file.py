@@ -21,7 +21,7 @@ FILE = "campaign.toml"
 class CampaignFile(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Settings of one collection's campaign; None: the service's.
 
-    measure         that ranks the systems, such as nDCG@10
+    measure         measure that ranks the systems, such as nDCG@10
     stopping_rule   condition under which judging may stop, such as confidence=0.95
     selection_rule  rule that chooses the pairs to judge, such as drawn
     model           published model, such as joint

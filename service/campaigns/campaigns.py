@@ -33,7 +33,7 @@ class Judging:
 
     database  URL of the logs; None: in memory, lost with the process
     measure   that the systems are ranked by; None for CG at the collection's cutoff
-    stopping_rule  condition under which judging may stop; nothing stops by itself
+    stopping_rule  condition under which judging may stop; a campaign never stops by itself
     questions the organiser's own, asked about every pair in addition to its grade
     settings  further settings
     sounds    further folders whose files may be played

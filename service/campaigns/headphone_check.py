@@ -1,7 +1,7 @@
 """Headphone check: results of a person, and whether they may judge.
 
-Six trials of three tones, of which the page asks for the softest: one of the others is in antiphase between the two
-channels, and only over loudspeakers sounds softer. Woods, Siegel, Traer & McDermott (2017),
+In each of six trials the page asks for the softest of three tones. One of the other two is in antiphase between the
+channels, and sounds softer only over loudspeakers. Woods, Siegel, Traer & McDermott (2017),
 doi:10.3758/s13414-017-1361-2.
 """
 
@@ -25,7 +25,7 @@ def last_check(campaign: Campaign, assessor: str) -> Event | None:
 
 
 def screening(campaign: Campaign, assessor: str) -> Screening:
-    """State of a person's headphone check: due, to be done again, passed or failed."""
+    """State of a person's headphone check: due, to repeat, passed or failed."""
     last = last_check(campaign, assessor)
     if last is None:
         return "due"
@@ -50,7 +50,7 @@ def check_result(campaign: Campaign, assessor: str, right: int | None, key: str,
 
 
 def reason_screened(campaign: Campaign, assessor: str) -> str:
-    """Reason why a person is handed nothing; empty once they passed the headphone check."""
+    """Reason why a person gets no pairs; empty once they have passed the headphone check."""
     state = screening(campaign, assessor)
     if state == "failed":
         return f"{assessor} is screened out: the headphone check was failed twice"

@@ -1,4 +1,4 @@
-"""Estimators that learn from a campaign, in the form for a service: results of learning are cached.
+"""Estimators that learn from a campaign, wrapped for a service: results of learning are cached.
 
 See `audiosim.relevance.relearning`.
 """
@@ -19,7 +19,7 @@ KEPT = 2
 
 
 class Remembering:
-    """An estimator that caches its last lesson: learning takes seconds, predicting milliseconds."""
+    """An estimator that caches the last result of learning: learning takes seconds, predicting milliseconds."""
 
     def __init__(self, estimator: RelevanceEstimator) -> None:
         self._estimator = estimator
@@ -43,11 +43,11 @@ class Remembering:
         return self._estimator.in_reserve() if isinstance(self._estimator, Reserved) else None
 
     def unlearned(self) -> RelevanceEstimator:
-        """The estimator before any judgment; itself if it cannot tell."""
+        """The estimator before any judgment; itself if it does not learn."""
         return self._estimator.unlearned() if isinstance(self._estimator, Unlearned) else self._estimator
 
     def knowing(self, comparisons: tuple[PairedComparison, ...]) -> "Remembering":
-        """The estimator after these comparisons; itself if it knows them, or can take in none."""
+        """The estimator with these comparisons; itself if it has them, or takes none."""
         first = self._by_comparisons(comparisons[: last_moment(len(comparisons))])
         known = comparing(first, comparisons)
         return self if known is self._estimator else Remembering(known)

@@ -2,8 +2,8 @@
 
 Run as a module, it reads a method of a value, such as `Lesson.learned`, from the service and writes the result back.
 
-Arrays travel beside the pickle (protocol 5), and arrays that the service sent are not sent back: a joint model has 45
-MB of them, and pickling these would stop all threads for a fifth of a second.
+Arrays travel beside the pickle (protocol 5), and arrays from the service are not sent back: a joint model has 45 MB of
+them, and pickling these would stop all threads for a fifth of a second.
 """
 
 import io
@@ -192,7 +192,7 @@ def _learn(source: BinaryIO, target: BinaryIO) -> None:
 
 
 def _end_with_service(source: int) -> None:
-    """End the process when the service ends, since nobody waits for the answer any more."""
+    """End the process when the service ends, since nobody waits for the result any more."""
     while os.read(source, 1):
         pass
     os._exit(1)

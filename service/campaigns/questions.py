@@ -1,4 +1,4 @@
-"""Questions to assessors about a pair: defined once, for the page that asks and the service that checks.
+"""Questions to assessors about a pair, defined once for the page that asks and the service that checks.
 
 The judging page builds its form from them, answers are checked against them, and each answer is stored in the log and
 in exports under its question's name. A new question is one more entry: in `STANDARD`, or in the file of `audiosim serve
@@ -62,7 +62,7 @@ REASONS = (
 class Questions:
     """Questions to the assessors of a collection.
 
-    scale  of the collection, whose grade is always asked for
+    scale  scale of the collection; its grade is always asked for
     own    the organiser's questions, beside the standard ones
     task   task.toml of the collection, or None
     """
@@ -75,7 +75,7 @@ class Questions:
     def of(cls, collection: Collection, own: tuple[Question, ...] = ()) -> "Questions":
         """The questions about a collection; an error where a name is taken.
 
-        own  of the service, beside those of the collection's task
+        own  questions of the service, beside those of the collection's task
         """
         task = collection.assessor_task
         if task is None:
@@ -89,9 +89,9 @@ class Questions:
         return cls(scale, (*further, *own), task)
 
     def asked(self, ask: str | None = None) -> tuple[Question, ...]:
-        """The questions in the order in which they are asked.
+        """The questions in the order of the page.
 
-        ask  "fine", "broad" or "both", where the organiser wants fewer or more grades than the scale usually asks for
+        ask  "fine", "broad" or "both", if the organiser wants fewer or more grades than usual for the scale
         """
         return (*self._grades(ask), *self.own, *STANDARD)
 
@@ -116,11 +116,11 @@ class Questions:
 
     @property
     def aspects(self) -> tuple[str, ...]:
-        """Names of the aspects that are graded on one page; none where a pair has one grade."""
+        """Names of the aspects graded on one page; none if a pair has one grade."""
         return () if self.task is None else self.task.aspects
 
     def graded(self, grades: Mapping[str, float], answers: Mapping[str, Value]) -> dict[str, float]:
-        """The grades of a judgment by scale; of several aspects, whose grades are among the answers, the mean."""
+        """The grades of a judgment by scale; with several aspects, whose grades are among the answers, the mean."""
         if not self.aspects:
             return dict(grades)
         said = [answers.get(name) for name in self.aspects]
@@ -130,7 +130,7 @@ class Questions:
         return {"grade": mean_of(checked, self.scale)}
 
     def check(self, answers: Mapping[str, Value], judged: bool) -> dict[str, Value]:
-        """The answers, checked to belong to questions and to be complete; grades are checked by their scales.
+        """The answers, checked to be complete and to belong to questions; grades are checked by their scales.
 
         judged  True if there is a grade, so that required answers must be present
         """
@@ -141,10 +141,10 @@ class Questions:
         return dict(answers)
 
     def check_person(self, moment: str, answers: Mapping[str, Value], consent: bool) -> dict[str, Value]:
-        """A person's answers about themselves, checked to belong to the questions and to be complete.
+        """A person's answers about themselves, checked to be complete and to belong to the questions.
 
         moment   before or after judging
-        consent  True if they agreed to the text of the task
+        consent  True if they agreed to the task's consent text
         """
         table = TaskTable() if self.task is None else self.task.table
         asked = {one.name: one for one in (table.before if moment == "before" else table.after)}
@@ -158,22 +158,22 @@ class Questions:
 
     @property
     def screens(self) -> bool:
-        """True if people have to pass a headphone check."""
+        """True if people must pass a headphone check."""
         return self.task is not None and self.task.table.headphones
 
     @property
     def consent_text(self) -> str:
-        """SHA-256 of the text that people agree to, so that the log says which it was; empty where there is none."""
+        """SHA-256 of the consent text, by which the log identifies it; empty if there is none."""
         text = "" if self.task is None else self.task.table.consent
         return hashlib.sha256(text.encode()).hexdigest() if text else ""
 
     def filled(self, moment: str, details: Mapping[str, object]) -> bool:
-        """True unless a person's answers at a moment have to be asked for again, as the text of the consent changed."""
+        """True unless a person must answer again at a moment, because the consent text changed."""
         return moment != "before" or details.get(CONSENT_TEXT, "") == self.consent_text
 
 
 def _check_answers(answers: Mapping[str, Value], asked: Mapping[str, Question], expected: Iterable[str]) -> None:
-    """Raise an error unless every answer is one to its question.
+    """Raise an error unless every answer is valid for its question.
 
     expected  names for the message
     """
@@ -191,7 +191,7 @@ def _check_complete(answers: Mapping[str, Value], asked: Iterable[Question]) -> 
 
 
 def task_grades(task: AssessorTask, scale: Scale) -> tuple[Question, ...]:
-    """The questions for grades in a task's words; none where it keeps the usual ones."""
+    """The questions for grades in a task's words; none if it keeps the usual ones."""
     table, levels = task.table, offered(task, scale)
     if table.aspect:
         return tuple(
@@ -207,7 +207,7 @@ def task_grades(task: AssessorTask, scale: Scale) -> tuple[Question, ...]:
 
 
 def _graded(name: str, text: str, levels: Sequence[float], control: str, labels: Sequence[str]) -> Question:
-    """The question for a grade on some levels; labels are of every button, or of both ends.
+    """The question for a grade on some levels; with labels of every button, or of both ends.
 
     control  buttons or slider; empty: by the number of levels
     """
@@ -247,7 +247,7 @@ def _converted(said: Mapping[str, object]) -> tuple[Question, ...]:
 
 
 def check_question_names(names: Sequence[str]) -> None:
-    """Raise an error where a question has the name of another one, or of another field of an answer."""
+    """Raise an error if a question has the name of another one, or of another field of an answer."""
     for name in names:
         if name in TAKEN:
             raise InputError(f"the name {name} is taken, give the question another one")

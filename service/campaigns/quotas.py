@@ -1,4 +1,4 @@
-"""Quotas: how many answers a person has given, of those that they may give."""
+"""Quotas: the number of answers that a person has given, and may give."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from audiosim.errors import ClosedError
 
 
 def answers_given(campaign: Campaign, assessor: str) -> int:
-    """Number of pairs and comparisons that an assessor answered; a revised answer is one, and a repeat another."""
+    """Number of pairs and comparisons that an assessor answered; a revision counts once, a repeat separately."""
     return answers_among(answers_kept(campaign, assessor))
 
 
@@ -30,12 +30,12 @@ def _answered(record: Record) -> tuple[str, frozenset[str], int]:
 
 
 def is_done(campaign: Campaign, answers: int, quota: int | None) -> bool:
-    """True if somebody who gave so many answers is done.
+    """True if a person with this many answers is done.
 
-    They are if these are as many as they may give, if judging has ended, or if no pair is left that nobody has: what
-    others hold may come back, and is not waited for. A campaign of comparisons always has some left.
+    A person is done if the quota is reached, if judging has ended, or if every remaining pair is leased to others: such
+    a lease may end, but nobody waits for it. A campaign of comparisons never runs out of them.
 
-    quota  number of answers that they may give; None: any
+    quota  largest number of answers; None: unlimited
     """
     if quota is not None and answers >= quota:
         return True

@@ -24,7 +24,7 @@ class Shares:
         self._lock = Lock()
 
     def left(self, campaign: Campaign, assessor: str, address: str) -> int:
-        """Number of pairs and comparisons that an assessor may hold in all, including their current ones.
+        """Number of pairs and comparisons that an assessor may hold in all, including present ones.
 
         address  address of their request; empty: any
         """

@@ -3,8 +3,8 @@
     HOME/NAME/            a collection
     HOME/.drafts/NAME/    the files of a draft, as sent
 
-A draft is assembled in a folder beside, loaded there as every command would load it, and only then moved into place, in
-one step: nothing half made is ever served or seen under its name.
+A draft is assembled in a temporary folder, loaded there as every command would load it, and only then moved into place
+in one step: nothing incomplete is ever served or visible under its name.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ class DraftSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     cutoff   last rank that counts
     prompts  folder with the prompts' recordings
     campaign settings of the campaign
-    asked    the assessors' task in the organiser's words
+    asked    assessors' task in the organiser's words
     """
 
     title: str = ""
@@ -87,7 +87,7 @@ class DraftSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 class Draft:
     """A draft: a collection that an organiser is making.
 
-    folder  with its files
+    folder  folder with its files
     """
 
     def __init__(self, folder: Path) -> None:
@@ -113,9 +113,9 @@ class Draft:
         return DraftFile(name, KIND_IN.get(first.removesuffix(".gz"), "judgments"), path.stat().st_size)
 
     def put(self, name: str, content: bytes, kind: Kind | None = None) -> DraftFile:
-        """Add a file, or replace it, once every command's reader has read it; an error changes nothing.
+        """Add or replace a file, once it can be read as every command reads it; an error changes nothing.
 
-        name  as the sender has it, with folders
+        name  as sent, with folders
         kind  None: by its name and first line
         """
         found, place = place_of(name, kind, content[:HEAD])
@@ -143,7 +143,7 @@ class Draft:
             raise InputError(f"the files of a collection may have {MOST_BYTES:,} bytes at most")
 
     def _clear(self, kind: Kind, place: str) -> None:
-        """Remove the file that this one replaces: a collection has one file of judgments, and one of each table."""
+        """Remove the file replaced by this one: a collection has one file of judgments, and one of each table."""
         if kind in ("recording", "runs", "judge", "prompt"):
             return
         for one in self.files():
@@ -153,7 +153,7 @@ class Draft:
     def put_part(self, name: str, content: bytes, offset: int, size: int, kind: Kind | None = None) -> DraftFile | None:
         """Add a part of a file that is larger than one request; the file itself once it is whole, else None.
 
-        offset  of this part; a part at 0 begins anew
+        offset  start of this part; a part at 0 starts again
         size    of the whole file
         """
         if not 0 < size <= LONGEST_FILE:
@@ -178,14 +178,14 @@ class Draft:
         return self.put(name, whole, kind)
 
     def find(self, name: str) -> Path:
-        """The path of one of its files."""
+        """The path of a file."""
         path = next((path for path in self.paths() if path.relative_to(self.folder).as_posix() == name), None)
         if path is None:
             raise NotServedError(f"{self.name} has no file {name!r:.200}")
         return path
 
     def remove(self, name: str) -> None:
-        """Remove one of its files."""
+        """Remove a file."""
         self.find(name).unlink()
 
     @property
@@ -203,7 +203,7 @@ class Draft:
 
     @contextmanager
     def assembled(self) -> Iterator[tuple[Collection, Path]]:
-        """The collection as it would be, and its folder, until the end of the `with`."""
+        """The assembled collection and its folder, until the end of the `with`."""
         with _beside(self.folder) as aside:
             folder = aside / self.name
             folder.mkdir()
@@ -215,7 +215,7 @@ class Draft:
             yield found, folder
 
     def _complete(self, folder: Path) -> None:
-        """Write the files that are derived from the others and from the settings."""
+        """Write the files derived from the others and from the settings."""
         settings, recordings = self.settings, RecordingFolders.of(folder)
         if (folder / "runs").is_dir() or not recordings.folders:
             runs = find_runs(folder)
@@ -237,7 +237,7 @@ class Draft:
 
 
 def _known(value: object, kind: Any) -> object:
-    """A value out of JSON with the fields that structures of this kind have."""
+    """A value from JSON with the fields of this structure."""
     if isinstance(value, list):
         inner = get_args(kind)
         return [_known(one, inner[0]) for one in value] if inner else value
@@ -283,7 +283,7 @@ def _link(path: Path, target: Path) -> None:
 class Home:
     """Folder of collections, in which organisers make new ones.
 
-    folder  made where it is not there
+    folder  created if missing
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -296,7 +296,7 @@ class Home:
 
     @classmethod
     def is_one(cls, folder: Path) -> bool:
-        """True if a folder is empty, or holds collections and is none itself."""
+        """True if a folder is empty, or holds collections and is not one itself."""
         if not folder.is_dir():
             return False
         there = [path for path in folder.iterdir() if not path.name.startswith(".")]
@@ -304,7 +304,7 @@ class Home:
         return none and (not there or (folder / DRAFTS).is_dir() or any(_has_runs(path) for path in there))
 
     def collections(self) -> list[Path]:
-        """Folders of the collections in it, by name."""
+        """Folders of its collections, by name."""
         return sorted(path for path in self.folder.iterdir() if not path.name.startswith(".") and _has_runs(path))
 
     def drafts(self) -> list[Draft]:
@@ -313,7 +313,7 @@ class Home:
         return [Draft(path) for path in sorted(found)]
 
     def draft(self, name: str) -> Draft:
-        """The one with a name."""
+        """The draft with a name."""
         found = next((one for one in self.drafts() if one.name == name), None)
         if found is None:
             raise NotServedError(f"no collection called {name!r:.80} is being made")
@@ -344,8 +344,8 @@ class Home:
     ) -> Path:
         """Move a draft into place once it can be read as a whole, and return its folder.
 
-        prove  called with it and its folder before; an error leaves everything as it is
-        serve  called with its folder in place; an error takes it back
+        prove  called first, with the collection and its folder; an error leaves everything unchanged
+        serve  called with the folder in place; an error moves it back
         """
         with self._turn, draft.assembled() as (found, assembled):
             prove(found, assembled)

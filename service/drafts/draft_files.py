@@ -67,7 +67,7 @@ class DraftFile:
     name    its path in the folder
     kind    of the file
     size    in bytes
-    said    one line on its contents; empty where they were not read
+    said    one line on its contents; empty if they were not read
     """
 
     name: str
@@ -79,7 +79,7 @@ class DraftFile:
 def place_of(name: str, kind: Kind | None, head: bytes) -> tuple[Kind, str]:
     """The kind of a file, and its path in the folder.
 
-    name  as the sender has it, with folders
+    name  as sent, with folders
     kind  None: by its name, or else by its first line
     head  its first bytes
     """
@@ -107,7 +107,7 @@ def place_of(name: str, kind: Kind | None, head: bytes) -> tuple[Kind, str]:
 
 
 def _parts(name: str) -> list[str]:
-    """The parts of a sender's path, each fit for a file's name; anything that leads elsewhere is refused."""
+    """The parts of a sent path, each fit for a file name; a path that leads elsewhere is an error."""
     parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".")]
     if not parts or len(parts) > DEEPEST:
         raise InputError(f"expected a file's name with up to {DEEPEST - 1} folders, got {name!r:.80}")
@@ -167,9 +167,9 @@ def _by_header(head: bytes) -> Kind:
 
 
 def check_file(path: Path, kind: Kind) -> str:
-    """One line on the contents of a file, read as every command reads it; an InputError where it is wrong.
+    """One line on the contents of a file, read as every command reads it; an InputError if it is wrong.
 
-    path  of the file, whose name is that in the folder
+    path  path of the file; its name is that in the folder
     """
     return _READERS[kind](path)
 

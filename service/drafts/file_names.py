@@ -1,4 +1,4 @@
-"""Names of files in errors about a draft, which lies in a folder of its own."""
+"""Names of files in errors about a draft, which lies in its own folder."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from audiosim.errors import FormatError, InputError
 
 @contextmanager
 def named_from(aside: Path, place: str, name: str) -> Iterator[None]:
-    """Name files in errors as their sender does, never by their path on this machine."""
+    """Name files in errors by the sender's names, never by their paths on this machine."""
     try:
         yield
     except FormatError as error:

@@ -4,7 +4,7 @@
 
 A prompt is a recording, a text (`prompts/bach.txt`, or a line of prompts.tsv), or both.
 
-Identifiers are numbered by hashes of the names: an assessor's browser learns neither the system nor the prompt.
+Identifiers are numbered by hashes of the names, so an assessor's browser learns neither the system nor the prompt.
 """
 
 import hashlib
@@ -33,13 +33,13 @@ from audiosim.service.drafts.prompt_texts import PROMPTS, read_prompts
 
 @dataclass(frozen=True, slots=True)
 class RecordingFolders:
-    """Recordings of a collection's folder: paths by folder and by name without suffix."""
+    """Recordings in a collection's folder: paths by folder and by name without suffix."""
 
     folders: Mapping[str, Mapping[str, str]]
 
     @classmethod
     def of(cls, folder: Path) -> "RecordingFolders":
-        """The recordings below `sounds/`; two of one name in one folder are an error."""
+        """The recordings below `sounds/`; two with one name in one folder are an error."""
         found: dict[str, dict[str, str]] = {}
         root = folder / SOUNDS
         for path in sorted(path for path in root.rglob("*") if path.is_file()) if root.is_dir() else ():
@@ -61,7 +61,7 @@ class RecordingFolders:
         return next((name for known in PROMPTS for name in self.names if name.lower() == known), None)
 
     def paths(self) -> dict[str, str]:
-        """The path of each recording by its own path, by folder and name, and by the name alone where one has it."""
+        """The path of each recording by its own path, by folder and name, and by its name if that is unique."""
         found: dict[str, str] = {}
         for folder, stems in self.folders.items():
             for stem, path in stems.items():
@@ -77,9 +77,9 @@ class RecordingFolders:
 def write_generated(
     folder: Path, recordings: RecordingFolders, prompts: str | None, texts: Mapping[str, str] = MappingProxyType({})
 ) -> None:
-    """Write runs, queries and documents of a collection of folders of recordings.
+    """Write runs, queries and documents for a collection of folders of recordings.
 
-    prompts  the folder with the prompts' recordings; None: by its name
+    prompts  folder with the prompts' recordings; None: recognised by its name
     texts    prompts in text by name, as documents.tsv has them
     """
     chosen = prompts or recordings.prompts
@@ -118,7 +118,7 @@ def write_generated(
 
 
 def collect_generated(folder: str | Path, target: str | Path) -> Collection:
-    """Make a collection of a folder that has one folder per system and one for the prompts; all of it or nothing.
+    """Make a collection from a folder with one folder per system and one for the prompts; either all of it or nothing.
 
     target  folder of the collection, which must not exist; it gets copies of the recordings, or links to them
     """
@@ -155,7 +155,7 @@ def _is_text(name: str) -> bool:
 
 
 def link_or_copy(path: Path, target: Path) -> None:
-    """Make a file there a link to this one; a copy where the file system has no links."""
+    """Link to a file in another place; a copy if the file system has no links."""
     try:
         os.link(path.resolve(), target)
     except OSError:
@@ -175,9 +175,9 @@ def _drawn(word: str, names: Sequence[str] | Mapping[str, str]) -> dict[str, str
 
 
 def write_paths(folder: Path, recordings: RecordingFolders, wanted: Iterable[str]) -> None:
-    """Add the paths of recordings to the documents that bear their names; others stay as they are.
+    """Add the paths of recordings to the documents with their names; other documents are unchanged.
 
-    wanted  documents that the runs name
+    wanted  documents named in the runs
     """
     table = find_file(folder, "documents.tsv")
     known = {} if table is None else read_documents(table)

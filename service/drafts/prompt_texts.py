@@ -1,4 +1,4 @@
-"""Prompts as text files: `prompts/bach.txt` for each prompt, or prompts.tsv with a line for each."""
+"""Prompts as text files: `prompts/bach.txt` for each prompt, or prompts.tsv with a line per prompt."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,7 +21,7 @@ def is_prompt(path: Path) -> bool:
 
 
 def read_prompt(path: Path) -> str:
-    """The text of a file, as documents.tsv has it."""
+    """The text of a file, as written in documents.tsv."""
     try:
         return prompt_cell("\n".join(line for _, line in every_line(path)))
     except FormatError:
@@ -31,7 +31,7 @@ def read_prompt(path: Path) -> str:
 
 
 def read_prompts(folder: Path) -> dict[str, str]:
-    """The prompts of a folder by name, as documents.tsv has them: of its text files and of its prompts.tsv."""
+    """The prompts of a folder by name, as written in documents.tsv, from its text files and its prompts.tsv."""
     table = find_file(folder, TABLE)
     found = {} if table is None else read_prompt_table(table)
     for path in _texts(folder):

@@ -136,7 +136,7 @@ class Access:
 
     @property
     def tokens(self) -> TokenStore | None:
-        """The tokens, if they are required; a first token would lock out the organiser, who has none."""
+        """The tokens, if they are required: otherwise the first token would lock out the organiser, who has none."""
         return self._store if self.locked else None
 
     def reload(self) -> None:

@@ -81,7 +81,7 @@ def _admitting(route: APIRoute, handle: Handler) -> Handler:
 
 
 class WireRoute(APIRoute):
-    """A route for the roles that its dependencies name, whose wire type gets the body as bytes."""
+    """A route for the roles that its dependencies name; its wire type gets the body as bytes."""
 
     def get_route_handler(self) -> Handler:
         return _admitting(self, super().get_route_handler())
@@ -225,6 +225,6 @@ def answer(value: object, status: int = 200, headers: Mapping[str, str] | None =
 
 
 def attachment(name: str) -> dict[str, str]:
-    """The header of an answer that browsers keep as a file of this name; characters that headers may not have are _."""
+    """The header that makes browsers save an answer under a file name; forbidden characters become _."""
     plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)
     return {"Content-Disposition": f'attachment; filename="{plain}"'}

@@ -71,8 +71,8 @@ class ArrivedRuns:
     """Added runs.
 
     runs   in their order
-    teams  of their systems, where given
-    new    pairs of the pool that are new
+    teams  of their systems, if given
+    new    number of new pairs in the pool
     gone   pairs that no system retrieves any more; their judgments stay in the log
     fresh  True if any of this is new
     """

@@ -1,4 +1,4 @@
-"""Export of the judgments that hold with all their details, a row each: CSV, JSON Lines or a spreadsheet table.
+"""Export of the judgments in force with all details, one per row: CSV, JSON Lines or a spreadsheet table.
 
 An export can be imported again: `audiosim.corpus.judgments` reads each form.
 """
@@ -20,7 +20,7 @@ Given = tuple[Pair, str]
 
 
 def judgment_rows(campaign: Campaign) -> tuple[int, list[Row]]:
-    """The number of a state, and a row for each judgment that holds in it and each pair that cannot be judged.
+    """The number of a state, and a row for each judgment in force and each pair that cannot be judged.
 
     A row has the judgment on the collection's scale, the grades as given, the reason in `cannot`, the note, the seconds
     taken and listened, the lease (`leased` and `until`), and everything else in `details`. Unknown values are left out.
@@ -123,7 +123,7 @@ def spreadsheet_lines(rows: Iterable[Row]) -> tuple[int, list[str]]:
 
 
 def defuse(cells: list[str]) -> list[int]:
-    """Add an apostrophe to cells that a spreadsheet may take for formulas; their places."""
+    """Add an apostrophe to cells that a spreadsheet may take for formulas; return their places."""
     armed = [place for place, cell in enumerate(cells) if cell.startswith(FORMULAS)]
     for place in armed:
         cells[place] = f"'{cells[place]}"

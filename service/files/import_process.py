@@ -114,7 +114,7 @@ def _judgments_in(path: Path, one: ServedCollection) -> Sequence[Judgment | Pair
 
 
 def _comparisons_in(path: Path) -> tuple[list[int], Sequence[Judgment | PairedComparison]]:
-    """The comparisons of a file with their lines, the same answer of a person once; two different ones are an error."""
+    """The comparisons in a file with their lines, repeated answers once; contradicting ones are an error."""
     found: dict[Any, tuple[int, PairedComparison]] = {}
     for line, answer in numbered_comparisons(path):
         person, query, documents = what_compares(answer)

@@ -1,1 +1,1 @@
-"""The interface as programs see it: its document, its examples, its problems."""
+"""The interface for programs: its document, its examples, its problems."""

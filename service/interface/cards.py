@@ -1,6 +1,6 @@
 """Cards of all collections, open or closed: their entries in lists of collections.
 
-They are kept in the database of the logs, so that a list after the next start opens no collection that is as it was.
+They are kept in the database of the logs, so that a list after the next start opens no unchanged collection.
 """
 
 from contextlib import suppress
@@ -23,7 +23,7 @@ class Card:
     said   its entry in a list
     scale  scale of its judgments
     line   last line of its log
-    basis  digest of all that it was opened from, its log aside; empty if it was changed since
+    basis  digest of everything that it was opened from, except its log; empty if it changed since
     """
 
     said: CollectionOut
@@ -39,7 +39,7 @@ class Card:
 
     @classmethod
     def parse(cls, text: str) -> "Card | None":
-        """The card of a text; None for a text of another version that cannot be read."""
+        """The card in a text; None for an unreadable text of another version."""
         with suppress(msgspec.DecodeError, InputError):
             kept = msgspec.json.decode(text, type=KeptCard)
             return cls(kept.said, Scale(kept.scale, kept.levels), kept.line, kept.basis)
@@ -54,7 +54,7 @@ class Card:
 
 
 class KeptCard(msgspec.Struct, frozen=True):
-    """Card as it is stored."""
+    """Card as stored."""
 
     said: CollectionOut
     scale: str
@@ -101,7 +101,7 @@ class Cards:
         return False
 
     def keep_open_ones(self) -> None:
-        """Store the cards of the open collections, at the end of the service."""
+        """Store the cards of the open collections when the service ends."""
         for name, one in self._collections.open.items():
             self._keep(name, one)
 
@@ -119,7 +119,7 @@ class Cards:
         return stores[0].lines() if stores else {}
 
     def _holds(self, name: str, line: int) -> bool:
-        """True if a closed collection would be opened as it was when its card was made.
+        """True if a closed collection would be opened in the same state as when its card was made.
 
         line  last line of its log
         """

@@ -1,9 +1,9 @@
-"""Languages of the pages: which one a browser gets, and the catalogue of its messages.
+"""Languages of the pages: the one that a browser gets, and the catalogue of its messages.
 
     service/pages/languages/de.po     gettext's messages, to be translated with any of its tools
     service/pages/languages/de.json   the same for the service and the pages, written by docs/make_languages.py
 
-English is what the pages are written in, so that it needs no catalogue. Marked in templates by `{{_Message}}`, in
+The pages are written in English, which needs no catalogue. Messages are marked in templates by `{{_Message}}`, in
 modules by `t("Message")` and `tn("one", "many", count)`.
 """
 
@@ -27,13 +27,13 @@ Messages = Mapping[str, str | list[str]]
 
 @cache
 def languages() -> tuple[str, ...]:
-    """Codes of the languages that there are, English first."""
+    """Codes of the available languages, English first."""
     return (ENGLISH, *sorted(path.stem for path in CATALOGUES.glob("*.json")))
 
 
 @cache
 def messages_of(language: str) -> Messages:
-    """The messages of a language by their English text; a list where their form depends on a number."""
+    """The messages of a language by their English text; a list if the form depends on a number."""
     if language == ENGLISH:
         return {}
     found: Messages = json.loads((CATALOGUES / f"{language}.json").read_text(encoding="utf-8"))
@@ -47,10 +47,10 @@ def direction(messages: Messages) -> str:
 
 
 def chosen_language(asked: str, own: str, accepted: str) -> str:
-    """The language of a page: the first of these that there is, or else English.
+    """The language of a page: the first available one of these, or else English.
 
-    asked     in the address
-    own       of the collection's task
+    asked     language in the address
+    own       language of the collection's task
     accepted  the browser's Accept-Language header
     """
     wishes = []

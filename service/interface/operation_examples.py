@@ -1,4 +1,4 @@
-"""A working example of every operation, from the served data, to fill in the interactive page."""
+"""A working example of every operation, made from the served data, for the interactive page."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -79,7 +79,7 @@ def _names(served: Served) -> _Named | None:
 
 
 def simplest_first(served: Served) -> list[Model]:
-    """The models, those with few features first, those without at the end."""
+    """The models, those with few features first and those without any last."""
     return sorted(served.models.values(), key=lambda one: (len(one.features) or FEATURES, one.name))
 
 

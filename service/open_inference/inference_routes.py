@@ -32,7 +32,7 @@ router = chapter("Open Inference Protocol", "/v2", dependencies=[CLIENT], respon
 
 
 async def named_version(model: ModelDep, version: str) -> Model:
-    """The model that the address names, in the version that it names."""
+    """The model, and the version, named in the address."""
     if version != model.version:
         raise NotServedError(f"model {model.name} has no version {version!r}, only {model.version}")
     return model

@@ -1,4 +1,4 @@
-"""The index of models under the Open Inference Protocol: which there are, loaded anew, unloaded."""
+"""The index of models under the Open Inference Protocol: listed, reloaded, unloaded."""
 
 from typing import Annotated, Any, TypeVar
 
@@ -14,7 +14,7 @@ Asked = TypeVar("Asked", bound=Wire)
 
 
 def _taking(kind: type[Wire]) -> dict[str, Any]:
-    """A body that may be left out, for the OpenAPI document."""
+    """An optional body, for the OpenAPI document."""
     return {"requestBody": {"content": {JSON: {"schema": reference(kind.__name__)}}}}
 
 
@@ -23,7 +23,7 @@ def _asked(body: bytes, kind: type[Asked]) -> Asked:
 
 
 async def check_no_parameters(body: BodyDep) -> None:
-    """Refuse a model of the caller's own: those of the service are loaded from its files."""
+    """Refuse a model of the caller's own: the service loads models only from its files."""
     for name in _asked(body, LoadIn).parameters:
         if name != "unload_dependents":  # no model has others that were loaded with it
             raise InputError(f"unknown parameter {name!r:.80}: a model is loaded from its own file")

@@ -16,7 +16,7 @@ HEARTBEAT_S = 15.0
 
 
 class Followers:
-    """Those who watch the changes of campaigns; they are let go when the service is stopping."""
+    """Clients that watch the changes of campaigns; they are disconnected when the service stops."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -25,11 +25,11 @@ class Followers:
     async def follow(
         self, kept: AbstractContextManager[object], find: Callable[[], ServedCollection], last: int | None
     ) -> AsyncIterator[bytes]:
-        """Server-sent events: where the campaign stands, at once and after each change, with its number as the id.
+        """Server-sent events: the state of the campaign, at once and after each change, with its number as the id.
 
         kept  keeps the collection open
-        find  gives the collection as it is served now: runs may come to it
-        last  number that the client has seen already
+        find  returns the collection as served now: runs may be added to it
+        last  number that the client has already seen
         """
         clock = asyncio.get_running_loop().time
         self.count += 1
@@ -52,7 +52,7 @@ class Followers:
 
 
 def _change(one: ServedCollection, last: int | None) -> ChangeOut | None:
-    """Standing of a campaign, if not where it was; nothing while its log cannot be read."""
+    """The state of a campaign if it has changed; None while its log cannot be read."""
     with suppress(StoreError):
         one.campaign.refresh()
         if one.campaign.current_state.number != last:

@@ -184,7 +184,7 @@ class Keeper:
         return time.monotonic() - began if more else LOOK_S
 
     def _forget(self) -> float:
-        """Forget who took part in a collection, once the day is over until which it says that it keeps that."""
+        """Delete who took part in a collection after the last day on which it may keep that."""
         for name, one in self._collections.open.items():
             task = one.collection.assessor_task
             until = None if task is None else task.table.kept_until
@@ -209,7 +209,7 @@ class Keeper:
                 self._teaching.stopping.wait(POLL_S)
 
     def _learned(self, name: str, lesson: Lesson) -> RelevanceEstimator:
-        """The estimator after a lesson; computed here if there is nothing to learn or no other process."""
+        """The estimator after learning; computed here if there is nothing to learn or no other process."""
         if not isinstance(lesson.estimator, Relearning):
             return lesson.learned()
         try:

@@ -44,7 +44,7 @@ class ServiceState:
     followers  clients that follow the changes of campaigns
     shares     fair shares of the pairs of a campaign
     open_links  addresses by which anybody joins a campaign, and those who did
-    joining    limits on how many join
+    joining    limits on the number of people who join
     rankings   rankings in progress, by measures other than a campaign's own
     entrance   admission of requests
     gate       limit on concurrent predictions
@@ -101,7 +101,7 @@ class ServiceState:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Run the background tasks meanwhile."""
+        """Run the background tasks within the `with`."""
         self.keeper.start()
         self.receiver.start()
         try:

@@ -1,4 +1,4 @@
-"""State of a campaign: its ranking, its progress, its changes as they happen; pausing, resuming and closing it."""
+"""State of a campaign: its ranking, its progress, live changes; pausing, resuming and closing it."""
 
 from typing import Annotated, Any
 
@@ -68,7 +68,7 @@ async def show_ranking(
 
 @kept_beside
 def verdict_fields(verdicts: Verdicts) -> dict[str, Any]:
-    """Verdicts as plain values, kept because they take a while to draw and many clients ask."""
+    """Verdicts as plain values, cached because drawing them takes time and many clients ask."""
     return verdicts.to_dict()
 
 

@@ -1,6 +1,6 @@
 """Catalogue of the models and collections served.
 
-The routes of a collection may have to make its pool first: they are plain functions, run in the thread pool.
+The routes of a collection may have to build its pool first, so they are plain functions, run in the thread pool.
 """
 
 from typing import Annotated
@@ -33,7 +33,7 @@ async def list_models(served: ServedDep) -> list[ModelOut]:
 
 @router.get("/models/{model}", dependencies=[CLIENT_OF_ANY])
 async def show_model(model: ModelDep) -> ModelOut:
-    """One model, with its coefficients and where they come from."""
+    """One model, with its coefficients and their source."""
     return ModelOut.from_domain(model)
 
 
@@ -41,8 +41,8 @@ async def show_model(model: ModelDep) -> ModelOut:
 def list_collections(caller: CallerDep, cards: CardsDep) -> list[CollectionOut]:
     """Every collection, with its cutoff and model; the levels of its scale are at /v1/scales.
 
-    Collections that were never opened are opened for this list. One that cannot be opened is left out; the log says
-    why.
+    Collections that were never opened are opened for this list. One that cannot be opened is left out; the service's
+    log gives the reason.
     """
     return [_shown(card.said, caller) for card in cards.all()]
 

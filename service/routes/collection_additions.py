@@ -80,9 +80,9 @@ class Incoming:
     async def take(
         self, kind: type[Answer], spell: Callable[[str, Arrived], Answer], work: Callable[[Receiver], Arrived]
     ) -> Answer:
-        """Answer to an addition when its turn comes: status 201, or 200 where nothing is new or it was sent before.
+        """Answer to an addition in its turn: status 201, or 200 if nothing is new or it was sent before.
 
-        kind   of the answer
+        kind   type of the answer
         spell  makes the answer from the collection and the addition
         """
 
@@ -111,7 +111,7 @@ class Incoming:
         return fresh, answer
 
     def _check_quota(self) -> None:
-        """An error where a sender other than the organiser has used up the storage of one sender."""
+        """Raise an error if a sender other than the organiser has used up their storage."""
         most = self.entrance.limits.sender_bytes
         if self.caller.role == "organiser":
             return
@@ -170,9 +170,9 @@ async def take_runs(
 ) -> RunsOut:
     """Add the run of a new system, or replace one that has changed, while the campaign goes on; judgments stay.
 
-    The file holds one run or several, in any form that a collection's folder accepts. `system` names the system where
-    the file holds one run, `team` its makers. A run that answers less than 90 % of the queries is refused unless
-    `partial` is true; so is one that answers far fewer than the run it replaces, unless `replace` is true.
+    The file holds one run or several, in any form that a collection's folder accepts. `system` names the system if the
+    file holds one run, `team` its makers. A run that answers less than 90 % of the queries is refused unless `partial`
+    is true; one that answers far fewer than the run it replaces is refused unless `replace` is true.
     """
     name, text = incoming.collection, incoming.body
     return await incoming.take(

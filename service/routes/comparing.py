@@ -42,7 +42,7 @@ def lease_comparisons(
     links: OpenLinksDep,
     asked: Annotated[NextComparisonsIn, Body()],
 ) -> NextComparisonsOut:
-    """Comparisons to answer next, where they are worth more of the assessor's time than grades.
+    """Comparisons to answer next, if they are worth more of the assessor's time than grades.
 
     They belong to the assessor until their leases end. A campaign without comparisons always answers `grade`.
     """
@@ -87,7 +87,7 @@ def add_comparison(
     },
 )
 def export_comparisons(one: CollectionDep) -> Response:
-    """The comparisons that hold, the collection's own among them, as a comparisons.tsv."""
+    """The comparisons in force, including the collection's own, as a comparisons.tsv."""
     one.campaign.refresh()
     number, found = one.campaign.comparisons.in_force()
     headers = {STATE: str(number), **attachment(f"{one.collection.identifier}-{number}-comparisons.tsv")}

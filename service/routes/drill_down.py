@@ -77,9 +77,9 @@ async def compare_systems(
 ) -> TwoSystemsOut:
     """Compare two systems: the probability that the first is better, the difference, and what decides between them.
 
-    What `audiosim compare` says, about the queries and people of the ranking if not asked otherwise. Beside it the
-    queries that contribute most to the difference, those on which it is least sure, and the pairs whose judgment would
-    tell most about it.
+    This is the verdict of `audiosim compare`, by default about the queries and people of the ranking, with the queries
+    that contribute most to the difference, those on which it is least certain, and the pairs whose judgment would give
+    most information about it.
     """
     seen = _Seen(one, measure, about, aspect)
 

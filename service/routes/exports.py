@@ -67,7 +67,7 @@ EXPORTED = {kind: {"schema": {"type": "string"}} for kind in FORMATS.values()}
     },
 )
 def export_judgments(request: Request, one: CollectionDep, form: FormatQuery = None) -> StreamingResponse:
-    """The judgments that hold, the collection's own among them, as a file."""
+    """The judgments in force, including the collection's own, as a file."""
     form = form or negotiated(request.headers.get("accept", "*/*"))
     one.campaign.refresh()
     number, lines, more = _lines(one, form)
@@ -82,10 +82,10 @@ def export_judgments(request: Request, one: CollectionDep, form: FormatQuery = N
     responses={200: {"description": "A line for each person and moment", "content": {"text/csv": {}}}},
 )
 def export_questionnaires(one: CollectionDep) -> StreamingResponse:
-    """The answers of people about themselves, before and after judging, as CSV: a column for each question.
+    """The answers of people about themselves, before and after judging, as CSV: one column per question.
 
-    They include answers to questions that are no longer asked. A text that a spreadsheet would take for a formula has
-    an apostrophe before it; the header Audiosim-Defused counts these.
+    They include answers to questions that have been removed. A text that a spreadsheet would take for a formula gets an
+    apostrophe in front; the header Audiosim-Defused counts these.
     """
     one.campaign.refresh()
     count, lines = questionnaire_lines(one)
@@ -94,7 +94,7 @@ def export_questionnaires(one: CollectionDep) -> StreamingResponse:
 
 
 def aspect_judgments(one: ServedCollection) -> list[Judgment]:
-    """The judgments that hold, one for each aspect; an error where a pair has one grade."""
+    """The judgments in force, one per aspect; an error if a pair has one grade."""
     aspects = one.collection.aspects
     if aspects is None:
         raise InputError(f"collection {one.collection.identifier} has no aspects: ask for csv or jsonl")
@@ -158,7 +158,7 @@ def _lines(one: ServedCollection, form: str) -> tuple[int, Iterable[str], dict[s
 
 
 def answer_lines(one: ServedCollection) -> Iterator[str]:
-    """The answers that hold, the last of each assessor for each pair, as lines of CSV: a column for each question."""
+    """The answers in force, each assessor's last for each pair, as lines of CSV: one column per question."""
     held = {
         (record.event.pair, name): record.event
         for name in one.campaign.assessors()

@@ -48,7 +48,7 @@ def import_judgments(
     body: BodyDep,
     key: KeyHeader = "",
 ) -> ImportOut:
-    """Import a file of judgments, qrels, CSV or JSON Lines, or of comparisons: whole, or not at all.
+    """Import a file of judgments (qrels, CSV or JSON Lines) or of comparisons: whole, or not at all.
 
     A file that takes longer than half a second is answered with 202: it is stored safely, and the import survives
     restarts.
@@ -70,7 +70,7 @@ def import_comparisons(
     body: BodyDep,
     key: KeyHeader = "",
 ) -> ImportOut:
-    """Import a comparisons.tsv: whole, or not at all, and through restarts, as a file of judgments."""
+    """Import a comparisons.tsv: whole, or not at all; the import survives restarts, as for a file of judgments."""
     one.campaign.comparisons.check_taken()
     if not has_comparisons(body):
         raise InputError(f"line 1: expected a header with {', '.join(REQUIRED)}, separated by tabs")
@@ -101,13 +101,13 @@ def _taken(
 
 @router.get("/collections/{collection}/imports")
 def list_imports(imports: ImportsDep, one: CollectionDep) -> list[ImportOut]:
-    """List the files of judgments and comparisons that were sent, the last first, and how far each is."""
+    """List the uploaded files of judgments and comparisons, the latest first, with the progress of each."""
     return [_out(one, file) for file in imports.recent(one.collection.identifier)]
 
 
 @router.get("/collections/{collection}/imports/{number}")
 def show_import(imports: ImportsDep, one: CollectionDep, number: int) -> ImportOut:
-    """Show how far a file of judgments or comparisons is."""
+    """Show the progress of an uploaded file of judgments or comparisons."""
     return _out(one, imports.get(one.collection.identifier, number))
 
 

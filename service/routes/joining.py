@@ -1,4 +1,4 @@
-"""Open links: an organiser makes one address, and whoever opens it becomes an assessor of their own."""
+"""Open links: an organiser makes one address; everybody who opens it becomes an assessor with their own name."""
 
 from typing import Annotated
 from urllib.parse import quote
@@ -39,7 +39,7 @@ TOKEN_DAYS = KEPT_S / 86_400  # as long as a browser keeps it; who opens the lin
 
 @router.get("/collections/{collection}/open-links")
 def show_open_links(links: OpenLinksDep, one: CollectionDep) -> OpenLinksOut:
-    """List the addresses by which anybody may join this campaign, and how many did."""
+    """List the addresses by which anybody may join this campaign, with the number of people who did."""
     return _all_open_links(links, one.collection.identifier)
 
 
@@ -47,14 +47,14 @@ def show_open_links(links: OpenLinksDep, one: CollectionDep) -> OpenLinksOut:
 def make_open_link(links: OpenLinksDep, one: CollectionDep, asked: Annotated[OpenLinkIn, Body()]) -> OpenLinkOut:
     """Make an address by which anybody may join this campaign, up to a number of people.
 
-    Everybody who opens it judges under a name of their own, which is drawn at random.
+    Everybody who opens it judges under a separate name, drawn at random.
     """
     return _shown(links, links.create(asked.to_domain(one.collection.identifier), asked.days))
 
 
 @router.post("/collections/{collection}/open-links/close")
 def close_open_link(links: OpenLinksDep, one: CollectionDep, asked: Annotated[ClosingIn, Body()]) -> OpenLinksOut:
-    """Close an open link: nobody new comes in, and those who came go on."""
+    """Close an open link: it admits nobody new; people who have joined continue."""
     collection = one.collection.identifier
     links.close_link(asked.name, collection)
     return _all_open_links(links, collection)
@@ -62,7 +62,7 @@ def close_open_link(links: OpenLinksDep, one: CollectionDep, asked: Annotated[Cl
 
 @router.get("/collections/{collection}/participants")
 def show_participants(response: Response, links: OpenLinksDep, one: CollectionDep) -> ParticipantsOut:
-    """List the people who came by open links, with what they are called where they come from."""
+    """List the people who joined by open links, with their identifiers on other platforms."""
     collection = one.collection.identifier
     one.campaign.refresh()
     by_code = {link.code: link for link in links.links(collection)}
@@ -80,7 +80,7 @@ def show_participants(response: Response, links: OpenLinksDep, one: CollectionDe
 def show_entry(
     request: Request, links: OpenLinksDep, limits: JoiningDep, one: CollectionDep, code: CodeQuery
 ) -> EntryOut:
-    """Show what an open link asks of whoever opens it."""
+    """Show the information that an open link needs from a person."""
     _wait(limits.asks(client_of(address_of(request))))
     link = links.link(one.collection.identifier, code)
     return EntryOut(link.parameter, _reason(links, link, one) or None)
@@ -90,7 +90,7 @@ def show_entry(
 def show_completion(
     caller: CallerDep, response: Response, links: OpenLinksDep, one: CollectionDep, assessor: AssessorQuery = None
 ) -> CompletionOut:
-    """Show whether somebody is done, and then the code by which they say so where they came from."""
+    """Show whether a person is done, and then their completion code for the platform they came from."""
     name = named_assessor(caller, one, assessor)
     one.campaign.refresh()
     link, quota = links.link_of(one.collection.identifier, name), quota_of(links, one, name)
@@ -116,9 +116,9 @@ def join_campaign(
     one: CollectionDep,
     asked: Annotated[JoinIn, Body()],
 ) -> JoinOut:
-    """Join a campaign by an open link, or go on where one stopped.
+    """Join a campaign by an open link, or continue after a break.
 
-    Where there are tokens the answer holds a new one, and an earlier one of the same person ends.
+    If the service uses tokens, the answer holds a new one, which replaces the person's earlier one.
     """
     collection, client = one.collection.identifier, client_of(address_of(request))
     response.headers["Cache-Control"] = "no-store"
@@ -141,7 +141,7 @@ def _screened_out(one: ServedCollection, name: str) -> bool:
 
 
 def _reason(links: OpenLinkStore, link: OpenLink, one: ServedCollection) -> str:
-    """Reason why nobody new comes in by a link; empty where somebody may."""
+    """Reason why a link admits nobody new; empty if it does."""
     return links.reason_closed(link) or ("judging has ended" if one.campaign.state == "closed" else "")
 
 

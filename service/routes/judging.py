@@ -1,4 +1,4 @@
-"""Judging: pairs to judge, answers to them, and earlier answers."""
+"""Judging: pairs to judge, answers to them, and past answers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -71,14 +71,14 @@ WRITES: dict[str, Any] = {
 
 
 def written(record: Record, response: Response, called: Called = by_name) -> RecordOut:
-    """A stored record: 201, or 200 where it was stored before; its names are those that its author may know."""
+    """A stored record: 201, or 200 if it was stored before; names in it are those that its author may know."""
     if record.replayed:
         response.status_code = 200
     return RecordOut.from_domain(record, called)
 
 
 def with_names(caller: Caller, one: ServedCollection, said: S, *fields: str) -> S:
-    """Body of a request, with names in place of aliases; other words of an assessor are never looked up."""
+    """Body of a request with names in place of aliases; other words of an assessor are never looked up."""
     names = {field: one.meant(caller.role, getattr(said, field)) for field in fields}
     for field, name in names.items():
         if name is None:
@@ -88,7 +88,7 @@ def with_names(caller: Caller, one: ServedCollection, said: S, *fields: str) -> 
 
 @contextmanager
 def unnamed(called: Called, *names: str) -> Iterator[None]:
-    """Errors name queries and documents as the caller may know them."""
+    """Rewrite errors with the names of queries and documents that the caller may know."""
     try:
         yield
     except InputError as error:
@@ -97,7 +97,7 @@ def unnamed(called: Called, *names: str) -> Iterator[None]:
 
 
 def named_assessor(caller: Caller, one: ServedCollection, said: str | None) -> str:
-    """Name of the assessor who judges; an error where nobody is named.
+    """Name of the judging assessor; an error if nobody is named.
 
     A name from a token, a proxy or an issuer is taken literally: "Ann" and "ann" may be two people there. A typed name
     is matched to a known assessor regardless of case and Unicode form.
@@ -116,7 +116,7 @@ def show_questions(caller: CallerDep, one: CollectionDep, ask: AskQuery = None) 
 
 @router.get("/collections/{collection}/status", dependencies=[ANYONE])
 def show_status(one: CollectionDep) -> StatusOut:
-    """State of the campaign; where judging is paused or closed, by whom, when and why."""
+    """State of the campaign; if judging is paused or closed, by whom, when and why."""
     one.campaign.refresh()
     return StatusOut.from_domain(one.collection.identifier, one.campaign)
 
@@ -146,7 +146,7 @@ def lease_pairs(
 
 
 def check_admitted(one: ServedCollection, assessor: str) -> None:
-    """Raise an error where people have to pass a headphone check first."""
+    """Raise an error if people must pass a headphone check first."""
     if one.questions.screens:
         one.campaign.refresh()
         if why := reason_screened(one.campaign, assessor):
@@ -154,13 +154,13 @@ def check_admitted(one: ServedCollection, assessor: str) -> None:
 
 
 def quota_of(links: OpenLinkStore, one: ServedCollection, assessor: str) -> int | None:
-    """Number of answers that an assessor may give; None: any."""
+    """Number of answers that an assessor may give; None: unlimited."""
     link = links.link_of(one.collection.identifier, assessor)
     return None if link is None else link.judgments or None
 
 
 def within_quota(count: int, links: OpenLinkStore, one: ServedCollection, assessor: str) -> int:
-    """Number of questions that an assessor is handed of those asked for: none once they gave all that they may."""
+    """Number of requested questions that an assessor gets: none once their quota is reached."""
     quota = quota_of(links, one, assessor)
     if quota is None:
         return count
@@ -169,7 +169,7 @@ def within_quota(count: int, links: OpenLinkStore, one: ServedCollection, assess
 
 
 def fair_share(request: Request, caller: Caller, one: ServedCollection, shares: Shares, assessor: str) -> int:
-    """Number of pairs that an assessor may lease; an error where it is 0."""
+    """Number of pairs that an assessor may lease; an error if it is 0."""
     invited = caller.role == "assessor"
     share = shares.left(one.campaign, assessor, "" if invited else address_of(request))
     if share < 1:
@@ -179,14 +179,14 @@ def fair_share(request: Request, caller: Caller, one: ServedCollection, shares: 
 
 
 def _check_heard(one: ServedCollection, caller: Caller) -> None:
-    """An error where no sound of a collection is available."""
+    """Raise an error if no sound of the collection is available."""
     if len(one.mute) == len(one.campaign.selection.pool.pairs):
         why = "the organiser knows why" if caller.role == "assessor" else one.coverage
         raise HTTPException(409, f"no pair can be heard: {why}")
 
 
 def _rushed(one: ServedCollection, event: Event) -> Event:
-    """A judgment, marked where its assessor heard a clip for less than the required time.
+    """A judgment, marked if its assessor heard a clip for less than the required time.
 
     A revised answer is not marked: its assessor has heard the clips before.
     """
@@ -218,7 +218,7 @@ def add_judgment(
 def undo_answer(
     caller: CallerDep, response: Response, one: CollectionDep, asked: Annotated[UndoIn, Body()], key: KeyHeader = ""
 ) -> RecordOut:
-    """Take back an answer by its number, or the assessor's last; the answer that it replaced counts again."""
+    """Withdraw an answer by its number, or the assessor's last; the answer that it replaced counts again."""
     record = one.campaign.undo(named_assessor(caller, one, asked.assessor), asked.number, key)
     return written(record, response, one.called(caller.role))
 
@@ -231,7 +231,7 @@ def show_answers(
     count: CountQuery = MOST_SHOWN,
     before: BeforeQuery = None,
 ) -> AnswersOut:
-    """An assessor's answers that still stand, with the addresses of their clips.
+    """An assessor's answers that were not withdrawn, with the addresses of their clips.
 
     The latest ones, or those before a number.
     """
@@ -261,7 +261,7 @@ def add_questionnaire(
     """Record a person's answers about themselves, before or after judging; later answers replace earlier ones.
 
     After judging has ended, people who judged may still answer the closing questions, once. A headphone check may be
-    done twice.
+    repeated once.
     """
     name = named_assessor(caller, one, said.assessor)
     one.campaign.refresh()

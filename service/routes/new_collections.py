@@ -76,7 +76,7 @@ def _there(draft: str) -> Iterator[None]:
 
 
 async def _work(home: Home | None, draft: str, work: Callable[[Home, Draft], Found]) -> Found:
-    """Do something with a draft, looked up when its turn comes: the request before may have removed it."""
+    """Work on a draft, looked up when the request's turn comes: an earlier request may have removed it."""
     kept_in = _home(home)
 
     def now() -> Found:
@@ -137,7 +137,7 @@ async def take_file(
     size: WholeQuery = None,
     offset: OffsetQuery = 0,
 ) -> DraftFileOut:
-    """Add a file, or a part of one; it is read as every command reads it, with the same errors."""
+    """Add a file, or a part of one; it is checked as every command reads it, with the same errors."""
     whole = len(body) if size is None else size
     found = await _work(home, draft, lambda _, one: one.put_part(name, body, offset, whole, kind))
     if found is None:

@@ -61,9 +61,10 @@ async def show_history(request: Request, one: CollectionDep, outlooks: OutlooksD
 async def show_changes(
     request: Request, one: CollectionDep, outlooks: OutlooksDep, since: SinceQuery = None
 ) -> ChangesOut:
-    """Show what changed since a moment: answers and people, ranks that moved, pairs of systems that were settled.
+    """Show changes since a moment: answers and people, systems with a new rank, newly settled pairs of systems.
 
-    Without a moment, since 24 hours ago. The model of that moment learns anew, which takes a while in a large campaign.
+    The default moment is 24 hours ago. The model of that moment is trained again, which takes a while in a large
+    campaign.
     """
     moment = utc_now() - timedelta(days=1) if since is None else parse_time(since)
     found = await _in_turn(HISTORIES, request, lambda: outlooks.of(one).since(moment))
@@ -139,7 +140,7 @@ def invite(
 ) -> InvitationOut:
     """Make a link with which a person judges this collection under a name.
 
-    Where tokens are used it contains one, valid until its last day or its withdrawal.
+    If the service uses tokens, it contains one, valid until its last day or its withdrawal.
     """
     collection, tokens = one.collection.identifier, access.tokens
     response.headers["Cache-Control"] = "no-store"
@@ -176,7 +177,7 @@ async def _estimated(request: Request, find: Callable[[], Lookahead[Found]]) -> 
 
 
 async def _in_turn(turns: CapacityLimiter, request: Request, work: Callable[[], Found]) -> Found:
-    """Work in a thread at the request's turn, and not at all if its client has gone by then."""
+    """Run work in a thread at the request's turn, unless its client has gone by then."""
     async with turns:
         if await request.is_disconnected():
             raise ClientDisconnect

@@ -1,7 +1,7 @@
-"""The pages for people and their files: nothing is built, nothing comes from elsewhere.
+"""The pages for people, and their files; nothing is built, and nothing is loaded from elsewhere.
 
-The address of a file contains a hash of all files. So it may be cached for ever, and a module that imports another by a
-relative address gets the one of the same release.
+The address of a file contains a hash of all files. So browsers may cache it for ever, and a module that imports another
+by a relative address gets the one of the same release.
 """
 
 import gzip
@@ -42,9 +42,9 @@ LEVEL = 6  # of compression: a last few percent of 2 MB are not worth the first 
 class Page:
     """A file that pages load.
 
-    media_type  as sent
-    whole       its bytes
-    packed      the same, compressed by gzip
+    media_type  media type
+    whole       content
+    packed      content compressed by gzip
     """
 
     media_type: str
@@ -86,7 +86,7 @@ class Release:
         )
 
     def fill(self, name: str, collection: str = "", language: str = ENGLISH) -> str:
-        """A page in a language, about a collection where one is named."""
+        """A page in a language, for a collection if one is named."""
         filled = in_language(self.templates[name], language).replace("{{static}}", f"/static/{self.version}")
         return filled.replace("{{collection}}", html.escape(collection))
 
@@ -99,7 +99,7 @@ def shipped() -> Release:
 
 @router.api_route("/", methods=["GET", "HEAD"])
 async def start() -> Response:
-    """The start page: the collections, and what the reader may do with each."""
+    """The start page: the collections, and the links that the reader's role allows for each."""
     return _sent("start")
 
 
@@ -128,7 +128,7 @@ def judge(request: Request, collection: str, served: ServedDep, lang: LanguageQu
 
 @router.api_route("/join/{collection}/{code}", methods=["GET", "HEAD"])
 def join_page(request: Request, collection: str, code: str, served: ServedDep, lang: LanguageQuery = "") -> Response:
-    """The judging page for somebody who comes by an open link; it asks who they are by the code in its address."""
+    """The judging page for a person with an open link, identified by the code in its address."""
     return judge(request, collection, served, lang)
 
 
@@ -140,7 +140,7 @@ def organise(collection: str, served: ServedDep) -> Response:
 
 @router.api_route("/results/{collection}", methods=["GET", "HEAD"])
 def results(collection: str, served: ServedDep) -> Response:
-    """The page of results for those who have its link; it requests them with the link's token."""
+    """The page of results for people with a link to it; it requests them with the link's token."""
     return _page("results", collection, collection in served.collections.names)
 
 

@@ -57,7 +57,7 @@ def _people(selection: Selection) -> list[dict[str, Any]]:
 
 @router.get("/collections/{collection}/disagreements", response_model=DisagreementsOut)
 async def show_disagreements(one: CollectionDep, effects: EffectsDep, count: CountQuery = SHOWN) -> Response:
-    """Show the pairs to discuss: those on which people differ most, given how each of them judges elsewhere.
+    """Show the pairs to discuss: those on which people differ most, given how each of them judges other pairs.
 
     The answer is that of `audiosim judges --disagreements`.
     """
@@ -68,7 +68,7 @@ async def show_disagreements(one: CollectionDep, effects: EffectsDep, count: Cou
 
 @kept_beside
 def _disputed(selection: Selection) -> list[dict[str, Any]]:
-    """Disagreements in a state, as plain values, kept because they take a second and a page asks repeatedly."""
+    """Disagreements in a state, as plain values, cached because they take a second and a page asks repeatedly."""
     pool, panel = selection.pool, selection.panel
     estimator = selection.estimator
     if not panel.several or not isinstance(estimator, JointEstimator):
@@ -80,7 +80,7 @@ def _disputed(selection: Selection) -> list[dict[str, Any]]:
 async def show_judge_effect(
     one: CollectionDep, effects: EffectsDep, judge: JudgeQuery, about: AboutQuery = None
 ) -> Response:
-    """Show the ranking with and without one person's judgments; look at it before you set them aside.
+    """Show the ranking with and without one person's judgments; look at it before setting them aside.
 
     For a person who is set aside it shows the effect of taking them back. Their comparisons are left out with their
     judgments. It takes a second or two.
@@ -94,7 +94,7 @@ async def show_judge_effect(
 
 
 def _named(one: ServedCollection, said: str) -> str:
-    """The judge that an organiser names; another server may have recorded their judgments."""
+    """The judge named by an organiser; another server may have recorded their judgments."""
     one.campaign.refresh()
     return one.campaign.known_as(said)
 

@@ -1,4 +1,4 @@
-"""Personal data: what is stored about somebody who judges, for them and for the organiser, and its deletion."""
+"""Personal data: everything stored about an assessor, shown to them and to the organiser, and its deletion."""
 
 from typing import Annotated
 
@@ -27,7 +27,7 @@ def show_personal_data(
     one: CollectionDep,
     assessor: AssessorQuery = None,
 ) -> PersonalDataOut:
-    """Show all that is stored about somebody who judges; assessors see their own."""
+    """Show everything that is stored about an assessor; assessors see their own data."""
     collection, name = one.collection.identifier, named_assessor(caller, one, assessor)
     one.campaign.refresh()
     called = one.called(caller.role)
@@ -45,10 +45,10 @@ def show_personal_data(
 def forget_person(
     caller: CallerDep, access: AccessDep, links: OpenLinksDep, one: CollectionDep, asked: Annotated[ForgetIn, Body()]
 ) -> ForgottenOut:
-    """Delete what says who somebody is, and their access; their answers stay under the name that was drawn for them.
+    """Delete a person's identity and access; their answers stay under the name that was drawn for them.
 
-    For those who came by an open link. The name of somebody who was invited stands in the log, which is never
-    rewritten: `audiosim backup --without` writes a copy without it.
+    This is for people who joined by an open link. The name of an invited person is in the log, which is never
+    rewritten; `audiosim backup --without` writes a copy without it.
     """
     collection, name = one.collection.identifier, named_assessor(caller, one, asked.assessor)
     if asked.set_aside and caller.role == "assessor":

@@ -1,7 +1,7 @@
 """Predictions for pairs of a collection, or for rows of features.
 
-They run in the thread pool, so that health does not wait for them; work shorter than the way to a thread is done at
-once.
+They run in the thread pool, so that health checks do not wait for them; work shorter than the switch to a thread is
+done at once.
 """
 
 from collections.abc import Iterable
@@ -42,9 +42,9 @@ def predict_pairs_of_collection(
     model: ModelQuery = None,
     cutoff: CutoffQuery = None,
 ) -> Response:
-    """Predict the relevance of each pair, given the judgments in the body, else those of the collection.
+    """Predict the relevance of each pair, given the judgments in the body, or else those of the collection.
 
-    Pairs that no system retrieved are predicted too, at most 500 at a time, where there is evidence about them.
+    Pairs that no system retrieved are predicted too if there is evidence about them, at most 500 at a time.
     """
     predictor = one.predictor(model, cutoff)
     given = asked.judgments
@@ -65,13 +65,13 @@ def predict_pairs_of_collection(
 def send_prior(
     one: CollectionDep, asked: Annotated[PriorIn, Body()], model: ModelQuery = None, cutoff: CutoffQuery = None
 ) -> Response:
-    """The belief about the pairs of a collection before any is judged, where their gains are correlated.
+    """The belief about the pairs of a collection before any judgment, if their gains are correlated.
 
     A compressed npz file: levels and probabilities, and means and covariance of the gains in blocks with shared
     effects, with the identifiers of the pairs. The format is documented, with a loop in numpy that uses it.
 
-    It serves programs that condition it on judgments of their own. With judgments in `learned` the model first learns
-    from them all that goes beyond conditioning.
+    It serves programs that condition it on their own judgments. With judgments in `learned`, the model is first trained
+    on them.
     """
     learned = {} if asked.learned is None else asked.learned.to_domain(one.collection.scale)
     predictor = one.predictor(model, cutoff)

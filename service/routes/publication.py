@@ -26,7 +26,7 @@ SuccessQuery = Annotated[float, Query(ge=0, le=1, description="share of users ab
 async def publish_record(
     one: CollectionDep, rankings: RankingsDep, measure: MeasureQuery = None, success: SuccessQuery = 0.5
 ) -> Response:
-    """The bundle that `audiosim report` writes, of the judgments so far, with the campaign's log.
+    """The bundle of `audiosim report`, with the judgments so far and the campaign's log.
 
     It holds a page that opens without the service, tables, judgments, log, checksums and CITATION.cff. The log leaves
     out people's answers about themselves. A bundle takes seconds: a few are made at a time, and further requests are

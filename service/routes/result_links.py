@@ -1,4 +1,4 @@
-"""Results for readers who neither judge nor organise: the present ones, and the links to them."""
+"""Results for readers who neither judge nor organise, and the links to them."""
 
 from typing import Annotated
 from urllib.parse import quote, urlencode
@@ -42,7 +42,7 @@ def share_results(
 ) -> LinkOut:
     """Make a link to the live results of this collection, read-only.
 
-    Where tokens are used it contains one, which opens that page and nothing else until it ends or is revoked.
+    If the service uses tokens, it contains one, which opens only that page, until it expires or is revoked.
     """
     collection, tokens = one.collection.identifier, access.tokens
     response.headers["Cache-Control"] = "no-store"

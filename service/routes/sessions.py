@@ -21,7 +21,7 @@ AccessDep = Annotated[Access, part(lambda state: state.access)]
 async def open_session(
     request: Request, response: Response, access: AccessDep, asked: Annotated[SessionIn, Body()]
 ) -> SessionOut:
-    """Keep a token in a cookie that only this service gets."""
+    """Keep a token in a cookie that is sent only to this service."""
     await access.prepare(asked.token)
     caller = access.identify(asked.token, address_of(request))
     answer = _session(caller, response)

@@ -56,7 +56,7 @@ AUDIO = {"content": {"audio/*": {"schema": {"type": "string", "format": "binary"
 async def send_sound(
     request: Request, caller: CallerDep, document: str, served: ServedDep, collection: CollectionQuery = None
 ) -> FileResponse:
-    """The sound file of a document, or one range of its bytes; for assessors its sound alone, as FLAC."""
+    """The sound file of a document, or one range of its bytes; assessors get the sound without tags, as FLAC."""
     path = _path(caller, served, document, collection)
     if caller.role == "assessor":
         with unplaced(_of(document), path, "sent", "the file"):
@@ -68,7 +68,7 @@ router.head("/documents/{document:path}/sound", include_in_schema=False)(send_so
 
 
 async def _untagged(path: Path) -> Path:
-    """The copy of a sound file; a request that waits for others to decode holds no thread."""
+    """The copy of a sound file without tags; a request that waits for others to decode holds no thread."""
     try:
         copies = untagged_sounds()
         known = copies.known(path)
@@ -92,7 +92,7 @@ def media_type(path: Path) -> str:
 
 
 def _satisfiable(asked: str, size: int) -> bool:
-    """True if a Range header names one range of a file that is there."""
+    """True if a Range header names one range of an existing file."""
     found = RANGE.fullmatch(asked.replace(" ", ""))
     if found is None:
         return False
@@ -119,7 +119,7 @@ def _of(document: str) -> str:
 
 @contextmanager
 def unplaced(owner: str, path: Path, done: str, shown: str) -> Iterator[None]:
-    """Errors about a sound name the document, never the path of its file on this machine.
+    """Rewrite errors about a sound so that they name the document, never the path of its file on this machine.
 
     owner  document or query of the sound
     done   attempted action on the sound
@@ -132,7 +132,7 @@ def unplaced(owner: str, path: Path, done: str, shown: str) -> Iterator[None]:
 
 
 def _path(caller: Caller, served: Served, document: str, collection: str | None) -> Path:
-    """The sound file of a document, of those collections that the caller may hear."""
+    """The sound file of a document, in the collections that the caller may hear."""
     own = caller.collection
     wanted = [name for name in (own, collection) if name]
     if not wanted and not served.collections.fit:

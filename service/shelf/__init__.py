@@ -1,1 +1,1 @@
-"""Everything that a service serves, and what is computed from it."""
+"""Everything that a service serves, and the results computed from it."""

@@ -28,8 +28,8 @@ class Aliases:
         BLAKE2b(name), keyed by BLAKE2b(campaign), keyed by the secret
 
     names     of queries and documents
-    campaign  identifier of the collection, so that the aliases of two campaigns cannot be put side by side
-    secret    known to servers alone: with it, and a list of titles, anybody could compute aliases
+    campaign  identifier of the collection, so that aliases of two campaigns cannot be compared
+    secret    known only to servers: with it, and a list of titles, anybody could compute aliases
     """
 
     def __init__(self, names: Iterable[str], campaign: str, secret: str = UNKEPT) -> None:
@@ -48,10 +48,10 @@ class Aliases:
 
 
 def renamed(words: str, names: Iterable[str], called: Called) -> str:
-    """A sentence with other names of queries and documents.
+    """A sentence with other names for queries and documents.
 
-    They are replaced after "query" and "document" and in quotation marks, and as whole words if they are long: a short
-    one such as "a" or "1" may be an ordinary word of the sentence.
+    Names are replaced after "query" and "document" and in quotation marks; long names also as whole words. A short one
+    such as "a" or "1" may be an ordinary word of the sentence.
     """
     spoken = {form: called(name) for name in names if name for form in (name, repr(name)[1:-1])}
     patterns = []

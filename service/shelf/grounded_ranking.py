@@ -1,4 +1,4 @@
-"""Rankings with their bases, from which organisers look down to queries and clips."""
+"""Rankings with their bases, down to queries and clips, for organisers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -58,7 +58,7 @@ class QueryDifference:
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """A result of a system: its grade, or what a single grade is expected to be, with a central 95 % interval."""
+    """A result of a system: its grade, or its expected grade with a central 95 % interval for a single grade."""
 
     rank: int
     document: str
@@ -71,10 +71,10 @@ class Clip:
 
 @dataclass(frozen=True, slots=True)
 class TellingPair:
-    """A pair whose judgment tells about the difference of two systems.
+    """A pair whose judgment gives information about the difference of two systems.
 
-    `rank_a` and `rank_b` are None where a system did not retrieve it. `share` is the part of the difference's variance
-    that a judgment removes; None where that is unknown.
+    `rank_a` or `rank_b` is None if that system did not retrieve it. `share` is the part of the difference's variance
+    that a judgment removes; None if unknown.
     """
 
     query: str
@@ -91,9 +91,9 @@ class TellingPair:
 class GroundedRanking:
     """A ranking and its basis in one state of the judgments.
 
-    expected   expected scores of the measure
-    belief     of the estimator, by which the effect of further judgments is predicted
-    believed   belief behind the ranking about a subject; another one if the model failed its check
+    expected   expected scores by the measure
+    belief     belief of the estimator, which predicts the effect of further judgments
+    believed   belief behind the ranking about a subject; a replacement if the model failed its check
     stated     ranking about a subject
     """
 
@@ -131,7 +131,7 @@ class GroundedRanking:
 
     @property
     def pool(self) -> Pool:
-        """The pairs that count."""
+        """The pairs of the pool."""
         return self.expected.pool
 
     def verdicts(self, about: About) -> Verdicts:
@@ -173,7 +173,7 @@ class GroundedRanking:
         return found
 
     def telling(self, a: str, b: str, count: int) -> list[TellingPair]:
-        """The unjudged pairs whose judgment would tell most about the difference of two systems."""
+        """The unjudged pairs whose judgment would give most information about the difference of two systems."""
         check_two(self.pool.systems, a, b)
         first, second = map(self.pool.systems.index, (a, b))
         found = telling_pairs(self.expected, self.belief, first, second)
@@ -217,7 +217,7 @@ class GroundedRanking:
         return rankings_by_query(self.expected, self.believed(about), self.stated(about), systems)
 
     def _ends(self, places: Integers) -> tuple[Array, Array]:
-        """Ends of the central 95 % interval of a single grade of some pairs, by the probabilities of the levels."""
+        """Ends of the central 95 % interval of a single grade of some pairs, from the level probabilities."""
         below = np.cumsum(self.belief.probabilities[places], axis=1)
         low, high = ((below < edge - ROUNDING).sum(axis=1) for edge in (TAIL, 1 - TAIL))
         last = len(self.belief.levels) - 1

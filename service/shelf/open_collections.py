@@ -66,7 +66,7 @@ class CollectionSource:
         return cls(folder.resolve().name, load, folder, options=options)
 
     def basis(self, settings: str, database: Path | None) -> str:
-        """Digest of all that the collection would be opened from now; of one in memory, for this process alone.
+        """Digest of everything that the collection would be opened from now; for one in memory, only for this process.
 
         settings  of its campaign and model
         database  an SQLite file, which may lie in its folder
@@ -102,7 +102,7 @@ class OpenCollections:
     sources    of all
     make       function that opens one from its source, the collection, and its earlier log if any
     keep_open  number open at a time, besides those that are held
-    basis      function of a source that gives a digest of all that it would be opened from now, its log aside
+    basis      function of a source that returns a digest of everything it would be opened from now, except its log
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class OpenCollections:
             return one
 
     def language_of(self, name: str) -> str:
-        """Language of a collection's task, read from its folder while it is closed; empty where there is none."""
+        """Language of a collection's task, read from its folder if closed; empty if there is none."""
         there, folder = self.at_hand(name), self._sources[name].folder
         task = None if there is None else there.collection.assessor_task
         if there is None and folder is not None:
@@ -255,7 +255,7 @@ class OpenCollections:
         return [store for store in found if isinstance(store, DatabaseStore)]
 
     def basis(self, name: str) -> str:
-        """Digest of all that a collection would be opened from now, its log aside; empty if it cannot be made."""
+        """Digest of everything that a collection would be opened from now, except its log; empty on failure."""
         return self._basis_of(self._sources[name])
 
     def _basis_of(self, source: CollectionSource) -> str:

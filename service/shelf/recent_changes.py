@@ -1,4 +1,4 @@
-"""Changes of a campaign since a moment: who judged, how ranks moved, and which pairs of systems were settled."""
+"""Changes of a campaign since a moment: answers, moved ranks, and newly settled pairs of systems."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ KINDS = (*ANSWERS, "repeat", "comparison")
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A system whose place by expected score changed: place and score then and now."""
+    """A system whose rank by expected score changed: rank and score then and now."""
 
     system: str
     rank_before: int
@@ -28,7 +28,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Two systems, of which the first is shown to be the better one at the family-wise level."""
+    """Two systems, the first of which is shown to be better at the family-wise level."""
 
     better: str
     worse: str
@@ -39,13 +39,13 @@ class RecentChanges:
     """Changes of a campaign since a moment.
 
     before, number  last lines of the log, then and now
-    answers         answers of each person since that stand; of revised ones, the last
-    joined          those of them who had not answered before
+    answers         number of answers of each person since then; a revised answer counts once
+    joined          people among them without an earlier answer
     judged_before, judged          judged pairs of the pool
-    confidence_before, confidence  in the ranking; None where there is nothing to order
-    moved           systems whose place changed, best first
-    settled         pairs of systems that were not told apart then and are now
-    unsettled       the reverse, and those whose order is turned
+    confidence_before, confidence  confidence in the ranking; None if there is nothing to order
+    moved           systems whose rank changed, best first
+    settled         pairs of systems that could not be told apart then and can be now
+    unsettled       the reverse, and pairs whose order has turned
     """
 
     before: int
@@ -62,9 +62,9 @@ class RecentChanges:
 
 
 def changes_since(one: ServedCollection, since: datetime, selection_at: Callable[[int], Selection]) -> RecentChanges:
-    """Changes of a campaign since a moment; the model of that moment is what the judgments until then teach.
+    """Changes of a campaign since a moment; the model of that moment has learned only from judgments until then.
 
-    selection_at  selection after the log's lines up to a number
+    selection_at  function that returns the selection after the log's lines up to a number
     """
     number, verdicts = one.verdicts()
     records = [record for record in one.campaign.log() if record.number <= number]
@@ -108,7 +108,7 @@ def _moved(then: Verdicts, now: Verdicts) -> tuple[Moved, ...]:
 
 
 def _settled(then: Verdicts, now: Verdicts) -> tuple[tuple[Settled, ...], tuple[Settled, ...]]:
-    """Pairs told apart now but not then, and those told apart then but not now."""
+    """Pairs told apart now but not then, and pairs told apart then but not now."""
     names, order = now.ranking.systems, now.ranking.order.tolist()
     gained, lost = now.better & ~then.better, then.better & ~now.better
     found = [tuple(Settled(names[a], names[b]) for a in order for b in order if of[a, b]) for of in (gained, lost)]

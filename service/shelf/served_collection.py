@@ -58,7 +58,7 @@ class Predictor:
     estimator   before it learns from any judgment
     campaign    source of the judgments
     leads       True if pool and estimator are the campaign's, whose predictions are then reused
-    within      a predictor of the same model for a part of the pool, whose lessons are reused here
+    within      predictor of the same model for a part of the pool, whose learning is reused here
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class Predictor:
         return estimator.predict(nothing)
 
     def learned(self, grades: Mapping[Pair, float]) -> Remembering:
-        """The estimator after a campaign in which the pairs were first judged in this order."""
+        """The estimator after a campaign in which pairs were first judged in this order."""
         if self._within is not None:
             found = following(self.estimator.plain, self._within.taught(grades))
             if found is not None:
@@ -136,7 +136,7 @@ class Predictor:
         return learned
 
     def taught(self, grades: Mapping[Pair, float]) -> RelevanceEstimator:
-        """The estimator after a campaign's lessons."""
+        """The estimator with what it learned in a campaign."""
         return self._campaign.current_state.selection.estimator if self._leads else self.learned(grades).plain
 
     def _state(self, estimator: Remembering, grades: Array, judgments: int, number: int | None) -> State:
@@ -155,7 +155,7 @@ class ServedCollection:
     model       as in `--model`; None for joint
     judging     settings of its campaign
     folder      folder of its sound files, or None
-    store       log of its campaign; None: as `judging` says
+    store       log of its campaign; None: according to `judging`
     known       first lines of the log, as for `Campaign`
     """
 
@@ -218,11 +218,11 @@ class ServedCollection:
         return Aliases(names, self.collection.identifier, *kept)
 
     def called(self, role: str) -> Called:
-        """Names of queries and documents for callers of a role: assessors must not know what they hear."""
+        """Names of queries and documents for callers with a role: assessors must not know what they hear."""
         return self.aliases.of if role == "assessor" else by_name
 
     def meant(self, role: str, said: str) -> str | None:
-        """Name of a query or document that a caller of a role means; from an assessor None for all but an alias."""
+        """Name of a query or document in a caller's request; from assessors, None for anything but an alias."""
         return self.aliases.name(said) if role == "assessor" else said
 
     def retrieves(self, document: str) -> bool:
@@ -282,8 +282,8 @@ class ServedCollection:
         """The number of the state of the judgments, and the results of `audiosim estimate` for it.
 
         text    a measure, such as nDCG@5; None for the campaign's, with the campaign's settings
-        about   queries of the statement; None for those of the campaign's ranking
-        aspect  that is ranked by; empty for the mean of all, which the campaign is about
+        about   subject of the statement; None for that of the campaign's ranking
+        aspect  aspect to rank by; empty for the mean of all, the campaign's subject
         """
         number, grounded = self.grounded(text, aspect)
         return number, grounded.verdicts(about or self.campaign.selection.about)
@@ -308,14 +308,14 @@ class ServedCollection:
             return number, self._grounded(measure, judgments, self.campaign.comparisons.in_force()[1])
 
     def judged_by_aspect(self, aspect: str) -> tuple[int, tuple[tuple[str, tuple[Judgment, ...]], ...]]:
-        """Number of the last line of the log, and the judgments of each aspect that hold after it."""
+        """Number of the last line of the log, and the judgments of each aspect in force after it."""
         aspects = self.collection.by_aspect(aspect).aspects
         assert aspects is not None
         log = self.campaign.log()
         return log[-1].number if log else 0, tuple(judged_aspects(log, aspects).items())
 
     def grades_by_person(self, pairs: Sequence[Pair], aspect: str = "") -> dict[Pair, dict[str, float]]:
-        """The grades that hold of some pairs, by the name of who gave them; see `verdicts`."""
+        """The grades of some pairs in force, by person; see `verdicts`."""
         of_one = aspect not in ("", MEAN)
         judged = dict(self.judged_by_aspect(aspect)[1])[aspect] if of_one else self.campaign.judgments()
         found: dict[Pair, dict[str, float]] = {pair: {} for pair in pairs}
@@ -334,7 +334,7 @@ class ServedCollection:
     def _rank(
         self, measure: Measure, judgments: tuple[Judgment, ...], _: tuple[PairedComparison, ...]
     ) -> GroundedRanking:
-        """Ranking after judgments and comparisons; the predictor has the latter from the campaign."""
+        """Ranking after judgments and comparisons; the predictor has the comparisons from the campaign."""
         predictor, grades = self.predictor(None, measure.cutoff), mean_grades(judgments)
         learned = hearing(predictor.learned(grades).plain, Panel.of(predictor.pool, judgments))
         return GroundedRanking.of_pool(
@@ -348,7 +348,7 @@ class ServedCollection:
         comparisons: tuple[PairedComparison, ...],
         aspect: str,
     ) -> GroundedRanking:
-        """Ranking by one aspect: what the command ranks with `--aspect`, from the campaign's log."""
+        """Ranking by one aspect, from the campaign's log, as the command makes it with `--aspect`."""
         assert self.collection.aspects is not None
         aspects = replace(self.collection.aspects, judgments=dict(judged))
         own = replace(self.collection, aspects=aspects, comparisons=comparisons).by_aspect(aspect)

@@ -38,12 +38,12 @@ class Served:
     ) -> None:
         """Open everything; with more collections than may be open at a time, only the first.
 
-        models   as in `--model`, by identifier; the default for the others; campaign.toml goes before both
+        models   as in `--model`, by identifier; the default for the others; campaign.toml takes precedence over both
         judging  settings of the campaigns; None: in memory
         folders  folders of the sound files, by identifier
         keep_open  number of collections open at a time
         may_be_none  True if there may be no collection yet
-        default_model  as in `--model`, of all that have no other; None: joint
+        default_model  as in `--model`, for all collections without their own; None: joint
         """
         names = [collection.identifier for collection in collections]
         _check_names(names, models, may_be_none)
@@ -71,7 +71,7 @@ class Served:
         self.collections.open_now()
 
     def _basis(self, source: CollectionSource) -> str:
-        """Digest of all that a collection would be opened from now; campaign.toml is among the files of its folder."""
+        """Digest of everything that a collection would be opened from now; its folder includes campaign.toml."""
         model = self._given.get(source.identifier, self.default_model)
         settings = [self.judging.measure or "", model or ""]
         if model is not None and model.endswith(".json"):
@@ -95,7 +95,7 @@ class Served:
         ServedCollection(collection, own.model or self.default_model, judging, folder)
 
     def add(self, source: CollectionSource, prepare: Callable[[ServedCollection], object]) -> None:
-        """Serve a further collection, by the default model or its own, once `prepare` was called with it."""
+        """Serve a further collection, by the default model or its own, after calling `prepare` with it."""
         if self.default_model is not None and self.default_model.endswith(".json"):
             self._own[source.identifier] = load_model(self.default_model)
             self._files[source.identifier] = self.default_model

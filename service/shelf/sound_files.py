@@ -85,7 +85,7 @@ class Sounds:
         return f"sound of {heard} of {len(documents)} documents: {missing[0]}: {reason}; its pairs are not handed out"
 
     def reads(self, query: str) -> bool:
-        """True if a query is read, not heard: a prompt in text, without a sound."""
+        """True if a query is read instead of heard: a prompt in text, without sound."""
         document = self._collection.query_document(query)
         return document not in self and bool(prompt_of(self._collection.documents, document))
 

@@ -44,11 +44,11 @@ class ComparisonIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     note: Text | None = None
 
     def to_domain(self, assessor: str, key: str, clock: Clock, listen_s: float, silent: bool = False) -> Event:
-        """The event that this is.
+        """The event of this comparison.
 
         key       of the request
-        listen_s  least listening time for each clip; an answer after less is marked
-        silent    True where the query is a prompt in text alone
+        listen_s  least listening time per clip; an answer after less is marked
+        silent    True if the query is only a prompt in text
         """
         names = ("seconds", *HEARD, "note")
         said = {name: value for name in names if (value := getattr(self, name)) is not None}
@@ -61,7 +61,7 @@ class ComparisonIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ComparisonLeaseOut(Wire):
-    """A comparison leased to an assessor until a time, with the addresses of its clips; null where there is no clip.
+    """A comparison leased to an assessor until a time, with the addresses of its clips; null if there is none.
 
     Chance decides which document is `a`.
     """

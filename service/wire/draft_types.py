@@ -52,7 +52,7 @@ class DraftFileOut(Wire):
 
 
 class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Settings of a draft; empty ones are guessed, or taken from the service."""
+    """Settings of a draft; empty ones are guessed, or taken from the service's settings."""
 
     title: DraftText = ""
     task: DraftText = ""

@@ -15,10 +15,10 @@ from audiosim.service.wire.state_types import AboutOut
 
 
 class SystemQueriesOut(Wire):
-    """A system's scores query by query; their mean is its score in the ranking, where it has the place `rank`.
+    """A system's scores query by query; their mean is its score in the ranking, where `rank` is its place.
 
-    An interval of a query is about that query; `low` and `high` of the system are those of the ranking, which is
-    `about` what it names there.
+    An interval of a query is about that query; `low` and `high` of the system come from the ranking, whose subject is
+    `about`.
     """
 
     collection: str
@@ -54,10 +54,10 @@ class SystemQueriesOut(Wire):
 
 
 class ClipOut(Wire):
-    """A result of a system. Where it is `judged`, `expectation` is its grade: the mean of `grades`, by name.
+    """A result of a system. If it is `judged`, `expectation` is its grade: the mean of `grades`, by name.
 
-    Elsewhere it is the expected grade, with the central 95 % interval of a single one. `gain` is its value in the
-    ranking, as a share of the highest grade. `sound` is the address of the recording, null where there is none.
+    Otherwise it is the expected grade, with the central 95 % interval of a single grade. `gain` is its value in the
+    ranking, as a share of the highest grade. `sound` is the address of the recording, null if there is none.
     """
 
     rank: int
@@ -74,7 +74,7 @@ class ClipOut(Wire):
 class ResultListOut(Wire):
     """The results of a system for a query, in the order of their ranks, down to the cutoff of the measure.
 
-    `score` is the system's for this query, null where nobody retrieved anything; `highest` is the highest grade, and
+    `score` is the system's for this query, null if no system retrieved anything; `highest` is the highest grade, and
     `query_sound` the address of the query's recording.
     """
 
@@ -93,7 +93,7 @@ class ResultListOut(Wire):
     def from_domain(
         cls, one: ServedCollection, query: str, score: QueryScore | None, clips: Sequence[Clip], **said: Any
     ) -> "ResultListOut":
-        """The list for a query; `said` has the fields that it does not show itself."""
+        """The list for a query; `said` has the remaining fields."""
         pairs = [Pair(query, clip.document) for clip in clips]
         grades = one.grades_by_person(pairs, said["aspect"])
         shown = [
@@ -105,10 +105,10 @@ class ResultListOut(Wire):
 
 
 class TellingOut(Wire):
-    """A pair that nobody has judged, the rank at which each system has it (null: not at all), and its expected grade.
+    """An unjudged pair, its rank in each system's results (null: not retrieved), and its expected grade.
 
-    `share` is the part of the variance of the systems' difference that a judgment removes, null where the measure or
-    the model does not say. `low` and `high` are those of a single grade.
+    `share` is the part of the variance of the systems' difference that a judgment removes, null if the measure or the
+    model cannot say. `low` and `high` are those of a single grade.
     """
 
     query: str
@@ -129,13 +129,13 @@ class TellingOut(Wire):
 
 
 class TwoSystemsOut(Wire):
-    """Two systems side by side: what `audiosim compare` says of `a` less `b`, and what it rests on.
+    """Two systems compared: the verdict of `audiosim compare` on `a` less `b`, with its basis.
 
-    `above` is the probability that `a` is better; `more` further judgments would probably separate them, null where
-    they are separated or it is unknown; `again` is the probability of the likelier order on another sample of queries;
-    `beside` is the same about the other kind of queries. `largest` are the queries with the greatest expected
+    `above` is the probability that `a` is better. `more` further judgments would probably separate them, null if they
+    are separated or it is unknown. `again` is the probability of the likelier order on another sample of queries.
+    `beside` is the verdict about the other kind of queries. `largest` are the queries with the greatest expected
     differences, `least_sure` those with the greatest variances, of `queries`; `telling` the pairs whose judgment would
-    tell most about the difference.
+    give most information about the difference.
     """
 
     collection: str
@@ -173,7 +173,7 @@ class TwoSystemsOut(Wire):
         count: int,
         **said: Any,
     ) -> "TwoSystemsOut":
-        """Two systems; of the queries `count` of each kind are shown. `said`: state and aspect."""
+        """Two systems, with `count` queries of each kind. `said`: state and aspect."""
         value = found.to_dict()
         kept = {key: value[key] for key in cls.__struct_fields__ if key in value and key != "about"}
         largest = sorted(queries, key=lambda one: -abs(one.expectation))[:count]

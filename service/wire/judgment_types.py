@@ -67,10 +67,10 @@ class JudgmentIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     answers: Annotated[dict[Name, float | Text], Meta(max_length=DETAILS_LIMIT)] = field(default_factory=dict)
 
     def to_domain(self, assessor: str, key: str, clock: Clock, questions: Questions) -> Event:
-        """The event that this is.
+        """The event of this judgment.
 
         key        of the request
-        questions that the collection's assessors are asked
+        questions questions of the collection
         """
         said = self._said()
         grades = {name: said.pop(name) for name in GRADES if name in said}
@@ -85,7 +85,7 @@ class JudgmentIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
         return Event(kind, time, assessor, self.query, self.document, grades, details | answers | reason, key)
 
     def _said(self) -> dict[str, Any]:
-        """The answers by question, from `answers` and from the fields of their own."""
+        """The answers by question, from `answers` and from separate fields."""
         fields = {name: value for name in (*GRADES, "note") if (value := getattr(self, name)) is not None}
         twice = next((name for name in fields if name in self.answers), None)
         if twice is not None:
@@ -107,7 +107,7 @@ def time_of_answer(said: str | None, clock: Clock) -> str:
 
 
 class UndoIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Answer that an assessor takes back, by its number; their last if none is given."""
+    """Answer to withdraw, by its number; the assessor's last if none is given."""
 
     assessor: Name | None = None
     number: Number | None = None
@@ -116,8 +116,8 @@ class UndoIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 class QuestionnaireIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     """Answers of a person to questions about themselves, `before` or `after` judging.
 
-    `consent` is true where they agreed to the task's text of consent. At the moment `headphones` the result of
-    their headphone check is sent: `trials_right` of the six.
+    `consent` is true if they agreed to the task's consent text. At the moment `headphones` the result of their
+    headphone check is sent: `trials_right` of the six.
     """
 
     moment: Literal["before", "after", "headphones"]
@@ -127,7 +127,7 @@ class QuestionnaireIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     trials_right: Annotated[int, Meta(ge=0, le=TRIALS)] | None = None
 
     def to_domain(self, assessor: str, key: str, clock: Clock, questions: Questions) -> Event:
-        """The event that this is; an error where answers are wrong or missing, or there is no consent."""
+        """The event of these answers; an error if answers are wrong or missing, or there is no consent."""
         answers = questions.check_person(self.moment, self.answers, self.consent)
         agreed: dict[str, bool | str] = {CONSENT: True, CONSENT_TEXT: questions.consent_text} if self.consent else {}
         details = {MOMENT: self.moment, **agreed, **answers}
@@ -147,7 +147,7 @@ class SessionIn(Strict, forbid_unknown_fields=True):
 
 
 class SessionOut(Wire):
-    """Owner of the token; name and role are null without a token; `open` where the service needs none."""
+    """Owner of the token; name and role are null without a token; `open` if the service needs none."""
 
     name: str | None
     role: str | None
@@ -156,9 +156,9 @@ class SessionOut(Wire):
 
 
 class RecordOut(Wire, omit_defaults=True):
-    """A line of a campaign's log; `replayed` where an earlier request had written it.
+    """A line of a campaign's log; `replayed` if an earlier request had written it.
 
-    An answer that an assessor looks back on has the addresses of its pair's clips.
+    An assessor's past answer has the addresses of its pair's clips.
     """
 
     number: int
@@ -225,7 +225,7 @@ class TrainingOut(Wire):
 
 
 class QuestionsOut(Wire):
-    """Questions about each pair in their order, and the `reasons` to choose from where a pair cannot be judged.
+    """Questions about each pair in order, and the `reasons` to choose from if a pair cannot be judged.
 
     `task` says what grades mean; it may be empty. From task.toml: `heading` stands above the clips, `instructions` and
     `consent` before the start, `before` and `after` are questions about the person, `training` are pairs with known
@@ -290,7 +290,7 @@ class QuestionsOut(Wire):
 
 
 class AnswersOut(Wire):
-    """An assessor's answers that still stand, oldest first; `more` where there are earlier ones.
+    """An assessor's answers that were not withdrawn, oldest first; `more` if there are earlier ones.
 
     `questionnaires` lists the moments, before or after, at which they answered questions about themselves.
     `headphones` is the state of their headphone check: due, again, passed or failed; null where there is none.
@@ -305,7 +305,7 @@ class AnswersOut(Wire):
 
 
 class Addresses(TypedDict):
-    """Prompt of a pair's query, and addresses of its clips and of their waveforms; None where there is none."""
+    """Prompt of a pair's query, and addresses of its clips and of their waveforms; None for missing ones."""
 
     query_text: str | None
     query_sound: str | None
@@ -338,7 +338,7 @@ class LeasedOut(Wire):
 
     `second` marks a second opinion on a pair that someone else has judged; `again` one that the assessor judged before:
     the new answer replaces nothing. `why` gives the reason for a second opinion: it `tells more` than an unjudged pair
-    would, or it serves to learn the `noise` of people; empty where it was drawn.
+    would, or it serves to learn the `noise` of people; empty if it was drawn at random.
     """
 
     query: str
@@ -363,7 +363,7 @@ class NextOut(Wire):
 
 
 def leased(served: ServedCollection, lease: Lease, called: Called) -> LeasedOut:
-    """A lease in the form in which it is sent."""
+    """A lease as it is sent."""
     return LeasedOut(
         query=called(lease.pair.query),
         document=called(lease.pair.document),

@@ -1,4 +1,4 @@
-"""The wire types of open links: addresses by which anybody joins a campaign, and those who did."""
+"""The wire types of open links: addresses by which anybody joins a campaign, and the people who did."""
 
 from typing import Annotated
 
@@ -20,12 +20,12 @@ Short = Annotated[str, Meta(max_length=200)]
 
 
 class OpenLinkIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Name of a new open link, and what holds for the people who come by it.
+    """Name of a new open link, and its conditions for the people who use it.
 
-    At most `people` come, within `days`, or at any time if not given. `parameter` is the part of the address that
-    says who somebody is where they come from, such as PROLIFIC_PID: the link then needs it. Each gives at most
-    `judgments` answers; who is done is shown the text `completion`, and a button that leads to `return_to`. Who
-    failed the headphone check is shown `screened_out` and `screened_return_to` instead.
+    At most `people` may join, within `days`, or at any time if not given. `parameter` is the part of the address with a
+    person's identifier on another platform, such as PROLIFIC_PID; the link then requires it. Each person gives at most
+    `judgments` answers. A person who is done sees the text `completion`, and a button that leads to `return_to`; after
+    a failed headphone check these are `screened_out` and `screened_return_to`.
     """
 
     name: LinkName
@@ -39,7 +39,7 @@ class OpenLinkIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     screened_return_to: Annotated[str, Meta(max_length=ADDRESS_LIMIT)] = ""
 
     def to_domain(self, collection: str) -> OpenLink:
-        """The link, still without a code."""
+        """The link, without its code."""
         return OpenLink(
             code="",
             name=self.name,
@@ -56,9 +56,9 @@ class OpenLinkIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class OpenLinkOut(Wire):
-    """An open link: its path, what holds for those who come by it, and how many have `joined`.
+    """An open link: its path, its conditions, and the number of people who have `joined`.
 
-    `ended` says why nobody new comes in; null while somebody may.
+    `ended` is the reason why it admits nobody new; null while it does.
     """
 
     name: str
@@ -90,15 +90,15 @@ class OpenLinksOut(Wire):
 
 
 class ClosingIn(Strict, forbid_unknown_fields=True):
-    """Name of the open link that is closed."""
+    """Name of the open link to close."""
 
     name: LinkName
 
 
 class EntryOut(Wire):
-    """Entry by an open link: the `parameter` of the address that says who they are, or none.
+    """Entry by an open link: the `parameter` of the address with the person's identifier, or null.
 
-    `ended` says why nobody new comes in; null while somebody may.
+    `ended` is the reason why the link admits nobody new; null while it does.
     """
 
     parameter: str
@@ -106,9 +106,9 @@ class EntryOut(Wire):
 
 
 class JoinIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Code of an open link, and of the person: their `reference`, where the link has a parameter for it.
+    """Code of an open link, and the person's `reference` if the link has a parameter for it.
 
-    Without a reference they are recognised by `device`, at least 16 characters that their browser draws and keeps.
+    Without a reference a person is recognised by `device`, at least 16 random characters that their browser stores.
     """
 
     code: Short
@@ -117,18 +117,18 @@ class JoinIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class JoinOut(Wire):
-    """Name under which somebody judges, and the token that says so; null where the service needs none."""
+    """Name under which a person judges, and their token; null if the service needs none."""
 
     name: str
     token: str | None
 
 
 class CompletionOut(Wire):
-    """Completion of a person: the `answers` they gave, of `quota` (null: any number), and whether they are `done`.
+    """Completion of a person: the number of `answers`, the `quota` (null: unlimited), and whether they are `done`.
 
-    Once they are, `completion` is the text to hand in where they came from, and `return_to` the address to go back to;
-    null where there is none. Where they are `screened` out, having failed the headphone check, both are
-    those for that.
+    Once they are done, `completion` is the text to enter on the platform they came from, and `return_to` the address to
+    return to; null if there is none. For a person `screened` out by the headphone check, both are the link's values for
+    that case.
     """
 
     assessor: str
@@ -141,11 +141,11 @@ class CompletionOut(Wire):
 
 
 class ParticipantOut(Wire):
-    """Somebody who came by an open link.
+    """A person who joined by an open link.
 
-    `reference` is what they are called where they come from, null where the link asks for none. They gave `answers`,
-    and are `done` once these are as many as they may give, or nothing is left. Who failed the headphone check is
-    `screened` out.
+    `reference` is their identifier on another platform, null if the link asks for none. They gave `answers` answers,
+    and are `done` once their quota is reached or nothing is left to judge. `screened` is true after a failed headphone
+    check.
     """
 
     name: str
@@ -164,7 +164,7 @@ class ParticipantOut(Wire):
 
 
 class ParticipantsOut(Wire):
-    """The people who came by open links, in the order of their coming; in no export, and seen by organisers alone."""
+    """The people who joined by open links, in order; never exported, and shown only to organisers."""
 
     collection: str
     participants: list[ParticipantOut]

@@ -50,9 +50,10 @@ class HistoryOut(Wire):
 class ChangesOut(Wire):
     """Changes of a campaign `since` a moment, when its log ended with the line `before`.
 
-    `answers` are those since, by person, the most first; those who `joined` had answered nothing before. `moved` are
-    the systems whose place by expected score changed, with place and score before and now. `settled` are pairs of
-    systems that are told apart now and were not, at the family-wise level of the ranking; `unsettled` the reverse.
+    `answers` counts answers since then by person, largest first; people in `joined` had not answered before. `moved`
+    lists systems whose rank by expected score changed, with rank and score before and now. `settled` lists pairs of
+    systems that can be told apart now and could not before, at the family-wise level of the ranking; `unsettled` the
+    reverse.
     """
 
     collection: str
@@ -122,7 +123,7 @@ class RemainingOut(Wire):
 class UnsettledOut(Wire):
     """Two systems whose order judging will probably not settle, and the confidence in it at the end.
 
-    So many `queries` of this kind, all judged, would tell them apart; null for more than 10,000.
+    `queries` is the number of queries of this kind that, all judged, would tell them apart; null for more than 10,000.
     """
 
     a: str
@@ -211,7 +212,7 @@ def _shares(names: Sequence[str], pairs: Array | Integers, judged: Array | Integ
 
 
 class LogOut(Wire):
-    """Lines of a campaign's log, oldest first; `more` where there are earlier ones."""
+    """Lines of a campaign's log, oldest first; `more` if there are earlier ones."""
 
     collection: str
     state: int
@@ -242,7 +243,7 @@ class InvitationIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class InvitationOut(Wire):
-    """Link to a person's judging page. It contains their token, where tokens are used, which is never shown again."""
+    """Link to a person's judging page. With tokens it contains the person's token, which is shown only once."""
 
     name: str
     link: str
@@ -250,7 +251,7 @@ class InvitationOut(Wire):
 
 
 class WithdrawalIn(Strict, forbid_unknown_fields=True):
-    """Name of the person whose invitation is withdrawn."""
+    """Name of the person whose invitation to withdraw."""
 
     name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
 
@@ -278,8 +279,8 @@ class InvitationsOut(Wire):
 class ImportOut(Wire):
     """An uploaded file of judgments: waiting, running, done or failed.
 
-    It has `lines` judgments, null until it is read; `written` of them are in the log. `problem` says why it failed, or
-    why it waits; else it is empty.
+    It has `lines` judgments, null until it is read; `written` of them are in the log. `problem` is the reason why it
+    failed or waits, otherwise empty.
     """
 
     collection: str

@@ -1,4 +1,4 @@
-"""The wire types of personal data: all that is stored about one person, and its deletion."""
+"""The wire types of personal data: everything stored about one person, and its deletion."""
 
 from typing import Annotated
 
@@ -11,11 +11,11 @@ from audiosim.service.wire.judgment_types import RecordOut
 
 
 class PersonalDataOut(Wire):
-    """All that is stored about somebody who judges: where they come from, their invitation, and their lines of the log.
+    """Everything stored about an assessor: their origin, their invitation, and their lines of the log.
 
-    `reference` is what they are called where they come from; it, `link` and `joined` are null where they came by no
-    open link. `invited` and `token_ends` are the times of their token; null where there is none, or it has no end.
-    The log keeps what is said about them, too, such as that they were set aside.
+    `reference` is their identifier on another platform; it, `link` and `joined` are null if they did not join by an
+    open link. `invited` and `token_ends` are the times of their token, null if there is none or it never ends. The log
+    also keeps events about them, such as that they were set aside.
     """
 
     collection: str
@@ -38,7 +38,7 @@ class PersonalDataOut(Wire):
     ) -> "PersonalDataOut":
         """The data.
 
-        about  the collection, and the name under which they judge
+        about  the collection, and their name as an assessor
         """
         return cls(
             *about,
@@ -52,9 +52,9 @@ class PersonalDataOut(Wire):
 
 
 class ForgetIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Person whose data are deleted; an assessor's token says who.
+    """Person whose data to delete; an assessor's token names them.
 
-    With `set_aside`, which organisers alone may say, their answers no longer count.
+    With `set_aside`, which only organisers may send, their answers cease to count.
     """
 
     assessor: Annotated[str, Meta(max_length=1000)] | None = None
@@ -62,7 +62,7 @@ class ForgetIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ForgottenOut(Wire):
-    """Consequence of a deletion: so many `answers` stay under a name that is nobody's, and `count` or not."""
+    """Result of a deletion: number of `answers` left under a name that belongs to nobody; whether they `count`."""
 
     assessor: str
     answers: int

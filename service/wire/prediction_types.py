@@ -133,7 +133,7 @@ class PredictionsOut(Wire, omit_defaults=True):
 
 
 class ScaleOut(Wire, omit_defaults=True):
-    """The grades that an assessor may give, rising; a list of collections omits them, as GET /scales has each once."""
+    """The grades that an assessor may give, rising; lists of collections omit them, as GET /scales gives each once."""
 
     name: str
     levels: list[float] | None = None
@@ -142,7 +142,7 @@ class ScaleOut(Wire, omit_defaults=True):
 class CollectionOut(Wire):
     """A collection: its systems by name, and its numbers of queries, pairs in the pool, and judgments.
 
-    `state` is the number of the last event of its campaign, which ranks by `measure`. Where `correlated`, a judgment of
+    `state` is the number of the last event of its campaign, which ranks by `measure`. If `correlated`, a judgment of
     one pair informs predictions of others, through their prior covariance.
     """
 
@@ -204,7 +204,7 @@ class ModelOut(Wire):
 
 
 class HealthOut(Wire, omit_defaults=True):
-    """Health of the service, and the reason where it is not ready."""
+    """Health of the service, with the reasons if it is not ready."""
 
     status: Literal["alive", "ready", "not ready", "starting"]
     reasons: list[str] = field(default_factory=list)

@@ -17,7 +17,7 @@ from audiosim.service.shelf.served_collection import ServedCollection
 
 
 class SystemOut(Wire, omit_defaults=True):
-    """A system's expected score with its 95 % interval; `error` is the sampling error where grades were drawn.
+    """A system's expected score with its 95 % interval; `error` is the sampling error if grades were drawn.
 
     Systems that share a letter of `group` cannot be told apart. A system may have the ranks from `rank_low` (better) to
     `rank_high`; `best` is its probability of being the best of all, `top` of being among the best `top_k`.
@@ -39,7 +39,7 @@ class SystemOut(Wire, omit_defaults=True):
 class DifferenceOut(Wire):
     """The better system `a`, the worse `b`, their expected difference, and the confidence in its sign.
 
-    `equal` where they are known to be, such as one run under two names: the ranking's confidence leaves such a pair
+    `equal` if they are known to be equal, such as one run under two names: the ranking's confidence leaves such a pair
     out.
     """
 

@@ -1,4 +1,4 @@
-"""Environment of the migrations, as Alembic reads it: a connection that is open and in a transaction is handed in."""
+"""Environment of the migrations, as Alembic reads it: it receives an open connection that is in a transaction."""
 
 from alembic import context
 

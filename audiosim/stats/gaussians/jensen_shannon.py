@@ -1,4 +1,4 @@
-"""A Jensen-Shannon divergence of Gaussians: every pair needs a determinant of its own."""
+"""A Jensen-Shannon divergence of Gaussians, which needs a determinant for every pair."""
 
 import numpy as np
 
@@ -26,15 +26,15 @@ def jensen_shannon_divergence(
     first      (r, width) rows of Gaussians, see `to_rows`
     second     (c, width) likewise; None: the same, which takes half the time
     dimension  d
-    many       whether to use machine code, which takes a tenth of a second to make; None: from 50,000 pairs on
+    many       True to use machine code, which takes a tenth of a second to compile; None: from 50,000 pairs on
 
-    (r, c), never negative, 0 for a Gaussian and itself, exactly symmetric where second is None. C is
-    the covariance of the equal mixture of the two, so that this is the entropy of its Gaussian less the
-    mean entropy of both: an upper bound of the Jensen-Shannon divergence.
+    (r, c), never negative, 0 for a Gaussian and itself, exactly symmetric where second is None. C is the covariance of
+    the equal mixture of the two, so this is the entropy of the mixture's Gaussian less the mean entropy of both: an
+    upper bound of the Jensen-Shannon divergence.
 
-    ln det C comes of `log_determinants_of_mixtures`, ln det S is read from the rows. Where rounding could cost more
-    than a relative 1e-4, that too is computed in double precision.
-    Lin (1991), doi:10.1109/18.61115; for the Gaussians of music in musly, Schnitzer (2014), as "timbre".
+    ln det C comes from `log_determinants_of_mixtures`, ln det S is read from the rows. If rounding could cost more than
+    a relative 1e-4, ln det S too is computed in double precision. Lin (1991), doi:10.1109/18.61115; for the Gaussians
+    of music in musly, Schnitzer (2014), as "timbre".
     """
     if second is not None and len(second) < min(len(first), COLUMNS):
         return jensen_shannon_divergence(second, first, dimension, many).T
@@ -78,7 +78,7 @@ def bordered(means: Array, upper: Array) -> Array:
 
 
 def _divergences(mixed: Array, rows: Singles, others: Singles, dimension: int) -> Array:
-    """(r, c) the divergences of some from others, by ln det of their mixtures."""
+    """(r, c) divergences of some Gaussians from others, from ln det of their mixtures."""
     own, theirs = rows[:, -1].astype(float)[:, None], others[:, -1].astype(float)
     divergences: Array = (mixed - (own + theirs) / 2) / 2
     sure = ACCURACY * divergences > 2.0**-25 * (np.abs(own) + np.abs(theirs)) + ACCURACY * SPARE
@@ -90,7 +90,7 @@ def _divergences(mixed: Array, rows: Singles, others: Singles, dimension: int) -
 
 
 def _anew(rows: Singles, others: Singles, dimension: int) -> Array:
-    """(n,) divergences of rows from others, one by one, with every determinant in double precision."""
+    """(n,) divergences of pairs of rows, with every determinant in double precision."""
     (means, covariances), (their_means, their_covariances) = from_rows(rows, dimension), from_rows(others, dimension)
     roots = np.linalg.cholesky((covariances + their_covariances) / 2)
     whitened = np.linalg.solve(roots, (means - their_means)[:, :, None] / 2)[:, :, 0]

@@ -1,4 +1,4 @@
-"""The symmetrised Kullback-Leibler divergence of many Gaussians, as matrix products: all pairs, or the nearest."""
+"""Symmetrised Kullback-Leibler divergence of many Gaussians by matrix products: all pairs, or the nearest."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -26,10 +26,10 @@ TOO_DIFFERENT = "covariances are too far apart in size to be compared"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Whitener:
-    """Affine map applied to all Gaussians alike, which leaves their divergences unchanged.
+    """Affine map of all Gaussians, which leaves their divergences unchanged.
 
-    shift    (d,)    goes to 0
-    stretch  (d, d)  W, with W C W' = I for a covariance C in the middle of all
+    shift    (d,) point that goes to 0
+    stretch  (d, d) W, with W C W' = I for an average covariance C
     scale    t, a power of 2: about the root of the length of S + m m' after that
     """
 
@@ -52,15 +52,15 @@ class Packed:
     """Gaussians laid out so that their divergences are inner products.
 
     rows      (n, width)  the Gaussians themselves
-    whitener  applied to all before anything else, which keeps the inner products small
+    whitener  applied first, which keeps the inner products small
     sides     (n, 2 w + 2), w = d(d+1)/2 + d + 1, single precision: A, B and their lengths |A|, |B|
-    precise   the same in double precision; None where there are too many to hold it
+    precise   the same in double precision; None if there are too many to hold it
 
         A = (P t, -2 P m, (m'P m - d) / t) / 2    P the inverse of the covariance S, m the mean
         B = ((S + m m') / t, m, t)
 
-    A symmetric matrix is its upper triangle; in A the part off the diagonal counts twice, so that
-    the scale t, which brings the three parts to one size and so |A| |B| near to its least, cancels:
+    A symmetric matrix is stored as its upper triangle; in A, entries off the diagonal count twice. The scale t makes
+    the three parts similar in size, so that |A| |B| is nearly minimal, and cancels:
     A_i . B_j = (tr(P_i S_j) + (m_j - m_i)'P_i (m_j - m_i) - d) / 2  and  A_i . B_i = 0.
     """
 
@@ -88,7 +88,7 @@ class Packed:
 
 
 def pack(rows: Singles, dimension: int) -> Packed:
-    """Gaussians made ready, in memory, single and double precision."""
+    """Gaussians packed in memory, in single and double precision."""
     if len(rows) == 0:
         empty = np.empty((0, dimension * (dimension + 1) + 2 * dimension + 4))
         return Packed(rows, Whitener(np.zeros(dimension), np.eye(dimension)), empty.astype(np.float32), empty)
@@ -101,7 +101,7 @@ def pack(rows: Singles, dimension: int) -> Packed:
 
 
 def packed_sides(rows: Singles, whitener: Whitener) -> Array:
-    """A, B and their lengths, of some rows: (n, 2 w + 2); see `Packed`.
+    """A, B and their lengths for some rows: (n, 2 w + 2); see `Packed`.
 
     Each depends on its own row alone, to the last bit: equal rows have equal sides.
     """
@@ -150,7 +150,7 @@ def kullback_leibler_divergence(
         KL(i || j) + KL(j || i)  =  A_i . B_j + A_j . B_i  =  -(A_i - A_j) . (B_i - B_j)
 
     packed     the Gaussians
-    rows       (r,) places among them, all where None
+    rows       (r,) places among them; None: all
     columns    (c,) likewise
     precision  of the products, and of the result
 
@@ -174,7 +174,7 @@ def kullback_leibler_divergence(
 
 
 def _fill(packed: Packed, i: Integers, j: Integers, strip: slice, symmetric: bool, result: Reals) -> None:
-    """Some columns of the result; where it is symmetric down to their own rows, and the same rows."""
+    """Fill some columns of the result; if it is symmetric, down to their own rows, and the same rows."""
     across = _across(_chosen(packed, j[strip], result.dtype))
     width, end = across.shape[1], strip.start if symmetric else len(i)
     height = max(BLOCK, BLOCK * BLOCK // width)
@@ -194,7 +194,7 @@ def _fill(packed: Packed, i: Integers, j: Integers, strip: slice, symmetric: boo
 
 
 def pairs(packed: Packed, i: Integers, j: Integers) -> Array:
-    """(n,) the divergences of some pairs, in double precision, none of which cancels."""
+    """(n,) divergences of some pairs in double precision, without cancellation."""
     result = np.empty(len(i))
     for start in range(0, len(i), CHUNK):
         chunk = slice(start, start + CHUNK)
@@ -203,7 +203,7 @@ def pairs(packed: Packed, i: Integers, j: Integers) -> Array:
 
 
 def of_sides(first: Array, second: Array) -> Array:
-    """(n,) the divergences of sides from others, one by one."""
+    """(n,) divergences of paired sides, one by one."""
     w = first.shape[1] // 2 - 1
     difference = first[:, : 2 * w] - second[:, : 2 * w]
     divergences: Array = np.maximum(0.0, -np.einsum("nk,nk->n", difference[:, :w], difference[:, w:]))
@@ -211,7 +211,7 @@ def of_sides(first: Array, second: Array) -> Array:
 
 
 def doubt(kind: FloatKind) -> float:
-    """The error of an inner product A . B over |A| |B|, at most."""
+    """Upper bound of the error of an inner product A . B, relative to |A| |B|."""
     return ROUNDING * float(np.finfo(kind).eps) / 2
 
 
@@ -226,7 +226,7 @@ def _places(packed: Packed, chosen: Integers | None) -> Integers:
 
 
 def _chosen(packed: Packed, places: Integers, kind: FloatKind) -> Reals:
-    """Some sides, where they lie if they lie side by side."""
+    """Some sides; a view if they are adjacent."""
     run = slice(places[0], places[-1] + 1)
     if len(places) == run.stop - run.start and (np.diff(places) == 1).all():
         return packed.sides[run] if kind == np.float32 else packed.exact(run)
@@ -234,13 +234,13 @@ def _chosen(packed: Packed, places: Integers, kind: FloatKind) -> Reals:
 
 
 def _across(block: Reals) -> Reals:
-    """B and A of some sides, upright: (2 w, n), to be multiplied with A and B of others."""
+    """B and A of some sides, as columns: (2 w, n), to be multiplied with A and B of others."""
     w = block.shape[1] // 2 - 1
     return np.ascontiguousarray(np.concatenate([block[:, w : 2 * w], block[:, :w]], axis=1).T)
 
 
 def _own_tile(packed: Packed, places: Integers, memory: Reals) -> Reals:
-    """A B' + (A B')' of a block with itself: half the work."""
+    """A B' + (A B')' of a block with itself, at half the work."""
     block = _chosen(packed, places, memory.dtype)
     w = block.shape[1] // 2 - 1
     np.matmul(block[:, :w], block[:, w : 2 * w].T, out=memory)
@@ -252,7 +252,7 @@ def _own_tile(packed: Packed, places: Integers, memory: Reals) -> Reals:
 
 
 def _refine(packed: Packed, tile: Reals, i: Integers, j: Integers) -> None:
-    """Evaluate again the entries of a tile that rounding may have spoilt."""
+    """Recompute entries of a tile that rounding may have spoilt."""
     bound = np.float32(doubt(tile.dtype) / ACCURACY)
     own, across = bound * packed.sides[i, -2:], packed.sides[j, :-3:-1]
     suspects = np.flatnonzero(tile.min(axis=1) < own @ across.max(axis=0))

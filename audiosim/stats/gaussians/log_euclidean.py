@@ -13,7 +13,7 @@ def log_euclidean(rows: Singles, whitener: Whitener) -> Array:
     """Coordinates (n, d + d(d+1)/2) of Gaussians: W (m - c), then the upper triangle of log W S W'.
 
     rows      (n, width) see `to_rows`
-    whitener  W and c, which bring covariances near the identity, where the metric is most like the divergence
+    whitener  W and c, which bring covariances near the identity, where this metric is closest to the divergence
 
     Entries off the diagonal count twice: the squared distance of two Gaussians is |m - n|^2 + |log S - log T|_F^2 of
     whitened means and covariances, the log-Euclidean metric of Arsigny et al. (2007), doi:10.1137/050637996.

@@ -48,14 +48,14 @@ class NearestFound:
 
 
 def nearest(field: SearchField, queries: Array, groups: Integers, k: int) -> NearestFound:
-    """The k Gaussians of least symmetrised Kullback-Leibler divergence from each query; fewer where there are no more.
+    """The k Gaussians of smallest symmetrised Kullback-Leibler divergence from each query; fewer if there are fewer.
 
     queries  (q, 2 w + 2) sides of the queries by the field's whitener, see `Packed`
     groups   (q,) of the queries
     k        at least 1
 
-    The products are in single precision and give a lower and an upper bound of each divergence. What
-    can be among the k is evaluated in double precision: the answer is that of a full sort.
+    Single-precision products give a lower and an upper bound of each divergence. Candidates for the k are then
+    evaluated in double precision, so the answer equals that of a full sort.
     """
     blocks = [slice(start, start + QUERIES) for start in range(0, len(queries), QUERIES)]
     parts = [_nearest(field, queries[block], groups[block], min(k, len(field.groups))) for block in blocks]
@@ -80,7 +80,7 @@ def _nearest(field: SearchField, queries: Array, groups: Integers, k: int) -> Ne
 
 
 def _ranked(field: SearchField, queries: Array, query: Integers, place: Integers, k: int) -> NearestFound:
-    """Best k candidates of each query, by divergences in double precision."""
+    """The k best candidates of each query, by divergences in double precision."""
     starts = range(0, len(query), PACKED)
     parts = [slice(start, start + PACKED) for start in starts]
     exact = spread_on_threads(lambda part: of_sides(queries[query[part]], field.packed.exact(place[part])), parts)
@@ -98,7 +98,7 @@ def _kept(query: Integers, k: int) -> Booleans:
 def _scan(
     field: SearchField, queries: Array, groups: Integers, k: int, span: slice
 ) -> tuple[Integers, Integers, Array, Array]:
-    """Candidates within a span, as query, place and lower bound; and the k least upper bounds of each query (q, k)."""
+    """Candidates within a span, as query, place and lower bound; and each query's k smallest upper bounds (q, k)."""
     asked, best = _asked(queries), np.full((len(queries), k), np.inf)
     found: list[tuple[Integers, Integers, Array]] = []
     new: list[tuple[Integers, Array]] = []
@@ -122,7 +122,7 @@ def _scan(
 
 
 def _asked(queries: Array) -> Singles:
-    """Factors whose products with the sides are the lower bounds, a column per query: B, A and -error times length."""
+    """Factors whose products with the sides are lower bounds, a column per query: B, A and -error times length."""
     w = queries.shape[1] // 2 - 1
     doubted = -doubt(SINGLE) * queries[:, :-3:-1]
     asked = np.concatenate([queries[:, w : 2 * w], queries[:, :w], doubted], axis=1)
@@ -130,7 +130,7 @@ def _asked(queries: Array) -> Singles:
 
 
 def _parts(span: slice, queries: int) -> Iterator[slice]:
-    """Small parts first, so that the larger ones meet a limit."""
+    """Parts of the field, small ones first, so that the larger ones already have a bound."""
     start, size, most = span.start, 256, max(256, TILE // queries)
     while start < span.stop:
         yield slice(start, min(span.stop, start + size))
@@ -149,7 +149,7 @@ def _bounds(field: SearchField, queries: Array, query: Integers, place: Integers
 
 
 def _merged(best: Array, new: list[tuple[Integers, Array]]) -> Array:
-    """The k least of each row, of those known and those new."""
+    """The k smallest values of each row among known and new ones."""
     if not new:
         return best
     rows, k = best.shape

@@ -18,7 +18,7 @@ def mutual_proximity(
     distances   (m,) D(x, y)
     from_one    (r,) D(x, r)
     from_other  (m, r) D(y, r)
-    counted     (m, r) which references count for which y: none that is x or y itself
+    counted     (m, r) True for references that count for each y: none that is x or y itself
 
     1: every reference is farther from both; 0: none is. NaN if no reference counts. Only distances to the references
     are needed, so it can be computed for a new item too.
@@ -32,7 +32,7 @@ def mutual_proximity(
 
 
 def has_two_kinds(references: Booleans) -> bool:
-    """True if there are references enough of each of two kinds to take proximities within them."""
+    """True if there are enough references of each of two kinds to take proximities within them."""
     return bool(LEAST <= np.count_nonzero(references) <= len(references) - LEAST)
 
 
@@ -45,18 +45,18 @@ def proximity_of_kinds(
     others: Booleans,
     references: Booleans,
 ) -> Array:
-    """Mutual proximity of x and others y where things are of two kinds, and those of one kind nearer to each other.
+    """Mutual proximity of x and others y with things of two kinds, where those of one kind are nearer to each other.
 
         of one kind  share of the references r of that kind with  D(x, r) > D(x, y)  and  D(y, r) > D(x, y)
         of two       share of those of y's kind with  D(x, r) > D(x, y)
                      times the share of those of x's kind with  D(y, r) > D(x, y)
 
     one         kind of x
-    others      (m,) of y
-    references  (r,) of r; see `mutual_proximity` for the rest
+    others      (m,) kind of each y
+    references  (r,) kind of each r; see `mutual_proximity` for the rest
 
-    A distance is ranked among distances between the same two kinds, so that all distances from one kind to the other
-    may be larger. The product is the proximity of independent ranks (Schnitzer et al. 2012, equation 5).
+    A distance is ranked among distances between the same two kinds, so distances from one kind to the other may all be
+    larger. The product is the proximity of independent ranks (Schnitzer et al. 2012, equation 5).
     """
     threshold = distances[:, None]
     from_x, from_y = (from_one > threshold) & counted, (from_other > threshold) & counted
@@ -69,7 +69,7 @@ def proximity_of_kinds(
 
 
 def nearest_correlation(alike: Array) -> Array:
-    """(m, m) similarities turned into a correlation matrix: no negative eigenvalues, 1 on the diagonal.
+    """(m, m) correlation matrix nearest to similarities: no negative eigenvalues, 1 on the diagonal.
 
     alike  (m, m) symmetric, 1 on the diagonal
     """

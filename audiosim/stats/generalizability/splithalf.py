@@ -79,7 +79,7 @@ class SplitHalf:
 
             sqrt(mean over alpha of ((rate - alpha) / alpha)^2)
 
-        where something is significant; None where nothing is. 0 for an exact test. Urbano (2013), section 5.5.
+        over levels with significant differences; None without any. 0 for an exact test. Urbano (2013), section 5.5.
         """
         significant = self.comparisons - self.non_significance
         some = significant > 0
@@ -92,8 +92,8 @@ class SplitHalf:
         """Agreement of the test with itself: one row per bin of p-values on the first half.
 
         above, up_to  ends of the bin
-        comparisons   in it
-        rmse          of their p-values on the second half against the first; None where there are none
+        comparisons   number in the bin
+        rmse          root mean squared difference of their p-values on the two halves; None without any
 
         Urbano (2013), Table 5.5.
         """
@@ -119,8 +119,8 @@ class SplitHalf:
     def to_frame(self) -> "pd.DataFrame":
         """The rates of Table 5.3 of Urbano (2013), one row per significance level.
 
-        Non-significance is a share of all comparisons, the others of the significant ones; NaN where
-        none is. The global conflict rate is minor and major together.
+        Non-significance is a share of all comparisons, the other rates of the significant ones; NaN if there are none.
+        The global conflict rate is minor and major together.
         """
         significant = np.where(self.non_significance < self.comparisons, self.comparisons - self.non_significance, 1)
         some = np.where(self.non_significance < self.comparisons, 1.0, np.nan)
@@ -144,14 +144,14 @@ def split_half(
     alphas: ArrayLike = ALPHAS,
     samples: int = SAMPLES,
 ) -> SplitHalf:
-    """Test all pairs of systems on a random half of the queries, look at the other half, and count.
+    """Test all pairs of systems on a random half of the queries, test the other half, and count the outcomes.
 
-    scores   (s, q) finite, q at least 4; of an odd number of queries one is left out of each split
+    scores   (s, q) finite, q at least 4; if q is odd, each split leaves one query out
     test     t, wilcoxon, sign, bootstrap or permutation, two-sided
     rng      draws the splits, and the samples of the last two
-    trials   how many splits
-    alphas   (a,) significance levels: a difference is significant where p <= alpha
-    samples  of the last two tests
+    trials   number of splits
+    alphas   (a,) significance levels: a difference is significant if p <= alpha
+    samples  number of resamples of the last two tests
 
     A difference's sign is that of its mean, whatever the test ranks. Each split counts once, from its first
     half to its second. Urbano (2013), section 5.3.
@@ -181,11 +181,11 @@ def split_half(
 
 
 def outcomes(first: Array, second: Array, opposite: Booleans, alphas: Array) -> Integers:
-    """(5, a) comparisons not significant; successful; lacking power; in minor and in major conflict.
+    """(5, a) numbers of comparisons not significant; successful; lacking power; in minor and in major conflict.
 
     first     (p,) p-values on the first half
     second    (p,) on the second
-    opposite  (p,) whether the differences have opposite signs
+    opposite  (p,) True if the differences have opposite signs
     alphas    (a,)
     """
     found, again = (p[:, None] <= alphas for p in (first, second))

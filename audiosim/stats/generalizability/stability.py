@@ -20,7 +20,7 @@ class Curve:
     """Stability as a function of the number of queries, with intervals.
 
     queries     (m,) query set sizes
-    confidence  of each interval
+    confidence  confidence of each interval
     relative    (m,) E rho^2
     absolute    (m,) Phi
     relative_lower, relative_upper, absolute_lower, absolute_upper  (m,)
@@ -46,13 +46,13 @@ class Curve:
 
 
 def coefficient(signal: Array | float, noise: Array) -> Array:
-    """Signal / (signal + noise); 0 where there is no signal."""
+    """Signal / (signal + noise); 0 without signal."""
     signal, noise = np.broadcast_arrays(np.asarray(signal, dtype=float), noise)
     return np.divide(signal, signal + noise, out=np.zeros(signal.shape), where=signal > 0)
 
 
 def fewest(signal: float, noise: float, stability: float) -> int | None:
-    """The least n with signal / (signal + noise / n) >= stability."""
+    """Smallest n with signal / (signal + noise / n) >= stability."""
     most = tolerated(signal, stability)
     if most <= 0:
         return None
@@ -67,7 +67,7 @@ def tolerated(signal: float, stability: float) -> float:
 
 
 def coefficient_of_ratio(ratio: float, queries: Array) -> Array:
-    """The coefficient with n queries from the ratio of signal to noise with one."""
+    """Coefficient with n queries from the ratio of signal to noise with one."""
     if math.isinf(ratio):
         return np.ones_like(queries)
     return coefficient(np.maximum(ratio, 0.0), 1 / queries)
@@ -81,7 +81,7 @@ def divided(numerator: float, denominator: float) -> float:
 
 
 def interval_sides(confidence: float) -> tuple[float, float]:
-    """Probabilities of the quantiles of F, by which one divides, for the lower end of an interval and the upper."""
+    """Probabilities of the F quantiles to divide by, for the lower and the upper end of an interval."""
     if not 0 < confidence < 1:
         raise InputError(f"confidence must be between 0 and 1, got {confidence:g}")
     return (1 + confidence) / 2, (1 - confidence) / 2

@@ -1,4 +1,4 @@
-"""Test of differences between systems where queries and listeners are both a sample."""
+"""Test of differences between systems where queries and listeners are both samples."""
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
@@ -12,19 +12,18 @@ LISTENERS = "listeners"
 
 
 def crossed_test(scores: Array, confidence: float = 0.95) -> Comparison:
-    """A test of all pairs of systems for other queries and other listeners of the same kinds.
+    """Test of all pairs of systems for other queries and other listeners of the same kinds.
 
         d_qa = mean + query_q + listener_a + rest_qa
         Var[mean of d] = max(MS_q, MS_a, MS_q + MS_a - MS_qa) / (q a)
 
-    with the mean squares of queries, of listeners, and of what neither explains. Degrees of freedom are those of the
-    larger mean square, or Satterthwaite's (1946) of the sum, which is the quasi-F of Clark (1973),
-    doi:10.1016/S0022-5371(73)80014-3.
-    The sum alone could fall below what either factor alone leaves open; with listeners that do not differ it is the
-    paired t-test.
+    with the mean squares of queries, of listeners, and of the residual. Degrees of freedom are those of the larger mean
+    square, or Satterthwaite's (1946) for the sum, which is the quasi-F of Clark (1973),
+    doi:10.1016/S0022-5371(73)80014-3. The sum alone could fall below the variance due to a single factor; if listeners
+    do not differ, this is the paired t-test.
 
-    scores      (s, q, a) of each system on each query by each listener; at least two queries and two listeners
-    confidence  of the intervals
+    scores      (s, q, a) score of each system on each query by each listener; at least two queries and two listeners
+    confidence  confidence of the intervals
     """
     _, queries, listeners = scores.shape
     if min(queries, listeners) < 2:
@@ -44,7 +43,7 @@ def crossed_test(scores: Array, confidence: float = 0.95) -> Comparison:
 
 
 def _of_one(differences: Array) -> tuple[float, float]:
-    """Mean square that the mean difference (q, a) is tested by, and its degrees of freedom."""
+    """Mean square for the test of the mean difference (q, a), and its degrees of freedom."""
     queries, listeners = differences.shape
     by_query, by_listener = differences.mean(axis=1), differences.mean(axis=0)
     rest = differences - by_query[:, None] - by_listener + differences.mean()

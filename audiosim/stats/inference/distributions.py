@@ -34,7 +34,7 @@ class Distribution(Protocol):
 class Normal:
     """Normal distribution, which gives some probability to scores below 0 and above 1.
 
-    mean       of the scores
+    mean       mean of the scores
     deviation  standard deviation, above 0
     """
 

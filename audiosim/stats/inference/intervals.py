@@ -17,7 +17,7 @@ class Interval:
     estimate    the mean
     lower       end
     upper       end
-    confidence  probability that the interval holds the true value
+    confidence  probability that the interval contains the true value
     """
 
     estimate: float
@@ -34,7 +34,7 @@ def mean_interval(scores: ArrayLike, confidence: float = 0.95) -> Interval:
     scores      (n,) n at least 2
     confidence  between 0 and 1
 
-    Scores that are all the same give an interval without width.
+    If all scores are equal, the interval has no width.
     """
     return _t_interval(scores, confidence, 0.0)
 
@@ -51,7 +51,7 @@ def prediction_interval(scores: ArrayLike, confidence: float = 0.95) -> Interval
 
 
 def _t_interval(scores: ArrayLike, confidence: float, new: float) -> Interval:
-    """The interval of the mean, with the variance of `new` more scores."""
+    """Interval of the mean, with the variance of `new` further scores."""
     _check_confidence(confidence)
     sample = check_sample(scores, 2)
     mean = float(sample.mean())

@@ -10,14 +10,14 @@ NEAREST = 8  # pairs of each number that are looked at in every draw: those with
 
 
 def largest_difference_quantile(drawn: Array, weights: Array, level: float) -> float:
-    """Quantile of the largest |x_a - x_b| w_ab over the pairs (a, b), as `np.quantile` has it.
+    """Quantile of the largest |x_a - x_b| w_ab over the pairs (a, b), as computed by `np.quantile`.
 
     drawn    (s, d) x, a column for each draw
     weights  (s, s) w, symmetric, 0 or more; 0 on the diagonal and for pairs that do not count
 
-    The quantile depends on the largest draws alone. Some pairs of every draw give a lower bound of each maximum, and so
-    a lower bound t of the quantile. In a draw, only numbers a with max(x_max - x_a, x_a - x_min) w_a > t can take part
-    in a difference above t, w_a being the largest weight of the other pairs of a: few of hundreds.
+    The quantile depends only on the largest draws. A few pairs of every draw give a lower bound of each maximum, and so
+    a lower bound t of the quantile. In a draw, only numbers a with max(x_max - x_a, x_a - x_min) w_a > t can be part of
+    a difference above t, where w_a is the largest weight of the other pairs of a: few among hundreds.
     """
     count, draws = drawn.shape
     if count <= FEW:
@@ -29,7 +29,7 @@ def largest_difference_quantile(drawn: Array, weights: Array, level: float) -> f
 
 
 def _largest(drawn: Array, weights: Array, active: Booleans) -> Array:
-    """(d,) largest weighted difference of each draw between numbers of which the first is active (s, d)."""
+    """(d,) largest weighted difference in each draw between numbers of which the first is active (s, d)."""
     largest = np.zeros(drawn.shape[1])
     for start in range(0, len(largest), AT_ONCE):
         some, found = drawn[:, start : start + AT_ONCE], largest[start : start + AT_ONCE]
@@ -49,8 +49,8 @@ def _largest(drawn: Array, weights: Array, active: Booleans) -> Array:
 def _lower_bounds(drawn: Array, weights: Array) -> tuple[Array, Array]:
     """(d,) lower bound of the largest weighted difference of each draw, and (s,) largest weight of all other pairs.
 
-    The bound is of the pairs of each number with those of its NEAREST largest weights, and with the numbers that are
-    largest and smallest in the draw, as they are and relative to their deviation.
+    The bound uses the pairs of each number with those of its NEAREST largest weights, and with the largest and smallest
+    numbers in the draw, both absolutely and relative to their deviation.
     """
     largest, every = np.zeros(drawn.shape[1]), np.arange(drawn.shape[1])
     order = np.argsort(-weights, axis=1, kind="stable")

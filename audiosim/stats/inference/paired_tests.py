@@ -1,8 +1,8 @@
 """Paired tests of all pairs of systems: estimates, intervals and p-values of their differences.
 
-Every test takes the scores (s, q) of the systems on the same queries and answers for all s (s - 1) / 2 pairs.
-Numbers closer than 1e-12 of the largest score count as equal, so that the order of summation does not matter.
-Where all differences of a pair are 0 every p-value is 1.
+Every test takes the scores (s, q) of the systems on the same queries and answers for all s (s - 1) / 2 pairs. Numbers
+closer than 1e-12 of the largest score count as equal, so that the order of summation does not matter. If all
+differences of a pair are 0, every p-value is 1.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,20 +46,20 @@ class Comparison:
     """Results of a paired test on all pairs of systems.
 
     test          t, wilcoxon, sign, bootstrap or permutation
-    alternative   "two-sided"; "greater" where the first system is held to be better, "less" the second
-    confidence    of the intervals
-    queries       how many queries there are
-    first         (p,) a system's place in the scores
-    second        (p,) another's
+    alternative   "two-sided"; "greater" if the first system is expected to be better, "less" if the second is
+    confidence    confidence of the intervals
+    queries       number of queries
+    first         (p,) place of one system in the scores
+    second        (p,) place of the other
     difference    (p,) mean score of the first less that of the second
     standardised  (p,) the same in standard deviations of the differences
-    estimate      (p,) estimate that the interval belongs to: the mean difference; for Wilcoxon's test the
-                  pseudo-median, for the sign test the median
-    lower         (p,) the interval's ends; infinite where the alternative, or too few queries, leave it open
-    upper         (p,)
-    statistic     (p,) t; W+; S; of bootstrap and permutation the mean difference
+    estimate      (p,) estimate for the interval: the mean difference; for Wilcoxon's test the pseudo-median, for the
+                  sign test the median
+    lower         (p,) lower end of the interval; infinite if the alternative, or too few queries, leave it open
+    upper         (p,) upper end, likewise
+    statistic     (p,) t; W+; S; for bootstrap and permutation the mean difference
     p_value       (p,)
-    exact         (p,) whether the p-value is exact under the test's assumptions, neither sampled nor approximate
+    exact         (p,) True if the p-value is exact under the test's assumptions, neither sampled nor approximate
     """
 
     test: str
@@ -80,7 +80,7 @@ class Comparison:
     def to_frame(self, systems: Sequence[str] | None = None) -> "pd.DataFrame":
         """One row per pair, with the p-values adjusted for all pairs by Holm and by Benjamini and Hochberg.
 
-        systems  (s,) their names; their places in the scores where None
+        systems  (s,) their names; None: their places in the scores
         """
         columns = ("difference", "standardised", "estimate", "lower", "upper", "statistic", "p_value")
         return frame_of(
@@ -122,10 +122,11 @@ def paired_test(
     test         t, wilcoxon, sign, bootstrap or permutation
     rng          for the last two: draws the samples of queries, or the signs, the same for all pairs; seeded with 0
                  where None
-    samples      how many of them; where the 2^q permutations are no more, all are taken and the test is exact
+    samples      number of them; if there are no more than this among the 2^q permutations, all are used and the test is
+                 exact
     alternative  "two-sided", "greater" or "less"
-    confidence   of the interval, between 0 and 1: of the mean difference; of Wilcoxon's test of the pseudo-median, of
-                 the sign test of the median
+    confidence   confidence of the interval, between 0 and 1: of the mean difference; for Wilcoxon's test of the
+                 pseudo-median, for the sign test of the median
     """
     _check_options(test, alternative, confidence)
     differences, rng = paired_differences(scores), np.random.default_rng(0) if rng is None else rng
@@ -140,7 +141,7 @@ def _t_test(asked: _Asked) -> tuple[Estimate, Tested]:
 
         t = mean / (deviation / sqrt q), on q - 1 degrees of freedom        (5.1)
 
-    Where all differences are equal, t is infinite, p 0 or 1 and the interval a point; all 0, t is 0 and p 1.
+    If all differences are equal, t is infinite, p is 0 or 1 and the interval a point; if all are 0, t is 0 and p is 1.
     """
     differences, alternative = asked.differences, asked.alternative
     means, error = differences.means(), differences.deviations() / np.sqrt(differences.queries)
@@ -156,8 +157,8 @@ def _wilcoxon_test(asked: _Asked) -> tuple[Estimate, Tested]:
 
         W+ = sum of the ranks of the positive differences among the sizes of those that are not 0
 
-    The W of (5.2) is the smaller of W+ and n (n + 1) / 2 - W+, n differences not being 0. Differences of 0 are
-    dropped, ties share the middle rank; see `signed_rank` on where p-values are exact and on the interval.
+    The W of (5.2) is the smaller of W+ and n (n + 1) / 2 - W+, with n non-zero differences. Differences of 0 are
+    dropped, ties share the middle rank; see `signed_rank` for when p-values are exact, and for the interval.
     """
     ranks = signed_ranks(asked.differences)
     interval = walsh_intervals(asked.differences, asked.alternative, asked.confidence)
@@ -207,12 +208,12 @@ _TESTS: dict[str, Callable[[_Asked], tuple[Estimate, Tested]]] = {
 
 
 def p_values(scores: ArrayLike, test: str, rng: np.random.Generator, samples: int = SAMPLES) -> Array:
-    """(p,) the two-sided p-values of all pairs of systems by the test of a name, without intervals.
+    """(p,) two-sided p-values of all pairs of systems by a test, without intervals.
 
     scores   (s, q) finite
     test     t, wilcoxon, sign, bootstrap or permutation
-    rng      for the last two
-    samples  for the last two
+    rng      generator for the last two
+    samples  number of samples for the last two
     """
     if test not in TESTS:
         raise InputError(f"test must be one of {', '.join(TESTS)}, got {test!r}")

@@ -1,4 +1,4 @@
-"""Agreement of two scorings of the same systems: of their order, of their ranks, of their differences."""
+"""Agreement of two scorings of the same systems: of their order, ranks and differences."""
 
 from dataclasses import dataclass
 
@@ -12,12 +12,12 @@ from audiosim.stats.inference.middle_ranks import middle_ranks
 class RankAgreement:
     """Agreement of two scorings of the same systems.
 
-    accuracy          share of pairs of systems in the same order; a tie in one alone counts half
-    tau               Kendall's correlation a: pairs in the same order less pairs in the other, over all pairs
+    accuracy          share of pairs of systems in the same order; a tie in only one scoring counts half
+    tau               Kendall's correlation a: pairs in the same order less pairs in opposite order, over all pairs
     rho               Spearman's correlation; see `spearman`
     rmse_differences  root mean squared difference of the differences between systems
 
-    Urbano (2013), Table 8.1. Of a single system: 1, 1, 1 and 0.
+    Urbano (2013), Table 8.1. For a single system: 1, 1, 1 and 0.
     """
 
     accuracy: float
@@ -47,7 +47,7 @@ def spearman(expected: Array, true: Array) -> float:
 
     expected, true  (s,) scores
 
-    1 where there is one system; 0 where either has all systems tied.
+    1 for a single system; 0 if either ranking has all systems tied.
     """
     if len(true) < 2:
         return 1.0

@@ -17,13 +17,13 @@ ROWS = 1000  # resamples drawn at a time
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Permutations:
-    """Sums of scores over the queries whose difference changes sign.
+    """Sums of scores over the queries whose difference each permutation flips.
 
-    flipped  (s, t) the sum, of each system, over the queries that each permutation flips
-    sizes    (t,) how many queries that is
-    totals   (s,) the sum over all queries
-    queries  how many queries there are
-    exact    whether these are all 2^q permutations, each once
+    flipped  (s, t) sum of each system over the flipped queries of each permutation
+    sizes    (t,) number of flipped queries
+    totals   (s,) sum over all queries
+    queries  number of queries
+    exact    True if these are all 2^q permutations, each once
     near     rounding that a mean may carry
     """
 
@@ -36,12 +36,12 @@ class Permutations:
 
     @property
     def count(self) -> int:
-        """Number of equally likely arrangements that a p-value counts among, the observed one included."""
+        """Number of equally likely arrangements behind a p-value, including the observed one."""
         return len(self.sizes) + (not self.exact)
 
 
 def permutations(scores: Array, rng: np.random.Generator, samples: int) -> Permutations:
-    """All permutations where 2^q are no more than the samples asked for, else that many drawn at random.
+    """All permutations if 2^q are no more than the number of samples, else that many random ones.
 
     scores   (s, q) checked
     samples  at least 1
@@ -55,13 +55,13 @@ def permutations(scores: Array, rng: np.random.Generator, samples: int) -> Permu
 
 
 def permutation_p_values(drawn: Permutations, alternative: Alternative) -> Array:
-    """(p,) the share of permutations whose mean difference is at least as extreme as the observed one.
+    """(p,) share of permutations whose mean difference is at least as extreme as the observed one.
 
         sum over i of  1(|P_i| >= |observed|) / T        (5.5)
 
-    Two-sided; with "greater" P_i >= observed, with "less" P_i <= observed. The observed arrangement counts
-    as one more permutation where they are drawn, (b + 1) / (T + 1), so that no p-value is 0.
-    Phipson & Smyth (2010), doi:10.2202/1544-6115.1585.
+    Two-sided; with "greater" P_i >= observed, with "less" P_i <= observed. With random permutations the observed
+    arrangement counts as one more, (b + 1) / (T + 1), so that no p-value is 0. Phipson & Smyth (2010),
+    doi:10.2202/1544-6115.1585.
     """
     slack = drawn.near * drawn.queries
     totals = _pair_totals(drawn)
@@ -77,7 +77,7 @@ def permutation_p_values(drawn: Permutations, alternative: Alternative) -> Array
 
 
 def permutation_intervals(drawn: Permutations, alternative: Alternative, confidence: float) -> tuple[Array, Array]:
-    """(p,) and (p,) the ends of the differences that the same permutations do not reject.
+    """(p,) and (p,) ends of the range of differences that the same permutations do not reject.
 
     Subtract delta from every difference: a permutation is then as extreme as the observation if the mean over its
     flipped queries, or over the others, lies beyond delta. The ends are therefore order statistics of these means,
@@ -110,7 +110,7 @@ def permutation_intervals(drawn: Permutations, alternative: Alternative, confide
 class Bootstraps:
     """Mean scores of queries drawn with replacement, shifted to have mean 0.
 
-    shifted  (s, t) the mean of each system in each sample, less the mean of those means
+    shifted  (s, t) mean of each system in each sample, less the mean of these means
     means    (s,) the observed means
     near     rounding that a mean may carry
     """
@@ -121,7 +121,7 @@ class Bootstraps:
 
     @property
     def count(self) -> int:
-        """Number of arrangements that a p-value counts among, the observed one included."""
+        """Number of arrangements behind a p-value, including the observed one."""
         return int(self.shifted.shape[1]) + 1
 
 
@@ -138,7 +138,7 @@ def bootstraps(scores: Array, rng: np.random.Generator, samples: int) -> Bootstr
 
 
 def bootstrap_p_values(drawn: Bootstraps, alternative: Alternative) -> Array:
-    """(p,) the share of shifted sample means at least as extreme as the observed mean difference.
+    """(p,) share of shifted sample means at least as extreme as the observed mean difference.
 
         sum over i of  1(|B_i - B| >= |observed|) / T,  B the mean of the B_i        (5.4)
 
@@ -158,10 +158,10 @@ def bootstrap_p_values(drawn: Bootstraps, alternative: Alternative) -> Array:
 
 
 def bootstrap_intervals(drawn: Bootstraps, alternative: Alternative, confidence: float) -> tuple[Array, Array]:
-    """(p,) and (p,) the ends of the mean differences that the same samples do not reject by the shift method.
+    """(p,) and (p,) ends of the range of mean differences that the same samples do not reject by the shift method.
 
-    Two-sided: the observed mean minus and plus an order statistic of |B_i - B|. It excludes 0 exactly where
-    p <= 1 - confidence.
+    Two-sided: the observed mean minus and plus an order statistic of |B_i - B|. It excludes 0 if and only if p <= 1 -
+    confidence.
     """
     observed = _pair_means(drawn)
     lower, upper = np.full(len(observed), -np.inf), np.full(len(observed), np.inf)
@@ -180,7 +180,7 @@ def bootstrap_intervals(drawn: Bootstraps, alternative: Alternative, confidence:
 
 
 def allowed(alpha: float, count: int) -> int:
-    """The most arrangements out of `count` that make a share of at most alpha."""
+    """Largest number of arrangements out of `count` that is a share of at most alpha."""
     return int(np.floor(alpha * count + 1e-9))  # 0.05 * 100 may come out below 5
 
 
@@ -203,7 +203,7 @@ def _pair_means(drawn: Bootstraps) -> Array:
 
 
 def _smallest(rows: Array, place: int) -> Array:
-    """(p,) the value of each row (p, t) that has `place` values before it."""
+    """(p,) value in each row (p, t) with `place` smaller values."""
     found: Array = np.partition(rows, place, axis=1)[:, place]
     return found
 

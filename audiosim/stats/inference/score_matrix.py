@@ -34,10 +34,10 @@ def check_scores(scores: ArrayLike) -> Array:
 class Differences:
     """Score differences of pairs of systems, query by query.
 
-    first   (p,) the system whose score counts up
-    second  (p,) the system whose score is taken away
-    values  (p, q) first - second; 0 where only rounding is left
-    near    differences no further apart than this count as equal
+    first   (p,) system whose score is positive in the difference
+    second  (p,) system whose score is subtracted
+    values  (p, q) first - second; 0 if only rounding is left
+    near    tolerance within which differences count as equal
     """
 
     first: Integers
@@ -51,23 +51,23 @@ class Differences:
         return int(self.values.shape[1])
 
     def means(self) -> Array:
-        """(p,) mean difference; 0 where only rounding is left."""
+        """(p,) mean difference; 0 if only rounding is left."""
         return _rounded(self.values.mean(axis=1), self.near)
 
     def deviations(self) -> Array:
-        """(p,) sample standard deviation, divisor q - 1; 0 where only rounding is left."""
+        """(p,) sample standard deviation, divisor q - 1; 0 if only rounding is left."""
         return _rounded(self.values.std(axis=1, ddof=1), self.near)
 
     def standardised(self) -> Array:
         """(p,) the mean difference in standard deviations (Cohen's d for pairs).
 
-        Where all differences are equal: 0 if they are 0, else infinite with their sign.
+        If all differences are equal: 0 if they are 0, else infinite with their sign.
         """
         return ratio_or_infinity(self.means(), self.deviations())
 
 
 def paired_differences(scores: ArrayLike) -> Differences:
-    """The differences of all pairs of systems, in the order (0, 1), (0, 2), ..., (1, 2), ...
+    """Differences of all pairs of systems, in the order (0, 1), (0, 2), ..., (1, 2), ...
 
     scores  (s, q) of each system on each query
     """
@@ -78,7 +78,7 @@ def paired_differences(scores: ArrayLike) -> Differences:
 
 
 def nearness(scores: Array) -> float:
-    """Tolerance for rounding: the largest distance between computed differences that are equal in truth."""
+    """Tolerance for rounding: largest distance between computed differences that are truly equal."""
     return SAME * float(np.abs(scores).max())
 
 
@@ -91,7 +91,7 @@ def ratio_or_infinity(numerators: Array, denominators: Array) -> Array:
 def over_pairs(values: Array) -> Iterator[tuple[slice, Array]]:
     """Places among the pairs, and the differences there, a block at a time.
 
-    values  (s, t) something of each system, linear in its scores
+    values  (s, t) values of each system, linear in its scores
     """
     systems, length = values.shape
     rows, start = max(1, BLOCK // length), 0
@@ -109,7 +109,7 @@ def _rounded(values: Array, near: float) -> Array:
 def pair_names(
     first: Integers, second: Integers, systems: Sequence[str] | None
 ) -> dict[str, NDArray[np.int64] | NDArray[np.str_]]:
-    """The columns `first` and `second` of a table of pairs: the names of the systems, or their places where None."""
+    """Columns `first` and `second` of a table of pairs: names of the systems; None: their places."""
     count = int(second.max()) + 1
     if systems is not None and len(systems) != count:
         raise InputError(f"expected the names of {count} systems, got {len(systems)}")

@@ -16,11 +16,11 @@ EXACT_TIED = 25  # the same where some are tied: each pattern of ties has its ow
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SignedRanks:
-    """Ranks of the non-zero differences of pairs of systems, from the smallest in size.
+    """Ranks of the sizes of non-zero differences of pairs of systems, smallest first.
 
-    doubled  (p, q) twice the rank, ties sharing the middle one; 0 where the difference is 0
+    doubled  (p, q) twice the rank, ties sharing the middle one; 0 for a difference of 0
     sums     (p,) W+, the sum of the ranks of positive differences
-    counts   (p,) how many differences are not 0
+    counts   (p,) number of non-zero differences
     ties     (p,) sum over groups of t tied differences of t^3 - t
     """
 
@@ -37,7 +37,7 @@ class SignedRanks:
 
 
 def signed_ranks(differences: Differences) -> SignedRanks:
-    """Rank the differences; those that rounding alone sets apart are tied."""
+    """Rank the differences; those that differ only by rounding are tied."""
     values = differences.values
     zero = values == 0
     sizes = np.where(zero, -np.inf, np.abs(values))
@@ -61,10 +61,10 @@ def signed_ranks(differences: Differences) -> SignedRanks:
 
 
 def signed_rank_p_values(ranks: SignedRanks, alternative: Alternative) -> Array:
-    """(p,) the probability of a W+ at least as extreme, each sign equally likely; 1 where all differences are 0.
+    """(p,) probability of a W+ at least as extreme if each sign is equally likely; 1 if all differences are 0.
 
-    Zeros are dropped first, as in Wilcoxon (1945). Exact up to 50 differences without ties and 25 with, then
-    normal with the variance that ties leave and a continuity correction of 1/2, as in R.
+    Zeros are dropped first, as in Wilcoxon (1945). Exact up to 50 differences without ties and 25 with ties; beyond
+    that normal, with the variance reduced by ties and a continuity correction of 1/2, as in R.
     """
     most = ranks.counts * (ranks.counts + 1) / 2
     p_values = np.ones(len(most))
@@ -83,9 +83,9 @@ def walsh_intervals(
 ) -> tuple[Array, Array, Array]:
     """(p,) each: the pseudo-median of the differences, and the ends of its confidence interval.
 
-    Order statistics of the Walsh averages (d_i + d_j) / 2, i <= j, their median the estimate: the shifts that
-    the test of all q differences does not reject, had none been tied. With zeros or ties the test and
-    the interval can therefore disagree a little about 0. Hollander, Wolfe & Chicken (2014), section 3.3.
+    Order statistics of the Walsh averages (d_i + d_j) / 2, i <= j, with their median as the estimate. These are the
+    shifts that the test of all q differences would not reject without ties, so with zeros or ties the test and the
+    interval can disagree a little about 0. Hollander, Wolfe & Chicken (2014), section 3.3.
     """
     averages = differences.queries * (differences.queries + 1) // 2
     alpha = (1 - confidence) / (2 if alternative == "two-sided" else 1)

@@ -33,7 +33,7 @@ class BlockNormal:
     within    for each block K_b (m, m), positive definite except for certain unknowns, whose rows and columns are 0
     loadings  for each block its rows of Z (m, p), 0 for certain unknowns; see `Loadings`
     shared    V (p, p) covariance of the shared effects
-    remembered  results handed on from the distribution that was conditioned
+    remembered  cached results handed on by the distribution that was conditioned
 
     Memory is linear in n as long as blocks and shared effects stay small. Conditioning on one unknown changes its own
     block, V and the mean; the other blocks are shared with the new distribution.

@@ -79,11 +79,12 @@ def with_known(within: Array, new: Integers, loadings: Array, off: Array) -> Kno
     """Condition a block of m unknowns on k of them.
 
     within    (m, m) K_b
-    new       (k,) places of the known ones, none certain before
-    loadings  (k, p) theirs on the shared effects
+    new       (k,) places of the known ones, none of them certain before
+    loadings  (k, p) their loadings on the shared effects
     off       (k,) their values minus their means
 
-    As `condition_block`, which also takes noisy values, in one solve: blocks are many, and most of its time was calls.
+    The result equals that of `condition_block`, which also takes noisy values. This needs one solve: with many small
+    blocks, most time goes into calls.
     """
     across, size = within[new], len(within)
     root = known_root(across[:, new], np.diagonal(within)[new])
@@ -100,7 +101,7 @@ def certain_now(
     """(c,) places of a block that are certain: the k known ones, and unknowns perfectly correlated with them.
 
     before, after  (m, m) K_b without and with the known ones
-    loadings_of    rows of Z (c, p) before, of some places
+    loadings_of    function that gives rows of Z (c, p), before, at some places
     gain           (m, k) regression of the unknowns on the known ones
     """
     was = np.diagonal(before)

@@ -32,10 +32,10 @@ def factor_of(covariance: Array) -> Array:
 def known_root(covariance: Array, variance: Array) -> Array:
     """(..., k, k) Cholesky factor of a covariance; see below for one that is singular up to rounding.
 
-    variance  (..., k) by which pivots are measured
+    variance  (..., k) scale of the pivots
 
-    Where a pivot is not above ROUNDING of its variance, as of perfectly correlated unknowns, the diagonal is raised by
-    that share of the variances. Conditioning is then nearly what the pseudo-inverse gives.
+    If a pivot is at most ROUNDING of its variance, as for perfectly correlated unknowns, the diagonal is raised by that
+    share of the variances. Conditioning is then close to that with the pseudo-inverse.
     """
     least = ROUNDING * variance
     try:
@@ -50,8 +50,8 @@ def known_root(covariance: Array, variance: Array) -> Array:
 def closer_root(within: Array, variance: Array, times: float) -> tuple[Array, float]:
     """(m, m) root of times K - (times - 1) diag(variance), and the factor `times` that was used.
 
-    The matrix is a covariance as long as times <= 1 / (1 - least eigenvalue of K scaled by the deviations); a larger
-    factor is lowered to that bound.
+    The matrix is a covariance as long as times <= 1 / (1 - smallest eigenvalue of the correlation matrix of K); a
+    larger factor is lowered to that bound.
     """
     deviation = np.sqrt(np.where(variance > 0, variance, 1))
     own, every = within / np.outer(deviation, deviation), np.diag((variance > 0).astype(np.float64))

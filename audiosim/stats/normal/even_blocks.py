@@ -1,4 +1,4 @@
-"""Multivariate normal in blocks written out to one size, for simulations that learn of many unknowns at a time."""
+"""Multivariate normal in blocks padded to one size, for simulations that condition on many unknowns at a time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,14 +22,14 @@ ROWS_AT_ONCE = 1_000  # whose loadings fit into the processor's cache
 
 @dataclass(frozen=True, eq=False)
 class EvenBlocks:
-    """The distribution of a `BlockNormal`, as fast to condition on a thousand unknowns as on ten; see `EvenBlocks.of`.
+    """The distribution of a `BlockNormal`, as fast to condition on a thousand unknowns as on ten.
 
         K_b' = K_b - H' H,  Z_b' = Z_b - H' [z]
 
-    All blocks have as many rows, so that each step is a few products of stacked matrices and not a few calls a block.
-    Conditioning adds rows to H and [z]; neither K nor Z is written again, and all that follows from one start shares
-    them. Moments of sums, which tell if a simulated campaign is over, need no pass through all unknowns. Methods that
-    such campaigns do not use go through `whole`.
+    All blocks have the same number of rows, so that each step is a few products of stacked matrices instead of a few
+    calls per block. Conditioning adds rows to H and [z]; K and Z are never rewritten, and all distributions from one
+    start share them. Moments of sums, which decide whether a simulated campaign is over, need no pass through all
+    unknowns. Methods that such campaigns do not use go through `whole`.
 
     blocks  for each block the places of its unknowns
     """
@@ -43,7 +43,7 @@ class EvenBlocks:
 
     @classmethod
     def of(cls, normal: "BlockNormal | EvenBlocks") -> "EvenBlocks | None":
-        """The same distribution, or None where written out it would take too much memory."""
+        """The same distribution; None if padding would take too much memory."""
         if isinstance(normal, EvenBlocks):
             return normal.packed
         size, effects = max(map(len, normal.blocks), default=0), len(normal.shared)
@@ -65,7 +65,7 @@ class EvenBlocks:
 
     @cached_property
     def _effects(self) -> tuple[Array, Array]:
-        """(p, p) of which the square is the covariance of the shared effects, and (p,) change of their mean."""
+        """(p, p) root of the covariance of the shared effects, and (p,) change of their mean."""
         half = half_given(self._start.root, self._known.precision[:-1, :-1])
         return half, half.T @ (half @ self._known.precision[:-1, -1])
 
@@ -86,7 +86,7 @@ class EvenBlocks:
         return mean
 
     def _parts(self, block: int, rows: Integers) -> tuple[Array, Array]:
-        """(k, k) K and (k, p) Z of some rows of a block; exactly 0 for certain unknowns."""
+        """(k, k) K and (k, p) Z for some rows of a block; exactly 0 for certain unknowns."""
         own, known = self._known.own[block][:, rows], self._known
         within = self._start.within[block][np.ix_(rows, rows)] - own.T @ own
         loadings = self._start.loadings[block][rows] - own.T @ known.half[block, :, :-1]
@@ -96,7 +96,7 @@ class EvenBlocks:
 
     @cached_property
     def whole(self) -> BlockNormal:
-        """The same as a `BlockNormal`."""
+        """The same distribution as a `BlockNormal`."""
         inside, own, effects = np.empty(len(self.mean), dtype=np.int64), list[Array](), list[Array]()
         for number, (rows, place) in enumerate(zip(self.blocks, self._start.packing.place, strict=True)):
             inside[rows] = np.arange(len(rows))
@@ -109,7 +109,7 @@ class EvenBlocks:
 
     @cached_property
     def packed(self) -> "EvenBlocks":
-        """The same without the rows of certain unknowns, if that makes the blocks much smaller."""
+        """The same distribution without the rows of certain unknowns, if that makes the blocks much smaller."""
         start, left = self._start, self._known.open
         most = int(left.sum(axis=1).max(initial=0))
         if most >= REPACK * self._size:
@@ -152,7 +152,7 @@ class EvenBlocks:
         return np.maximum(0, start.packing.spread(np.where(known.open, found, 0)))
 
     def _strips(self) -> Iterator[tuple[slice, Array]]:
-        """Z of some blocks at a time, few enough for the processor's cache."""
+        """Z of a few blocks at a time, small enough for the processor's cache."""
         start, known, kind = self._start, self._known, self._start.loadings.dtype
         own, half = known.own.transpose(0, 2, 1).astype(kind), known.half[:, :, :-1].astype(kind)
         step = max(1, ROWS_AT_ONCE // self._size)

@@ -1,4 +1,4 @@
-"""Rows of blocks that are written out to one size: where unknowns are in them, and those that became known."""
+"""Rows of blocks padded to one size: the unknowns in them, and those that became known."""
 
 from dataclasses import dataclass, replace
 
@@ -10,7 +10,7 @@ from audiosim.stats.normal.multivariate import Sparse
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowPacking:
-    """Rows of the unknowns in b blocks of m rows each, of which the last ones may be empty.
+    """Rows of the unknowns in b blocks of m rows each, the last of which may be empty.
 
     place  (b, m) the unknown in each row, n in an empty row
     row    (n,) row of each unknown among all b m; -1 for one that was certain when the blocks were packed
@@ -29,11 +29,11 @@ class RowPacking:
         return cls(place, row[:count])
 
     def taken(self, numbers: Array) -> Array:
-        """(b, m, ...) numbers (n, ...) of the unknowns, 0 in empty rows."""
+        """(b, m, ...) numbers (n, ...) of the unknowns; 0 in empty rows."""
         return np.concatenate([numbers, np.zeros_like(numbers[:1])])[self.place]
 
     def spread(self, numbers: Array) -> Array:
-        """(n, ...) numbers (b, m, ...) by unknown, 0 for those without a row."""
+        """(n, ...) numbers (b, m, ...) by unknown; 0 for those without a row."""
         found = np.zeros((len(self.row) + 1, *numbers.shape[2:]), numbers.dtype)
         found[self.place] = numbers
         return found[:-1]
@@ -41,7 +41,7 @@ class RowPacking:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WrittenOut:
-    """Distribution of n unknowns, written out, before any of those in `KnownRows` is known.
+    """Distribution of n unknowns in padded blocks, before any of those in `KnownRows` is known.
 
     mean      (n,)
     within    (b, m, m) K, exactly 0 for certain unknowns and in empty rows
@@ -65,11 +65,11 @@ class WrittenOut:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownRows:
-    """Unknowns that became known since the start, in the rows of each block that they take, up to w of them.
+    """Unknowns that became known since the start, in the rows that they take in each block, up to w of them.
 
         H = L^-1 K_known,  [z y] = L^-1 [Z_known, values - mean],  L L' = K_known,known
 
-    places, values  (k,) of all, later ones in force
+    places, values  (k,) of all of them; later ones take precedence
     open       (b, m) rows that are not certain
     count      (b,) number of rows of H in use
     own        (b, w, m) H, 0 in rows not in use
@@ -94,7 +94,7 @@ class KnownRows:
         return cls(none, np.empty(0), start.variances > 0, count, own, half, np.zeros((effects + 1,) * 2))
 
     def and_more(self, places: Integers, values: Array, rows: Integers, seen: "NewRows") -> "KnownRows":
-        """The same with more; `rows` (k,) are those among all b m that they take away."""
+        """The same with further unknowns; `rows` (k,), among all b m, are no longer open."""
         used = self.count[seen.blocks]
         block, place = seen.blocks[:, None], used[:, None] + np.arange(seen.own.shape[1])
         block, place = (np.broadcast_to(of, seen.there.shape)[seen.there] for of in (block, place))
@@ -109,7 +109,7 @@ class KnownRows:
 
 
 def _wider(of: Array, width: int) -> Array:
-    """A copy of (b, w, ...) with so many rows in place of w, the further ones 0."""
+    """A copy of (b, w, ...) with more rows in place of w; the new ones are 0."""
     found = np.zeros((len(of), max(width, of.shape[1]), of.shape[2]))
     found[:, : of.shape[1]] = of
     return found
@@ -122,7 +122,7 @@ class NewRows:
     blocks  (g,)
     own     (g, w, m)
     half    (g, w, p + 1)
-    there   (g, w) False where a block has fewer
+    there   (g, w) False for rows beyond the block's number
     """
 
     blocks: Integers
@@ -151,7 +151,7 @@ class SumParts:
     mean: Array
 
     def without(self, blocks: Integers, own: Array, half: Array) -> "SumParts":
-        """The same after some unknowns became known; the arguments are those of `NewRows`."""
+        """The same after some unknowns became known; arguments as in `NewRows`."""
         shares = self.shares if len(blocks) == len(self.shares) else self.shares[blocks]
         moved = (own @ shares).reshape(-1, len(self.mean))
         both = moved.T @ half.reshape(-1, half.shape[2])

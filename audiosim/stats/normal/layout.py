@@ -26,12 +26,12 @@ class Layout:
 
         Cov = s s' x (sum over kernels of size^2 K + size_rest^2 diag t^2)  +  sum over shared effects of size^2 S S'
 
-    x being the product entry by entry, and S having its rows scaled by s.
+    with x the product entry by entry, and the rows of S scaled by s.
 
-    blocks   the places of the values of each block; every place is in one block
-    kernels  by name: for each block its correlation matrix K (m, m), 0 between values that have nothing in common
-    shared   by name: S (n, p), how much each of p effects of one kind counts for each value, sparse where most are 0;
-             a component may have both a kernel and effects, if only some values share an effect with other blocks
+    blocks   places of the values of each block; every place is in one block
+    kernels  by name: for each block its correlation matrix K (m, m), 0 between values that share nothing
+    shared   by name: S (n, p), weight of each of p effects of one kind in each value, sparse if most are 0; a component
+             may have both a kernel and effects, if only some values share an effect with other blocks
     scale    (n,) s, above 0: factor on all deviations of a value
     trend    (n, f) design matrix X of f fixed coefficients; the scale as its only column if None
     times    (n,) t, factor on each value's own deviation `rest`; ones if None
@@ -73,7 +73,7 @@ class Layout:
 
     @cached_property
     def independent(self) -> Array:
-        """(n, r) columns of the trend that are no linear combination of earlier ones."""
+        """(n, r) columns of the trend that are not linear combinations of earlier ones."""
         kept: list[int] = []
         for column in range(self.fixed.shape[1] if len(self.fixed) else 0):
             if np.linalg.matrix_rank(self.fixed[:, [*kept, column]]) > len(kept):
@@ -82,7 +82,7 @@ class Layout:
 
     @cached_property
     def loadings(self) -> sparse.csr_array:
-        """(n, p) the rows of all shared effects side by side, scaled."""
+        """(n, p) rows of all shared effects side by side, scaled."""
         none = sparse.csr_array((len(self.scale), 0))
         columns = [none, *(sparse.csr_array(of) for of in self.shared.values())]
         found = short(sparse.csr_array(sparse.hstack(columns)))
@@ -92,12 +92,12 @@ class Layout:
 
     @cached_property
     def owner(self) -> Integers:
-        """(p,) the number, among the shared ones, of the component that each effect belongs to."""
+        """(p,) number of each effect's component, counting shared ones only."""
         counts = np.array([columns.shape[1] for columns in self.shared.values()], dtype=np.int64)
         return np.repeat(np.arange(len(counts)), counts)
 
     def within(self, standard_deviations: Mapping[str, float], block: int) -> Array:
-        """(m, m) the covariance of a block, without the shared effects."""
+        """(m, m) covariance of a block, without the shared effects."""
         scale = self.scale[self.blocks[block]]
         covariance = np.zeros((len(scale), len(scale)))
         for name, kernels in self.kernels.items():
@@ -107,7 +107,7 @@ class Layout:
         return covariance * np.outer(scale, scale)
 
     def _variances(self, standard_deviations: Mapping[str, float]) -> Array:
-        """(n,) the diagonals of `within`."""
+        """(n,) diagonals of `within`."""
         found = np.zeros(len(self.scale))
         for name, kernels in self.kernels.items():
             found += standard_deviations[name] ** 2 * _diagonal(kernels, self.blocks, len(found))
@@ -115,11 +115,11 @@ class Layout:
         return np.asarray((found + standard_deviations[REST] ** 2 * times) * (self.scale * self.scale))
 
     def effects(self, standard_deviations: Mapping[str, float]) -> Array:
-        """(p,) the variance of each shared effect."""
+        """(p,) variance of each shared effect."""
         return np.array([standard_deviations[name] ** 2 for name in self.shared])[self.owner]
 
     def normal(self, standard_deviations: Mapping[str, float], mean: Array) -> BlockNormal:
-        """Multivariate normal of these standard deviations.
+        """Multivariate normal with these standard deviations.
 
         standard_deviations  by name, above 0
         mean   (n,)
@@ -175,7 +175,7 @@ class Layout:
 
 
 def _shapes(kernels: Kernels) -> list[tuple[int, ...]]:
-    """The shape of the kernel of each block, without making it."""
+    """The shape of each block's kernel, without computing it."""
     if isinstance(kernels, SameCode | Cosines):
         return [(len(rows),) * 2 for rows in kernels.blocks]
     return [kernel.shape for kernel in kernels]
@@ -193,7 +193,7 @@ def _diagonal(kernels: Kernels, blocks: Sequence[Integers], count: int) -> Array
 
 
 def _used(columns: Array | sparse.csr_array, places: Integers) -> Array | sparse.csr_array:
-    """Rows of some values, without columns that are 0 for all of them."""
+    """Rows of some values, without columns that are 0 in all of them."""
     if isinstance(columns, np.ndarray):
         return columns[places][:, columns[places].any(axis=0)]
     rows = columns[places]

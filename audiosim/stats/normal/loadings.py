@@ -40,7 +40,7 @@ class MixedRows:
         return found
 
     def at(self, places: Integers, before: Array) -> Array:
-        """(k, p) conditioned rows of some places, from the original rows of these."""
+        """(k, p) conditioned rows of some places, from the original rows there."""
         found: Array = before - self.gain[places] @ self.known
         found[np.isin(places, self.certain)] = 0
         return found
@@ -255,7 +255,7 @@ class Loadings(Sequence[Array]):
 
 
 def _change_at_once(found: NDArray[np.floating], mixed: Sequence[tuple[Integers, MixedRows]], effects: Array) -> None:
-    """Correct a product (n,) of Z and effects (p,) in many blocks of one known value each, as on many queries."""
+    """Correct a product (n,) of Z and effects (p,) in many blocks with one known value each, as on many queries."""
     rows = np.concatenate([rows for rows, _ in mixed])
     gain = np.concatenate([how.gain[:, 0] for _, how in mixed])
     known = np.concatenate([how.known for _, how in mixed]) @ effects
@@ -264,9 +264,9 @@ def _change_at_once(found: NDArray[np.floating], mixed: Sequence[tuple[Integers,
 
 
 def _squared(effect: Integers, data: Array, covariance: Array) -> Array:
-    """(r,) z' V z of rows that have as many loadings each.
+    """(r,) z' V z of rows with equal numbers of loadings.
 
-    effect  (k, r) of which effects
+    effect  (k, r) index of each loading's effect
     data    (k, r) loadings
     """
     effects, flat = len(covariance), covariance.ravel()

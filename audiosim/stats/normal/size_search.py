@@ -24,10 +24,10 @@ TIE = 1e-9  # differences of log-likelihood below this count as none
 class Point(Protocol):
     """A cost at logarithms `at` (k,).
 
-    value      of the cost
+    value      value of the cost
     slopes     (k,)
-    about      (k, k) its curvature, roughly: positive semi-definite, and cheap
-    curvature  (k, k) its second derivatives
+    about      (k, k) approximate curvature: positive semi-definite, and cheap
+    curvature  (k, k) second derivatives
     """
 
     @property

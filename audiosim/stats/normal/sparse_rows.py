@@ -1,4 +1,4 @@
-"""Rows of sparse matrices: some written out, all with short indices."""
+"""Rows of sparse matrices: some as dense rows, all with short indices."""
 
 import numpy as np
 from scipy import sparse
@@ -7,7 +7,7 @@ from audiosim.arrays import Array, Integers
 
 
 def written_out(matrix: sparse.csr_array, rows: Integers) -> Array:
-    """(m, p) some rows of a matrix; several times as fast for few rows as scipy's own indexing."""
+    """(m, p) some rows of a matrix, dense; several times as fast for few rows as scipy's own indexing."""
     starts = matrix.indptr[rows]
     counts = matrix.indptr[rows + 1] - starts
     line = np.repeat(np.arange(len(rows)), counts)
@@ -18,7 +18,7 @@ def written_out(matrix: sparse.csr_array, rows: Integers) -> Array:
 
 
 def short(matrix: sparse.csr_array) -> sparse.csr_array:
-    """The same matrix with indices of four bytes where these do: a third less of memory."""
+    """The same matrix with four-byte indices if these suffice: a third less memory."""
     if max(matrix.nnz, *matrix.shape) > np.iinfo(np.int32).max:
         return matrix
     indices, starts = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)

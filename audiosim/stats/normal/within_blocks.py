@@ -14,7 +14,7 @@ ROOM = 2**29  # bytes: unchanged covariances are cached if all of them together 
 
 @dataclass(frozen=True, eq=False)
 class Within(Sequence[Array]):
-    """For each block K_b (m, m), positive definite but for those that conditioning has changed.
+    """For each block K_b (m, m), positive definite except in blocks that conditioning has changed.
 
     blocks     for each block the places of its unknowns (m,)
     make       computes the covariance of a block from its number
@@ -31,7 +31,7 @@ class Within(Sequence[Array]):
 
     @classmethod
     def given(cls, blocks: Sequence[Integers], within: Sequence[Array], count: int) -> "Within":
-        """Covariances of all blocks as they are, of so many unknowns in all."""
+        """Covariances of all blocks, given as they are, of this many unknowns in all."""
         every = dict(enumerate(within))
         return cls(tuple(blocks), every.__getitem__, np.zeros(count), every, None)
 
@@ -58,7 +58,7 @@ class Within(Sequence[Array]):
 
     @property
     def diagonals(self) -> Array:
-        """(n,) variances within blocks, without making a covariance for it."""
+        """(n,) variances within blocks; computes no covariance for them."""
         found = self.variances.copy()
         for block, own in self.changed.items():
             found[self.blocks[block]] = np.diagonal(own)
@@ -73,7 +73,7 @@ class Within(Sequence[Array]):
 class BlockPlaces(Sequence[Integers]):
     """Places of some unknowns, block by block; every place is in one block.
 
-    places  for each block those of its unknowns (m,)
+    places  for each block, the places of its unknowns (m,)
     unknowns  number of them
 
     Checked once, because distributions that are conditioned again and again share it.
@@ -101,7 +101,7 @@ class BlockPlaces(Sequence[Integers]):
 
 
 def check_blocks(blocks: Sequence[Integers], count: int) -> None:
-    """Refuse blocks that do not hold each of `count` places once."""
+    """Refuse blocks that do not contain each of `count` places once."""
     places = np.concatenate([np.empty(0, dtype=np.int64), *blocks])
     if not np.array_equal(np.sort(places), np.arange(count)):
         raise InputError(f"blocks must hold each of {count} places once, got {len(places)} places")

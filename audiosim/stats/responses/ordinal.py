@@ -24,7 +24,7 @@ def level_probabilities(thresholds: Array, predictor: Array) -> Array:
         P(R >= l) = logistic(thresholds[l - 1] + predictor),  P(R = l) = P(R >= l) - P(R >= l + 1)
 
     thresholds  (levels - 1,) strictly falling, for the second level and up
-    predictor   (n,) the sum of coefficients times features; NaN where a feature is unknown
+    predictor   (n,) sum of coefficients times features; NaN where a feature is unknown
 
     Returns (n, levels), rows sum to 1; a row of NaN where the predictor is NaN.
     Urbano (2013), equations 7.3 and 7.4.
@@ -56,7 +56,7 @@ def expectation(probabilities: Array, levels: Array) -> Array:
 def variance(probabilities: Array, levels: Array) -> Array:
     """(n,) Var[R] = sum over levels of P(R = l) l^2 - E[R]^2; Urbano (2013), equation 7.2.
 
-    Taken about the middle of the levels, where the two terms cancel least.
+    Computed about the middle of the levels, where the two terms cancel least.
     """
     centred = levels - levels.mean()
     return np.asarray(np.maximum(0, probabilities @ centred**2 - (probabilities @ centred) ** 2))
@@ -75,8 +75,8 @@ class Rows:
     """The rows of a fit, sorted by level.
 
     features  (n, k)
-    weights   (n,) how many times each row counts
-    starts    (levels + 1,) where each level's rows start, and n
+    weights   (n,) multiplicity of each row
+    starts    (levels + 1,) start of each level's rows, and n
     """
 
     features: Array
@@ -84,12 +84,12 @@ class Rows:
     starts: Integers
 
     def blocks(self, level: int) -> Iterator[slice]:
-        """The rows of a level, some at a time."""
+        """The rows of a level, a block at a time."""
         first, last = self.starts[level : level + 2].tolist()
         return (slice(start, min(start + BLOCK, last)) for start in range(first, last, BLOCK))
 
     def every(self, step: int) -> "Rows":
-        """Each level's every step-th row, its first one always."""
+        """Every step-th row of each level, always including its first."""
         ends = self.starts.tolist()
         kept = [np.arange(first, last, step) for first, last in pairwise(ends)]
         rows = np.concatenate(kept)
@@ -103,8 +103,8 @@ def derivatives(rows: Rows, parameters: Array) -> Derivatives:
 
         log P(y) = log F(u) + log(1 - F(v)) + log(1 - exp(alpha_(y+1) - alpha_y)),  F logistic,
 
-    which does not cancel in the tails; the last term depends on the level alone, so that per row only
-    F(u) and F(v) are needed. The lowest level has no u, the highest no v.
+    which does not cancel in the tails. The last term depends only on the level, so a row needs only F(u) and F(v). The
+    lowest level has no u, the highest no v.
 
     parameters  (t + k,) falling thresholds, then coefficients
     """
@@ -123,7 +123,7 @@ def derivatives(rows: Rows, parameters: Array) -> Derivatives:
 
 
 def _ends(level: int, t: int) -> list[tuple[int, int]]:
-    """The thresholds between which a level lies: (place, 1 where the level is above it, -1 where below)."""
+    """The thresholds around a level: (place, 1 for the lower one, -1 for the upper one)."""
     return [(place, sign) for place, sign in ((level - 1, 1), (level, -1)) if 0 <= place < t]
 
 
@@ -159,7 +159,7 @@ def _add_block(
 
 
 def _add_gap(thresholds: Array, place: int, count: float, gradient: Array, hessian: Array) -> float:
-    """Add count times log(1 - exp(-d)), where d is how far a threshold is above the next."""
+    """Add count times log(1 - exp(-d)), where d is the distance of a threshold above the next."""
     gap = thresholds[place] - thresholds[place + 1]
     slope = count / np.expm1(gap)
     bend = slope * (1 + 1 / np.expm1(gap))
@@ -170,7 +170,7 @@ def _add_gap(thresholds: Array, place: int, count: float, gradient: Array, hessi
 
 
 def row_scores(rows: Rows, parameters: Array) -> Array:
-    """(n, t + k) the gradient of each row's share of the log-likelihood; they sum to that of `derivatives`."""
+    """(n, t + k) gradient of each row's share of the log-likelihood; they sum to that of `derivatives`."""
     t = len(rows.starts) - 2
     thresholds, predictor = parameters[:t], rows.features @ parameters[t:]
     scores = np.zeros((len(predictor), len(parameters)))

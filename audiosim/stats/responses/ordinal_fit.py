@@ -1,4 +1,4 @@
-"""Proportional odds: the fit of maximum likelihood, by Newton's method, and how sure it is."""
+"""Maximum likelihood fit of proportional odds by Newton's method, with its standard errors."""
 
 import warnings
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ FLAT = 1e-8  # log-likelihood that a step of some length cannot gain unless ther
 
 @dataclass(frozen=True, eq=False)
 class OrdinalFit:
-    """A proportional odds model of maximum likelihood.
+    """A proportional odds model fitted by maximum likelihood.
 
     thresholds      (t,) one for each level but the lowest, falling
-    coefficients    (k,) in the units of the features
+    coefficients    (k,) in units of the features
     log_likelihood  at the maximum, without the ridge's penalty
     covariance      (t + k, t + k) of thresholds, then coefficients: the inverse of the information matrix
-    robust          the same where rows of one group may be correlated; None without groups
+    robust          the same if rows of one group may be correlated; None without groups
     iterations      Newton steps over all rows
     """
 
@@ -66,17 +66,17 @@ def fit_ordinal(
 ) -> OrdinalFit:
     """Fit a proportional odds model by maximum likelihood.
 
-    features  (n, k), finite, no column constant; k may be 0
+    features  (n, k), finite, no constant column; k may be 0
     level     (n,) 0 for the lowest
-    weights   (n,) how many times each row counts, 0 or more; a warning where they are not whole numbers
+    weights   (n,) multiplicity of each row, 0 or more; a warning if they are not whole numbers
     ridge     penalty: ridge / 2 times the sum of the squared coefficients of standardised features
-    groups    (n,) rows of one group may be correlated: gives the robust covariance
-    names     of the columns, for messages
-    labels    of the levels, each of which must have a row; the levels up to the highest that occurs where None
+    groups    (n,) groups of rows that may be correlated: gives the robust covariance
+    names     names of the columns, for messages
+    labels    names of the levels, each of which must have a row; None: the levels up to the highest that occurs
 
-    Newton's method on standardised features, with analytic gradient and Hessian; on many rows it
-    starts from the fit of some. Without a ridge, an UnidentifiedError names the columns where no single
-    maximum exists: they separate the levels, depend on each other, or are more than the rows can tell.
+    Newton's method on standardised features, with analytic gradient and Hessian; with many rows it starts from a fit to
+    some of them. Without a ridge, an UnidentifiedError names the columns that prevent a single maximum: they separate
+    the levels, depend on each other, or are more than the rows can determine.
     """
     problem = _checked(features, level, weights, groups, names)
     names = _names(problem.features, names)
@@ -196,7 +196,7 @@ def _newton_step(at: Derivatives, names: Sequence[str]) -> Array:
 
 
 def _climb(rows: Rows, ridge: float, parameters: Array, at: Derivatives, move: Array) -> tuple[Array, Derivatives]:
-    """Go along a Newton step, halved until it does not lead down: on a concave function some step is good."""
+    """Follow a Newton step, halved until it does not lead down: the function is concave, so some step is good."""
     t = len(rows.starts) - 2
     for _ in range(60):
         further = parameters + move
@@ -220,7 +220,7 @@ def _separation(at: Derivatives, move: Array, names: Sequence[str]) -> Unidentif
 
 
 def _from_standard(mean: Array, deviation: Array, t: int) -> Array:
-    """The matrix that turns parameters for standardised features into those for the features themselves."""
+    """Matrix that converts parameters for standardised features to parameters for the features themselves."""
     back = np.eye(t + len(mean))
     back[t:, t:] = np.diag(1 / deviation)
     back[:t, t:] = -mean / deviation
@@ -228,7 +228,7 @@ def _from_standard(mean: Array, deviation: Array, t: int) -> Array:
 
 
 def _sandwich(covariance: Array, scores: Array, groups: Integers) -> Array:
-    """The covariance that allows for groups: C (sum over g groups of s s') C g / (g - 1), s a group's summed score.
+    """Covariance that allows for groups: C (sum over g groups of s s') C g / (g - 1), s a group's summed score.
 
     Liang & Zeger (1986), doi:10.1093/biomet/73.1.13.
     """

@@ -40,14 +40,14 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     covariance_          (l - 1 + k, l - 1 + k) of thresholds, then coefficients
     standard_errors_     (k,) of coef_, from the information matrix
     threshold_standard_errors_         (l - 1,)
-    robust_standard_errors_            (k,) with `groups`, else None: rows of one group may be correlated
+    robust_standard_errors_            (k,) if rows of one group may be correlated; None without `groups`
     n_iter_              Newton steps
     result_              all of it as `stats.ordinal_fit.Fit`
 
-    Where no single set of coefficients is the most likely (the features separate the levels, depend on
-    each other, or are more than the rows can tell) a UserWarning names the columns, and a small ridge
-    is used; with `unidentified="error"` an UnidentifiedError names them instead. `audiosim train` fits by the same
-    `fit_ordinal`, see `training.likelihood.fit_sample`. McCullagh (1980).
+    If no single set of coefficients is the most likely (the features separate the levels, depend on each other, or are
+    more than the rows can determine), a UserWarning names the columns and a small ridge is used; with
+    `unidentified="error"` an UnidentifiedError names them instead. `audiosim train` fits by the same `fit_ordinal`, see
+    `training.likelihood.fit_sample`. McCullagh (1980).
     """
 
     def __init__(self, ridge: float = 0.0, unidentified: Literal["ridge", "error"] = "ridge") -> None:
@@ -59,7 +59,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """Fit to features X (n, k) and levels y (n,), which sort from lowest to highest.
 
-        sample_weight  (n,) how many times each row counts, 0 or more
+        sample_weight  (n,) multiplicity of each row, 0 or more
         groups         (n,) for robust standard errors, such as the query of each judgment
         """
         if self.unidentified not in {"ridge", "error"}:
@@ -92,22 +92,22 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_iter_, self.result_ = found.iterations, found
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """(n, l) the probability of each level, rows sum to 1."""
+        """(n, l) probability of each level; rows sum to 1."""
         check_is_fitted(self)
         features: Array = validate_data(self, X, dtype=np.float64, reset=False)
         return ordinal.level_probabilities(self.thresholds_, features @ self.coef_)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """(n,) the most probable level, the lower one of equal ones."""
+        """(n,) most probable level; of equally probable ones the lower."""
         likeliest = np.argmax(self.predict_proba(X), axis=1)
         return np.asarray(self.classes_[likeliest])
 
     def expectation(self, X: ArrayLike) -> Array:
-        """(n,) the expected level; levels must be numbers."""
+        """(n,) expected level; levels must be numbers."""
         return ordinal.expectation(self.predict_proba(X), self._numbers())
 
     def variance(self, X: ArrayLike) -> Array:
-        """(n,) the variance of the level; levels must be numbers."""
+        """(n,) variance of the level; levels must be numbers."""
         return ordinal.variance(self.predict_proba(X), self._numbers())
 
     def __sklearn_tags__(self) -> Tags:

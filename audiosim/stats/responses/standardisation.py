@@ -1,4 +1,4 @@
-"""Columns of features: checked, named where they are unfit, and standardised."""
+"""Columns of features: checked, with errors that name unfit ones, and standardised."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ class UnidentifiedError(InputError):
 
 
 def check_finite(columns: Array, names: Sequence[str]) -> None:
-    """An error that names the first column and row with a NaN or an infinity."""
+    """Raise an error that names the first column and row with a NaN or an infinity."""
     if np.isfinite(columns).all():
         return
     row, column = np.argwhere(~np.isfinite(columns))[0].tolist()
@@ -26,12 +26,12 @@ def check_finite(columns: Array, names: Sequence[str]) -> None:
 
 
 def standardise(columns: Array, weights: Array, names: Sequence[str]) -> tuple[Array, Array, Array]:
-    """Columns of mean 0 and variance 1, and the means and deviations that give them back.
+    """Columns of mean 0 and variance 1, with their former means and deviations.
 
     columns  (n, k)
-    weights  (n,) how many times each row counts
+    weights  (n,) multiplicity of each row
 
-    An error names the first column that is constant.
+    Raises an error that names the first constant column.
     """
     total = weights.sum()
     mean = weights @ columns / total
@@ -46,7 +46,7 @@ def standardise(columns: Array, weights: Array, names: Sequence[str]) -> tuple[A
 
 
 def check_independent(standard: Array, weights: Array, names: Sequence[str]) -> None:
-    """An error that names the first column which is a combination of columns before it.
+    """Raise an error that names the first column that is a linear combination of earlier ones.
 
     standard  (n, k) of mean 0 and variance 1
     """

@@ -1,6 +1,6 @@
 """Layout 4: the logs of campaigns, tokens, imports and deliveries, and what models learned.
 
-The layout before the first release, and the oldest that can be upgraded.
+This is the oldest layout that can be upgraded.
 """
 
 import sqlalchemy as sql

@@ -1,4 +1,4 @@
-"""Layout 5: a line says which layout its writer knew, and lines of those who know an older one are refused."""
+"""Layout 5: each line names the layout that its writer knew; lines by writers of older layouts are refused."""
 
 import sqlalchemy as sql
 from alembic import op
@@ -18,7 +18,7 @@ EXECUTE FUNCTION audiosim_refuse_older()""",
 
 
 def upgrade() -> None:
-    """Add the column, which older programs leave at 0, and what refuses that."""
+    """Add the column, which older programs leave at 0, and the check that refuses 0."""
     op.add_column("audiosim_events", sql.Column("layout", sql.Integer, nullable=False, server_default="0"))
     for statement in (SQLITE,) if op.get_bind().dialect.name == "sqlite" else POSTGRESQL:
         op.execute(statement)
