@@ -2,6 +2,7 @@
 
 import os
 import re
+import sqlite3
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
@@ -33,7 +34,7 @@ def open_engine(url: str, timeout_s: float, reading: bool = False) -> sql.Engine
             # IMMEDIATE takes the write lock at the start: upgrading a read lock half-way could deadlock with another
             # writer.
             engine = sql.create_engine(address, connect_args={"timeout": timeout_s, "isolation_level": "IMMEDIATE"})
-            sql.event.listen(engine, "connect", _set_sqlite_to_read if reading else _set_sqlite)
+            sql.event.listen(engine, "connect", _set_sqlite_to_read if reading else partial(_set_sqlite, timeout_s))
             if (path := database_path(address)) is not None:
                 sql.event.listen(engine, "do_connect", OneFile(path).connect)
             return engine
@@ -133,11 +134,25 @@ def identity_of(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _set_sqlite(connection: Any, _: object) -> None:
+def _set_sqlite(timeout_s: float, connection: Any, _: object) -> None:
+    give_up = time.monotonic() + timeout_s
     cursor = connection.cursor()
-    for pragma in ("journal_mode = WAL", "synchronous = FULL"):
-        cursor.execute(f"PRAGMA {pragma}")
+    # Of two that turn a new file's journal to WAL at once SQLite refuses one without waiting, lest both wait for ever.
+    while not _turns_to_wal(cursor, time.monotonic() < give_up):
+        time.sleep(0.01)
+    cursor.execute("PRAGMA synchronous = FULL")
     cursor.close()
+
+
+def _turns_to_wal(cursor: Any, patient: bool) -> bool:
+    """False where another connection holds the file at this moment; an error then, unless patient."""
+    try:
+        cursor.execute("PRAGMA journal_mode = WAL")
+    except sqlite3.OperationalError as error:
+        if patient and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+            return False
+        raise
+    return True
 
 
 def _set_sqlite_to_read(connection: Any, _: object) -> None:

@@ -108,11 +108,13 @@ def layout_in(bound: sql.Engine | sql.Connection) -> str:
         with bound.connect() as connection:
             return layout_in(connection)
     there = sql.inspect(bound)
+    # Asked for first: another process may create all tables at once between the two questions.
+    has_campaigns = there.has_table(CAMPAIGNS.name)
     if there.has_table(LAYOUTS.name):
         layout = str(bound.execute(sql.select(LAYOUTS.c.version_num)).scalar() or "")
     else:
         # Tables without a layout are older still: to make the missing ones beside them would damage the log.
-        layout = "none" if there.has_table(CAMPAIGNS.name) else ""
+        layout = "none" if has_campaigns else ""
     if layout and not (layout.isdigit() and OLDEST <= int(layout) <= LAYOUT):
         raise InputError(
             f"database {bound.engine.url.render_as_string()} has layout {layout}, and this version of audiosim knows "

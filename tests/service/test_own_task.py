@@ -200,7 +200,7 @@ def test_aspects_are_judged_at_once_and_carried_by_log_undo_export_and_replay(de
         http.post(f"{CLIENT}/judgments/import", content=table)
         import_next(app.state.service.served.collection("demo"), app.state.service.imports, lambda _: False)
         problem = "a pair has a grade of each aspect here: expected form, sound of document "
-        assert http.get(f"{CLIENT}/imports").json()[0]["problem"].startswith(problem)
+        assert http.get(f"{CLIENT}/imports").json()[0]["problem"].startswith(f"line 2: {problem}")
     with in_process(create_app([Collection.load(folder)], judging=Judging(database=url))) as other:
         assert other.get(f"{CLIENT}/judgments?format=aspects").text == exported
     found = with_log(url, Collection.load(folder))
