@@ -22,7 +22,7 @@ from audiosim.campaign import Campaign, DatabaseStore, Event, judgments_in
 from audiosim.campaign.archive import back_up, verify
 from audiosim.campaign.chain import link
 from audiosim.campaign.log_reader import log_in
-from audiosim.campaign.schema import LATEST, MIGRATIONS, layout_of_database, migrate
+from audiosim.campaign.schema import LATEST, MIGRATIONS, layout_in, layout_of_database, migrate
 from audiosim.campaign.tables import CAMPAIGNS, EVENTS, LAYOUTS, TABLES, TOKENS, row_of
 from audiosim.errors import InputError, StoreError
 from service.callers.tokens import TokenStore
@@ -211,6 +211,18 @@ def test_of_two_that_make_a_database_at_once_one_makes_it(database_to_make):
     assert [list(store.read()) for store in stores] == [[]] * 4
     for store in stores:
         store.close()
+
+
+def test_a_database_that_another_process_makes_between_two_questions_is_of_no_older_layout(database_to_make):
+    engine = engine_of(database_to_make)
+    engine.connect().close()  # which asks questions of its own
+
+    def make_it(*_):
+        DatabaseStore(database_to_make, "tiny").close()
+
+    sql.event.listen(engine, "after_cursor_execute", make_it, once=True)
+    assert layout_in(engine) == LATEST
+    engine.dispose()
 
 
 def test_a_migration_that_fails_changes_nothing(older):
