@@ -22,7 +22,7 @@ from .functions import satisfaction as satisfaction
 from .functions import simulate as simulate
 from .hover_plots import hover as hover
 from .measures.groups import adr_of_groups as adr_of_groups
-from .measures.groups import tie_break as tie_break
+from .measures.groups import adr_tie_break as adr_tie_break
 from .measures.measure import parse_measure as parse_measure
 from .ranking_history import history as history
 from .relevance.model_files import load_model as load_model
@@ -37,15 +37,12 @@ from .sound_functions import embed as embed
 from .sound_functions import init as init
 from .sound_functions import sound_map as sound_map
 from .sound_search import neighbours as neighbours
-from .stats.inference.fit_trials import fit_trials as fit_trials
+from .stats.inference.held_out_distributions import fit_distributions as fit_distributions
 from .stats.responses.regression import OrdinalRegression as OrdinalRegression
 from .training.train import train as train
 from .users.answers import read_answers as read_answers
-from .users.grading import find_grading as find_grading
 from .users.grading import regrade as regrade
-from .users.observed_differences import noticed_differences as noticed_differences
-from .users.study import Criterion as Criterion
-from .users.study import build_examples as build_examples
+from .users.observed_differences import noticeable_differences as noticeable_differences
 from .users.study_log import study_answers as study_answers
 
 __version__: str

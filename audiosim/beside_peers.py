@@ -56,4 +56,6 @@ def honesty(
 
 def _begun(model: str, measure: Measure, seed: int, part: Collection, _: object) -> Selection:
     pool = build_pool(part, measure.cutoff)
-    return start_loop(pool, make_estimator(pool, model), measure, batch=20, rule=None, seed=seed, distribution="t")
+    return start_loop(
+        pool, make_estimator(pool, model), measure, batch=20, selection_rule=None, seed=seed, distribution="t"
+    )

@@ -31,7 +31,7 @@ from audiosim.report.rendering import with_hover
 from audiosim.report.screen import progress
 from audiosim.selection import confidences
 from audiosim.users.grading import find_grading
-from audiosim.users.study import Criterion, ExampleSet, build_examples
+from audiosim.users.study import ExampleSet, ScaledMeasure, balanced_examples
 
 if TYPE_CHECKING:
     from audiosim.simulation.worth import EvidenceWorth
@@ -60,9 +60,9 @@ def sample_study(
     collection = as_collection(collection, judgments)
     own = collection.scale
     gradings = [None, *(find_grading(name, own) for name in scales if name != own.name)]
-    criteria = [Criterion(find_measure(text), own, grading) for grading in gradings for text in measures]
+    criteria = [ScaledMeasure(find_measure(text), own, grading) for grading in gradings for text in measures]
     with progress("choosing") as show:
-        found = build_examples(
+        found = balanced_examples(
             {own.name: collection.grades()},
             criteria,
             seed,

@@ -102,12 +102,12 @@ class Predictions:
 class NextPairs:
     """Pairs to judge next, the most informative first.
 
-    rule     name of the selection rule
-    pairs    pairs of query and document
-    weights  weight of each pair by the rule
+    selection_rule  name of the selection rule
+    pairs           pairs of query and document
+    weights         weight of each pair by the rule
     """
 
-    rule: str
+    selection_rule: str
     pairs: tuple[Pair, ...]
     weights: tuple[float, ...]
 
@@ -115,10 +115,12 @@ class NextPairs:
     def of(cls, selection: Selection, count: int, by_query: bool) -> "NextPairs":
         """The pairs that a judging loop asks for."""
         asked = selection.ask(count, by_query=by_query)
-        return cls(selection.rule.name, tuple(asked), tuple(selection.weights[selection.pool.locate(asked)].tolist()))
+        return cls(
+            selection.selection_rule.name, tuple(asked), tuple(selection.weights[selection.pool.locate(asked)].tolist())
+        )
 
     def __repr__(self) -> str:
-        return f"{len(self.pairs)} pairs to judge next, by {self.rule}"
+        return f"{len(self.pairs)} pairs to judge next, by {self.selection_rule}"
 
     def _repr_html_(self) -> str:
         """The pairs as notebooks show them: one line, and a table."""
@@ -141,7 +143,7 @@ class NextPairs:
         from audiosim.plots import draw_bars
 
         names = [f"{pair.query} {pair.document}" for pair in self.pairs[:SHOWN]]
-        return draw_bars(names, self.weights[:SHOWN], f"weight, {self.rule}", axes)
+        return draw_bars(names, self.weights[:SHOWN], f"weight, {self.selection_rule}", axes)
 
 
 @judgments_second
@@ -236,7 +238,13 @@ def next_pairs(
     pool = build_pool(collection, measure.cutoff)
     estimator = _learned(pool, model, collection)
     selection = start_loop(
-        pool, estimator, measure, collection.judgments, rule=selection_rule, seed=seed, distribution=distribution
+        pool,
+        estimator,
+        measure,
+        collection.judgments,
+        selection_rule=selection_rule,
+        seed=seed,
+        distribution=distribution,
     )
     return NextPairs.of(selection, count, by_query)
 
@@ -249,14 +257,14 @@ def start_loop(
     *,
     ideal: Ideal = "ordered",
     batch: int = 1,
-    rule: str | None,
+    selection_rule: str | None,
     seed: int,
     distribution: DifferenceDistribution,
     about: About = THESE,
 ) -> Selection:
     """A judging loop by the name of a selection rule, which may be installed; other arguments as for `Selection`."""
     expected = expected_scores(measure, pool, ideal)
-    chosen = None if rule is None else find_selection_rule(rule, expected, seed)
+    chosen = None if selection_rule is None else find_selection_rule(selection_rule, expected, seed)
     return Selection.start(
         pool, expected, estimator, judgments, batch, chosen, seed, distribution=distribution, about=about
     )
@@ -327,8 +335,8 @@ def simulate(
     pool = build_pool(collection, measure.cutoff)
     estimator = _estimator(pool, model)
     start = start_loop(
-        pool, estimator, measure, ideal=ideal, batch=batch, rule=selection_rule, seed=seed, distribution=distribution,
-        about=as_about(about),
+        pool, estimator, measure, ideal=ideal, batch=batch, selection_rule=selection_rule, seed=seed,
+        distribution=distribution, about=as_about(about),
     )  # fmt: skip
     truth = pool.spread(collection.grades())
     with progress("judging") as show:
@@ -362,11 +370,11 @@ def _estimator(pool: Pool, model: ModelOrName) -> RelevanceEstimator:
     return make_estimator(pool, model or JOINT) if isinstance(model, str | os.PathLike | None) else model
 
 
-def _stopping_rule(stop: float | str | StoppingRule | Sequence[str]) -> StoppingRule:
-    if isinstance(stop, str):
-        return find_stopping_rule(stop)
-    if not isinstance(stop, Sequence):
-        return as_stopping_rule(stop)
-    if not stop:
+def _stopping_rule(rule: float | str | StoppingRule | Sequence[str]) -> StoppingRule:
+    if isinstance(rule, str):
+        return find_stopping_rule(rule)
+    if not isinstance(rule, Sequence):
+        return as_stopping_rule(rule)
+    if not rule:
         raise InputError("expected a stopping rule such as 'every=0.95', got none")
-    return first_of([find_stopping_rule(text) for text in stop])
+    return first_of([find_stopping_rule(text) for text in rule])

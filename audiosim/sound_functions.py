@@ -26,7 +26,7 @@ _WITHOUT_INDEX = f"{{}} has no index of its sounds: audiosim extract -o COLLECTI
 
 def embed(
     index: str | Path,
-    by: "str | Embed | Embedding | Sequence[str | Embed | Embedding]" = "tonal",
+    embeddings: "str | Embed | Embedding | Sequence[str | Embed | Embedding]" = "tonal",
     *,
     jobs: int | None = None,
     scheduler: str | None = None,
@@ -34,7 +34,7 @@ def embed(
     """Add vectors of its recordings to an index, as a further description; the result lists failures with reasons.
 
     index      folder that `extract` wrote
-    by         one or several of: names of installed embeddings, functions of y=samples and sr=rate in Hz that return a
+    embeddings  one or several of: names of installed embeddings, functions of y=samples and sr=rate in Hz that return a
                vector, and `Embedding` values, which have their own rate
     jobs       worker processes, each of which loads the function; None: one per core
     scheduler  address of a Dask cluster that does the work instead
@@ -42,7 +42,7 @@ def embed(
     from audiosim.audio.embedding import Embedding
     from audiosim.audio.index_vectors import embed_index
 
-    given = [by] if isinstance(by, str | Embedding) or callable(by) else list(by)
+    given = [embeddings] if isinstance(embeddings, str | Embedding) or callable(embeddings) else list(embeddings)
     chosen = [
         find_embedding(one) if isinstance(one, str) else one if isinstance(one, Embedding) else Embedding.of(one)
         for one in given
@@ -68,7 +68,7 @@ def init(
     queries: int = 50,
     seed: int = 0,
     jobs: int | None = None,
-    by: Sequence[str] = (),
+    embeddings: Sequence[str] = (),
 ) -> "MusicFolder":
     """Turn a music folder into a collection: read its tags, index its sound, draw a first sample of queries.
 
@@ -77,14 +77,13 @@ def init(
     queries  largest number of recordings to draw as queries
     seed     seed of that draw
     jobs     worker processes; None: one per core
-    by       installed embeddings that describe the recordings beside the Gaussians
+    embeddings  names of installed ones that describe the recordings beside the Gaussians
 
     A further call continues where the last one stopped, and adds new files.
     """
     from audiosim.audio.music_folder import collect
     from audiosim.relevance.evidence_effects import prepare_closeness
 
-    embeddings = tuple(map(find_embedding, by))
     with progress("extracting") as show:
         made = collect(
             folder,
@@ -93,7 +92,7 @@ def init(
             seed=seed,
             n_jobs=jobs or -1,
             progress=lambda done, failed, total: show(done + failed, total),
-            embeddings=embeddings,
+            embeddings=tuple(map(find_embedding, embeddings)),
         )
     prepare_closeness(made.collection)
     return made

@@ -82,19 +82,21 @@ class Start:
 
     measure  without its cutoff
     cutoff   that of the collection where None
-    rule     that chooses pairs, the model's own where None
+    selection_rule  None: the usual one of the model
     """
 
     model: Model
     measure: str
     cutoff: int | None = None
-    rule: str | None = None
+    selection_rule: str | None = None
 
     def __call__(self, part: Collection, own: Model | None) -> Selection:
         pool = build_pool(part, self.cutoff)
         measure = parse_measure(f"{self.measure}@{pool.cutoff}")
         expected = expected_scores(measure, pool, draws=DRAWS)
-        return Selection.start(pool, expected, estimator_of(pool, own or self.model), rule=self.rule)
+        return Selection.start(
+            pool, expected, estimator_of(pool, own or self.model), selection_rule=self.selection_rule
+        )
 
 
 def bare(collection: Collection) -> Collection:

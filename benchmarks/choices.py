@@ -37,16 +37,16 @@ SEED = 1
 class Begin:
     """Start of a campaign: by the model it is handed, else by a published one.
 
-    rule  for what to judge next, the usual one of the model where None
+    selection_rule  None: the usual one of the model
     """
 
     published: str = ""
-    rule: str | None = None
+    selection_rule: str | None = None
 
     def __call__(self, part: Collection, own: Model | None) -> Selection:
         pool = build_pool(part)
         estimator = built_in(pool, self.published) if own is None else estimator_of(pool, own)
-        return Selection.start(pool, parse_measure(f"CG@{pool.cutoff}"), estimator, rule=self.rule)
+        return Selection.start(pool, parse_measure(f"CG@{pool.cutoff}"), estimator, selection_rule=self.selection_rule)
 
 
 def played(collection: Collection, begin: Begin, parts: int, teams: int | None = None) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def main() -> None:
     asked: dict[str, Callable[[], dict[str, dict[str, Any]]]] = {
         "mjud": lambda: {"mjud": played(collection, Begin("mjud-fine"), options.parts)},
         "teams": lambda: {"teams held out too": played(collection, Begin(), options.parts, teams=TEAMS)},
-        "rules": lambda: {rule: played(collection, Begin(rule=rule), options.parts) for rule in RULES},
+        "rules": lambda: {rule: played(collection, Begin(selection_rule=rule), options.parts) for rule in RULES},
     }
     for part in options.only.split(","):
         with Figures("choices", part) as figures, threadpool_limits(1):

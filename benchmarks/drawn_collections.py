@@ -168,7 +168,7 @@ def played(name: str, model: Model, draws: int, parts: int, rule: str) -> dict[t
         drawn = drawn_collection(unjudged, model, code)
         for place, part in enumerate(places):
             mine = part.of(drawn)
-            for measure, judged, seen in looks(mine, Start(model, "CG", rule=RULES[rule])(mine, None), AT):
+            for measure, judged, seen in looks(mine, Start(model, "CG", selection_rule=RULES[rule])(mine, None), AT):
                 if (measure, judged) in found:
                     held = [hold / max(1, of) for hold, of in (seen.inside[kind] for kind in CONSIDERED)]
                     found[measure, judged][:, code, place] = seen.bias, *held

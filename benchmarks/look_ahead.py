@@ -102,7 +102,7 @@ class Begin:
         pool = build_pool(part)
         expected = expected_scores(parse_measure(f"{self.measure}@{pool.cutoff}"), pool)
         rule = DrawnByLookingAhead(expected) if self.ahead else None
-        return Selection.start(pool, expected, estimator_of(pool, self.model), rule=rule, batch=self.batch)
+        return Selection.start(pool, expected, estimator_of(pool, self.model), selection_rule=rule, batch=self.batch)
 
 
 def row_of(name: str, curves: Sequence[Sequence[dict[str, float]]]) -> list[str]:

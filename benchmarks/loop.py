@@ -105,7 +105,7 @@ def on_real_judgments(folder: Path, seeds: int, figures: Figures) -> None:
     models = ("mjud", "mout", "ljudge", "loutput", "historical", "uniform")
     rows = [line(name, *played(pool, truth, 0.95, name)) for name in models]
     figures.table("models, CG@5, rule differences", REPLAYED, rows)
-    rows = [line(name, *played(pool, truth, 0.95, rule=name)) for name in SELECTION_RULES]
+    rows = [line(name, *played(pool, truth, 0.95, selection_rule=name)) for name in SELECTION_RULES]
     figures.table("selection rules, CG@5, model mjud", REPLAYED, rows)
     drawn = [played(pool, truth, 0.95, seed=seed)[0].curve[-1] for seed in range(seeds)]
     judged, accuracy = sorted(moment.judged for moment in drawn), sorted(moment.accuracy for moment in drawn)
@@ -115,7 +115,7 @@ def on_real_judgments(folder: Path, seeds: int, figures: Figures) -> None:
     figures.add(f"{ties}accuracy, mean", statistics.mean(accuracy), "", note=spread)
     seconds = statistics.median(played(pool, truth, 0.95)[1] for _ in range(RUNS))
     figures.add("to .95 inside the process", seconds, "s", 1.0)
-    found, seconds = played(pool, truth, 1.1, rule="random")
+    found, seconds = played(pool, truth, 1.1, selection_rule="random")
     figures.add(f"all {found.selection.judged:,} pairs one by one", seconds, "s", 15)
     for people, judged, limit in ((1, 600, 8), (6, 600, 8), (300, 600, 20)):
         told, looked = by_several(pool, truth, people, judged)

@@ -17,7 +17,7 @@ from figures import Figures
 from audiosim import Collection
 from audiosim.measures.system_scores import scores
 from audiosim.reproduce import PrintedRow, rows
-from audiosim.stats.inference.fit_trials import FITS, fit_trials
+from audiosim.stats.inference.held_out_distributions import FITS, fit_distributions
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -47,7 +47,7 @@ def fits(collection: Collection) -> list[list[str | float]]:
     """Mean omega of every distribution, printed and found on one of the four years."""
     table: list[list[str | float]] = []
     for measure, printed in PRINTED_FITS.items():
-        means = fit_trials(scores(collection, measure).values, np.random.default_rng(0)).means()
+        means = fit_distributions(scores(collection, measure).values, np.random.default_rng(0)).means()
         table.append([measure, *(f"{old:.2f}, {means[name]:.2f}" for name, old in zip(FITS, printed, strict=True))])
     return table
 

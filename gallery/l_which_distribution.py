@@ -14,6 +14,6 @@ from audiosim.package_files import folder
 demo = folder("fixtures") / "demo"
 judged = audiosim.Collection.load(demo, judgments=demo / "truth.qrels")
 scores = audiosim.evaluate(judged, "CG@5").scores
-fits = audiosim.fit_trials(scores.values, np.random.default_rng(1), trials=100)
+fits = audiosim.fit_distributions(scores.values, np.random.default_rng(1), trials=100)
 fits.plot()
 print(fits)

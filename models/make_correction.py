@@ -75,7 +75,7 @@ def campaigns(seed: int) -> dict[str, Array]:
     with threadpool_limits(1):
         for name in MEASURES:
             estimator = OrdinalEstimator(pool, models)
-            start = Selection.start(pool, parse_measure(name), estimator, batch=batch, rule="scores")
+            start = Selection.start(pool, parse_measure(name), estimator, batch=batch, selection_rule="scores")
             found = replay(start, truth, 1.1)
             curves[name] = np.array([(moment.deviation, moment.error) for moment in found.curve])
     return curves

@@ -185,7 +185,7 @@ def results(demo, judged, answered):
         "reliability": audiosim.reliability(judged),
         "assessors": audiosim.assessor_reliability(two),
         "split_half": audiosim.split_half_study(judged, trials=5),
-        "fits": audiosim.fit_trials(audiosim.evaluate(judged).scores.values, np.random.default_rng(0), trials=5),
+        "fits": audiosim.fit_distributions(audiosim.evaluate(judged).scores.values, np.random.default_rng(0), trials=5),
         "satisfaction": audiosim.satisfaction(answered, "CG@1"),
         "train": audiosim.train(judged, "fTEAM,sGEN"),
     }

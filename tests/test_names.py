@@ -1,15 +1,20 @@
 """Names: one stands for one thing, in a module or for one, and is made of the field's words."""
 
 import ast
+import importlib
 import inspect
 import re
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
+import click
+import numpy as np
 import pytest
+import typer
 
 import audiosim
+from audiosim import cli
 
 ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.slow  # `make check` runs them, as it does those of layers
@@ -172,14 +177,83 @@ def test_people_are_they(folder):
     assert [(name, line) for name, line in lines if PEOPLE.search(line) and "PEOPLE" not in line] == []
 
 
-def test_functions_call_what_commands_have_by_the_commands_words():
-    """Seeds, rules and progress have one name each in Python, that of the options."""
-    others = {"rng": "seed", "rule": "selection_rule", "stop": "stopping_rule", "show": "progress"}
+# Of the words that options have, those that Python code tends to call otherwise.
+WORDS = {"rule": "selection_rule", "stop": "stopping_rule", "show": "progress", "n_jobs": "jobs", "shares": "judged"}
+PUBLIC = re.findall(r"^\| `([a-z_.]+)` \|", (ROOT / "docs" / "public.md").read_text("utf-8"), re.MULTILINE)
+
+
+def public_functions(module):
+    """Functions of a public module, and the constructors and methods of its classes, by name."""
+    found = importlib.import_module(module)
+    for name in getattr(found, "__all__", vars(found)):
+        value = getattr(found, name)
+        if not hasattr(found, "__all__") and getattr(value, "__module__", "") != module:
+            continue  # imported for use inside
+        if inspect.isfunction(value):
+            yield name, value
+        elif inspect.isclass(value) and value.__module__.startswith("audiosim"):
+            own = {key: one for key, one in vars(value).items() if not key.startswith("_") or key == "__init__"}
+            methods = ((key, getattr(one, "__func__", one)) for key, one in own.items())
+            yield from ((f"{name}.{key}", one) for key, one in methods if inspect.isfunction(one))
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_public_functions_call_what_commands_have_by_the_commands_words(module):
     found = {
-        (name, parameter): others[parameter]
-        for name in audiosim.__all__
-        if inspect.isfunction(function := getattr(audiosim, name))
+        (name, parameter): WORDS[parameter]
+        for name, function in public_functions(module)
         for parameter in inspect.signature(function).parameters
-        if parameter in others
+        if parameter in WORDS
     }
-    assert found == {}
+    kept = {("extract", "n_jobs"): "jobs"} if module == "audiosim" else {}  # as joblib and scikit-learn call it
+    assert found == kept
+
+
+def test_functions_for_scripts_are_given_seeds_and_generators_go_to_functions_that_draw_on():
+    functions = [one for module in PUBLIC for _, one in public_functions(module) if takes_rng(one)]
+    hints = {inspect.signature(one).parameters["rng"].annotation for one in functions}
+    assert hints == {np.random.Generator}
+    assert [name for name, one in public_functions("audiosim") if takes_rng(one)] == []
+
+
+def takes_rng(function):
+    return "rng" in inspect.signature(function).parameters
+
+
+CALLED = {
+    "next": "next_pairs", "report": "write_report", "study sample": "sample_study", "study answers": "study_answers",
+    "reproduce": "reproduced_numbers", "map": "sound_map",
+}  # fmt: skip
+# What a caller in Python hands over, besides the collection, that no option can name.
+IN_PYTHON = {
+    "extract": {"n_jobs", "into", "parameters", "read", "progress", "decoders"},
+    "train": {"plan", "say", "progress"},  # the plan has the options of what is fitted
+    "worth": {"progress"},
+    "join": {"path"},  # the argument RUN
+    "write_report": {"log"},
+}
+
+
+def commands(group=None, before=()):
+    """Every command, by its words."""
+    group = group or typer.main.get_command(cli.app)
+    context = click.Context(group)
+    for word in group.list_commands(context):
+        command = group.get_command(context, word)
+        if hasattr(command, "list_commands"):
+            yield from commands(command, (*before, word))
+        else:
+            yield " ".join((*before, word)), command
+
+
+def test_a_function_of_a_command_takes_what_the_command_takes_by_the_same_words():
+    found = {}
+    for words, command in commands():
+        name = CALLED.get(words, words)
+        if name not in audiosim.__all__:
+            continue
+        options = {word.lstrip("-").replace("-", "_") for one in command.params for word in (one.name, *one.opts)}
+        _, *others = inspect.signature(getattr(audiosim, name)).parameters  # the first is the collection, or a file
+        found[name] = set(others) - options
+    assert len(found) > 15
+    assert {name: alone for name, alone in found.items() if alone} == IN_PYTHON

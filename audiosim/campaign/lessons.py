@@ -104,7 +104,7 @@ def begin_count(
     held  number of these about pairs of the pool
     count_long  runs slow counts
     """
-    rest = settings.batch, settings.rule, settings.seed, dict[Pair, float](), False, settings.distribution
+    rest = settings.batch, settings.selection_rule, settings.seed, dict[Pair, float](), False, settings.distribution
     first = Selection.start(pool, measure, lessons.after(pool, estimator, own), own, *rest, settings.about)
     return Count(first, estimator, held, lessons, settings.learn_later, count_long)
 

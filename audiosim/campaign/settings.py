@@ -26,7 +26,7 @@ class CampaignSettings:
     lease_s       length of a lease, in seconds
     twice         share of the pairs that a second assessor also judges, in [0, 1]
     cannot_limit  number of assessors unable to judge a pair after which it leaves the queue
-    rule          selection rule, as for `Selection.start`
+    selection_rule  as of `Selection.start`
     seed          seed for the pairs to judge twice and the draws of the selection
     learn_later   True if the estimator learns when `Campaign.teach` is called, not before `tell` returns
     patience_s    how long to wait for other writers before a BusyError
@@ -51,7 +51,7 @@ class CampaignSettings:
     lease_s: float = LEASE_S
     twice: float = 0.0
     cannot_limit: int = CANNOT_LIMIT
-    rule: str | SelectionRule | None = None
+    selection_rule: str | SelectionRule | None = None
     seed: int = 0
     learn_later: bool = False
     patience_s: float = PATIENCE_S

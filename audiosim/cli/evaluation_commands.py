@@ -29,7 +29,7 @@ from audiosim.report.evaluation_views import (
     reproduction_view,
     split_half_view,
 )
-from audiosim.stats.inference.fit_trials import fit_trials
+from audiosim.stats.inference.held_out_distributions import fit_distributions
 from audiosim.stats.inference.paired_tests import SAMPLES, TESTS
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _print_fits(
     for text in measures:
         measure = find_measure(text)
         scores = judged_runs(collection, measure.cutoff, unjudged).scores(measure)
-        found[text] = fit_trials(scores.values, seed)
+        found[text] = fit_distributions(scores.values, seed)
     rows = [
         {"measure": measure, "queries": one.size, "trials": one.trials, **one.means()} for measure, one in found.items()
     ]

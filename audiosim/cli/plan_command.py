@@ -1,7 +1,5 @@
 """The command that predicts what it takes to meet a stopping rule."""
 
-import time
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -13,16 +11,6 @@ from audiosim.report.views import effort_view
 from audiosim.simulation.effort import SIMULATED_CAMPAIGNS
 from audiosim.simulation.effort import plan as plan_effort
 from audiosim.stats.threads import one_thread
-
-
-@dataclass(frozen=True, slots=True)
-class _Until:
-    """True before a moment, given in seconds of a clock that other processes and machines share."""
-
-    end: float
-
-    def __call__(self) -> bool:
-        return time.time() < self.end
 
 
 def plan(
@@ -81,7 +69,7 @@ def plan(
             distribution=distribution,
             about=subject,
             seed=seed,
-            proceed=_Until(time.time() + time_limit),
+            time_limit=time_limit,
             jobs=jobs or 1,
             scheduler=scheduler,
         )

@@ -293,7 +293,7 @@ def next_pairs(
     count: Annotated[
         int | None, typer.Option("-n", "--count", help="How many pairs.", min=1, show_default=str(PAIRS))
     ] = None,
-    rule: options.SelectionRuleName = None,
+    selection_rule: options.SelectionRuleName = None,
     by_query: options.ByQuery = False,
     kinds: Annotated[
         bool,
@@ -331,7 +331,9 @@ def next_pairs(
     collection, pool, estimator = options.open_collection(
         folder, model, judgments, what.cutoff, system_from, same_artist, scale, partial, aspect
     )
-    selection = start_loop(pool, estimator, what, collection.judgments, rule=rule, seed=seed, distribution=distribution)
+    selection = start_loop(
+        pool, estimator, what, collection.judgments, selection_rule=selection_rule, seed=seed, distribution=distribution
+    )
     if kinds:
         found = _kinds(selection, collection, judgments, assessor)
         flat = [one.flat_row() for one in found]

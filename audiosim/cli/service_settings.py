@@ -181,7 +181,7 @@ class CampaignOptions:
             lease_s=self.lease,
             twice=handing.twice,
             cannot_limit=handing.cannot_limit,
-            rule=selection.selection_rule,
+            selection_rule=selection.selection_rule,
             seed=selection.seed,
             learn_later=True,
             patience_s=WAIT_S,

@@ -45,7 +45,7 @@ StoppingRuleTexts = Annotated[
 class AskingOptions:
     """Options for asking for judgments."""
 
-    rule: options.SelectionRuleName = None
+    selection_rule: options.SelectionRuleName = None
     batch: Annotated[int, typer.Option(help="Number of judgments between two updates of the predictions.", min=1)] = 20
     by_query: options.ByQuery = False
 
@@ -66,7 +66,7 @@ def simulate(
     model: options.ModelName = None,
     measure: options.MeasureName = "CG@5",
     target: Annotated[float, typer.Option(help="Mean confidence at which judging stops.", min=0.5, max=1)] = 0.95,
-    stop: StoppingRuleTexts = None,
+    stopping_rule: StoppingRuleTexts = None,
     *,
     asking: AskingOptions,
     compare: Annotated[
@@ -95,17 +95,17 @@ def simulate(
 
     `audiosim simulate my-demo --judgments my-demo/truth.qrels --peers means,mtc,gp --at 25,50`
     """
-    parts.check(model, compare, stop)
+    parts.check(model, compare, stopping_rule)
     others = None if parts.peers is None else find_peers(parts.peers)
     stopping_rules, learner = (
-        _stopping_rules(target, stop),
+        _stopping_rules(target, stopping_rule),
         None if parts.learn is None else repetition.learner(parts.learn),
     )
     moments, collection = parts.moments, reading.load(folder)
     if complete:
         collection = options.only_complete(collection, find_measure(measure).cutoff)
     name = repetition.LEARNED if learner else model or JOINT
-    rule, seed = asking.rule or _default_rule(collection, name, learner), statements.seed
+    rule, seed = asking.selection_rule or _default_rule(collection, name, learner), statements.seed
     game = _Game(
         name, find_measure(measure), rule, asking.batch, statements.ideal, seed, statements.distribution,
         options.about_of(statements.about),
@@ -143,7 +143,7 @@ class _Game:
 
     model: str
     measure: Measure
-    rule: str
+    selection_rule: str
     batch: int
     ideal: Ideal
     seed: int
@@ -155,8 +155,8 @@ class _Game:
         pool = build_pool(part, self.measure.cutoff)
         estimator = make_estimator(pool, self.model) if learned is None else estimator_of(pool, learned)
         return start_loop(
-            pool, estimator, self.measure, ideal=self.ideal, batch=self.batch, rule=self.rule, seed=self.seed,
-            distribution=self.distribution, about=self.about,
+            pool, estimator, self.measure, ideal=self.ideal, batch=self.batch, selection_rule=self.selection_rule,
+            seed=self.seed, distribution=self.distribution, about=self.about,
         )  # fmt: skip
 
     def play(
@@ -174,8 +174,10 @@ class _Game:
 def _compare(game: _Game, collection: Collection, stopping_rules: Sequence[StoppingRule], form: options.Format) -> None:
     with progress("judging") as show:
         rows = [
-            _summary(replace(game, rule=rule).play(collection, stopping_rules, by_query, show), rule, by_query)
-            for rule, by_query in _every_rule(game.rule)
+            _summary(
+                replace(game, selection_rule=rule).play(collection, stopping_rules, by_query, show), rule, by_query
+            )
+            for rule, by_query in _every_rule(game.selection_rule)
         ]
     options.print_result(form, rows, rows, lambda: comparison_view(rows, str(first_of(stopping_rules))))
 

@@ -298,6 +298,12 @@ def map_sounds(
     by: Annotated[
         MapName, typer.Option(help="pca: principal components; umap: neighbourhoods, which needs audiosim\\[maps].")
     ] = MapName.pca,
+    descriptions: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Description to draw by, such as levelled or tonal; repeatable. Default: all."
+        ),
+    ] = None,
     pictures: Annotated[
         bool, typer.Option("--pictures", help="Also draw the queries' recordings: mel spectrograms, by librosa.")
     ] = False,
@@ -312,7 +318,7 @@ def map_sounds(
     """
     from audiosim.sound_functions import sound_map
 
-    found = sound_map(collection, output, by.value, pictures=pictures)
+    found = sound_map(collection, output, by.value, descriptions, pictures)
     rows = found.rows()
     print_result(form, rows, rows, lambda: Text(f"{len(rows):,} recordings in {output}"))
 
@@ -367,7 +373,7 @@ def init(
         return
     from audiosim.sound_functions import init as init_collection
 
-    made = init_collection(folder, collection, queries=queries, seed=seed, jobs=jobs, by=embeddings or ())
+    made = init_collection(folder, collection, queries=queries, seed=seed, jobs=jobs, embeddings=embeddings or ())
     _name_failed(made.failed)
     result = made.to_dict()
     result["failed"] = [{"path": _encodable(failure.path), "error": failure.error} for failure in made.failed]

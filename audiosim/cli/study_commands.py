@@ -11,7 +11,7 @@ from audiosim.corpus.model import SCALES
 from audiosim.plugins import find_measure
 from audiosim.report.evaluation_views import examples_view, satisfaction_view, study_view
 from audiosim.users.answers import read_answers
-from audiosim.users.observed_differences import MAJORITY, noticed_differences
+from audiosim.users.observed_differences import MAJORITY, noticeable_differences
 from audiosim.users.preferences import preferences
 
 app = typer.Typer(
@@ -84,7 +84,7 @@ def satisfaction(
     artificial = prior_scale or (scale if scale and scale not in SCALES else None)
     past = [options.load_collection(folder, None, scale=artificial) for folder in prior or ()]
     found = {measure: preferences(read, find_measure(measure)) for measure in measures}
-    noticed = {measure: noticed_differences(one, past, agreeing).to_dict() for measure, one in found.items() if past}
+    noticed = {measure: noticeable_differences(one, past, agreeing).to_dict() for measure, one in found.items() if past}
     rows: list[dict[str, Any]] = [
         {"measure": measure} | row for measure, one in found.items() for row in one.to_dict()["bins"]
     ]

@@ -51,7 +51,7 @@ def worth(
         found = worth_of(
             collection,
             measure=find_measure(measure),
-            shares=shares,
+            judged=shares,
             splits=splits,
             target=target if replays else None,
             seed=seed,

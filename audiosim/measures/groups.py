@@ -33,7 +33,7 @@ def adr_of_groups(results: Sequence[Item], groups: Sequence[Sequence[Item]], ran
     return total / ranks
 
 
-def tie_break(results: Sequence[Item], groups: Sequence[Sequence[Item]]) -> float:
+def adr_tie_break(results: Sequence[Item], groups: Sequence[Sequence[Item]]) -> float:
     """Tie-breaker between results with equal average dynamic recall, 0 to 1; lower is better.
 
     This is the average dynamic recall of a constructed list, on the ground truth with its groups in reverse. The list

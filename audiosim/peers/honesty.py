@@ -242,7 +242,7 @@ class _Play:
     def _key(self, start: Selection, gains: Array, number: int) -> str:
         """Key of a part's stored results: equal for equal pairs, grades, budgets, model, rule and seed."""
         said = [start.pool.content_hash, gains.tolist(), str(start.measure), self.budgets, self.seed, number]
-        said += [start.estimator.name, start.rule.name, start.distribution, start.batch]
+        said += [start.estimator.name, start.selection_rule.name, start.distribution, start.batch]
         return f"{start.pool.collection}-{hashlib.sha256(json.dumps(said).encode()).hexdigest()[:12]}"
 
 

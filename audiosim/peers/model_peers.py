@@ -25,7 +25,7 @@ def mtc(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking:
         task.pool,
         task.expected,
         uniform(task.pool),
-        rule="differences",
+        selection_rule="differences",
         seed=int(rng.integers(2**32)),
         distribution="normal",
         checks=False,

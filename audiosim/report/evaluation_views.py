@@ -12,7 +12,7 @@ from audiosim.evaluation import Evaluation, agreement_rows
 from audiosim.report.screen import PlainTable
 from audiosim.report.views import interval_bar
 from audiosim.stats.generalizability.splithalf import SplitHalf
-from audiosim.stats.inference.fit_trials import FitTrials
+from audiosim.stats.inference.held_out_distributions import DistributionFits
 from audiosim.users.list_study import StudyOutcome
 from audiosim.users.preferences import Preferences
 from audiosim.users.study import ExampleSet
@@ -104,7 +104,7 @@ def _rank_pairs(one: Evaluation, rows: Sequence[Mapping[str, Any]], least: str) 
     return [head, table]
 
 
-def fits_view(found: Mapping[str, FitTrials]) -> RenderableType:
+def fits_view(found: Mapping[str, DistributionFits]) -> RenderableType:
     """Mean distance of each fitted distribution from scores on other queries."""
     names = list(next(iter(found.values())).means())
     table = PlainTable(("Measure", "left"), *names)
@@ -229,7 +229,7 @@ def satisfaction_view(
 ) -> RenderableType:
     """The share of satisfied users by score, and the cubic through it.
 
-    noticed  by measure, the differences that enough users would notice; see `NoticedDifferences`
+    noticed  by measure, the differences that enough users would notice; see `NoticeableDifferences`
     """
     parts: list[RenderableType] = []
     for measure, one in found.items():

@@ -141,7 +141,7 @@ def paper_with_judgments(folder: Path) -> Iterator[PrintedRow]:
             parse_measure("CG@5"),
             estimator_of(pool, "ljudge"),
             batch=20,
-            rule="differences",
+            selection_rule="differences",
             distribution="normal",
             checks=False,
         )
@@ -186,5 +186,5 @@ def _campaign(collection: Collection, measure: str, rule: str, stop: StoppingRul
     """Campaign as in chapter 8: predictions are updated after every 20 judgments."""
     pool = build_pool(collection, 5)
     expected = expected_scores(parse_measure(measure), pool, ideal)
-    selection = Selection.start(pool, expected, estimator_of(pool, "mjud"), batch=20, rule=rule, checks=False)
+    selection = Selection.start(pool, expected, estimator_of(pool, "mjud"), batch=20, selection_rule=rule, checks=False)
     return replay(selection, pool.spread(collection.grades()), stop)

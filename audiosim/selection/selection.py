@@ -37,7 +37,7 @@ class Selection:
 
     expected   expected scores of the ranking's measure in the pool to judge
     estimator  for this pool
-    rule       selection rule
+    selection_rule  rule that weighs the pairs
     batch      number of judgments between updates of the estimator and the rule
     ties       (n,) drawn once: among pairs of equal weight the one with the larger value comes first
     belief     about the n pairs; the grade of a judged pair is the mean over its assessors
@@ -58,7 +58,7 @@ class Selection:
 
     expected: ExpectedScores
     estimator: RelevanceEstimator
-    rule: SelectionRule
+    selection_rule: SelectionRule
     batch: int
     ties: Array
     belief: Belief
@@ -83,7 +83,7 @@ class Selection:
         estimator: RelevanceEstimator,
         judgments: Iterable[Judgment] = (),
         batch: int = 1,
-        rule: str | SelectionRule | None = None,
+        selection_rule: str | SelectionRule | None = None,
         seed: int = 0,
         learned: Mapping[Pair, float] | None = None,
         learns: bool = True,
@@ -94,7 +94,7 @@ class Selection:
         """The selection after these judgments, without those of pairs outside the pool.
 
         measure  or its expected scores, if they differ from those of `expected_scores`
-        rule     name in SELECTION_RULES, or a rule for these expected scores; None: see `default_selection_rule`
+        selection_rule  its name, or a rule for these expected scores; None: see `default_selection_rule`
         seed     of the draws that break ties and of the rule's own draws
         learned  grades for the estimator to learn from; None for those of the judgments, in their order
         learns   True if the estimator relearns by itself as judging goes on
@@ -110,30 +110,17 @@ class Selection:
         estimator = after_grades(pool, estimator, grades if learned is None else learned)
         panel = Panel.of(pool, log)
         belief = estimator.predict(pool.spread(grades))
-        rule = default_selection_rule(belief) if rule is None else rule
+        rule = default_selection_rule(belief) if selection_rule is None else selection_rule
         rule = make_selection_rule(rule, expected, seed) if isinstance(rule, str) else rule
         ties = np.random.default_rng(seed).random(len(pool.pairs))
         scores, order = expected.scores(belief), tuple(map(pool.positions.__getitem__, grades))
         return cls(
-            expected,
-            estimator,
-            rule,
-            batch,
-            ties,
-            belief,
-            scores,
-            order,
-            log,
-            learns=learns,
-            distribution=distribution,
-            about=about,
-            checks=checks,
-            panel=panel,
-            comparisons=pool.comparisons,
-        )
+            expected, estimator, rule, batch, ties, belief, scores, order, log, learns=learns,
+            distribution=distribution, about=about, checks=checks, panel=panel, comparisons=pool.comparisons,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
-        return f"Judging loop by {self.rule.name} for {self.ranking!r}"
+        return f"Judging loop by {self.selection_rule.name} for {self.ranking!r}"
 
     @property
     def pool(self) -> Pool:
@@ -214,11 +201,12 @@ class Selection:
         """(n,) value of an exact judgment of each pair at the last update of the rule."""
         if self.asked is None and self._values is not None:
             return self._values.weights()
-        return self.rule.weights(self.belief, self.believed) if self.asked is None else self.asked.weights
+        return self.selection_rule.weights(self.belief, self.believed) if self.asked is None else self.asked.weights
 
     @cached_property
     def _values(self) -> PairValues | None:
-        return self.rule.values(self.belief, self.believed) if isinstance(self.rule, NoisyRule) else None
+        rule = self.selection_rule
+        return rule.values(self.belief, self.believed) if isinstance(rule, NoisyRule) else None
 
     def weights_by(self, assessor: str | None) -> Array:
         """(n,) value of a judgment of each pair by this person, whose noise the judgments so far show.
@@ -231,12 +219,12 @@ class Selection:
             return self.weights
         return self._values.weights(added_variance(self._people.model, self._people.panel, assessor))
 
-    def reached(self, stop: float | str | StoppingRule) -> bool:
+    def reached(self, stopping_rule: float | str | StoppingRule) -> bool:
         """True if judging may stop: the stopping rule is met, or no further judgment has any value.
 
-        stop  the rule, its text such as "every=0.95", or a mean confidence
+        stopping_rule  or its text such as "every=0.95", or a mean confidence
         """
-        return as_stopping_rule(stop).reached(self) or not self.weights[~self.belief.judged].any()
+        return as_stopping_rule(stopping_rule).reached(self) or not self.weights[~self.belief.judged].any()
 
     def ask(
         self, count: int = 1, allowed: Booleans | None = None, by_query: bool = False, assessor: str | None = None

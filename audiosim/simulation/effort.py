@@ -2,6 +2,7 @@
 
 import math
 import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -40,11 +41,6 @@ SECONDS = 30.0  # time for a judgment if the pace is unknown: half of each of tw
 SETTLED = 0.95
 POWERED = 1.96 + 0.84  # standard errors that a paired test at 5 % needs for a power of 80 %
 MANY = 10_000
-
-
-def always() -> bool:
-    """True: there is always time for another judgment."""
-    return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +143,16 @@ class Effort:
         return frame_of(self.unsettled, ["a", "b", "confidence", "queries"])
 
 
+@dataclass(frozen=True, slots=True)
+class _Until:
+    """True before a moment, in seconds of the clock that other processes and machines have too."""
+
+    end: float
+
+    def __call__(self) -> bool:
+        return time.time() < self.end
+
+
 def _maker(model: NameOrFile | RelevanceEstimator | Maker | None) -> Maker:
     return model if callable(model) else partial(built_in, model=model)
 
@@ -165,7 +171,7 @@ def plan(
     distribution: DifferenceDistribution = "t",
     about: About | str | Sequence[str] = THESE,
     seed: int | np.random.Generator = 0,
-    proceed: Callable[[], bool] = always,
+    time_limit: float = math.inf,
     judgments: object = None,
     jobs: int = 1,
     scheduler: str | None = None,
@@ -183,14 +189,15 @@ def plan(
     distribution  of a difference between systems: "t", or "normal" as in the paper of 2013
     about      queries that the goal is about: "these", or "queries" of this kind
     seed       seed of all draws, or a generator
-    proceed    called before each judgment: True if there is time for it
+    time_limit  seconds after which no further judgment is simulated
     judgments  as for `estimate`
-    jobs       number of processes; with more than one `proceed` must pickle
+    jobs       number of processes
     scheduler  address of a Dask cluster that does the work instead; see `each_in_turn`
 
     The prediction is only as good as the belief. In simulated campaigns the model does not relearn from its own grades;
     `interval` allows for the error of predictions beyond their variation between campaigns.
     """
+    until = _Until(time.time() + time_limit)
     collection, measure = as_collection(collection, judgments), as_measure(measure)
     stop, pool, make = as_stopping_rule(stopping_rule), build_pool(collection, measure.cutoff), _maker(model)
     selection = Selection.start(
@@ -201,26 +208,27 @@ def plan(
     deeper = make if model is None or isinstance(model, str | os.PathLike) or callable(model) else None
     return effort_from(
         collection, selection, stop, campaigns=campaigns, seconds=seconds, listeners=listeners, deeper=deeper,
-        rng=np.random.default_rng(seed), proceed=proceed, workers=Workers(jobs, scheduler),
+        rng=np.random.default_rng(seed), proceed=until, workers=Workers(jobs, scheduler),
     )  # fmt: skip
 
 
 def effort_from(
     collection: Collection,
     selection: Selection,
-    stop: StoppingRule,
+    stopping_rule: StoppingRule,
     *,
     campaigns: int,
     seconds: float,
     listeners: int,
     deeper: Maker | None,
     rng: np.random.Generator,
-    proceed: Callable[[], bool] = always,
+    proceed: Callable[[], bool],
     workers: Workers = HERE,
 ) -> Effort:
     """Predict the effort that a stopping rule will take in a judging loop from its present state; rest as in `plan`.
 
     collection  collection with the judgments so far
+    proceed     called before each judgment: True if there is time for it; it must pickle for several processes
     deeper      makes the model for the pool of a deeper cutoff; None to leave that out
     """
     for name, value in (("campaigns", campaigns), ("listeners", listeners)):
@@ -233,7 +241,7 @@ def effort_from(
     drawn = tuple(drawn_grades(selection.belief, rng) for _ in range(campaigns))
     counts, confidences, worlds = [], [], []
     cut, unmet, runs = None, 0, PooledRuns.of(collection, pool, measure.cutoff)
-    plays = workers.each(_Campaigns(selection, drawn, stop, proceed), campaigns)
+    plays = workers.each(_Campaigns(selection, drawn, stopping_rule, proceed), campaigns)
     for grades, ended in zip(drawn, plays, strict=False):  # the first that is not finished is the last
         worlds.append(runs.scores(measure, grades))
         if not ended.finished:
@@ -244,10 +252,10 @@ def effort_from(
         confidences.append(ended.confidences)
     unsettled = _unsettled(pool.systems, confidences, worlds)
     further = None if deeper is None else _deeper(collection, measure, deeper, len(worlds), rng)
-    otherwise, off = alternatives(collection, selection, worlds, further), off_of(selection, stop)
+    otherwise, off = alternatives(collection, selection, worlds, further), off_of(selection, stopping_rule)
     counts = sorted(counts)
     return Effort(
-        str(stop), selection.judged, tuple(counts), cut, seconds, listeners, unsettled, otherwise, off, unmet,
+        str(stopping_rule), selection.judged, tuple(counts), cut, seconds, listeners, unsettled, otherwise, off, unmet,
         selection.about, beside,
     )  # fmt: skip
 

@@ -80,7 +80,7 @@ class Remaining:
 
 def remaining(
     selection: Selection,
-    stop: float | StoppingRule,
+    stopping_rule: float | StoppingRule,
     rng: np.random.Generator,
     draws: int = REMAINING_DRAWS,
     proceed: Callable[[], bool] = lambda: True,
@@ -90,9 +90,9 @@ def remaining(
     Each time the grades of all unjudged pairs are drawn from the present belief. Pairs are then selected and judged as
     in the campaign itself, until the goal is met or no further judgment has any value.
 
-    stop     the stopping rule, or a mean confidence
-    draws    number of campaigns
-    proceed  called before each judgment: True if there is time for it
+    stopping_rule  the stopping rule, or a mean confidence
+    draws          number of campaigns
+    proceed        called before each judgment: True if there is time for it
 
     The prediction is only as good as the model's probabilities. If the model treats pairs as independent although
     grades of one artist or query are correlated, it is most reliable for near goals.
@@ -102,7 +102,7 @@ def remaining(
     counts: list[int] = []
     selection = selection.in_thought
     for _ in range(draws):
-        _, count, finished = played(selection, drawn_grades(selection.belief, rng), stop, proceed)
+        _, count, finished = played(selection, drawn_grades(selection.belief, rng), stopping_rule, proceed)
         if not finished:
             return Remaining(tuple(sorted(counts)), count)
         counts.append(count)
@@ -166,7 +166,7 @@ def _first_reached(
 
     If the goal itself is met, rather than no pair being worth judging, this needs no weights of pairs.
     """
-    met = stop.reached if stop.reached(after) else partial(Selection.reached, stop=stop)
+    met = stop.reached if stop.reached(after) else partial(Selection.reached, stopping_rule=stop)
     least, most = 0, len(places)
     while most - least > 1:
         middle = (least + most) // 2

@@ -109,7 +109,7 @@ class Replay:
             "rho": last.rho,
             "rmse": last.rmse,
             "rmse_differences": last.rmse_differences,
-            "rule": self.selection.rule.name,
+            "rule": self.selection.selection_rule.name,
             "error": last.error,
             "turns": self.turns,
             "curve": [asdict(moment) for moment in self.curve],
@@ -119,29 +119,29 @@ class Replay:
 def replay(
     selection: Selection,
     truth: Array,
-    stop: float | StoppingRule,
+    stopping_rule: float | StoppingRule,
     progress: Callable[[ReplayMoment], None] = lambda _: None,
     by_query: bool = False,
 ) -> Replay:
     """Judge with known grades until a goal is met.
 
-    truth     (n,) grade of every pair of the pool
-    stop      the stopping rule, or a mean confidence; above 1, everything that affects the ranking is judged
-    progress  called with every moment
-    by_query  True to take each batch from as few queries as possible
+    truth          (n,) grade of every pair of the pool
+    stopping_rule  or a mean confidence; above 1, everything that affects the ranking is judged
+    progress       called with every moment
+    by_query       True to take each batch from as few queries as possible
     """
     check_complete(selection, truth)
     start, scores = selection, true_scores(selection, truth)
     curve, asked = [moment(selection, scores)], []
     progress(curve[-1])
-    met = selection.reached(stop)
+    met = selection.reached(stopping_rule)
     while not met:
         for pair in selection.ask(selection.batch, by_query=by_query):
             asked.append(Judgment(*pair, grade=truth[selection.pool.positions[pair]]))
             selection = selection.tell(asked[-1])
             curve.append(moment(selection, scores))
             progress(curve[-1])
-            met = selection.reached(stop)
+            met = selection.reached(stopping_rule)
             if met:
                 break
     tau = agreement_with_truth(selection.ranking, scores)[1]

@@ -136,7 +136,7 @@ def worth(
     collection: str | Collection,
     *,
     measure: str | Measure = "CG@5",
-    shares: Sequence[float] = (0.0, 0.1),
+    judged: Sequence[float] = (0.0, 0.1),
     splits: int = 2,
     target: float | None = 0.95,
     seed: int | np.random.Generator = 0,
@@ -147,7 +147,7 @@ def worth(
     """Worth of each piece of evidence of a judged collection to the default model.
 
     measure  measure that ranks the systems in replays
-    shares   shares of the pairs shown to the model, each in [0, 1)
+    judged   shares of the pairs shown to the model, each in [0, 1)
     splits   number of draws; for a collection that the model was learned on, number of halves of its queries that are
              predicted by models learned on the other half
     target   confidence at which replays stop; None, or a pool with an unjudged pair: no replays
@@ -159,7 +159,7 @@ def worth(
     Sound is the index; genre and artist are columns of documents.tsv; all other pieces are the user's own.
     """
     collection, measure, rng = as_collection(collection), as_measure(measure), np.random.default_rng(seed)
-    for share in shares:
+    for share in judged:
         if not 0 <= share < 1:
             raise InputError(f"a share of the pairs must be at least 0 and below 1, got {share:g}")
     home = kinship_to(build_pool(collection), load_model(JOINT)) == "home"
@@ -168,15 +168,15 @@ def worth(
     seeds = [int(seed) for seed in rng.integers(2**32, size=splits)]
     played = target is not None and all(_complete(case.collection, measure) for case in cases)
     replayed_to = target if played else None
-    without = _WithoutEach(tuple(cases), (None, *names), tuple(shares), tuple(seeds), measure, replayed_to)
+    without = _WithoutEach(tuple(cases), (None, *names), tuple(judged), tuple(seeds), measure, replayed_to)
     whole, *less = each_in_turn(without, len(without.names), jobs, progress, scheduler)
     found = []
     for name, left in zip(names, less, strict=True):
         known = float(np.mean([_known(case.collection, name) for case in cases]))
         saved = None if left.reached is None or whole.reached is None else left.reached - whole.reached
-        for share, all_of, some in zip(shares, whole.scores, left.scores, strict=True):
+        for share, all_of, some in zip(judged, whole.scores, left.scores, strict=True):
             found.append(PieceWorth(name, known, share, *_differences(all_of, some), saved))
-    errors = {share: float(np.sqrt(scores.square.mean())) for share, scores in zip(shares, whole.scores, strict=True)}
+    errors = {share: float(np.sqrt(scores.square.mean())) for share, scores in zip(judged, whole.scores, strict=True)}
     return EvidenceWorth(tuple(found), errors, home, target if played else None)
 
 

@@ -17,7 +17,7 @@ MAJORITY = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NoticedDifferences:
+class NoticeableDifferences:
     """Differences between systems that enough users notice.
 
     share      of users who must agree
@@ -62,9 +62,9 @@ def smallest_noticed(preferences: Preferences, share: float = MAJORITY) -> float
     return float(middles[first - 1] + step * (middles[first] - middles[first - 1]))
 
 
-def noticed_differences(
+def noticeable_differences(
     preferences: Preferences, collections: Sequence[Collection], share: float = MAJORITY
-) -> NoticedDifferences:
+) -> NoticeableDifferences:
     """Probability that two systems differ enough on a query for most users to agree which is better.
 
     preferences  people's answers compared with a measure
@@ -78,7 +78,7 @@ def noticed_differences(
     differences = np.concatenate([_differences(one, preferences) for one in collections])
     smallest = smallest_noticed(preferences, share)
     noticed = 0.0 if smallest is None else float((differences >= smallest - 1e-9).mean())
-    return NoticedDifferences(share, smallest, len(differences), noticed)
+    return NoticeableDifferences(share, smallest, len(differences), noticed)
 
 
 def _differences(collection: Collection, preferences: Preferences) -> Array:

@@ -28,7 +28,7 @@ STEEPNESS = (0.0, 4.0, 40.0)  # strength with which a proposed list may favour h
 
 
 @dataclass(frozen=True, slots=True)
-class Criterion:
+class ScaledMeasure:
     """Scores that the examples are balanced by: the user-oriented scores of a measure on a scale.
 
     scale    of the grades
@@ -82,7 +82,7 @@ class ExampleSet:
 
     examples: tuple[Example, ...]
     grades: Mapping[str, Mapping[Pair, float]]
-    criteria: tuple[Criterion, ...]
+    criteria: tuple[ScaledMeasure, ...]
     counts: Integers
     wanted: int
     impossible: Booleans
@@ -149,9 +149,9 @@ class ExampleSet:
         return ["", example.query, *listed, *grades]
 
 
-def build_examples(
+def balanced_examples(
     grades: Mapping[str, Mapping[Pair, float]],
-    criteria: Sequence[Criterion],
+    criteria: Sequence[ScaledMeasure],
     seed: int | np.random.Generator = 0,
     *,
     cutoff: int = 5,
@@ -191,7 +191,7 @@ def build_examples(
     return ExampleSet(tuple(chosen), grades, tuple(criteria), counts, wanted, impossible)
 
 
-def _impossible(criterion: Criterion, cutoff: int) -> Booleans:
+def _impossible(criterion: ScaledMeasure, cutoff: int) -> Booleans:
     """(10,) bins that no difference can reach, by trying all lists; none if there are too many lists."""
     levels = criterion.levels
     if len(levels) ** cutoff > ENUMERABLE:
@@ -217,7 +217,7 @@ class _Judged:
     gains: Array
 
 
-def _judged(grades: Mapping[str, Mapping[Pair, float]], criteria: Sequence[Criterion], cutoff: int) -> _Judged:
+def _judged(grades: Mapping[str, Mapping[Pair, float]], criteria: Sequence[ScaledMeasure], cutoff: int) -> _Judged:
     scales = _checked_scales(grades, criteria, cutoff)
     known = set.intersection(*(set(of) for of in grades.values()))
     by_query: dict[str, list[str]] = {}
@@ -232,7 +232,7 @@ def _judged(grades: Mapping[str, Mapping[Pair, float]], criteria: Sequence[Crite
 
 
 def _checked_scales(
-    grades: Mapping[str, Mapping[Pair, float]], criteria: Sequence[Criterion], cutoff: int
+    grades: Mapping[str, Mapping[Pair, float]], criteria: Sequence[ScaledMeasure], cutoff: int
 ) -> dict[str, Scale]:
     """The scales of the criteria by name, each with grades that lie on it."""
     scales = {criterion.scale.name: criterion.scale for criterion in criteria}
@@ -261,7 +261,9 @@ def _table(documents: Mapping[str, list[str]], grades: Mapping[Pair, float]) -> 
 class _Shelf:
     """Proposed examples with their bins, kept until they are taken or too many."""
 
-    def __init__(self, judged: _Judged, criteria: Sequence[Criterion], cutoff: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self, judged: _Judged, criteria: Sequence[ScaledMeasure], cutoff: int, rng: np.random.Generator
+    ) -> None:
         self.judged, self.criteria, self.cutoff, self.rng = judged, criteria, cutoff, rng
         self.queries = np.empty(0, dtype=np.int64)
         self.lists = np.empty((0, 2, cutoff), dtype=np.int64)
@@ -312,7 +314,7 @@ class _Shelf:
         self.bins = np.concatenate([self.bins, places])[kept]
         return count
 
-    def _places(self, criterion: Criterion, query: Integers, lists: Integers) -> Integers:
+    def _places(self, criterion: ScaledMeasure, query: Integers, lists: Integers) -> Integers:
         grades = self.judged.grades[criterion.scale.name][query[:, None, None], lists]
         rounded = thousandths(criterion.score(grades))
         return bins(np.abs(rounded[:, 0] - rounded[:, 1]))

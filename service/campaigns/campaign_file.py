@@ -58,7 +58,7 @@ class CampaignFile(Struct, frozen=True, forbid_unknown_fields=True, omit_default
         """The service's settings, replaced by these where given."""
         settings = judging.settings
         if self.selection_rule is not None:
-            settings = replace(settings, rule=self.selection_rule)
+            settings = replace(settings, selection_rule=self.selection_rule)
         rule = judging.stopping_rule if self.stopping_rule is None else find_stopping_rule(self.stopping_rule)
         return replace(judging, measure=self.measure or judging.measure, stopping_rule=rule, settings=settings)
 

@@ -1,6 +1,5 @@
 """Collections that organisers make in the browser: files, settings, checks and plans, and the finished collection."""
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -185,7 +184,6 @@ async def plan_draft(
 
 
 def _planned(home: Home, draft: Draft, asked: StoppingRuleIn, served: Served) -> ConsequencesOut:
-    end = time.monotonic() + PLAN_S
     with draft.assembled() as (found, _):
         own = draft.settings.campaign
         measure = own.of_judging(served.judging).measure_of(found)
@@ -196,7 +194,7 @@ def _planned(home: Home, draft: Draft, asked: StoppingRuleIn, served: Served) ->
             stopping_rule=asked.stopping_rule,
             campaigns=CAMPAIGNS,
             listeners=asked.listeners,
-            proceed=lambda: time.monotonic() < end,
+            time_limit=PLAN_S,
         )
         low, high = effort.interval
         return ConsequencesOut(

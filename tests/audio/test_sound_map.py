@@ -172,3 +172,11 @@ def test_the_page_knows_the_sound_of_each_point_and_what_is_judged(tmp_path, run
     code, out, err = run("map", tmp_path / "demo/sounds.index", "-o", tmp_path / "alone.html", "--format", "json")
     assert (code, err) == (0, "")
     assert len(json.loads(out)) == len(found.names)
+    # Levelled Gaussians leave loudness out: another map of the same recordings.
+    code, out, _ = run(
+        "map", tmp_path / "demo", "-o", tmp_path / "map.html", "--descriptions", "levelled", "--format", "json"
+    )
+    again = audiosim.sound_map(tmp_path / "demo", descriptions=["levelled"])
+    assert json.loads(out) == again.rows() != found.rows()
+    code, _, err = run("map", tmp_path / "demo", "--descriptions", "tonle")
+    assert (code, "the index has no description 'tonle', expected one of gaussians, levelled" in err) == (1, True)

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audiosim.errors import InputError
-from audiosim.measures.groups import adr_of_groups, tie_break
+from audiosim.measures.groups import adr_of_groups, adr_tie_break
 
 GROUND_TRUTH = [(1, 2), (3, 4, 5)]
 INVERTED = [(4,), (3,), (2,), (1,)]
@@ -23,12 +23,12 @@ def test_the_tie_of_the_paper_is_broken_on_the_lists_that_it_constructs():
     truth = [(1,), (2,), (3,), (4,)]
     worse, better = [4, 3, 5, 6], [3, 4, 5, 6]
     assert adr_of_groups(worse, truth) == adr_of_groups(better, truth)
-    assert tie_break(worse, truth) == adr_of_groups([4, 3, 1, 1], INVERTED)
-    assert tie_break(better, truth) == adr_of_groups([3, 4, 1, 1], INVERTED)
+    assert adr_tie_break(worse, truth) == adr_of_groups([4, 3, 1, 1], INVERTED)
+    assert adr_tie_break(better, truth) == adr_of_groups([3, 4, 1, 1], INVERTED)
     # By hand: 4 and 3 are what the inverted truth wants at the first two ranks; 1 is found once.
-    assert tie_break(worse, truth) == pytest.approx((1 + 1 + 2 / 3 + 3 / 4) / 4)
-    assert tie_break(better, truth) == pytest.approx((0 + 1 + 2 / 3 + 3 / 4) / 4)
-    assert tie_break(better, truth) < tie_break(worse, truth)
+    assert adr_tie_break(worse, truth) == pytest.approx((1 + 1 + 2 / 3 + 3 / 4) / 4)
+    assert adr_tie_break(better, truth) == pytest.approx((0 + 1 + 2 / 3 + 3 / 4) / 4)
+    assert adr_tie_break(better, truth) < adr_tie_break(worse, truth)
 
 
 def test_items_below_the_end_of_their_group_break_ties_too():
@@ -36,8 +36,8 @@ def test_items_below_the_end_of_their_group_break_ties_too():
     truth = [(1,), (2,), (3,), (4,)]
     better, worse = [3, 4, 1, 2], [3, 4, 2, 1]
     assert adr_of_groups(better, truth) == adr_of_groups(worse, truth)
-    assert tie_break(better, truth) == adr_of_groups([3, 4, 1, 2], INVERTED)
-    assert tie_break(better, truth) < tie_break(worse, truth)
+    assert adr_tie_break(better, truth) == adr_of_groups([3, 4, 1, 2], INVERTED)
+    assert adr_tie_break(better, truth) < adr_tie_break(worse, truth)
 
 
 items = st.lists(st.integers(0, 12), unique=True, max_size=12)

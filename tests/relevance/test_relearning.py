@@ -71,7 +71,7 @@ def test_little_that_is_judged_leaves_what_the_model_held(pool, collection, join
 @pytest.mark.slow
 def test_a_campaign_learns_at_its_moments_and_at_no_other(pool, collection, joined, early):
     grades, estimator = collection.grades(), estimator_of(pool, joined())
-    selection = Selection.start(pool, parse_measure("CG@5"), estimator, rule="random", seed=1)
+    selection = Selection.start(pool, parse_measure("CG@5"), estimator, selection_rule="random", seed=1)
     moments, order = [], []
     for count in range(1, 45):
         (pair,) = selection.ask()
@@ -83,7 +83,7 @@ def test_a_campaign_learns_at_its_moments_and_at_no_other(pool, collection, join
     first = pool.spread({judgment.pair: judgment.grade for judgment in order[:40]})
     assert selection.estimator.standard_deviations == estimator.relearned(first).standard_deviations
     # The same judgments in the same order, all at once, are the same campaign; in another order they need not be.
-    again = Selection.start(pool, parse_measure("CG@5"), estimator, order, rule="random", seed=1)
+    again = Selection.start(pool, parse_measure("CG@5"), estimator, order, selection_rule="random", seed=1)
     assert again.estimator.standard_deviations == selection.estimator.standard_deviations
     np.testing.assert_allclose(again.scores.covariance, selection.scores.covariance, rtol=1e-8, atol=1e-14)
     np.testing.assert_allclose(again.scores.mean, selection.scores.mean, rtol=1e-10)
@@ -94,7 +94,7 @@ def test_a_campaign_learns_at_its_moments_and_at_no_other(pool, collection, join
 def test_a_judgment_changed_or_made_again_is_no_new_moment(pool, collection, joined, early):
     grades, estimator = collection.grades(), estimator_of(pool, joined())
     judgments = [Judgment(*pair, grade=grades[pair]) for pair in pool.pairs[:10]]
-    selection = Selection.start(pool, parse_measure("CG@5"), estimator, judgments, rule="random")
+    selection = Selection.start(pool, parse_measure("CG@5"), estimator, judgments, selection_rule="random")
     learned = selection.estimator
     assert learned is not estimator
     changed = selection.tell(replace(judgments[0], grade=100.0))

@@ -57,7 +57,7 @@ def test_values_are_the_doubts_weighted_by_what_a_noisy_judgment_moves(selection
 
 def test_unjudged_pairs_are_valued_by_the_noise_of_who_asks(selection, pool):
     # By the doubts rule, brute force: what an exact judgment moves, over the variance of what this person would say.
-    state = replace(selection, rule=make_selection_rule("doubts", selection.expected))
+    state = replace(selection, selection_rule=make_selection_rule("doubts", selection.expected))
     gains, weights = state.belief.gains, state.expected.weights.toarray()
     covariance = gains.among(np.arange(len(pool.pairs)))
     scores, across, mean = weights @ covariance @ weights.T, weights @ covariance, weights @ gains.mean
@@ -88,7 +88,7 @@ def test_who_alone_has_judged_is_asked_as_if_their_judgments_were_exact(selectio
 
 @pytest.mark.parametrize("name", [name for name in SELECTION_RULES if name not in ("drawn", "doubts", "variances")])
 def test_a_rule_that_knows_no_noise_asks_everybody_for_the_same(selection, name):
-    state = replace(selection, rule=make_selection_rule(name, selection.expected))
+    state = replace(selection, selection_rule=make_selection_rule(name, selection.expected))
     assert state.weights_by("bob") is state.weights
 
 

@@ -213,7 +213,7 @@ def test_asking_for_nothing_and_batches_of_nothing_are_refused(tiny):
     with pytest.raises(InputError, match="batch must be at least 1, got 0"):
         start(tiny, batch=0)
     with pytest.raises(InputError, match="unknown selection rule 'luck', expected one of differences, "):
-        start(tiny, rule="luck")
+        start(tiny, selection_rule="luck")
 
 
 class Given:
@@ -242,7 +242,7 @@ def wide():
 def given_weights(wide, weights, judged, seed):
     pool, estimator = wide
     judgments = [Judgment(*pool.pairs[place], grade=50.0) for place in sorted(judged)]
-    return Selection.start(pool, parse_measure("CG@6"), estimator, judgments, rule=Given(weights), seed=seed)
+    return Selection.start(pool, parse_measure("CG@6"), estimator, judgments, selection_rule=Given(weights), seed=seed)
 
 
 def drawn_pools(wide_size=40):
@@ -303,7 +303,9 @@ def test_of_equal_queries_each_comes_first_equally_often(wide):
         weights[places[:2]] = 1
     rule = Given(weights)
     first = Counter(
-        Selection.start(pool, parse_measure("CG@6"), estimator, rule=rule, seed=seed).ask(2, by_query=True)[0].query
+        Selection.start(pool, parse_measure("CG@6"), estimator, selection_rule=rule, seed=seed)
+        .ask(2, by_query=True)[0]
+        .query
         for seed in range(400)
     )
     assert chisquare([first[query] for query in pool.queries]).pvalue > 1e-3
@@ -312,7 +314,7 @@ def test_of_equal_queries_each_comes_first_equally_often(wide):
 def test_the_rule_is_asked_after_every_batch_and_never_between(wide):
     pool, estimator = wide
     rule = Given(np.arange(len(pool.pairs)))
-    selection = Selection.start(pool, parse_measure("CG@6"), estimator, batch=3, rule=rule)
+    selection = Selection.start(pool, parse_measure("CG@6"), estimator, batch=3, selection_rule=rule)
     for _ in range(7):
         assert selection.weights is rule.given
         (pair,) = selection.ask()
@@ -353,7 +355,7 @@ def test_whoever_returns_a_correlated_belief_is_treated_like_our_own_joint_model
     estimator = make(pool)
     check_estimator(lambda pool, _: make(pool), "", pool, np.random.default_rng(0))
     selection = Selection.start(pool, CG, estimator)
-    assert (selection.rule.name, selection.ranking.correlated) == ("drawn", True)
+    assert (selection.selection_rule.name, selection.ranking.correlated) == ("drawn", True)
     for judgment in tiny_truth[:3]:
         before, selection = selection, selection.tell(judgment)
         same = pool.query == pool.query[pool.positions[judgment.pair]]
@@ -362,7 +364,7 @@ def test_whoever_returns_a_correlated_belief_is_treated_like_our_own_joint_model
         fresh = Selection.start(pool, CG, estimator, tiny_truth[: selection.judged])
         np.testing.assert_allclose(selection.scores.mean, fresh.scores.mean, rtol=1e-10)
         np.testing.assert_allclose(selection.scores.covariance, fresh.scores.covariance, rtol=1e-8, atol=1e-15)
-    assert Selection.start(pool, CG, uniform(pool)).rule.name == "differences"
+    assert Selection.start(pool, CG, uniform(pool)).selection_rule.name == "differences"
 
 
 class Sniffing:
@@ -443,7 +445,7 @@ def test_at_the_end_of_a_batch_the_state_is_that_of_a_fresh_start_with_the_same_
     # Told, revised and withdrawn at random by three assessors; `said` is kept here by hand.
     def begin(judgments):
         return Selection.start(
-            tiny_pool, parse_measure(measure), Sniffing(tiny_pool), judgments, batch=batch, rule=rule
+            tiny_pool, parse_measure(measure), Sniffing(tiny_pool), judgments, batch=batch, selection_rule=rule
         )
 
     said, selection = {}, begin([])
@@ -478,11 +480,11 @@ def test_confidence_as_judgments_were_made_is_that_of_a_start_with_each_head_of_
 
 
 def test_a_selection_says_what_it_ranks_and_where(tiny):
-    selection = start(tiny, rule="pooled")
+    selection = start(tiny, selection_rule="pooled")
     assert selection.measure == CG
     assert selection.pool.systems == ("A", "B", "C")
     assert selection.ranking.model == "mjud-fine"
-    assert selection.rule.name == "pooled"
+    assert selection.selection_rule.name == "pooled"
 
 
 @pytest.mark.parametrize("model", ["mjud", "joint"])

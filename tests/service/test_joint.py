@@ -269,7 +269,7 @@ def test_what_was_learned_is_remembered(long, check_close):
 def test_what_remembers_a_joint_model_is_asked_by_its_rule(small):
     pool = build_pool(small)
     remembering = Remembering(make_estimator(pool, "joint"))
-    assert Selection.start(pool, parse_measure("CG@4"), remembering).rule.name == "drawn"
+    assert Selection.start(pool, parse_measure("CG@4"), remembering).selection_rule.name == "drawn"
 
 
 def test_an_estimator_that_learns_nothing_stays_what_it_is(coarse):

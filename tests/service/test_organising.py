@@ -186,11 +186,15 @@ def test_an_estimate_that_failed_is_tried_again(coarse):
 
 
 def settled(http, path, **asked):
-    """An estimate of all campaigns, which is worked out beside the requests."""
+    """An estimate of all campaigns, or a history of all moments, which is worked out beside the requests."""
     end = time.monotonic() + 180
-    while (found := http.get(path, params=asked).json())["preliminary"] and time.monotonic() < end:
+    while unsettled(found := http.get(path, params=asked).json()) and time.monotonic() < end:
         time.sleep(0.1)
     return found
+
+
+def unsettled(found):
+    return found["preliminary"] if "preliminary" in found else not found["complete"]
 
 
 def raise_that_it_is_gone():
@@ -208,7 +212,7 @@ def test_a_plan_is_that_of_the_library_and_made_once_for_each_state(coarse):
     expected = effort_from(
         replace(coarse, judgments=judgments), selection, one.judging.stopping_rule, campaigns=10,
         seconds=found.seconds, listeners=1, deeper=lambda pool: make_estimator(pool, "uniform"),
-        rng=np.random.default_rng([0, number]),
+        rng=np.random.default_rng([0, number]), proceed=lambda: True,
     )  # fmt: skip
     assert found.to_dict() == expected.to_dict()
     current, again = outlook.plan.worked_out()
@@ -297,7 +301,7 @@ def judged(http, assessor, grades, path=COARSE, scale="broad"):
 def test_an_organiser_is_told_all_of_it_over_http(http, coarse):
     judged(http, "ann", [2, 2, 2, 2])
     judged(http, "bob", [0, 0, 0])
-    history = http.get(f"{COARSE}/history").json()
+    history = settled(http, f"{COARSE}/history")
     assert (history["complete"], history["goal"]) == (True, "judgments=6")
     assert [moment["judged"] for moment in history["moments"]] == list(range(8))
     assert (history["met"]["judged"], history["moments"][0]["time"]) == (6, None)

@@ -101,7 +101,7 @@ def test_a_loop_over_a_remote_joint_model_asks_the_same_pairs_and_ends_the_same(
         for model in (f"remote:{server.url}", "joint")
     )
     assert len(here.asked) > 10
-    assert (there.selection.rule.name, here.selection.rule.name) == ("drawn", "drawn")
+    assert (there.selection.selection_rule.name, here.selection.selection_rule.name) == ("drawn", "drawn")
     assert (
         there.selection.belief.prior
         is not Selection.start(pool, parse_measure(measure), make_estimator(pool, f"remote:{server.url}")).belief.prior

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from audiosim.corpus.model import FINE, Judgment, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
-from audiosim.simulation import Design, synthetic_collection
+from audiosim.simulation import Design, effort, synthetic_collection
 from audiosim.simulation.alternatives import scores_of
 from audiosim.simulation.effort import SECONDS, plan, queries_needed, seconds_per_judgment
 from audiosim.simulation.remaining_judgments import interval_of
@@ -54,9 +55,10 @@ def test_with_everything_judged_nothing_is_left(tiny, tiny_truth):
     assert (found.judgments, found.unsettled) == (0, ())
 
 
-def test_where_there_is_no_time_it_takes_more_than_was_played(tiny):
-    left = iter([True, True, False])
-    found = plan(tiny, "uniform", "CG@2", stopping_rule="judgments=6", batch=1, proceed=lambda: next(left))
+def test_where_there_is_no_time_it_takes_more_than_was_played(tiny, monkeypatch):
+    clock = iter([100, 109, 109.9, 110.0])  # the start, then before each judgment
+    monkeypatch.setattr(effort, "time", SimpleNamespace(time=lambda: next(clock)))
+    found = plan(tiny, "uniform", "CG@2", stopping_rule="judgments=6", batch=1, time_limit=10)
     assert (found.judgments, found.hours, found.interval) == (None, None, (2, None))
 
 

@@ -25,7 +25,7 @@ def informed(demo):
 
 @pytest.mark.slow
 def test_what_is_lost_is_what_a_plain_loop_over_the_pairs_gives(demo):
-    found = {piece.evidence: piece for piece in worth(demo, shares=[0], target=None).pieces}
+    found = {piece.evidence: piece for piece in worth(demo, judged=[0], target=None).pieces}
     assert list(found) == ["artist", "genre"]
     errors, logs = [], []
     for documents in (
@@ -52,7 +52,7 @@ def test_what_is_lost_is_what_a_plain_loop_over_the_pairs_gives(demo):
 @pytest.mark.slow
 def test_worth_is_told_on_scales_that_the_model_was_not_learned_on(demo):
     judgments = tuple(replace(one, grade=float(np.searchsorted([30, 65], one.grade))) for one in demo.judgments)
-    found = worth(replace(demo, scale=BROAD, judgments=judgments), shares=[0], target=None)
+    found = worth(replace(demo, scale=BROAD, judgments=judgments), judged=[0], target=None)
     pieces = {piece.evidence: piece for piece in found.pieces}
     assert pieces["genre"].rmse_low > 0  # listeners of the demo hear its genres
     with pytest.raises(InputError, match=r"no evidence that joint reads on the binary scale, beside what systems retr"):
@@ -61,7 +61,7 @@ def test_worth_is_told_on_scales_that_the_model_was_not_learned_on(demo):
 
 @pytest.mark.slow
 def test_a_judge_is_worth_much_and_lots_are_worth_nothing(informed):
-    found = worth(informed, shares=[0.2], splits=1, target=0.98)  # lower ones are met at once by either
+    found = worth(informed, judged=[0.2], splits=1, target=0.98)  # lower ones are met at once by either
     pieces = {piece.evidence: piece for piece in found.pieces}
     assert pieces["judge"].rmse_low > 0.05
     assert pieces["judge"].log_score_low > 0
@@ -78,4 +78,4 @@ def test_what_nothing_can_be_told_of_is_said(demo):
     with pytest.raises(InputError, match="has no evidence that joint reads on the fine scale"):
         worth(replace(demo, documents={}))
     with pytest.raises(InputError, match="at least 0 and below 1, got 1"):
-        worth(demo, shares=[1])
+        worth(demo, judged=[1])

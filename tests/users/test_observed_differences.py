@@ -8,7 +8,7 @@ from audiosim.corpus.model import BROAD, Judgment
 from audiosim.errors import InputError
 from audiosim.users.answers import Answers, read_answers
 from audiosim.users.grading import on_scale
-from audiosim.users.observed_differences import noticed_differences, smallest_noticed
+from audiosim.users.observed_differences import noticeable_differences, smallest_noticed
 from audiosim.users.preferences import preferences
 
 
@@ -45,13 +45,13 @@ def test_the_share_of_observed_differences_that_are_noticed_is_counted(tiny):
     pairs = {(q, d) for run in tiny.runs for q, documents in run.rankings.items() for d in documents}
     judged = replace(tiny, scale=scale, judgments=tuple(Judgment(q, d, grades[d]) for q, d in sorted(pairs)))
     held = preferences(answers([1, 4, 8, 9]), "CG@1")
-    found = noticed_differences(held, [judged, judged])
+    found = noticeable_differences(held, [judged, judged])
     # First documents: q1 a, a, d (10, 10, 0); q2 b, e, e (7, 4, 4): differences 0, 1, 1, .3, .3, 0; 4 of 6.
     assert (found.observed, found.noticed) == (12, pytest.approx(4 / 6))
     assert found.to_dict()["smallest_difference"] == pytest.approx(0.275)
-    assert noticed_differences(preferences(answers([1, 2]), "CG@1"), [judged]).noticed == 0
+    assert noticeable_differences(preferences(answers([1, 2]), "CG@1"), [judged]).noticed == 0
     with pytest.raises(InputError, match="^collection tiny is on the fine scale, the answers on the eleven scale:"):
-        noticed_differences(held, [tiny])
+        noticeable_differences(held, [tiny])
     with pytest.raises(InputError, match="a share of users who agree must be above 0 and at most 1, got 0"):
         smallest_noticed(held, 0)
 
@@ -68,6 +68,6 @@ def test_priors_of_2011_come_near_the_printed_ones_of_five_years(mirex2011, name
     if not PEOPLE.is_file():
         pytest.skip("people's answers are not here: shared/data/preferences/answers.tsv beside the checkout")
     held = preferences(read_answers(PEOPLE), name)
-    found = noticed_differences(held, [on_scale(mirex2011, "graded-3")])
+    found = noticeable_differences(held, [on_scale(mirex2011, "graded-3")])
     assert found.observed == 18 * 17 // 2 * 100
     assert found.noticed == pytest.approx(PRINTED[name], abs=0.02)

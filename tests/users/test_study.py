@@ -8,7 +8,7 @@ from audiosim.errors import InputError
 from audiosim.measures.measure import parse_measure
 from audiosim.users.answers import read_answers
 from audiosim.users.grading import artificial_binary, artificial_graded
-from audiosim.users.study import Criterion, build_examples
+from audiosim.users.study import ScaledMeasure, balanced_examples
 
 CG, DCG, P = (parse_measure(name) for name in ("CG@5", "DCG@5", "P(min=40)@5"))
 
@@ -25,16 +25,16 @@ def judged(queries=20, documents=30, seed=1):
 
 
 CRITERIA = [
-    Criterion(CG, FINE),
-    Criterion(parse_measure("Q@5"), FINE, artificial_graded(4)),
-    Criterion(DCG, BROAD),
-    Criterion(parse_measure("DCG(gain=exponential)@3"), BROAD),
+    ScaledMeasure(CG, FINE),
+    ScaledMeasure(parse_measure("Q@5"), FINE, artificial_graded(4)),
+    ScaledMeasure(DCG, BROAD),
+    ScaledMeasure(parse_measure("DCG(gain=exponential)@3"), BROAD),
 ]
 
 
 @pytest.fixture(scope="module")
 def found():
-    return build_examples(judged(), CRITERIA, np.random.default_rng(7), wanted=30)
+    return balanced_examples(judged(), CRITERIA, np.random.default_rng(7), wanted=30)
 
 
 @pytest.mark.slow
@@ -75,16 +75,18 @@ def test_neither_list_is_the_better_one_more_often(found):
 
 
 def test_the_same_seed_gives_the_same_examples_and_another_others():
-    once, again, other = (build_examples(judged(), CRITERIA[:1], np.random.default_rng(s), wanted=5) for s in (3, 3, 4))
+    once, again, other = (
+        balanced_examples(judged(), CRITERIA[:1], np.random.default_rng(s), wanted=5) for s in (3, 3, 4)
+    )
     assert once.examples == again.examples
     assert once.examples != other.examples
 
 
 def test_progress_rises_to_all():
     calls = []
-    found = build_examples(
+    found = balanced_examples(
         judged(),
-        [Criterion(P, FINE)],
+        [ScaledMeasure(P, FINE)],
         np.random.default_rng(3),
         wanted=10,
         progress=lambda done, total: calls.append((done, total)),
@@ -97,8 +99,8 @@ def test_progress_rises_to_all():
 
 def test_bins_that_no_lists_can_fall_in_are_said_to_be_impossible():
     # Urbano (2013), section 3.2.1: differences of P@5 are multiples of .2, and none of RR@5 is in [.4, .5).
-    criteria = [Criterion(P, FINE), Criterion(parse_measure("RR@5"), FINE, artificial_binary(40))]
-    found = build_examples(judged(), criteria, np.random.default_rng(3), wanted=10)
+    criteria = [ScaledMeasure(P, FINE), ScaledMeasure(parse_measure("RR@5"), FINE, artificial_binary(40))]
+    found = balanced_examples(judged(), criteria, np.random.default_rng(3), wanted=10)
     rows = [row for row in found.rows() if row["examples"] < 10]
     short = [(row["measure"], row["scale"], row["low"], row["examples"], row["outcome"]) for row in rows]
     assert short == [
@@ -109,7 +111,7 @@ def test_bins_that_no_lists_can_fall_in_are_said_to_be_impossible():
 
 def test_bins_that_the_judgments_cannot_fill_are_said_to_be_not_found():
     grades = {"fine": {Pair("q", f"d{grade}"): float(grade) for grade in (10, 20, 30, 40, 50, 60)}}
-    found = build_examples(grades, [Criterion(CG, FINE)], np.random.default_rng(3), wanted=300, tries=5000)
+    found = balanced_examples(grades, [ScaledMeasure(CG, FINE)], np.random.default_rng(3), wanted=300, tries=5000)
     # Two lists of 5 of the 6 differ by at most one document, so their scores by at most (60 - 10) / 5 / 100.
     rows = found.to_frame().set_index("low")
     assert rows.loc[0.0, "outcome"] == "filled"
@@ -120,8 +122,8 @@ def test_bins_that_the_judgments_cannot_fill_are_said_to_be_not_found():
 
 def test_all_there_is_is_found_where_there_is_little():
     grades = {"broad": {Pair("q", "x"): 2.0, Pair("q", "y"): 0.0, Pair("q", "z"): 1.0}}
-    criterion = Criterion(parse_measure("CG@1"), BROAD)
-    found = build_examples(grades, [criterion], np.random.default_rng(3), cutoff=1, wanted=3, tries=2000)
+    criterion = ScaledMeasure(parse_measure("CG@1"), BROAD)
+    found = balanced_examples(grades, [criterion], np.random.default_rng(3), cutoff=1, wanted=3, tries=2000)
     assert {frozenset(example.a + example.b) for example in found.examples} == {
         frozenset(pair) for pair in ("xy", "yz", "xz")
     }
@@ -134,7 +136,7 @@ def test_all_there_is_is_found_where_there_is_little():
 def test_a_pair_without_a_grade_on_every_scale_is_left_out():
     grades = judged(queries=2)
     grades["broad"] = {pair: grade for pair, grade in grades["broad"].items() if pair.query == "q0"}
-    found = build_examples(grades, CRITERIA[:1], np.random.default_rng(3), wanted=1)
+    found = balanced_examples(grades, CRITERIA[:1], np.random.default_rng(3), wanted=1)
     assert {example.query for example in found.examples} == {"q0"}
 
 
@@ -155,19 +157,24 @@ def test_the_lines_become_answers_once_the_answer_is_filled_in(found, tmp_path):
     ("grades", "criteria", "options", "message"),
     [
         (judged(), [], {}, "expected at least one measure to balance the examples by"),
-        ({"broad": {}}, [Criterion(CG, FINE)], {}, "there are no grades on the fine scale, only on broad"),
+        ({"broad": {}}, [ScaledMeasure(CG, FINE)], {}, "there are no grades on the fine scale, only on broad"),
         (
             {"fine": {Pair("q", "d"): 3.0}},
-            [Criterion(CG, FINE)],
+            [ScaledMeasure(CG, FINE)],
             {},
             "no query has 5 documents with a grade on the scale fine",
         ),
-        ({"fine": {Pair("q", "d"): 101.0}}, [Criterion(CG, FINE)], {}, "grade 101 of q and d is not on the fine scale"),
-        (judged(), [Criterion(CG, FINE)], {"cutoff": 4}, "CG@5 needs longer lists than of 4 documents"),
-        (judged(), [Criterion(CG, FINE)], {"wanted": 0}, "at least 1 example wanted and 1 try, got 0 and 20000"),
-        (judged(), [Criterion(CG, FINE)], {"tries": 0}, "at least 1 example wanted and 1 try, got 200 and 0"),
+        (
+            {"fine": {Pair("q", "d"): 101.0}},
+            [ScaledMeasure(CG, FINE)],
+            {},
+            "grade 101 of q and d is not on the fine scale",
+        ),
+        (judged(), [ScaledMeasure(CG, FINE)], {"cutoff": 4}, "CG@5 needs longer lists than of 4 documents"),
+        (judged(), [ScaledMeasure(CG, FINE)], {"wanted": 0}, "at least 1 example wanted and 1 try, got 0 and 20000"),
+        (judged(), [ScaledMeasure(CG, FINE)], {"tries": 0}, "at least 1 example wanted and 1 try, got 200 and 0"),
     ],
 )
 def test_what_cannot_be_built_from_is_refused(grades, criteria, options, message):
     with pytest.raises(InputError, match=message):
-        build_examples(grades, criteria, np.random.default_rng(1), **options)
+        balanced_examples(grades, criteria, np.random.default_rng(1), **options)

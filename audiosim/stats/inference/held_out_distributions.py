@@ -32,7 +32,7 @@ FITS: Mapping[str, Callable[[ArrayLike], Distribution]] = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FitTrials:
+class DistributionFits:
     """Distances of fitted distributions from held-out scores.
 
     size    queries that each distribution is fitted to
@@ -68,9 +68,9 @@ class FitTrials:
         return frame_of(self.omega, list(FITS))
 
 
-def fit_trials(
+def fit_distributions(
     scores: ArrayLike, seed: int | np.random.Generator = 0, *, size: int | None = None, trials: int = 200
-) -> FitTrials:
+) -> DistributionFits:
     """Fit four distributions to the scores on some queries and compare them with the scores on the others.
 
         omega = sqrt(sum over the other queries of (share of their scores <= x, less the fit's cdf at x)^2)
@@ -96,7 +96,7 @@ def fit_trials(
             omega[row, trial] = _omegas(values[order[:size]], values[order[size:]])
     counts = np.isfinite(omega).sum(axis=1)
     sums = np.nansum(omega, axis=1)
-    return FitTrials(size, trials, np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0))
+    return DistributionFits(size, trials, np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0))
 
 
 def _omegas(seen: Array, others: Array) -> Array:

@@ -4,7 +4,7 @@ from scipy import stats
 
 from audiosim.errors import InputError
 from audiosim.measures.system_scores import scores as scores_of
-from audiosim.stats.inference.fit_trials import FITS, fit_trials
+from audiosim.stats.inference.held_out_distributions import FITS, fit_distributions
 
 # Urbano (2013), Tables 4.4 and 4.5, Fine: mean omega of 53 systems of four years, 50 and 20 queries.
 # measure: (Normal, Truncated Normal, Beta, Empirical) for 50, then for 20.
@@ -23,7 +23,7 @@ def test_fits_of_2011_come_near_the_printed_means_of_four_years(mirex2011, name)
     # One year of the four, so near and not equal: the years differ by a few hundredths.
     values = scores_of(mirex2011, name).values
     for size, printed in zip((50, 20), PRINTED[name], strict=True):
-        found = fit_trials(values, np.random.default_rng(5), size=size, trials=25).means()
+        found = fit_distributions(values, np.random.default_rng(5), size=size, trials=25).means()
         assert list(found.values()) == pytest.approx(printed, abs=0.06)
         # What the thesis concludes of Fine: Beta fits best, the truncated normal worse than the normal.
         assert min(found, key=found.get) == "beta"
@@ -32,7 +32,7 @@ def test_fits_of_2011_come_near_the_printed_means_of_four_years(mirex2011, name)
 
 def test_omega_is_that_of_a_loop_over_the_scores():
     values = np.random.default_rng(2).beta(2, 3, size=(1, 9))
-    found = fit_trials(values, np.random.default_rng(4), size=4, trials=1)
+    found = fit_distributions(values, np.random.default_rng(4), size=4, trials=1)
     order = np.random.default_rng(4).permutation(9)
     seen, others = values[0][order[:4]], values[0][order[4:]]
     normal = stats.norm(seen.mean(), seen.std(ddof=1))
@@ -45,10 +45,10 @@ def test_omega_is_that_of_a_loop_over_the_scores():
 
 def test_scores_of_one_value_are_left_out_and_impossible_sizes_refused():
     values = np.stack([np.full(8, 0.5), np.linspace(0.1, 0.9, 8)])
-    found = fit_trials(values, np.random.default_rng(0), trials=3)
+    found = fit_distributions(values, np.random.default_rng(0), trials=3)
     assert np.isnan(found.omega[0]).all()
     assert np.isfinite(found.omega[1]).all()
     with pytest.raises(InputError, match="a fit needs from 2 to 4 of 8 queries, got 5"):
-        fit_trials(values, np.random.default_rng(0), size=5)
+        fit_distributions(values, np.random.default_rng(0), size=5)
     with pytest.raises(InputError, match="trials must be at least 1, got 0"):
-        fit_trials(values, np.random.default_rng(0), trials=0)
+        fit_distributions(values, np.random.default_rng(0), trials=0)
