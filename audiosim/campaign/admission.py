@@ -22,6 +22,7 @@ def check_next(event: Event, ledger: Ledger, pool: Pool, now: datetime, vouched:
 
     vouched  True for events made elsewhere: the pair may be leased to another assessor, or heard at any time
     """
+    # These may follow in a paused or closed campaign: who resumes it, sets somebody aside, or learns, judges nothing.
     if event.kind in STATES:
         _check_turn(event, ledger)
         return
@@ -54,6 +55,7 @@ def marked(event: Event, ledger: Ledger, unasked: str) -> Event:
 
     unasked  as in `CampaignSettings`
     """
+    # Decided here and not by the client, which may be an older page: a repeat must never replace the first answer.
     if event.kind == "judgment" and ledger.asked_again(event.pair, event.assessor):
         return replace(event, kind="repeat")
     if event.kind not in (*ANSWERS, "comparison") or unasked == "count" or ledger.handed(event):
@@ -74,6 +76,7 @@ def undoing(ledger: Ledger, pool: Pool, assessor: str, number: int | None, key: 
 
     number  of the answer; None: the assessor's last that counts
     """
+    # Looked up before the last answer: a retried undo would otherwise withdraw a second answer.
     earlier = ledger.earlier(assessor, key)
     if earlier is not None:
         if earlier.event.kind != "undo" or number not in (None, earlier.event.refers):
@@ -94,6 +97,7 @@ def reopened(ledger: Ledger, undo: Event, now: datetime, lease_s: float) -> list
     undone = ledger.record(undo.refers).event
     if undone.kind == "comparison":
         return [comparison_lease(undone.comparison, undo.assessor, now, lease_s)]
+    # The pair may be with somebody else by now; two leases of one pair would hand it out twice.
     held = ledger.lease(undone.pair, now)
     kind = "again" if undone.kind == "repeat" else "lease"
     free = held is None or held.assessor == undo.assessor

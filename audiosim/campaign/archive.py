@@ -60,6 +60,7 @@ def back_up(url: str, path: str | Path, without: Iterable[str] = ()) -> list[Arc
         raise InputError(f"{target} is there already; a backup does not replace another")
     partial = target.with_name(f"{target.name}.partial")
     logs = _anonymous_logs(read_database(url), without)
+    # A file under its final name is complete: a kill or a full disk leaves a `.partial`, never a short backup.
     with partial.open("w", encoding="utf-8") as file:
         file.writelines(f"{json.dumps(line, ensure_ascii=False)}\n" for line in _lines(logs))
     partial.rename(target)
@@ -78,9 +79,11 @@ def restore(path: str | Path, url: str) -> list[Archived]:
     check_upgraded(url)
     for log in logs:
         with closing(DatabaseStore(url, log.archived.collection)) as store:
+            # One transaction per campaign, and only onto an empty log: otherwise both chains would break.
             if store.append_all(log.events, 0) is None:
                 raise InputError(f"the database holds a campaign of {log.archived.collection} already")
             store.describe(log.about, log.rules)
+    # Read back from the database, not from what was written: digests also cover what the driver and the disk did.
     found = {log.archived.collection: log.archived for log in read_database(url)}
     for log in logs:
         if found.get(log.archived.collection) != log.archived:

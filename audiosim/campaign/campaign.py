@@ -151,6 +151,7 @@ class Campaign:
             self.sync()
             with self._log.state:
                 return [offer.pair for offer in self._choose(count, assessor, by_query)]
+        # Chosen again on each attempt: another server may have leased these pairs in between.
         with self._log.turn() as turn:
             while turn.goes_on():
                 chosen, now = self._choose(count, assessor, by_query), self._clock()
@@ -175,11 +176,14 @@ class Campaign:
 
     def teach(self, state: int, estimator: RelevanceEstimator) -> None:
         """Use the outcome of `Lesson.learned` for a state; the log records from which line on."""
+        # The result first, then its line in the log: a kill in between loses seconds of learning. In the other order
+        # every server would have to learn what the line names before it could go on counting.
         self._count.teach(state, estimator)
         self.lessons.keep(self._count.lesson_of(state), estimator)
         with self._log.turn() as turn:
             while turn.goes_on():
                 now = write_time(self._clock())
+                # Another server may have recorded the same learning first; the log needs it once.
                 turn.write([Event("learn", now, refers=state)] if self._count.unsaid == state else [])
         self._count.count(self._settings.patience_s, Reach.AT_HAND)
 
@@ -390,6 +394,7 @@ class Campaign:
 
     def _note(self, number: int, event: Event) -> None:
         """Add the next line of the log."""
+        # The ledger keeps changes outside the pool too: a later run may retrieve these pairs.
         changes = [change for change in self._ledger.apply(number, event) if change.pair in self._pool.positions]
         if event.kind == "learn":
             self._count.note_learning(number, event.refers)

@@ -122,6 +122,7 @@ def lesson_key(lesson: Lesson) -> str:
 
 def _take_in(digest: Any, value: Any) -> None:
     """Feed a value, its type and its structure to a digest; an unknown type is an error."""
+    # Type and length go in first, so that no two structures feed the same bytes.
     digest.update(f"{type(value).__name__}:".encode())
     if is_dataclass(value):
         for field in fields(value):
@@ -146,6 +147,7 @@ def _take_in(digest: Any, value: Any) -> None:
 @cache
 def _program() -> str:
     """Digest of the learning code and of the versions of its dependencies."""
+    # Other versions may round differently, and a replayed campaign must equal the original to the last bit.
     digest = hashlib.sha256(f"{audiosim.__version__} {np.__version__} {scipy.__version__}".encode())
     for package in LEARNING:
         with resources.as_file(resources.files(package)) as folder:

@@ -92,10 +92,12 @@ class Stretch:
         selection = self._start(known) if self.begun is None else self.begun
         held, taken = ComparisonsInForce(self.first.comparisons), 0
         while place < len(self.changes) or past < len(self.learnings):
+            # A learning counts from the place in the log, however late it is computed here, so that replays agree.
             if past < len(self.learnings) and self.learnings[past].place == place:
                 selection, past = selection.taught(known[self.learnings[past].state]), past + 1
             else:
                 change = self.changes[place]
+                # In one step up to the next learning: expectation propagation needs their set, not their order.
                 if change.comparison is not None:
                     end = self._last_compared(place, past)
                     held.take(self.changes[taken:end])
@@ -118,6 +120,7 @@ class Stretch:
         return place
 
     def _start(self, known: Mapping[int, RelevanceEstimator]) -> Selection:
+        # Starting anew predicts from all grades at once, as the original campaign did after a whole batch.
         state = self.learnings[self.past - 1].state if self.past else 0
         changes = self.changes[: self.place]
         panel = panel_after(self.first.panel, self.first.pool, changes)

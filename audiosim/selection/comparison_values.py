@@ -53,6 +53,7 @@ class ComparisonValues:
             return None
         gains = belief.gains
         model = estimator.comparison_model(NOTHING_COMPARED)
+        # NOISE is that of a comparison, of two pairs: a single grade has half of its variance.
         own = model.scale**2 * (model.deviations[OPINION] ** 2 + model.deviations[NOISE] ** 2 / 2)
         heard = gains.variance + own + model.deviations[TASTE] ** 2 * (model.parts**2).sum(axis=1)
         slopes = gains.across(expected.slopes(belief))
@@ -92,6 +93,7 @@ def _considered(query: Integers, values: Array) -> tuple[Integers, Integers]:
     order = np.lexsort((-values, query))
     order = order[values[order] > 0]
     starts = np.flatnonzero(np.diff(query[order], prepend=-1))
+    # All comparisons would be millions; two documents of little value make no valuable one.
     groups = [group[:MOST_DOCUMENTS] for group in np.split(order, starts[1:])] if len(order) else []
     groups = sorted((one for one in groups if len(one) > 1), key=lambda one: -values[one].sum())[:MOST_QUERIES]
     pairs = [tuple(np.sort(one)[of] for of in np.triu_indices(len(one), 1)) for one in groups]

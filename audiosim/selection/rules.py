@@ -72,6 +72,7 @@ class AffectedDifferences:
         if self._fixed is not None:
             return self._fixed
         weights = differences_affected(self._expected.discounted(belief))
+        # Without an ideal ranking the discounts do not depend on the judgments.
         if isinstance(self._expected, LinearScores):
             self._fixed = weights
         return weights
@@ -159,6 +160,7 @@ class DoubtAboutDifferences:
     def of(self, across: sparse.csc_array | Array, variance: Array, ranking: Ranking) -> Array:
         """(n,) the weights, of the covariances of the scores with the gains (s, n) and the gains' variances (n,)."""
         difference, uncertain = ranking.differences
+        # Systems known to be equal have a difference of variance 0, and no doubt that a judgment could remove.
         open_ = uncertain > 0
         spread = np.where(open_, uncertain, 1)
         doubt = np.where(open_, np.exp(-(difference**2) / spread) / (2 * np.pi * spread), 0)
@@ -185,6 +187,7 @@ class DrawnByDoubt:
 
     def __init__(self, expected: ExpectedScores, seed: int = 0) -> None:
         self._expected, self._doubts = expected, DoubtAboutDifferences(expected)
+        # Drawn once, not per ask: an ask without an answer changes nothing, and the seed reproduces the order.
         self._drawn = np.random.default_rng(seed).exponential(size=len(expected.pool.pairs))
 
     def weights(self, belief: Belief, ranking: Ranking) -> Array:

@@ -213,6 +213,7 @@ class Selection:
 
         assessor  None, or the only person who judged so far: their judgments count as exact
         """
+        # Within a batch all weights are those of its start, so the pairs of a batch do not depend on who answers first.
         if self.asked is not None:
             return self.asked.weights_by(assessor)
         if assessor is None or {*self.panel.judges} <= {assessor} or self._values is None or self._people is None:
@@ -253,6 +254,7 @@ class Selection:
     def _best(self, weights: Array, places: Integers, count: int) -> Integers:
         weights = weights[places]
         if count < len(places):
+            # A partial sort: an ask needs a few of possibly a million pairs.
             least = weights.max() if count == 1 else np.partition(weights, len(weights) - count)[len(weights) - count]
             places, weights = places[weights >= least], weights[weights >= least]
         return places[np.lexsort((-self.ties[places], -weights))[:count]]
@@ -344,8 +346,10 @@ class Selection:
         estimator, changes = self.estimator, self.changes + 1
         if self.learns and len(order) > len(self.order) and is_moment(len(order)):
             estimator = relearned(estimator, grades)
+        # A revised or withdrawn grade cannot be undone by a rank-one step, so the belief is computed from the prior.
         again = not new or estimator is not self.estimator or changes % self.batch == 0
         belief = estimator.predict(grades).resumed(self.belief) if again else self.belief.condition(place, grade)
+        # The scores' update subtracts covariances of the old belief; after another prior these would be wrong.
         if new and belief.prior is self.belief.prior:
             scores = self.expected.after(self.scores, self.belief, belief, place)
         else:

@@ -55,6 +55,7 @@ def estimate_components(
     names = _names(layouts, values, start, spread)
     tightness = np.array([0.0 if spread is None else spread[name] ** -2 for name in names])
     likelihoods = [RestrictedLikelihood(layout, value) for layout, value in zip(layouts, values, strict=True)]
+    # A set with no more values than trend coefficients says nothing about variances, and its likelihood is not defined.
     cost = _Cost([one for one in likelihoods if one.informative], np.log([start[name] for name in names]), tightness)
     with one_thread():
         found = least_cost(cost, cost.centre, math.log(_ceiling(layouts, values, start)))
@@ -127,6 +128,7 @@ class _Point:
     def _bent(self, information: Sequence[Array]) -> Array:
         """(k, k) information on variances, converted to information on the logarithms of standard deviations."""
         total = sum(information, np.zeros((len(self.at),) * 2))
+        # d variance / d s = 2 variance, once for each index.
         return np.asarray(4 * np.outer(self.variances, self.variances) * total)
 
 
@@ -135,6 +137,7 @@ def _trend(likelihoods: Sequence[RestrictedLikelihood], variances: Array) -> tup
 
     A column of zeros has coefficient 0 and infinite variance. So have all columns if the others are not independent.
     """
+    # Normal equations add over independent sets: one trend is fitted to all layouts, unlike in the likelihoods.
     products = np.sum([one.trend(variances) for one in likelihoods], axis=0)
     normal, beside = products[:-1, :-1], products[:-1, -1]
     there = np.flatnonzero(np.diagonal(normal) > np.finfo(float).eps * np.diagonal(normal).max(initial=0))

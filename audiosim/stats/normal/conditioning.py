@@ -104,6 +104,7 @@ def certain_now(
     loadings_of    function that gives rows of Z (c, p), before, at some places
     gain           (m, k) regression of the unknowns on the known ones
     """
+    # Both parts must vanish: a block part near 0 with loadings left over is still uncertain through the shared effects.
     was = np.diagonal(before)
     near = np.setdiff1d(np.flatnonzero((was > 0) & (np.diagonal(after) <= ROUNDING * was)), new)
     if not len(near):
@@ -123,6 +124,7 @@ def cleared(within: Array, places: Integers) -> Array:
 def summed_precision(parts: Sequence[Array], effects: int) -> Array:
     """(p, p + 1) precision of the shared effects, then precision times mean, from `whitened` rows of known parts."""
     found = np.zeros((effects, effects + 1))
+    # Several parts per product: one product for each block is mostly overhead, one for all copies every row.
     ends = np.flatnonzero(np.diff(np.cumsum([len(part) for part in parts]) // ROWS_AT_ONCE)) + 1
     for some in np.split(np.arange(len(parts)), ends):
         rows = np.concatenate([np.empty((0, effects + 1)), *(parts[number] for number in some.tolist())])

@@ -66,6 +66,7 @@ class EvenBlocks:
     @cached_property
     def _effects(self) -> tuple[Array, Array]:
         """(p, p) root of the covariance of the shared effects, and (p,) change of their mean."""
+        # As H' H, from a root of V, the covariance cannot become indefinite; V (I + P V)^-1 can, by rounding.
         half = half_given(self._start.root, self._known.precision[:-1, :-1])
         return half, half.T @ (half @ self._known.precision[:-1, -1])
 
@@ -90,6 +91,7 @@ class EvenBlocks:
         own, known = self._known.own[block][:, rows], self._known
         within = self._start.within[block][np.ix_(rows, rows)] - own.T @ own
         loadings = self._start.loadings[block][rows] - own.T @ known.half[block, :, :-1]
+        # The difference above leaves rounding errors; certainty is recognised by exact zeros.
         gone = ~known.open[block][rows]
         within[gone] = within[:, gone] = loadings[gone] = 0
         return within, loadings
@@ -112,6 +114,7 @@ class EvenBlocks:
         """The same distribution without the rows of certain unknowns, if that makes the blocks much smaller."""
         start, left = self._start, self._known.open
         most = int(left.sum(axis=1).max(initial=0))
+        # Every step pays for the largest block, known rows included; packing costs a pass through all of K and Z.
         if most >= REPACK * self._size:
             return self
         place = start.packing.place
@@ -145,6 +148,7 @@ class EvenBlocks:
     def variance(self) -> Array:
         start, known = self._start, self._known
         found = start.variances - np.einsum("bwm,bwm->bm", known.own, known.own)
+        # z' V z as the squared length of L' z: half the work of a full product, and never below 0.
         root = lower_root(self._effects[0]).astype(start.loadings.dtype)
         for some, loadings in self._strips():
             effects = times_lower(loadings.reshape(-1, len(root)), root)
@@ -206,10 +210,12 @@ class EvenBlocks:
         row = self._start.packing.row[places]
         # An unknown that was certain before carries no information on the others, and would make K_b singular.
         new = np.where(row < 0, False, self._known.open.ravel()[row])
+        # By row, so that the rows of a block are adjacent and all blocks are conditioned in one stacked solve.
         order = np.flatnonzero(new)[np.argsort(row[new], kind="stable")]
         seen = self._seen_in(row[order], (values - self._start.mean[places])[order])
         known = self._known.and_more(places, values, row[order], seen)
         sums = {key: one.without(seen.blocks, seen.own, seen.half) for key, one in self._sums.items()}
+        # A certain unknown takes its new value without informing others, so only the sums that contain it move.
         if not new.all():
             set_, moved = places[~new], (values - self.mean[places])[~new]
             sums = {key: replace(one, mean=one.mean + one.weights[:, set_] @ moved) for key, one in sums.items()}

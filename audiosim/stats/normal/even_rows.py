@@ -97,6 +97,7 @@ class KnownRows:
         """The same with further unknowns; `rows` (k,), among all b m, are no longer open."""
         used = self.count[seen.blocks]
         block, place = seen.blocks[:, None], used[:, None] + np.arange(seen.own.shape[1])
+        # Padding is dropped here: only rows that a block really has may move its count and its precision.
         block, place = (np.broadcast_to(of, seen.there.shape)[seen.there] for of in (block, place))
         count = self.count + np.bincount(block, minlength=len(self.count))
         own, half = (_wider(of, int(count.max(initial=0))) for of in (self.own, self.half))
@@ -104,6 +105,7 @@ class KnownRows:
         half[block, place] = more
         left = self.open.copy()
         left.ravel()[rows] = False
+        # K and Z stay as at the start: writing them again would cost b m^2 numbers a step, and a copy per campaign.
         every = np.concatenate([self.places, places]), np.concatenate([self.values, values])
         return KnownRows(*every, left, count, own, half, self.precision + more.T @ more)
 
@@ -152,6 +154,7 @@ class SumParts:
 
     def without(self, blocks: Integers, own: Array, half: Array) -> "SumParts":
         """The same after some unknowns became known; arguments as in `NewRows`."""
+        # Only parts of newly known rows are subtracted: the cost depends on their number, not on n.
         shares = self.shares if len(blocks) == len(self.shares) else self.shares[blocks]
         moved = (own @ shares).reshape(-1, len(self.mean))
         both = moved.T @ half.reshape(-1, half.shape[2])

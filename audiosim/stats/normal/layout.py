@@ -74,6 +74,8 @@ class Layout:
     @cached_property
     def independent(self) -> Array:
         """(n, r) columns of the trend that are not linear combinations of earlier ones."""
+        # Dependent columns make X' C^-1 X singular. The earlier one is kept, so that the constant survives a
+        # covariate that is constant in this collection.
         kept: list[int] = []
         for column in range(self.fixed.shape[1] if len(self.fixed) else 0):
             if np.linalg.matrix_rank(self.fixed[:, [*kept, column]]) > len(kept):
@@ -124,6 +126,7 @@ class Layout:
         standard_deviations  by name, above 0
         mean   (n,)
         """
+        # The diagonal is computed without the matrices: most blocks of a large pool are never needed in full.
         own = self._variances(standard_deviations)
         within = Within.of(self.blocks, partial(self.within, dict(standard_deviations)), own)
         loadings = Loadings(self.loadings, self.blocks, {})
@@ -138,6 +141,7 @@ class Layout:
         at = np.empty(len(self.scale), dtype=np.int64)
         for code, rows in enumerate(self.blocks):
             block[rows], at[rows] = code, np.arange(len(rows))
+        # Blocks without an observation are left out: likelihoods invert every block.
         some = np.unique(block[places]).tolist()
         inside = [np.flatnonzero(block[places] == code) for code in some]
         return Layout(

@@ -143,6 +143,7 @@ class Loadings(Sequence[Array]):
             certain = np.concatenate([now.certain, certain])
         mixed = MixedRows(gain, known, certain)
         size, effects = len(gain), self.effects
+        # Factors only pay while they are few. Dense rows stay dense: turning them back would need a factorisation.
         if not isinstance(now, np.ndarray) and FEW * len(known) * (size + effects) <= size * effects:
             return mixed
         return mixed.of(now if isinstance(now, np.ndarray) else self._before(block))
@@ -171,6 +172,7 @@ class Loadings(Sequence[Array]):
     def _change(self, found: NDArray[np.floating], effects: Array) -> None:
         """Correct the product of Z and effects in the changed blocks."""
         mixed = [(self.blocks[block], part) for block, part in self.changed.items() if isinstance(part, MixedRows)]
+        # After a batch of one judgment per query, most changed blocks have one known value: one call, not hundreds.
         if effects.ndim == 1:
             single = [one for one in mixed if len(one[1].known) == 1]
             if single:
@@ -202,6 +204,7 @@ class Loadings(Sequence[Array]):
         changed  for each changed block, in order, the sums with a share in it (t,) and their weights there (t, m)
         kept     cache by block: changed rows, and their product with these weights
         """
+        # Changed blocks are masked out of the sparse product and added separately; their dense rows would fill it.
         by_row = weights.tocsr(copy=bool(self.changed))
         if self.changed:
             by_row.data *= self._same[by_row.indices]
@@ -224,6 +227,7 @@ class Loadings(Sequence[Array]):
         found, written = np.zeros(self.rows.shape[0]), np.zeros(self.rows.shape[0], dtype=np.bool_)
         for block, part in self.changed.items():
             written[self.blocks[block]] = isinstance(part, np.ndarray)
+        # Rows with equally many loadings form a matrix, so z' V z needs no loop over rows and no dense Z.
         for count in np.unique(self._counts).tolist():
             places = np.flatnonzero((self._counts == count) & ~written)
             for start in range(0, len(places), AT_ONCE):
