@@ -1,14 +1,18 @@
 """Processor time and peak memory of each job as collections grow, and the slopes of both on logarithmic axes.
 
-    python benchmarks/scaling.py [--pairs 86000] [--only estimate] [--picture docs/scaling.png]
+    python benchmarks/scaling.py [--pairs 1000000] [--only estimate] [--picture docs/scaling.png]
 
 Each job is the command that users run, or the loop of asking and telling, in a fresh process on one thread, on
 synthetic collections of 50 systems x 10 documents with teams, genres and artists; `judged` is a random 500 of the
-pairs. The slope is that of the last two sizes: 1 is as much more as there are more pairs. `--systems 200` has the same
-for 200 systems.
+pairs. Peers do the same in the same run where they are installed (pip install audiosim[bench]): pytrec_eval and ranx
+read and score the same files, statsmodels fits the same variance components. A slope is that from the size above: 1 is
+as much more as there are more pairs. `--systems 200` has the same for 200 systems. Each job is kept by itself, so
+`--only` measures some anew, and the picture shows all that are kept.
 """
 
 import argparse
+import importlib.util
+import json
 import math
 import os
 import subprocess
@@ -17,11 +21,12 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from figures import Figures
+from figures import RESULTS, Figures
 
 from audiosim.corpus.judgments import qrels_lines
 from audiosim.corpus.lines import write_text
@@ -30,6 +35,7 @@ from audiosim.simulation import Design, synthetic_collection
 SIZES = (1_000, 4_000, 17_000, 86_000, 1_000_000)  # pairs, about
 JUDGED = 500
 LOOPED = 10  # pairs asked for and told, after the first
+FITTED = (100, 1_000, 4_000)  # values that variance components are fitted to
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 COMMAND = [sys.executable, "-m", "audiosim"]
 
@@ -44,14 +50,78 @@ selection = Selection.start(
     pool, parse_measure(f"CG@{pool.cutoff}"), make_estimator(pool, "joint"), collection.judgments
 )
 assert selection.ask()
-times = []
-for _ in range(int(sys.argv[3])):
+times, whole = [], 0.0
+for _ in range(1 + int(sys.argv[3])):
     start = time.process_time()
     (pair,) = selection.ask()
     selection = selection.tell(Judgment(*pair, grade=50.0))
     assert selection.believed.confidence and selection.ask()
     times.append(time.process_time() - start)
-print(statistics.median(times))
+    whole = whole or time.process_time()
+print(statistics.median(times[1:]), whole)
+"""
+
+FILES = """
+import sys
+from pathlib import Path
+folder = Path(sys.argv[1])
+runs, qrels = folder / "runs.trec", folder / "judgments.qrels"
+"""
+
+PYTREC_EVAL = f"""{FILES}
+import pytrec_eval
+with qrels.open() as stream:
+    evaluator = pytrec_eval.RelevanceEvaluator(pytrec_eval.parse_qrel(stream), {{"ndcg_cut.10"}})
+systems = {{}}
+with runs.open() as stream:
+    for line in stream:
+        query, _, document, _, score, system = line.split()
+        systems.setdefault(system, {{}}).setdefault(query, {{}})[document] = float(score)
+for run in systems.values():
+    found = evaluator.evaluate(run)
+    assert sum(values["ndcg_cut_10"] for values in found.values()) / len(found)
+"""
+
+RANX = f"""{FILES}
+from ranx import Qrels, Run, evaluate
+judgments, systems = Qrels.from_file(str(qrels), kind="trec"), {{}}
+with runs.open() as stream:
+    for line in stream:
+        query, _, document, _, score, system = line.split()
+        systems.setdefault(system, {{}}).setdefault(query, {{}})[document] = float(score)
+for run in systems.values():
+    assert evaluate(judgments, Run(run), "ndcg@10", make_comparable=True)
+"""
+
+DRAWN = """
+import sys, time
+import numpy as np
+rng, n = np.random.default_rng(0), int(sys.argv[1])
+query, system = np.arange(n) // 10, rng.integers(0, 30, n)
+values = rng.normal(size=-(-n // 10))[query] + 0.6 * rng.normal(size=30)[system] + 0.7 * rng.normal(size=n)
+"""
+
+OUR_FIT = f"""{DRAWN}
+from audiosim.stats.normal.components import estimate_components
+from audiosim.stats.normal.layout import Layout
+blocks = tuple(np.split(np.arange(n), n // 10))
+start = time.process_time()
+kernels = {{"query": tuple(np.ones((10, 10)) for _ in blocks)}}
+layout = Layout(blocks, kernels, {{"system": np.eye(30)[system]}}, np.ones(n))
+found = estimate_components([layout], [values], {{"query": 1.0, "system": 1.0, "rest": 1.0}})
+spent = time.process_time() - start
+print(spent, *(found.standard_deviations[name] ** 2 for name in ("query", "system", "rest")))
+"""
+
+THEIR_FIT = f"""{DRAWN}
+import statsmodels.api
+from statsmodels.regression.mixed_linear_model import VCSpec
+start = time.process_time()
+effects = [np.eye(n // 10)[query], np.eye(30)[system]]
+columns = [[[f"{{i}}" for i in range(one.shape[1])]] for one in effects]
+spec = VCSpec(["query", "system"], columns, [[one] for one in effects])
+found = statsmodels.api.MixedLM(values, np.ones(n), np.ones(n), exog_vc=spec).fit(reml=True)
+print(time.process_time() - start, *found.vcomp, found.scale)
 """
 
 
@@ -111,10 +181,21 @@ def command(*arguments: str, judged: bool | None) -> Job:
     return job
 
 
+@cache
+def _looped(of: Made) -> Spent:
+    return spent([sys.executable, "-c", LOOP, of.folder, of.judged, str(LOOPED)])
+
+
 def looped(of: Made) -> Spent:
     """Median seconds of one ask and tell; memory of all."""
-    found = spent([sys.executable, "-c", LOOP, of.folder, of.judged, str(LOOPED)])
-    return found._replace(seconds=float(found.said))
+    found = _looped(of)
+    return found._replace(seconds=float(found.said.split()[0]))
+
+
+def begun(of: Made) -> Spent:
+    """Seconds from the start of the process until the first pair was asked for, told, and the next one asked for."""
+    found = _looped(of)
+    return found._replace(seconds=float(found.said.split()[1]))
 
 
 def trained(of: Made) -> Spent:
@@ -123,93 +204,162 @@ def trained(of: Made) -> Spent:
     return spent([*COMMAND, "train", of.folder, "--features", "joint", "-o", model])
 
 
+def scripted(script: str) -> Job:
+    """A peer's script on the files of a collection."""
+    return lambda of: spent([sys.executable, "-c", script, of.folder])
+
+
+class Limit(NamedTuple):
+    """Most seconds and megabytes at so many pairs."""
+
+    pairs: int
+    seconds: float | None = None
+    megabytes: float | None = None
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A job, the most pairs that it is asked for, its limits, and the package that it needs."""
+
+    job: Job
+    most: int = 1_000_000
+    limits: tuple[Limit, ...] = ()
+    package: str = "audiosim"
+
+
 JSON = ("--format", "json")
-JOBS: dict[str, tuple[Job, int]] = {  # and the most pairs that it is asked for
-    "estimate, nothing judged": (command("estimate", *JSON, "--measure", "CG@10", judged=False), 1_000_000),
-    "estimate, 500 judged": (command("estimate", *JSON, "--measure", "CG@10", judged=True), 1_000_000),
-    "one ask and tell": (looped, 1_000_000),
-    "predict, 500 judged": (command("predict", "--format", "csv", judged=True), 86_000),
-    "evaluate, all judged": (command("evaluate", *JSON, "--measure", "CG@10", judged=None), 1_000_000),
-    "plan, nothing judged": (command("plan", *JSON, "--measure", "CG@10", judged=False), 17_000),
-    "train --features joint": (trained, 4_000),
+KINDS: dict[str, Kind] = {
+    "estimate, nothing judged": Kind(command("estimate", *JSON, "--measure", "CG@10", judged=False)),
+    "estimate, 500 judged": Kind(
+        command("estimate", *JSON, "--measure", "CG@10", judged=True), limits=(Limit(17_000, 3.0),)
+    ),
+    "estimated, asked and told": Kind(begun, limits=(Limit(1_000_000, 60.0, 4_000.0),)),
+    "one ask and tell": Kind(looped, limits=(Limit(86_000, 0.02),)),
+    "predict, 500 judged": Kind(
+        command("predict", "--format", "csv", judged=True), limits=(Limit(1_000_000, None, 1_000.0),)
+    ),
+    "evaluate, all judged": Kind(command("evaluate", *JSON, "--measure", "nDCG@10", judged=None)),
+    "the same by pytrec_eval": Kind(scripted(PYTREC_EVAL), package="pytrec_eval"),
+    "the same by ranx": Kind(scripted(RANX), most=86_000, package="ranx"),
+    "plan, nothing judged": Kind(
+        command("plan", *JSON, "--measure", "CG@10", judged=False), 17_000, (Limit(17_000, 10.0),)
+    ),
+    "train --features joint": Kind(trained, 4_000, (Limit(4_000, 15.0),)),
 }
+FITS = {"variance components": (OUR_FIT, "audiosim"), "the same by statsmodels": (THEIR_FIT, "statsmodels")}
 
 
-def slope(pairs: Sequence[int], values: Sequence[float]) -> float | None:
-    """Slope of the last two points on logarithmic axes."""
-    if len(values) < 2:
+def slope(pairs: Sequence[int], values: Sequence[float], place: int) -> float | None:
+    """Slope from the point above to one, on logarithmic axes."""
+    if not place:
         return None
-    return math.log(values[-1] / values[-2]) / math.log(pairs[-1] / pairs[-2])
+    return math.log(values[place] / values[place - 1]) / math.log(pairs[place] / pairs[place - 1])
 
 
-Curves = dict[str, list[tuple[int, Spent]]]
+Curve = list[tuple[int, int, Spent]]  # pairs asked for, pairs there are, costs
 
 
-def measured(where: Path, largest: int, systems: int, only: str | None) -> Curves:
+def measured(where: Path, largest: int, systems: int, only: str | None) -> dict[str, Curve]:
     """Each job at each size that it is asked for."""
-    curves: Curves = {name: [] for name in JOBS if only is None or only in name}
+    curves: dict[str, Curve] = {name: [] for name, kind in KINDS.items() if _wanted(name, kind.package, only)}
     for size in (size for size in SIZES if size <= largest):
-        wanted = [name for name in curves if JOBS[name][1] >= size]
+        wanted = [name for name in curves if KINDS[name].most >= size]
         if not wanted:
             continue
         of = made(where, size, systems)
         for name in wanted:
             start = time.perf_counter()
-            curves[name].append((of.pairs, JOBS[name][0](of)))
-            _, last = curves[name][-1]
-            print(
-                f"{of.pairs:>9,} pairs  {name:26} {last.seconds:9.3f} s {last.megabytes:8,.0f} MB"
-                f"   {time.perf_counter() - start:6.1f} s by the clock",
-                flush=True,
-            )
+            curves[name].append((size, of.pairs, KINDS[name].job(of)))
+            say(name, of.pairs, curves[name][-1][-1], time.perf_counter() - start)
     return {name: points for name, points in curves.items() if points}
 
 
-def show(curves: Curves, systems: int, figures: Figures) -> None:
-    """The curves as a table."""
+def fitted(only: str | None) -> dict[str, Curve]:
+    """Seconds of fits of two variance components and the rest; the peer's must be ours."""
+    curves: dict[str, Curve] = {name: [] for name, (_, package) in FITS.items() if _wanted(name, package, only)}
+    for values in FITTED:
+        found = []
+        for name in curves:
+            start = time.perf_counter()
+            cost = spent([sys.executable, "-W", "ignore", "-c", FITS[name][0], str(values)])
+            seconds, *variances = map(float, cost.said.split())
+            found.append(variances)
+            curves[name].append((values, values, cost._replace(seconds=seconds)))
+            say(name, values, curves[name][-1][-1], time.perf_counter() - start)
+        if not all(np.allclose(one, found[0], rtol=1e-2) for one in found):
+            raise SystemExit(f"variances of {values} values differ: {found}")
+    return curves
+
+
+def _wanted(name: str, package: str, only: str | None) -> bool:
+    return (only is None or only in name) and importlib.util.find_spec(package) is not None
+
+
+def say(name: str, pairs: int, cost: Spent, clock: float) -> None:
+    """Print the costs of one job."""
+    print(
+        f"{pairs:>9,}  {name:26} {cost.seconds:9.3f} s {cost.megabytes:8,.0f} MB   {clock:6.1f} s by the clock",
+        flush=True,
+    )
+
+
+COLUMNS = ["pairs", "s", "limit, s", "MB", "limit, MB", "slope, s", "slope, MB"]
+
+
+def keep(name: str, points: Curve, part: str) -> None:
+    """Print the table of one job, and keep it."""
+    pairs, costs = [at for _, at, _ in points], [cost for *_, cost in points]
+    limits = {limit.pairs: limit for limit in (KINDS[name].limits if name in KINDS else ())}
     rows = []
-    for name, points in curves.items():
-        pairs, costs = [at for at, _ in points], [cost for _, cost in points]
-        slopes = [slope(pairs, values) for values in ([c.seconds for c in costs], [c.megabytes for c in costs])]
-        for place, (at, cost) in enumerate(points):
-            last = place == len(points) - 1
-            rows.append((name, f"{at:,}", cost.seconds, cost.megabytes, *(slopes if last else (None, None))))
-    figures.table(f"{systems} systems", ["job", "pairs", "s", "MB", "slope, s", "slope, MB"], rows)
+    for place, (size, at, cost) in enumerate(points):
+        limit = limits.get(size, Limit(size))
+        slopes = [slope(pairs, values, place) for values in ([c.seconds for c in costs], [c.megabytes for c in costs])]
+        rows.append((f"{at:,}", cost.seconds, limit.seconds, cost.megabytes, limit.megabytes, *slopes))
+    with Figures("scaling", f"{part}{name}") as figures:
+        figures.table(name, ["values" if name in FITS else "pairs", *COLUMNS[1:]], rows)
 
 
-def draw(curves: Curves, path: Path) -> None:
-    """Both costs of each job over the pairs, as a picture."""
+def draw(path: Path) -> None:
+    """Both costs of each job over the pairs, as they were kept; in the legend the slope of the last two sizes."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, 4.2), layout="constrained")
+    figure = Figure(figsize=(11, 4.6), layout="constrained")
     time_axes, memory_axes = figure.subplots(1, 2)
-    for name, points in curves.items():
-        pairs = [at for at, _ in points]
-        time_axes.loglog(pairs, [cost.seconds for _, cost in points], "o-", ms=4, label=name)
-        memory_axes.loglog(pairs, [cost.megabytes for _, cost in points], "o-", ms=4)
+    results = json.loads(RESULTS.read_text(encoding="utf-8"))
+    for place, name in enumerate(name for name in KINDS if f"scaling {name}" in results):
+        rows = results[f"scaling {name}"]["tables"][name]["rows"]
+        pairs = [int(row[0].replace(",", "")) for row in rows]
+        style = "x--" if KINDS[name].package != "audiosim" else "o-"
+        for axes, column in ((time_axes, 1), (memory_axes, 3)):
+            last = rows[-1][-2 if axes is time_axes else -1]
+            label = name if last is None else f"{name}: {last:.2g}"
+            axes.loglog(pairs, [row[column] for row in rows], style, ms=4, color=f"C{place}", label=label)
     for axes, unit in ((time_axes, "processor time, s"), (memory_axes, "peak memory, MB")):
         axes.set(xlabel="pairs", ylabel=unit)
         axes.grid(alpha=0.3)
-    time_axes.legend(fontsize=8, frameon=False, loc="center right", bbox_to_anchor=(1, 0.4))
+        axes.legend(fontsize=7, frameon=False, title="job: slope at its end", title_fontsize=7, loc="upper left")
+        low, high = axes.get_ylim()
+        axes.set_ylim(low, high * (high / low) ** 0.45)  # room for the legend
     figure.savefig(path, dpi=150)
 
 
 def main() -> None:
-    """Print the table, and draw it where a picture is asked for."""
+    """Measure, print and keep the tables, and draw what is kept where a picture is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=86_000, help="of the largest collection")
+    parser.add_argument("--pairs", type=int, default=1_000_000, help="of the largest collection; 0: only draw")
     parser.add_argument("--systems", type=int, default=50, choices=(50, 200))
     parser.add_argument("--only", help="jobs whose name has this in it")
     parser.add_argument("--picture", type=Path)
     options = parser.parse_args()
-    part = "" if options.systems == 50 else f"{options.systems} systems"
-    with tempfile.TemporaryDirectory() as name, Figures("scaling", part) as figures:
+    part = "" if options.systems == 50 else f"{options.systems} systems "
+    with tempfile.TemporaryDirectory() as name:
         curves = measured(Path(name), options.pairs, options.systems, options.only)
-        show(curves, options.systems, figures)
-        if options.only:
-            figures.tables.clear()  # a part of the jobs must not take the place of all
+    if options.pairs and not part:
+        curves |= fitted(options.only)
+    for name, points in curves.items():
+        keep(name, points, part)
     if options.picture is not None:
-        draw(curves, options.picture)
+        draw(options.picture)
 
 
 if __name__ == "__main__":
