@@ -6,6 +6,7 @@ give the same result for plain files, and report all errors.
 
 import math
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,8 +19,9 @@ from audiosim.corpus.lines import most_unpacked, open_bytes
 WORD = 8
 WIDEST = 8 * WORD
 PLAIN_DIGITS = 16
-TENS = 10.0 ** np.arange(PLAIN_DIGITS)
-ZEROS = np.uint64(int.from_bytes(b"0" * WORD))
+TENS = 10.0 ** np.arange(PLAIN_DIGITS + 1)
+WHOLE_TENS = 10 ** np.arange(PLAIN_DIGITS + 1)
+ZEROS, POINTS = np.uint64(int.from_bytes(b"0" * WORD)), np.uint64(int.from_bytes(b"." * WORD))
 Words = np.ndarray[tuple[int, ...], np.dtype[np.uint64]]
 Bytes = np.ndarray[tuple[int, ...], np.dtype[np.uint8]]
 KEPT = np.array([(1 << 8 * n) - 1 for n in range(WORD)] + [2**64 - 1], dtype=np.uint64)
@@ -27,11 +29,11 @@ KEPT = np.array([(1 << 8 * n) - 1 for n in range(WORD)] + [2**64 - 1], dtype=np.
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The fields of a file, by line and column.
+    """The fields of a file, by column and line.
 
     text    the bytes of the file, padded with zeros
-    starts  (lines, columns) where each field starts
-    ends    (lines, columns) where it ends
+    starts  (columns, lines) where each field starts
+    ends    (columns, lines) where it ends
     """
 
     text: Bytes
@@ -55,18 +57,28 @@ class Columns:
     def split(cls, data: bytes, columns: int) -> "Columns | None":
         """The fields of ASCII text, None where it is not plain."""
         text = np.frombuffer(data + b"\n" * (not data.endswith(b"\n")) + bytes(WIDEST), dtype=np.uint8)
-        ends = np.flatnonzero(text[:-WIDEST] <= ord(" "))
-        if not len(ends) or len(ends) % columns:
+        written = text[:-WIDEST]
+        blank = written <= ord(" ")
+        ends = np.flatnonzero(blank)
+        # Passes over all bytes are cheaper here than one over the blanks, whose bytes would have to be gathered.
+        lines = np.count_nonzero(written == ord("\n"))
+        between = np.count_nonzero((written == ord(" ")) | (written == ord("\t")))
+        if not lines or lines * columns != len(ends) or lines + between != len(ends):
             return None
-        starts = np.concatenate([[0], ends[:-1] + 1])
-        marks = text[ends].reshape(-1, columns)
-        blank = (marks[:, :-1] == ord(" ")) | (marks[:, :-1] == ord("\t"))
-        plain = bool(blank.all() and (marks[:, -1] == ord("\n")).all() and (ends > starts).all())
-        return cls(text, starts.reshape(-1, columns), ends.reshape(-1, columns)) if plain else None
+        if blank[0] or (blank[1:] & blank[:-1]).any() or (text[ends[columns - 1 :: columns]] != ord("\n")).any():
+            return None
+        starts = np.empty_like(ends)
+        starts[0], starts[1:] = 0, ends[:-1] + 1
+        # A column lies in one piece, because all that follows goes by columns.
+        return cls(text, starts.reshape(-1, columns).T.copy(), ends.reshape(-1, columns).T.copy())
+
+    def lengths(self, column: int) -> Integers:
+        """(lines,) the length of each field of a column."""
+        return self.ends[column] - self.starts[column]
 
     def width(self, column: int) -> int:
         """The length of the longest field of a column."""
-        return int((self.ends[:, column] - self.starts[:, column]).max())
+        return int(self.lengths(column).max())
 
     def narrow(self, *columns: int) -> bool:
         """True if every field of some columns is narrow enough for `words`."""
@@ -74,55 +86,75 @@ class Columns:
 
     def words(self, column: int) -> Words:
         """(lines, w) the bytes of each field, eight per word, padded with zeros; for narrow columns."""
-        starts, ends = self.starts[:, column], self.ends[:, column]
-        # A word starts at every byte of the text: they overlap.
-        everywhere = np.ndarray((len(self.text) - WORD + 1,), np.dtype("<u8"), self.text, strides=(1,))
-        words = np.empty((len(starts), -(-self.width(column) // WORD)), dtype=np.uint64)
+        lengths = self.lengths(column)
+        words = np.empty((len(lengths), -(-int(lengths.max()) // WORD)), dtype=np.uint64)
         for i in range(words.shape[1]):
-            left = np.clip(ends - starts - i * WORD, 0, WORD)
-            words[:, i] = everywhere[np.minimum(starts + i * WORD, len(everywhere) - 1)] & KEPT[left]
+            words[:, i] = self._word(self.starts[column] + i * WORD, lengths - i * WORD)
         return words
 
-    def name(self, line: int, column: int) -> str:
-        """One field as text."""
-        return self.text[self.starts[line, column] : self.ends[line, column]].tobytes().decode("ascii")
+    def _word(self, starts: Integers, lengths: Integers) -> Words:
+        """(lines,) up to eight bytes from each of some places; none where a length is not above 0."""
+        # A word starts at every byte of the text: they overlap.
+        everywhere = np.ndarray((len(self.text) - WORD + 1,), np.dtype("<u8"), self.text, strides=(1,))
+        # A length beyond an end of the table takes that end: the mask of no byte, or of all eight.
+        return everywhere[starts] & KEPT.take(lengths, mode="clip")
 
     def numbers(self, column: int) -> Array | None:
         """(lines,) the numbers of a column, None if one is not a finite number."""
         if not self.narrow(column):
             return None
-        letters = self._letters(column)
-        plain = _decimals(letters) if letters.shape[1] <= PLAIN_DIGITS else None
-        return _floats(letters) if plain is None else plain
+        plain = self._decimals(column) if self.width(column) <= PLAIN_DIGITS else None
+        return _floats(self._letters(column)) if plain is None else plain
 
     def whole_numbers(self, column: int) -> Integers | None:
         """(lines,) the whole numbers of a column, None if one does not have one to eight digits."""
         if self.width(column) > WORD:
             return None
-        numbers = _eight_digits(self.words(column)[:, 0], self.ends[:, column] - self.starts[:, column])
-        return None if numbers is None else numbers.astype(np.int64)
+        return self._digits(self.starts[column], self.lengths(column))
+
+    def _decimals(self, column: int) -> Array | None:
+        """Numbers without exponent, None if others occur; with few enough digits that the division rounds only once."""
+        starts, lengths = self.starts[column], self.lengths(column)
+        minus = self.text[starts] == ord("-")
+        starts, lengths = starts + minus, lengths - minus
+        before = _places_of_point(self._word(starts, lengths))
+        if lengths.max(initial=0) > WORD:
+            further = _places_of_point(self._word(starts + WORD, lengths - WORD))
+            before = np.where(before < WORD, before, WORD + further)
+        before = np.minimum(before, lengths)
+        after = np.maximum(lengths - before - 1, 0)
+        if not (before + after).all():
+            return None
+        whole, rest = self._digits(starts, before), self._digits(starts + before + 1, after)
+        if whole is None or rest is None:
+            return None
+        value = (whole * WHOLE_TENS[after] + rest) / TENS[after]
+        return np.negative(value, where=minus & (value != 0), out=value)
+
+    def _digits(self, starts: Integers, lengths: Integers) -> Integers | None:
+        """(lines,) the numbers spelled by up to sixteen digits from each of some places; None for other characters."""
+        first = _eight_digits(self._word(starts, lengths), np.minimum(lengths, WORD))
+        if first is None or lengths.max(initial=0) <= WORD:
+            return None if first is None else first.astype(np.int64)
+        left = np.maximum(lengths - WORD, 0)
+        second = _eight_digits(self._word(starts + WORD, left), left)
+        return None if second is None else first.astype(np.int64) * WHOLE_TENS[left] + second.astype(np.int64)
 
     def _letters(self, column: int) -> Bytes:
         return self.words(column).astype("<u8").view(np.uint8)[:, : self.width(column)]
 
 
-def _decimals(letters: Bytes) -> Array | None:
-    """Numbers without exponent, None if others occur; with few enough digits that the division rounds only once."""
-    minus = letters[:, 0] == ord("-")
-    whole = np.zeros(len(letters), dtype=np.int64)
-    places, points, digits = (np.zeros(len(letters), dtype=np.int8) for _ in range(3))
-    for i, letter in enumerate(np.ascontiguousarray(letters.T)):
-        digit = letter - np.uint8(ord("0"))
-        is_digit, is_point = digit < 10, letter == ord(".")
-        if not (is_digit | is_point | (letter == 0) | (minus & (i == 0))).all():
-            return None
-        whole = np.where(is_digit, whole * 10 + digit, whole)
-        places += is_digit & (points > 0)
-        digits += is_digit
-        points += is_point
-    if (points > 1).any() or not digits.all():
-        return None
-    return np.asarray(np.where(minus, -whole, whole) / TENS[places])
+def _places_of_point(words: Words) -> Integers:
+    """(lines,) the place of the first point among the bytes of each word, 8 where there is none.
+
+    A byte is zero where its highest bit is set in (x - 0x01..) & ~x & 0x80..; of several the lowest is right.
+    """
+    off = words ^ POINTS
+    found = (off - np.uint64(0x0101010101010101)) & ~off & np.uint64(0x8080808080808080)
+    lowest = found & (~found + np.uint64(1))
+    # The exponent of a power of two is the place of its bit.
+    exponent = (lowest.astype(np.float64).view(np.int64) >> 52) - 1023
+    return np.where(lowest == 0, WORD, exponent >> 3)
 
 
 def _floats(letters: Bytes) -> Array | None:
@@ -156,7 +188,7 @@ def _eight_digits(words: Words, lengths: Integers) -> Words | None:
 
     Converts all eight digits at once: neighbours combine to numbers of two digits, these to four, these to eight.
     """
-    gap = (8 * (WORD - lengths)).astype(np.uint64)
+    gap = (8 * (WORD - lengths)).astype(np.uint64)  # 64 where there is no digit: NumPy shifts everything out
     digits = (words - (ZEROS >> gap)) << gap
     if ((digits | (digits + np.uint64(0x0606060606060606))) & np.uint64(0xF0F0F0F0F0F0F0F0)).any():
         return None
@@ -187,6 +219,16 @@ def coded_words(words: Words) -> tuple[Words, NDArray[np.int32]]:
     chosen[owner] = True
     code = np.cumsum(chosen, dtype=np.int32) - np.int32(1)
     return words[chosen], code[owner]
+
+
+def stacked(parts: Sequence[Words]) -> Words:
+    """The fields of several parts, one part after the other."""
+    found = np.zeros((sum(map(len, parts)), max(part.shape[1] for part in parts)), dtype=np.uint64)
+    end = 0
+    for part in parts:
+        start, end = end, end + len(part)
+        found[start:end, : part.shape[1]] = part
+    return found
 
 
 def names_of(words: Words) -> list[str]:

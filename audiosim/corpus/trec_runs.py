@@ -6,19 +6,29 @@ reads all other files line by line and reports all errors. Both give the same ra
 
 import zlib
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from audiosim.arrays import Array, Booleans, Integers
+from audiosim.arrays import Array, Integers
 from audiosim.corpus.lines import most_unpacked, open_bytes
 from audiosim.corpus.rankings import CodedRankings, Codes
-from audiosim.corpus.trec_columns import Columns, Words, changes, coded_words, words_by_appearance
+from audiosim.corpus.trec_columns import (
+    Columns,
+    Words,
+    changes,
+    coded_words,
+    names_of,
+    stacked,
+    words_by_appearance,
+)
 
-CHUNK = 2**23  # bytes that are split at a time
+CHUNK = 2**23  # bytes that are read at a time
+PIECE = 2**18  # bytes that are split at a time: their arrays fit a core's own cache, which halves the time
 WINDOW = 6  # chunks that may wait to be added; bounds memory
 QUERY, DOCUMENT, RANK, SCORE, SYSTEM = 0, 2, 3, 4, 5
 _Systems = list[tuple[int, str, CodedRankings]]  # first line of a system, its tag, and its rankings
@@ -43,18 +53,52 @@ class _Chunk:
     score: Array
 
 
+class _Piece(NamedTuple):
+    """Some lines of a chunk: the bytes of three columns, see `Columns.words`, and two columns of numbers."""
+
+    query: Words
+    system: Words
+    document: Words
+    rank: Integers
+    score: Array
+
+
 def _chunk(data: bytes) -> _Chunk | None:
     """The lines of a part of a file, None where they are not plain."""
+    pieces: list[_Piece] = []
+    for some in _in_pieces(data, PIECE):
+        piece = _piece(some)
+        if piece is None:
+            return None
+        pieces.append(piece)
+    query, system, document = (stacked([piece[column] for piece in pieces]) for column in range(3))
+    block = np.flatnonzero(changes(query) | changes(system))
+    named = list(zip(names_of(query[block]), names_of(system[block]), strict=True))
+    distinct, codes = coded_words(document)
+    rank, score = (np.concatenate([piece[column] for piece in pieces]) for column in (3, 4))
+    return _Chunk(block, named, distinct, codes, rank, score)
+
+
+def _in_pieces(data: bytes, size: int) -> Iterator[bytes]:
+    """Whole lines of about so many bytes at a time; at least one piece."""
+    start = 0
+    while len(data) - start > size:
+        end = data.rfind(b"\n", start, start + size) + 1 or data.find(b"\n", start) + 1 or len(data)
+        yield data[start:end]
+        start = end
+    if start < len(data) or not data:
+        yield data[start:]
+
+
+def _piece(data: bytes) -> _Piece | None:
+    """The columns of some lines, None where they are not plain."""
     columns = Columns.split(data, 6) if data.isascii() else None
     if columns is None or not columns.narrow(QUERY, DOCUMENT, SYSTEM):
         return None
     rank, score = columns.whole_numbers(RANK), columns.numbers(SCORE)
     if rank is None or score is None:
         return None
-    block = np.flatnonzero(changes(columns.words(QUERY)) | changes(columns.words(SYSTEM)))
-    named = [(columns.name(line, QUERY), columns.name(line, SYSTEM)) for line in block.tolist()]
-    distinct, document = coded_words(columns.words(DOCUMENT))
-    return _Chunk(block, named, distinct, document, rank, score)
+    return _Piece(columns.words(QUERY), columns.words(SYSTEM), columns.words(DOCUMENT), rank, score)
 
 
 @dataclass(eq=False)
@@ -77,9 +121,7 @@ class _Names:
         """All documents as text, each once, and (count,) the place of each one that was added among them."""
         if not self.parts:
             return (), np.empty(0, dtype=np.int32)
-        widest = max(part.shape[1] for part in self.parts)
-        every = [np.pad(part, ((0, 0), (0, widest - part.shape[1]))) for part in self.parts]
-        return words_by_appearance(np.concatenate(every))
+        return words_by_appearance(stacked(self.parts))
 
 
 @dataclass(eq=False)
@@ -114,49 +156,59 @@ class _File:
         """
         if not self.plain or not self.chunks:
             return None
-        block: Integers = np.concatenate([chunk[0] for chunk in self.chunks])
-        document: Codes = codes[np.concatenate([chunk[1] for chunk in self.chunks])]
-        rank: Integers = np.concatenate([chunk[2] for chunk in self.chunks])
-        score: Array = np.concatenate([chunk[3] for chunk in self.chunks])
+        block, found, rank, score = (np.concatenate([chunk[column] for chunk in self.chunks]) for column in range(4))
         self.chunks.clear()
         keys: dict[tuple[str, str], int] = {}
         owner = np.array([keys.setdefault(key, len(keys)) for key in self.named], dtype=np.int64)
-        line = np.repeat(owner, np.diff(np.append(block, len(document))))
+        line, document = np.repeat(owner, np.diff(np.append(block, len(found)))), codes[found]
         if np.any(owner[1:] < owner[:-1]):  # a ranking that is continued further down
             order = np.argsort(line, kind="stable")
             line, document, rank, score = line[order], document[order], rank[order], score[order]
         same = line[1:] == line[:-1]
         if np.any(same & (rank[1:] <= rank[:-1])):
             return None
-        document = _best_first(line, document, score, same, names)
+        falling = same & (score[1:] < score[:-1])
+        distances = np.zeros(len(keys), dtype=np.bool_)  # rankings with a score that rises
+        if (loose := same & ~falling).any():
+            document = _best_first(line, document, score, np.unique(line[1:][loose]), names)
+            distances[line[1:][same & (score[1:] > score[:-1])]] = True
+        similarities = np.zeros(len(keys), dtype=np.bool_)  # and with one that falls
+        similarities[line[1:][falling]] = True
         starts = np.searchsorted(line, np.arange(len(keys) + 1))
         first = dict(zip(reversed(owner.tolist()), reversed(block.tolist()), strict=True))
-        rising = np.bincount(line[1:], same & (score[1:] > score[:-1]), len(keys)) > 0
-        falling = np.bincount(line[1:], same & (score[1:] < score[:-1]), len(keys)) > 0
-        found: _Systems = []
-        for system in dict.fromkeys(system for _, system in keys):
-            own = [code for (_, tag), code in keys.items() if tag == system]
-            if rising[own].any() and not falling[own].any():
+        rankings: _Systems = []
+        for system, own in _by_system(keys).items():
+            places = list(own.values())
+            of = CodedRankings(tuple(own), *_joined(document, starts, places), names)
+            if of.repeated is not None or (distances[places].any() and not similarities[places].any()):
                 return None
-            queries = tuple(query for query, tag in keys if tag == system)
-            some = np.concatenate([document[starts[code] : starts[code + 1]] for code in own])
-            ends = np.concatenate([[0], np.cumsum(np.diff(starts)[own])])
-            rankings = CodedRankings(queries, ends, some, names)
-            if rankings.repeated is not None:
-                return None
-            found.append((first[own[0]] + 1, system, rankings))
-        return found
+            rankings.append((first[places[0]] + 1, system, of))
+        return rankings
 
 
-def _best_first(line: Integers, document: Codes, score: Array, same: Booleans, names: Sequence[str]) -> Codes:
+def _by_system(keys: Mapping[tuple[str, str], int]) -> dict[str, dict[str, int]]:
+    """The number of each ranking by its query, by its system, all in order of appearance."""
+    found: dict[str, dict[str, int]] = {}
+    for (query, system), code in keys.items():
+        found.setdefault(system, {})[query] = code
+    return found
+
+
+def _joined(document: Codes, starts: Integers, places: Sequence[int]) -> tuple[Integers, Codes]:
+    """(q + 1,) ends of some rankings put one after the other, from 0, and their documents."""
+    if places[-1] - places[0] == len(places) - 1:
+        some = document[starts[places[0]] : starts[places[-1] + 1]]
+    else:
+        some = np.concatenate([document[starts[place] : starts[place + 1]] for place in places])
+    return np.concatenate([[0], np.cumsum(np.diff(starts)[places])]), some
+
+
+def _best_first(line: Integers, document: Codes, score: Array, loose: Integers, names: Sequence[str]) -> Codes:
     """The documents of each ranking by score, equal ones by name, highest first, as trec_eval does it.
 
-    line  (lines,) number of the ranking, rising
-    same  (lines - 1,) True where the next line belongs to the same one
+    line   (lines,) number of the ranking, rising
+    loose  numbers of the rankings whose scores do not always fall
     """
-    loose = np.unique(line[1:][same & (score[1:] >= score[:-1])])
-    if not len(loose):
-        return document
     block = np.flatnonzero(np.isin(line, loose))
     some, place = np.unique(document[block], return_inverse=True)
     by_name = np.argsort(np.argsort(np.array([names[code] for code in some.tolist()])))
@@ -169,7 +221,7 @@ def _best_first(line: Integers, document: Codes, score: Array, same: Booleans, n
 def read_plain(paths: Sequence[Path], chunk: int = CHUNK) -> dict[Path, _Systems]:
     """The systems of those files that are plain TREC runs.
 
-    chunk  bytes that are split at a time
+    chunk  bytes that are read at a time
     """
     every = _Names()
     files = {path: _File(every) for path in paths}
@@ -211,7 +263,7 @@ def _whole_lines(path: Path, chunk: int) -> Iterable[bytes]:
                 yield b""
             end = data.rfind(b"\n") + 1
             if end:
-                yield rest + data[:end]
+                yield rest + data[:end] if rest or end < len(data) else data
                 rest = data[end:]
             else:
                 rest += data
