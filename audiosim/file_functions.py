@@ -18,8 +18,8 @@ from audiosim.corpus.pool import build_pool
 from audiosim.corpus.prompts import prompts_of
 from audiosim.errors import InputError
 from audiosim.expected.about import OF_THIS_KIND, THESE, About, as_about
+from audiosim.expected.choices import DifferenceDistribution
 from audiosim.expected.estimation import FEWEST_QUERIES, expected_scores
-from audiosim.expected.ranking import DifferenceDistribution
 from audiosim.expected.separation import verdicts_of_pool
 from audiosim.extras import need
 from audiosim.measures.measure import Measure

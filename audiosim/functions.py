@@ -19,9 +19,8 @@ from audiosim.corpus.pool import Pool, build_pool
 from audiosim.display import frame_of, notebook_html
 from audiosim.errors import InputError
 from audiosim.expected.about import OF_THIS_KIND, THESE, About, as_about
+from audiosim.expected.choices import DifferenceDistribution, Ideal
 from audiosim.expected.estimation import expected_scores
-from audiosim.expected.ranking import DifferenceDistribution
-from audiosim.expected.ratio import Ideal
 from audiosim.expected.separation import two_systems_of_pool
 from audiosim.expected.two_systems import TwoSystems, check_level, check_two
 from audiosim.measures.measure import Measure, as_measure

@@ -17,8 +17,9 @@ from audiosim.corpus.pool import build_pool
 from audiosim.display import frame_of, notebook_html
 from audiosim.errors import FormatError, InputError
 from audiosim.expected.about import THESE, About, as_about
+from audiosim.expected.choices import DifferenceDistribution
 from audiosim.expected.estimation import estimate_after, expected_scores
-from audiosim.expected.ranking import DifferenceDistribution, Ranking
+from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure, make_estimator
 from audiosim.relevance.estimators import JOINT

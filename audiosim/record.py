@@ -19,8 +19,9 @@ from audiosim.corpus.grades import grades_by_assessor
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
 from audiosim.expected.about import OF_THIS_KIND
+from audiosim.expected.choices import DifferenceDistribution
 from audiosim.expected.estimation import expected_scores
-from audiosim.expected.ranking import DifferenceDistribution, Ranking
+from audiosim.expected.ranking import Ranking
 from audiosim.expected.separation import verdicts_of_pool
 from audiosim.expected.verdicts import Verdicts
 from audiosim.measures.measure import Measure, as_measure

@@ -22,8 +22,9 @@ from threadpoolctl import threadpool_limits
 
 from audiosim import Collection, package_files
 from audiosim.corpus.pool import Pool, build_pool
+from audiosim.expected.choices import Ideal
 from audiosim.expected.estimation import expected_scores
-from audiosim.expected.ratio import Ideal, RatioScores
+from audiosim.expected.ratio import RatioScores
 from audiosim.expected.sampled import SampledScores
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.belief import Belief

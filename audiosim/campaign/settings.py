@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from audiosim.corpus.model import Pair
 from audiosim.errors import InputError
 from audiosim.expected.about import THESE, About
-from audiosim.expected.ranking import DifferenceDistribution
+from audiosim.expected.choices import DifferenceDistribution
 from audiosim.selection import SelectionRule
 
 LEASE_S = 1800.0

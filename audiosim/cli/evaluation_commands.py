@@ -1,7 +1,7 @@
 """Commands on full judgments: evaluate, report, reliability, reproduce."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,18 +18,6 @@ from audiosim.expected.about import OF_THIS_KIND
 from audiosim.measures.measure import Measure
 from audiosim.measures.system_scores import Unjudged, judged_runs
 from audiosim.plugins import find_measure
-from audiosim.reliability_study import assessor_reliability, split_half_study
-from audiosim.reliability_study import reliability as study_reliability
-from audiosim.report.evaluation_views import (
-    assessors_view,
-    evaluation_view,
-    fits_view,
-    growth_view,
-    reliability_view,
-    reproduction_view,
-    split_half_view,
-)
-from audiosim.stats.inference.held_out_distributions import fit_distributions
 from audiosim.stats.inference.paired_tests import SAMPLES, TESTS
 
 if TYPE_CHECKING:
@@ -107,7 +95,13 @@ def evaluate(
     for row in agreement_rows(found):
         value[row["a"]].setdefault("agreement", []).append({"with": row["b"]} | _agreement(row))
         value[row["b"]].setdefault("agreement", []).append({"with": row["a"]} | _agreement(row))
-    options.print_result(form, value, rows, lambda: evaluation_view(found))
+    options.print_result(form, value, rows, lambda: _view(found))
+
+
+def _view(found: Mapping[str, Evaluation]) -> "RenderableType":
+    from audiosim.report.evaluation_views import evaluation_view
+
+    return evaluation_view(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +140,9 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
 def _print_fits(
     collection: Collection, measures: Sequence[str], unjudged: Unjudged, seed: int, form: options.Format
 ) -> None:
+    from audiosim.report.evaluation_views import fits_view
+    from audiosim.stats.inference.held_out_distributions import fit_distributions
+
     found = {}
     for text in measures:
         measure = find_measure(text)
@@ -269,6 +266,10 @@ def reliability(
 
     `audiosim reliability my-demo --judgments my-demo/truth.qrels --split-half --test wilcoxon`
     """
+    from audiosim.reliability_study import assessor_reliability, split_half_study
+    from audiosim.reliability_study import reliability as study_reliability
+    from audiosim.report.evaluation_views import assessors_view, growth_view, reliability_view, split_half_view
+
     kinds = {"--assessors": assessors, "--split-half": split_half, "--while-judging": while_judging}
     given = [name for name, wanted in kinds.items() if wanted]
     if len(given) > 1:
@@ -278,7 +279,7 @@ def reliability(
     )
     if assessors:
         found = {text: assessor_reliability(collection, find_measure(text), seed=seed).to_dict() for text in measures}
-        _print_studies(form, found, assessors_view(found))
+        _print_studies(form, found, lambda: assessors_view(found))
     elif split_half:
         halves = {
             text: split_half_study(
@@ -300,11 +301,13 @@ def reliability(
         found = {
             text: study_reliability(collection, find_measure(text), unjudged=unjudged).to_dict() for text in measures
         }
-        _print_studies(form, found, reliability_view(found))
+        _print_studies(form, found, lambda: reliability_view(found))
 
 
-def _print_studies(form: options.Format, found: Mapping[str, dict[str, Any]], view: "RenderableType") -> None:
-    options.print_result(form, found, [{"measure": measure} | study for measure, study in found.items()], lambda: view)
+def _print_studies(
+    form: options.Format, found: Mapping[str, dict[str, Any]], view: "Callable[[], RenderableType]"
+) -> None:
+    options.print_result(form, found, [{"measure": measure} | study for measure, study in found.items()], view)
 
 
 def _judged(collection: Collection, measures: Sequence[str], complete: bool) -> Collection:
@@ -327,6 +330,7 @@ def reproduce(
 
     Example: `audiosim reproduce data --format csv`
     """
+    from audiosim.report.evaluation_views import reproduction_view
     from audiosim.reproduce import reproduced_numbers
 
     found = reproduced_numbers(folder)

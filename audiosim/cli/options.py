@@ -16,24 +16,19 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.inspection import inspect
 from audiosim.corpus.model import Pair, parse_scale
 from audiosim.corpus.pairs import read_pairs
-from audiosim.corpus.pool import Pool, build_pool
 from audiosim.corpus.rankings import lengths_of
 from audiosim.corpus.runs import SystemFrom
 from audiosim.corpus.same_artist import SameArtist
 from audiosim.errors import FormatError, InputError
 from audiosim.expected.about import THESE, About
-from audiosim.expected.ranking import DifferenceDistribution
-from audiosim.expected.ratio import Ideal
-from audiosim.plugins import make_estimator
-from audiosim.relevance.any_pair import Known
-from audiosim.relevance.estimators import JOINT, RelevanceEstimator
-from audiosim.relevance.pair_evidence import what_lacks
-from audiosim.relevance.relearning import after_judgments
-from audiosim.report.screen import console
+from audiosim.expected.choices import DifferenceDistribution, Ideal
 from audiosim.users.grading import is_artificial, on_scale
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from audiosim.corpus.pool import Pool
+    from audiosim.relevance.estimators import RelevanceEstimator
 
 
 class Format(StrEnum):
@@ -304,11 +299,17 @@ def open_collection(
     scale: str | None = None,
     partial: bool = False,
     aspect: str | None = None,
-) -> tuple[Collection, Pool, RelevanceEstimator]:
+) -> "tuple[Collection, Pool, RelevanceEstimator]":
     """A collection, its pool, and its estimator, trained on the judgments in the same steps as in a campaign.
 
     Says on stderr which knowledge about documents is missing.
     """
+    from audiosim.corpus.pool import build_pool
+    from audiosim.plugins import make_estimator
+    from audiosim.relevance.estimators import JOINT
+    from audiosim.relevance.pair_evidence import what_lacks
+    from audiosim.relevance.relearning import after_judgments
+
     collection = load_collection(folder, judgments, system_from, same_artist, scale, partial, aspect)
     if cutoff is not None:
         say_deep(collection, [cutoff])
@@ -321,6 +322,8 @@ def open_collection(
 
 def known_pairs(path: Path, collection: Collection) -> tuple[Pair, ...]:
     """The pairs in a file; the collection must know each query and each document."""
+    from audiosim.relevance.any_pair import Known
+
     pairs, known = read_pairs(path), Known(collection)
     for pair, number in pairs.items():
         if pair not in known:
@@ -352,6 +355,8 @@ def print_result(
     view   text for people
     """
     if form is Format.table:
+        from audiosim.report.screen import console
+
         console().print(view())
     elif form is Format.json:
         sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")

@@ -10,7 +10,7 @@ import typer
 from audiosim.corpus.runs import SystemFrom
 from audiosim.corpus.same_artist import SameArtist
 from audiosim.errors import InputError
-from audiosim.expected.ranking import DifferenceDistribution
+from audiosim.expected.choices import DifferenceDistribution
 from audiosim.messages import did_you_mean
 
 

@@ -12,8 +12,7 @@ from audiosim.cli.flattened import flattened
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
 from audiosim.expected.about import About
-from audiosim.expected.ranking import DifferenceDistribution
-from audiosim.expected.ratio import Ideal
+from audiosim.expected.choices import DifferenceDistribution, Ideal
 from audiosim.functions import start_loop
 from audiosim.measures.measure import Measure
 from audiosim.peers.honesty import usual_budgets

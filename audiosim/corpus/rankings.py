@@ -147,7 +147,7 @@ class Results:
     @cached_property
     def finders(self) -> Integers:
         """(r,) number of systems that have the same result."""
-        if _fits_table(len(self.queries) * len(self.names), len(self.document)):
+        if fits_table(len(self.queries) * len(self.names), len(self.document)):
             return np.bincount(self.keys)[self.keys]
         _, code, count = np.unique(self.keys, return_inverse=True, return_counts=True)
         return np.asarray(count[code])
@@ -167,7 +167,7 @@ def contained(keys: Integers, known: Integers, places: int) -> Booleans:
 
     places  number of possible keys, from 0
     """
-    if not _fits_table(places, len(keys) + len(known)):
+    if not fits_table(places, len(keys) + len(known)):
         return np.isin(keys, known)
     table = np.zeros(places, dtype=np.bool_)
     table[known] = True
@@ -186,7 +186,8 @@ def _distinct(codes: Codes | Integers, size: int) -> Integers:
     return np.flatnonzero(found)
 
 
-def _fits_table(places: int, results: int) -> bool:
+def fits_table(places: int, results: int) -> bool:
+    """True if a table of so many places is small beside so many results."""
     return places <= min(LARGEST_TABLE, BYTES_A_RESULT * max(results, 1))
 
 
@@ -213,7 +214,7 @@ class Retrieved:
         # One system after the other: all results at once would take twelve bytes each.
         keys = (np.repeat(one * len(names), run.lengths) + run.documents for one, run in zip(own, runs, strict=True))
         places, results = len(codes) * len(names), sum(len(run.documents) for run in runs)
-        if places <= largest and _fits_table(places, results):
+        if places <= largest and fits_table(places, results):
             found = np.zeros(places, dtype=np.bool_)
             for some in keys:
                 found[some] = True

@@ -53,6 +53,9 @@ def _any(runs: Sequence[Run], exclusions: Exclusions) -> bool:
     """True if any result is the query's own recording, or by its artist."""
     rankings = on_one_table([coded(run.rankings) for run in runs])
     names = rankings[0].names if rankings else ()
+    queries = {exclusions.query_documents.get(query, query) for one in rankings for query in one.queries}
+    if not exclusions.artists and queries.isdisjoint(names):
+        return False
     codes = {name: code for code, name in enumerate(names)}
     artists: dict[str, int] = {}
     for name in exclusions.artists.values():

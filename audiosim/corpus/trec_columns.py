@@ -74,7 +74,7 @@ class Columns:
 
     def lengths(self, column: int) -> Integers:
         """(lines,) the length of each field of a column."""
-        return self.ends[column] - self.starts[column]
+        return np.asarray(self.ends[column] - self.starts[column])
 
     def width(self, column: int) -> int:
         """The length of the longest field of a column."""
@@ -129,7 +129,7 @@ class Columns:
         if whole is None or rest is None:
             return None
         value = (whole * WHOLE_TENS[after] + rest) / TENS[after]
-        return np.negative(value, where=minus & (value != 0), out=value)
+        return np.asarray(np.where(minus & (value != 0), -value, value))
 
     def _digits(self, starts: Integers, lengths: Integers) -> Integers | None:
         """(lines,) the numbers spelled by up to sixteen digits from each of some places; None for other characters."""

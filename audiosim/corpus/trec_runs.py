@@ -71,11 +71,11 @@ def _chunk(data: bytes) -> _Chunk | None:
         if piece is None:
             return None
         pieces.append(piece)
-    query, system, document = (stacked([piece[column] for piece in pieces]) for column in range(3))
+    query, system = stacked([one.query for one in pieces]), stacked([one.system for one in pieces])
     block = np.flatnonzero(changes(query) | changes(system))
     named = list(zip(names_of(query[block]), names_of(system[block]), strict=True))
-    distinct, codes = coded_words(document)
-    rank, score = (np.concatenate([piece[column] for piece in pieces]) for column in (3, 4))
+    distinct, codes = coded_words(stacked([one.document for one in pieces]))
+    rank, score = np.concatenate([one.rank for one in pieces]), np.concatenate([one.score for one in pieces])
     return _Chunk(block, named, distinct, codes, rank, score)
 
 

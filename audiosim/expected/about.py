@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from audiosim.errors import InputError
-from audiosim.relevance.judges import Who
+
+if TYPE_CHECKING:
+    from audiosim.relevance.judges import Who
 
 QueriesMeant = Literal["these", "queries"]
 PEOPLE_MEANT = ("panel", "listeners")
@@ -67,7 +69,7 @@ class About:
         return "+".join([*([] if people and self.queries == "these" else [self.queries]), *people])
 
     @property
-    def whose(self) -> Who:
+    def whose(self) -> "Who":
         """People whose mean opinion counts."""
         if self.listeners == "panel":
             return "panel"

@@ -15,9 +15,10 @@ from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
 from audiosim.expected.about import THESE, About, as_about
+from audiosim.expected.choices import DifferenceDistribution, Ideal
 from audiosim.expected.linear import LinearScores
-from audiosim.expected.ranking import DifferenceDistribution, Ranking
-from audiosim.expected.ratio import Ideal, RatioScores
+from audiosim.expected.ranking import Ranking
+from audiosim.expected.ratio import RatioScores
 from audiosim.expected.sampled import DRAWS, SampledScores
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.belief import Belief

@@ -10,8 +10,9 @@ from audiosim.arrays import Array
 from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
 from audiosim.expected.about import THESE, About
+from audiosim.expected.choices import DifferenceDistribution
 from audiosim.expected.estimation import ExpectedScores, estimate_after
-from audiosim.expected.ranking import DifferenceDistribution, Ranking
+from audiosim.expected.ranking import Ranking
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.relearning import without_comparisons_of
 

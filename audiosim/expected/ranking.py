@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
@@ -10,6 +10,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.display import frame_of, notebook_html
 from audiosim.expected.about import THESE, About
+from audiosim.expected.choices import DifferenceDistribution
 from audiosim.measures.measure import Measure
 from audiosim.properties import cached_property
 from audiosim.relevance.model_check import NOT_CHECKED, ModelCheck
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-DifferenceDistribution = Literal["t", "normal"]
 PREDICTED = "predicted, nothing judged"  # right over collections, not on each
 
 

@@ -11,7 +11,7 @@ Urbano (2013), equations 8.5 to 8.8 and 8.13 to 8.16.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from scipy import sparse
@@ -19,6 +19,7 @@ from scipy import sparse
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
+from audiosim.expected.choices import Ideal
 from audiosim.expected.ideal import expected_ideal
 from audiosim.expected.joint_ratio import GRADE_DRAWS, GRADE_SEED, QueryRatio, Ratios, drawn_ratios, ratios_by_query
 from audiosim.expected.linear import (
@@ -38,8 +39,6 @@ from audiosim.properties import cached_property
 from audiosim.relevance.belief import Belief
 from audiosim.stats.normal.multivariate import IndependentNormal, Moments, MultivariateNormal
 from audiosim.users.satisfaction import SatisfactionMapping
-
-Ideal = Literal["ordered", "correlated", "independent"]
 
 
 @dataclass(frozen=True, eq=False)

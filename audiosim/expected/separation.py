@@ -7,8 +7,9 @@ from scipy.linalg import solve_triangular
 
 from audiosim.arrays import Array, Integers
 from audiosim.expected.about import OF_THIS_KIND, THESE, About
+from audiosim.expected.choices import DifferenceDistribution
 from audiosim.expected.estimation import FEWEST_QUERIES, ExpectedScores, rank_belief
-from audiosim.expected.ranking import DifferenceDistribution, Ranking
+from audiosim.expected.ranking import Ranking
 from audiosim.expected.two_systems import TwoSystems
 from audiosim.expected.verdicts import TOP, Separation, Verdicts
 from audiosim.relevance.belief import Belief

@@ -5,16 +5,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.coded_judgments import CodedJudgments
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Pair, Scale
-from audiosim.corpus.rankings import CodedRankings, coded, on_one_table
+from audiosim.corpus.rankings import CodedRankings, coded, fits_table, on_one_table
 from audiosim.display import frame_of
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.measures.scores import score
+from audiosim.properties import cached_property
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,7 +139,7 @@ def grades_of(
     check_unjudged(unjudged)
     runs = on_one_table([coded(one) for one in rankings])
     queries = {query: code for code, query in enumerate(dict.fromkeys(query for run in runs for query in run.queries))}
-    known = _Known.of(given, queries, runs[0].names if runs else ())
+    known = _Known.of(given, queries, runs)
     depth = None if unjudged == "skip" else cutoff
     longest = max((int(run.lengths.max(initial=0)) for run in runs), default=0)
     table = np.full((len(runs), len(queries), min(longest, cutoff)), np.nan)
@@ -154,7 +156,7 @@ def grades_of(
         deepest = max(deepest, int(of.rank.max(initial=0)))
     if missing:
         raise _incomplete(name, tuple(queries), runs, missing)
-    return tuple(queries), table[:, :, :deepest], known.best_first(len(queries))
+    return tuple(queries), table[:, :, :deepest], known.best_first()
 
 
 class _Graded(NamedTuple):
@@ -179,14 +181,18 @@ class _Graded(NamedTuple):
 class _Known:
     """Grades of pairs by codes.
 
-    names   number of documents with a code
+    queries  number of queries
+    names    number of documents with a code
+    results  number of results whose grades will be asked for
     keys    (g,) query x names + document, rising
     grades  (g,) of these
     query   (j,) query of every grade, also of documents without a code
     every   (j,) these grades
     """
 
+    queries: int
     names: int
+    results: int
     keys: Integers
     grades: Array
     query: Integers
@@ -194,8 +200,9 @@ class _Known:
 
     @classmethod
     def of(
-        cls, given: Mapping[Pair, float] | CodedJudgments, queries: Mapping[str, int], names: Sequence[str]
+        cls, given: Mapping[Pair, float] | CodedJudgments, queries: Mapping[str, int], runs: Sequence[CodedRankings]
     ) -> "_Known":
+        names = runs[0].names if runs else ()
         codes = {document: code for code, document in enumerate(names)}
         if isinstance(given, CodedJudgments):
             (query, document), grades = given.on(queries, codes), given.grades
@@ -206,21 +213,33 @@ class _Known:
         ours, keys = query >= 0, query * len(names) + document
         order = np.flatnonzero(ours & (document >= 0))
         order = order[np.argsort(keys[order])]
-        return cls(len(names), keys[order], grades[order], query[ours], grades[ours])
+        results = sum(len(run.documents) for run in runs)
+        return cls(len(queries), len(names), results, keys[order], grades[order], query[ours], grades[ours])
 
     def find(self, keys: Integers) -> Array:
         """(r,) grades of some keys; NaN for unknown ones."""
         if not len(self.keys):
             return np.full(len(keys), np.nan)
+        if self._places is not None:
+            return np.append(self.grades, np.nan)[self._places[keys]]
         place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return np.where(self.keys[place] == keys, self.grades[place], np.nan)
 
-    def best_first(self, queries: int) -> Array:
+    @cached_property
+    def _places(self) -> NDArray[np.int32] | None:
+        """The place of each key in `keys`, -1 where it is not there; None where there are too many possible keys."""
+        if not fits_table(self.queries * self.names, self.results):
+            return None
+        places = np.full(self.queries * self.names, -1, dtype=np.int32)
+        places[self.keys] = np.arange(len(self.keys), dtype=np.int32)
+        return places
+
+    def best_first(self) -> Array:
         """(q, m) grades of each query's documents, best first, 0 after the last."""
         order = np.lexsort((-self.every, self.query))
         query = self.query[order]
-        sizes = np.bincount(query, minlength=queries)
-        table = np.zeros((queries, int(sizes.max(initial=0))))
+        sizes = np.bincount(query, minlength=self.queries)
+        table = np.zeros((self.queries, int(sizes.max(initial=0))))
         table[query, _places(sizes)] = self.every[order]
         return table
 

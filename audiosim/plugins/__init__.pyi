@@ -1,5 +1,4 @@
 from .contents import estimator_factory as estimator_factory
-from .contents import find_measure as find_measure
 from .contents import find_peers as find_peers
 from .contents import find_selection_rule as find_selection_rule
 from .contents import find_stopping_rule as find_stopping_rule
@@ -17,6 +16,7 @@ from .feature_contract import check_feature as check_feature
 from .frame_descriptors import check_descriptor as check_descriptor
 from .frame_descriptors import find_frames as find_frames
 from .frame_descriptors import installed_frames as installed_frames
+from .measure_contents import find_measure as find_measure
 from .measure_contract import check_measure as check_measure
 from .peer_contract import check_peer as check_peer
 from .selection_contract import check_selection_rule as check_selection_rule

@@ -26,7 +26,6 @@ from audiosim.plugins.contents import (
     ESTIMATOR_POINT,
     EVIDENCE_POINT,
     FEATURE_POINT,
-    MEASURE_POINT,
     PEER_POINT,
     SELECTION_RULE_POINT,
     STOPPING_RULE_POINT,
@@ -37,6 +36,7 @@ from audiosim.plugins.estimator_contract import check_estimator
 from audiosim.plugins.evidence_contract import check_evidence_kind
 from audiosim.plugins.feature_contract import check_feature
 from audiosim.plugins.frame_descriptors import DESCRIPTOR_POINT, check_descriptor
+from audiosim.plugins.measure_contents import MEASURE_POINT
 from audiosim.plugins.measure_contract import check_measure
 from audiosim.plugins.peer_contract import check_peer
 from audiosim.plugins.points import OWN, ExtensionPoint, described_point, package_of

@@ -11,11 +11,10 @@ from audiosim.errors import InputError
 from audiosim.expected.estimation import ExpectedScores
 from audiosim.features.feature import Feature
 from audiosim.features.registry import BUILT_IN, register_feature
-from audiosim.measures.measure import MEASURES, WRITTEN, Definition, Measure, parse_measure
 from audiosim.messages import did_you_mean, one_line
 from audiosim.peers.known_peers import PEERS, check_installed, peers_there
 from audiosim.peers.task import Peer
-from audiosim.plugins.points import OWN, ExtensionPoint, package_of
+from audiosim.plugins.points import OWN, ExtensionPoint, an_instance, package_of
 from audiosim.relevance.estimators import EstimatorFactory, NameOrFile, RelevanceEstimator, estimator_of
 from audiosim.relevance.evidence_kind import EvidenceKind
 from audiosim.relevance.evidence_registry import OWN_KINDS, register_evidence_kind
@@ -27,20 +26,6 @@ from audiosim.selection.stopping_rules import STOPPING_RULES, parse_stopping_rul
 
 Kind = TypeVar("Kind")
 Function = TypeVar("Function", bound=Callable[..., object])
-
-
-def an_instance(kind: type[Kind], words: str) -> Callable[[object, str], Kind]:
-    """Accepts a value of a class.
-
-    words  name of such a value, for error messages
-    """
-
-    def accept(loaded: object, _: str) -> Kind:
-        if not isinstance(loaded, kind):
-            raise InputError(words)
-        return loaded
-
-    return accept
 
 
 def _estimator_factory(loaded: object, _: str) -> EstimatorFactory:
@@ -81,9 +66,6 @@ def _shipped_model(name: str, pool: Pool, _: str) -> RelevanceEstimator:
 
 
 ESTIMATOR_POINT = ExtensionPoint("audiosim.estimators", "estimator", _published, _estimator_factory)
-MEASURE_POINT = ExtensionPoint(
-    "audiosim.measures", "measure", lambda: MEASURES, an_instance(Definition, "a Definition of a measure")
-)
 FEATURE_POINT = ExtensionPoint("audiosim.features", "feature", lambda: BUILT_IN, an_instance(Feature, "a Feature"))
 EVIDENCE_POINT = ExtensionPoint(
     "audiosim.evidence", "kind of evidence", lambda: OWN_KINDS, an_instance(EvidenceKind, "an EvidenceKind")
@@ -130,14 +112,6 @@ def make_estimator(pool: Pool, name: NameOrFile) -> RelevanceEstimator:
     """The estimator named by a `--model`, for one pool."""
     factory, text = estimator_factory(os.fspath(name))
     return factory(pool, text)
-
-
-def find_measure(text: str) -> Measure:
-    """The measure named by a `--measure`, with its parameters: one of audiosim's, or an installed one."""
-    written = WRITTEN.fullmatch(text)
-    if written is None:
-        return parse_measure(text)
-    return parse_measure(text, {written["name"]: MEASURE_POINT.find(written["name"])})
 
 
 def find_selection_rule(name: str, expected: ExpectedScores, seed: int = 0) -> SelectionRule:

@@ -97,3 +97,17 @@ def load_entry(point: EntryPoint) -> object:
 def described_point(point: EntryPoint) -> str:
     """An entry point in words, for error messages."""
     return f"{point.name} ({point.value}) of package {package_of(point)}"
+
+
+def an_instance(kind: type[Thing], words: str) -> Callable[[object, str], Thing]:
+    """Accepts a value of a class.
+
+    words  name of such a value, for error messages
+    """
+
+    def accept(loaded: object, _: str) -> Thing:
+        if not isinstance(loaded, kind):
+            raise InputError(words)
+        return loaded
+
+    return accept

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import build_pool
+from audiosim.expected.choices import Ideal
 from audiosim.expected.estimation import expected_scores
-from audiosim.expected.ratio import Ideal
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import estimator_of
 from audiosim.reproduce.data import mirex_2011

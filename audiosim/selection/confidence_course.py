@@ -6,7 +6,7 @@ from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import Pool
 from audiosim.expected.about import THESE, About
-from audiosim.expected.ranking import DifferenceDistribution
+from audiosim.expected.choices import DifferenceDistribution
 from audiosim.measures.measure import Measure
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.moments import last_moment

@@ -12,8 +12,9 @@ from audiosim.corpus.model import Judgment, Pair, PairedComparison, check_judgme
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.expected.about import THESE, About
+from audiosim.expected.choices import DifferenceDistribution
 from audiosim.expected.estimation import ExpectedScores, Grounds, check_ranking, expected_scores, unchecked_ranking
-from audiosim.expected.ranking import DifferenceDistribution, Ranking
+from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import Measure
 from audiosim.properties import cached_property
 from audiosim.relevance.belief import Belief
@@ -43,8 +44,7 @@ class Selection:
     belief     about the n pairs; the grade of a judged pair is the mean over its assessors
     scores     moments of the systems' mean scores
     order      (k,) places of the judged pairs, in the order of their first judgments
-    log        judgments in the order received, where an assessor's last judgment of a pair counts; None if the caller
-               keeps the log and passes the resulting grades, see `judge`
+    log        judgments as received, an assessor's last of a pair counts; None if the caller keeps it, see `judge`
     asked      state at the last update of estimator and rule; None if that is this state
     changes    number of changes of grades since the start
     learns     True if the estimator relearns by itself, at the moments of `relearning`; otherwise through `taught`

@@ -21,7 +21,7 @@ from audiosim.corpus.pool import Pool, build_pool
 from audiosim.display import frame_of, notebook_html
 from audiosim.errors import InputError
 from audiosim.expected.about import THESE, About, as_about
-from audiosim.expected.ranking import DifferenceDistribution
+from audiosim.expected.choices import DifferenceDistribution
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.estimators import NameOrFile, RelevanceEstimator, built_in
 from audiosim.relevance.relearning import after_grades

@@ -12,8 +12,9 @@ from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.expected.about import THESE, About
 from audiosim.expected.by_query import rankings_by_query
+from audiosim.expected.choices import DifferenceDistribution
 from audiosim.expected.estimation import FEWEST_QUERIES, ExpectedScores, grounds_of
-from audiosim.expected.ranking import DifferenceDistribution, Ranking
+from audiosim.expected.ranking import Ranking
 from audiosim.expected.separation import looks_ahead, telling_pairs, two_systems_ranked, with_next
 from audiosim.expected.two_systems import TwoSystems, check_two
 from audiosim.expected.verdicts import Verdicts
