@@ -15,7 +15,7 @@ from audiosim.audio import decode
 from audiosim.audio.decode import STANDARD_READER, Reader, Signal
 from audiosim.audio.filter_banks import filter_banks
 from audiosim.audio.frames import FrameBlocks, framed, frames
-from audiosim.audio.index_store import BAND_LIMITED, Recording
+from audiosim.audio.index_store import Recording
 from audiosim.audio.parameters import Parameters
 from audiosim.audio.remote import is_url, local_copy, remote_status
 from audiosim.audio.sources import LeftOut, SoundSource
@@ -226,7 +226,7 @@ def _notes(notes: tuple[str, ...], limit_hz: float | None, ridge: float, silent:
     """Notes on the signal, and on its frames."""
     yield from notes
     if limit_hz is not None and not silent:
-        yield f"{BAND_LIMITED} next to nothing above {limit_hz / 1000:.1f} kHz"
+        yield f"band-limited: next to nothing above {limit_hz / 1000:.1f} kHz"
     if silent and not any(note.startswith("silent") for note in notes):
         yield "silent: there is next to nothing to hear"
     elif ridge and not silent:

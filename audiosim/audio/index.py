@@ -358,7 +358,7 @@ def _parameters_of(folder: str | Path | None) -> Parameters:
     """Parameters of an index; STANDARD_FRAMES if there is none."""
     if folder is None or not (Path(folder) / HEAD).exists():
         return STANDARD_FRAMES
-    parameters = read_head(Path(folder)).parameters
+    parameters = read_head(Path(folder))
     for one in parameters.descriptors:
         if isinstance(one, Descriptor):
             raise InputError(f"{folder}: holds frames of descriptor {one.name}, expected it among the parameters")

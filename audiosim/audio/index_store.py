@@ -19,7 +19,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
@@ -41,7 +41,7 @@ from audiosim.audio.checksums import (
     read_checks,
 )
 from audiosim.audio.entry_flags import LIMITED, REMOVES, REPLACES, SILENT, flags_of, held_entries
-from audiosim.audio.index_head import prepare_head, read_head, write_head
+from audiosim.audio.index_head import prepare_head, read_head
 from audiosim.audio.parameters import Parameters
 from audiosim.errors import FormatError, InputError
 from audiosim.properties import cached_property
@@ -53,7 +53,6 @@ if sys.platform != "win32":
 ROWS, LINES, ENTRIES = "gaussians.f32", "recordings.jsonl", "entries.u64"
 
 ENTRY_BYTES = 16
-BAND_LIMITED = "band-limited:"  # a note that begins so says where the band ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +82,8 @@ class Recording:
 
     @property
     def limited(self) -> bool:
-        """True if its band is known to end; for an entry made before `limit_hz` was kept, by its note."""
-        return self.limit_hz is not None or is_limited(self.note)
-
-
-def is_limited(note: str) -> bool:
-    """True if a note on a recording says that its band ends."""
-    return any(one.startswith(BAND_LIMITED) for one in note.split("; "))
+        """True if its band is known to end."""
+        return self.limit_hz is not None
 
 
 _FIELDS = [field.name for field in fields(Recording)]
@@ -98,8 +92,8 @@ _FIELDS = [field.name for field in fields(Recording)]
 class Recordings(Sequence[Recording]):
     """The recordings of an index on disk; their lines are parsed when the first recording is asked for."""
 
-    def __init__(self, folder: Path, entries: Entries, places: Integers, unflagged: int) -> None:
-        self.folder, self._entries, self._places, self._unflagged = folder, entries, places, unflagged
+    def __init__(self, folder: Path, entries: Entries, places: Integers) -> None:
+        self.folder, self._entries, self._places = folder, entries, places
 
     @overload
     def __getitem__(self, place: int) -> Recording: ...
@@ -124,12 +118,8 @@ class Recordings(Sequence[Recording]):
 
     @property
     def limited(self) -> Booleans:
-        """Mask of the recordings whose band is known to end; only lines of entries without a flag are read."""
-        limited, old = self._flagged(LIMITED), np.flatnonzero(self._places < self._unflagged)
-        if len(old):
-            lines = _parse(self.folder / LINES, self._entries[: self._unflagged], _NOTED, self._places[old])
-            limited[old] |= [is_limited(lines[place].note) for place in self._places[old]]
-        return limited
+        """Mask of the recordings whose band is known to end, read without their lines."""
+        return self._flagged(LIMITED)
 
     def _flagged(self, flag: np.uint64) -> Booleans:
         flags: Booleans = (self._entries[self._places, 1] & flag) != 0
@@ -145,13 +135,9 @@ class _Named(msgspec.Struct, gc=False):
     identifier: str
 
 
-class _Noted(msgspec.Struct, gc=False):
-    note: str = ""
-
-
 _RECORDING = msgspec.json.Decoder(Recording)
-_NAMED, _NOTED = msgspec.json.Decoder(_Named), msgspec.json.Decoder(_Noted)
-Line = TypeVar("Line", Recording, _Named, _Noted)
+_NAMED = msgspec.json.Decoder(_Named)
+Line = TypeVar("Line", Recording, _Named)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,11 +159,11 @@ class Stored:
 def load(folder: str | Path) -> Stored:
     """The index in a folder; the time depends on the number of recordings only through counting the valid entries."""
     folder = Path(folder)
-    head = read_head(folder)
-    parameters, columns = head.parameters, width(head.parameters.dimension)
+    parameters = read_head(folder)
+    columns = width(parameters.dimension)
     entries = _read_entries(folder, columns)
     places = held_entries(entries[:, 1])
-    recordings = Recordings(folder, entries, places, len(entries) if head.unflagged is None else head.unflagged)
+    recordings = Recordings(folder, entries, places)
     if len(entries) == 0:
         return Stored(parameters, np.empty((0, columns), np.float32), places, recordings)
     rows: Singles = np.memmap(folder / ROWS, "<f4", mode="r", shape=(len(entries), columns))
@@ -190,7 +176,7 @@ class Appender:
     def __init__(self, folder: str | Path, parameters: Parameters) -> None:
         self.folder = Path(folder)
         self._columns = width(parameters.dimension)
-        head = prepare_head(self.folder, parameters)
+        prepare_head(self.folder, parameters)
         _read_entries(self.folder, self._columns)  # refused before a file is made in place of a lost one
         names = (ENTRIES, LINES, ROWS, CHECKS)
         self._entries, self._lines, self._rows, self._checks = ((self.folder / name).open("ab") for name in names)
@@ -199,8 +185,6 @@ class Appender:
             entries = _read_entries(self.folder, self._columns)
             places, damaged = self._sorted_out(entries)
             recordings = _parse(self.folder / LINES, entries, _RECORDING, places)
-            if head.unflagged is None:
-                write_head(self.folder, replace(head, unflagged=len(entries)))
         except BaseException:
             self.close()
             raise

@@ -36,7 +36,7 @@ def installed_frames(folder: Path) -> Parameters:
     """
     if not (folder / HEAD).exists():
         return STANDARD_FRAMES
-    parameters = read_head(folder).parameters
+    parameters = read_head(folder)
     return replace(parameters, descriptors=find_frames(",".join(parameters.names)).descriptors)
 
 
