@@ -350,15 +350,10 @@ class Campaign:
         with self._log.state:
             now = self.current_state
             return Progress(
-                number=now.number,
-                state=self.state,
-                judged=now.selection.judged,
-                pool=len(self._pool.pairs),
-                judgments=now.judgments,
-                leased=len(self.leases()),
-                twice=self._queue.waiting,
+                number=now.number, state=self.state, judged=now.selection.judged, pool=len(self._pool.pairs),
+                judgments=now.judgments, leased=len(self.leases()), twice=self._queue.waiting,
                 dropped=len(self.dropped()),
-            )
+            )  # fmt: skip
 
     def _admitted(self, events: Iterable[Event], vouched: bool = False) -> list[Event]:
         """Events that may follow in the log, or were sent before; an error if one may not. `vouched`: as above."""
