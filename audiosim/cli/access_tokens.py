@@ -22,7 +22,7 @@ Database = Annotated[
         "--db",
         metavar="URL",
         envvar="AUDIOSIM_DB",
-        help="Database of the service, such as sqlite:///campaign.db; or its --tokens, where it has no --db.",
+        help="Database of the service, such as sqlite:///campaign.db; or its --tokens, if it has no --db.",
         show_default=False,
     ),
 ]

@@ -32,7 +32,7 @@ def backup(
     ],
     without: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Person whom the file is not to name; again for more.", show_default=False),
+        typer.Option(metavar="NAME", help="Person to leave unnamed in the file; may be repeated.", show_default=False),
     ] = None,
     form: As = Format.table,
 ) -> None:
@@ -122,7 +122,7 @@ def import_judgments(
         Path,
         typer.Argument(
             metavar="JUDGMENTS",
-            help="Qrels, CSV, JSON Lines or a comparisons.tsv, as a collection's folder has them.",
+            help="Qrels, CSV, JSON Lines or a comparisons.tsv, as in a collection's folder.",
             exists=True,
             dir_okay=False,
             show_default=False,

@@ -55,8 +55,8 @@ def evaluate(
         bool,
         typer.Option(
             "--fits",
-            help="Instead of scores: how well a normal, truncated normal, Beta and empirical distribution, fitted to "
-            "half of the queries, describe the scores on the other half (omega, Cramér-von Mises).",
+            help="Instead of scores: the fit of a normal, truncated normal, Beta and empirical distribution, fitted "
+            "to half of the queries, to the scores on the other half (omega, Cramér-von Mises).",
         ),
     ] = False,
     seed: options.Seed = 0,
@@ -185,7 +185,7 @@ def report(
     ] = False,
     hover: Annotated[
         bool,
-        typer.Option("--hover", help="Show the numbers of each mark where the pointer is; the page grows by 1 MB."),
+        typer.Option("--hover", help="Show the numbers of each mark under the pointer; the page grows by 1 MB."),
     ] = False,
     pictures: Annotated[
         bool,
@@ -234,7 +234,7 @@ def reliability(
         bool,
         typer.Option(
             "--split-half",
-            help="How often a significant difference on half of the queries holds on the other half.",
+            help="Test on half of the queries, and show how often a significant difference holds on the other half.",
         ),
     ] = False,
     while_judging: Annotated[

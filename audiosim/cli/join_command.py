@@ -27,7 +27,7 @@ def join(
             metavar="RUN", help="A run file, in any format.", exists=True, dir_okay=False, show_default=False
         ),
     ],
-    system: Annotated[str | None, typer.Option(help="Name of the system, where the file holds a single run.")] = None,
+    system: Annotated[str | None, typer.Option(help="Name of the system, if the file holds a single run.")] = None,
     team: Annotated[str | None, typer.Option(help="Team of the systems.")] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace a run even if the new one answers far fewer queries.")

@@ -25,8 +25,8 @@ SecondOpinions = Annotated[
     bool,
     typer.Option(
         "--second-opinions",
-        help="Hand out pairs that others judged where a second opinion is worth more than an unjudged pair, "
-        "and until the noise of people is known to a quarter.",
+        help="Hand out pairs judged by others if a second opinion is worth more than an unjudged pair, and until the "
+        "relative standard error of people's noise is below a quarter.",
         envvar="AUDIOSIM_SECOND_OPINIONS",
     ),
 ]
@@ -67,9 +67,7 @@ KnownShare = Annotated[
 ]
 KnownFile = Annotated[
     Path | None,
-    service_option(
-        "KNOWN", "File of grades that are known, as of judgments; whose pairs are in the pool.", metavar="FILE"
-    ),
+    service_option("KNOWN", "File of known grades, in any form of judgments, of pairs in the pool.", metavar="FILE"),
 ]
 SplitQueries = Annotated[
     bool,

@@ -75,8 +75,8 @@ NamedBy = Annotated[
     SystemFrom | None,
     typer.Option(
         "--system-from",
-        help="Take system names from the tag in run files or from the file names. Default: as in collection.toml, else "
-        "the tag, or the file name where several files share a tag.",
+        help="Take system names from the tag in run files or from the file names. Default: as in collection.toml, "
+        "else the tag, or the file name if several files share a tag.",
         show_default=False,
     ),
 ]
@@ -105,7 +105,7 @@ AspectName = Annotated[
     typer.Option(
         "--aspect",
         metavar="NAME|mean",
-        help="Aspect to rank by, where judgments have a column aspect; mean: the mean of all. Default: mean.",
+        help="Aspect to rank by, if judgments have a column aspect; mean: the mean of all. Default: mean.",
         show_default=False,
     ),
 ]
@@ -127,9 +127,9 @@ AboutWords = Annotated[
     typer.Option(
         "--about",
         metavar="these|queries|panel|listeners|N",
-        help="`these`: only these queries, so that only missing judgments leave doubt; `queries`: queries of this "
-        "kind, with these as a sample. `panel`: the opinion of those who judged, as if each had judged every pair; "
-        "`listeners`: the mean opinion of people like them; N: that of N people, including those who judged.",
+        help="`these`: only these queries, so that only missing judgments are uncertain; `queries`: queries of this "
+        "kind, with these as a sample. `panel`: the mean opinion of the people who judged, as if each had judged "
+        "every pair; `listeners`: that of all people like them; N: that of N people, including those who judged.",
         show_default="queries for compare and report, else these",
     ),
 ]
@@ -153,9 +153,9 @@ SelectionRuleName = Annotated[
     typer.Option(
         "--selection-rule",
         help="How to choose pairs: differences or scores (the thesis's weights, to rank systems or to estimate their "
-        "scores), unsettled (the paper's weights, for pairs of systems below .95), doubts or variances (the same aims, "
-        "asking only for what is still uncertain), drawn (at random, in proportion to doubts), random, pooled, or an "
-        "installed rule. Default: drawn with a joint model, differences with any other.",
+        "scores), unsettled (the paper's weights, for pairs of systems below .95), doubts or variances (the same "
+        "aims, by expected information), drawn (at random, in proportion to doubts), random, pooled, or an installed "
+        "rule. Default: drawn with a joint model, differences with any other.",
         show_default=False,
     ),
 ]
@@ -177,7 +177,7 @@ Scheduler = Annotated[
     typer.Option(
         "--scheduler",
         metavar="ADDRESS",
-        help="Do the work on a Dask cluster, such as tcp://10.0.0.1:8786, in place of processes here. Needs "
+        help="Do the work on a Dask cluster, such as tcp://10.0.0.1:8786, instead of processes here. Needs "
         "audiosim\\[scale].",
     ),
 ]

@@ -31,8 +31,8 @@ PersonName = Annotated[
     typer.Option(
         "--set-aside",
         metavar="NAME",
-        help="Show the ranking with and without what this person said; with --yes, set them aside in the log of the "
-        "campaign that --judgments names.",
+        help="Show the ranking with and without this person's judgments; with --yes, set them aside in the log of "
+        "the campaign in --judgments.",
         show_default=False,
     ),
 ]
@@ -57,13 +57,13 @@ def judges(
     judgments: options.JudgmentsFile = None,
     set_aside: PersonName = None,
     take_back: PersonBack = None,
-    reason: Annotated[str, typer.Option(help="Why, for the log.", show_default=False)] = "",
+    reason: Annotated[str, typer.Option(help="Reason, for the log.", show_default=False)] = "",
     yes: Annotated[bool, typer.Option("--yes", help="Write to the log; otherwise the effect is only shown.")] = False,
     leave_one_out: Annotated[
         int,
         typer.Option(
             metavar="N",
-            help="Make the ranking without each person in turn, for the N who judged most; a second or so for each.",
+            help="Rank without each person in turn, for the N most active ones; takes about a second each.",
             min=0,
         ),
     ] = MOST_LEFT_OUT,
@@ -71,7 +71,7 @@ def judges(
         int | None,
         typer.Option(
             metavar="N",
-            help="List the N pairs on which people differ most instead, beyond how each of them judges elsewhere.",
+            help="Instead, list the N pairs on which people differ most, given how each of them judges other pairs.",
             min=1,
             show_default=False,
         ),
@@ -80,8 +80,8 @@ def judges(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Grades that are known, as `serve --known` has them: with a campaign's database, says how near "
-            "each person is to them.",
+            help="File of known grades, as for `serve --known`: with a campaign's database, compares each person "
+            "with them.",
             exists=True,
             dir_okay=False,
             show_default=False,

@@ -83,8 +83,8 @@ def predict(
         typer.Option(
             "--format",
             help="table for people; json or csv; parquet with -o FILE: the columns of csv in row groups, for DuckDB, "
-            "Polars or Spark; or qrels: grades of all pairs of the pool, judged ones as they are and others as "
-            "expected, for trec_eval, ir_measures or ranx.",
+            "Polars or Spark; or qrels: grades of all pairs of the pool, given or expected, for trec_eval, "
+            "ir_measures or ranx.",
         ),
     ] = options.PredictionFormat.table,
 ) -> None:
@@ -291,7 +291,7 @@ def next_pairs(
     model: options.ModelName = None,
     measure: options.MeasureName = "CG@5",
     count: Annotated[
-        int | None, typer.Option("-n", "--count", help="How many pairs.", min=1, show_default=str(PAIRS))
+        int | None, typer.Option("-n", "--count", help="Number of pairs.", min=1, show_default=str(PAIRS))
     ] = None,
     selection_rule: options.SelectionRuleName = None,
     by_query: options.ByQuery = False,
@@ -299,11 +299,15 @@ def next_pairs(
         bool,
         typer.Option(
             "--kinds",
-            help="Show which kind of question tells most per second, a grade or a comparison, with the best of each.",
+            help="Show which kind of question is most informative per second, a grade or a comparison, with the best "
+            "of each.",
         ),
     ] = False,
     assessor: Annotated[
-        str, typer.Option(help="With --kinds: whose seconds count, by the log of --judgments. Default: anybody's.")
+        str,
+        typer.Option(
+            help="With --kinds: use this person's seconds, from the log in --judgments. Default: everybody's."
+        ),
     ] = "",
     seed: options.Seed = 0,
     distribution: options.DistributionName = "t",

@@ -45,23 +45,23 @@ Learn = Annotated[
     typer.Option(
         "--learn",
         metavar="LIST",
-        help="With --repeat: play each part with a model trained on the rest of the collection, of the features that "
-        "`train --features` takes.",
+        help="With --repeat: play each part with a model trained on the rest of the collection, with these features, "
+        "as for `train --features`.",
     ),
 ]
 Held = Annotated[
     HeldOutKind | None,
     typer.Option(
         "--held-out",
-        help="With --repeat, what a learned model has not seen. queries: a part is of some queries, the rest is the "
-        "others. teams: a part is of some queries and teams, the rest is the other queries of the other teams. Not "
-        "given: queries with --learn or --at, else teams.",
+        help="With --repeat: data hidden from a learned model. queries: a part has some queries, the rest the "
+        "others. teams: a part has some queries and teams, the rest the other queries of the other teams. Default: "
+        "queries with --learn or --at, else teams.",
     ),
 ]
 Queries = Annotated[int | None, typer.Option(help="Queries in each part. Default: half.", min=1)]
 Teams = Annotated[
     int | None,
-    typer.Option(help="Teams in each part; if not given three quarters, or all where queries are held out.", min=1),
+    typer.Option(help="Teams in each part. Default: three quarters, or all if queries are held out.", min=1),
 ]
 At = Annotated[
     str | None,
@@ -69,7 +69,7 @@ At = Annotated[
         "--at",
         metavar="LIST",
         help="With --repeat: compare statements with the truth at these numbers of judgments, such as 0,100,200. "
-        "Stopping rules are noted when they are met, and judging goes on to the last of these.",
+        "Stopping rules are noted when met, and judging continues to the last number.",
     ),
 ]
 Near = Annotated[float, typer.Option(help="With --at: call a difference clear if it truly exceeds this.", min=0)]
@@ -86,9 +86,9 @@ Peers = Annotated[
     typer.Option(
         "--peers",
         metavar="NAMES|all",
-        help="Hold other methods against the truth beside audiosim, on equal parts and budgets: gp, mtc, active, "
-        "statap, means, shrunken, teams, ppi, cje, choix, glide, or what packages install; `all`: those whose packages "
-        "are there. Without --repeat 8 parts, without --at 50, 100, 200 and 400 judgments.",
+        help="Compare audiosim and other methods with the truth, on equal parts and budgets: gp, mtc, active, "
+        "statap, means, shrunken, teams, ppi, cje, choix, glide, or methods of installed packages; `all`: those "
+        "whose packages are installed. Without --repeat 8 parts, without --at 50, 100, 200 and 400 judgments.",
         show_default=False,
     ),
 ]
@@ -97,7 +97,7 @@ Keep = Annotated[
     typer.Option(
         "--keep",
         metavar="FOLDER",
-        help="With --peers: where each part is kept once it was played; a run that was stopped goes on from there.",
+        help="With --peers: folder for finished parts; an interrupted run continues from there.",
     ),
 ]
 Jobs = Annotated[
@@ -109,7 +109,7 @@ Scheduler = Annotated[
     typer.Option(
         "--scheduler",
         metavar="ADDRESS",
-        help="With --repeat or --peers: play on a Dask cluster, such as tcp://10.0.0.1:8786, in place of processes "
+        help="With --repeat or --peers: play on a Dask cluster, such as tcp://10.0.0.1:8786, instead of processes "
         "here. Needs audiosim\\[scale].",
     ),
 ]

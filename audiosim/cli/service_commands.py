@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def demo(
-    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to put the demo's files.")] = Path(
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Folder for the demo's files.")] = Path(
         "audiosim-demo"
     ),
     target: Annotated[float, typer.Option(help="Confidence at which judging stops.", min=0.5, max=1)] = 0.95,

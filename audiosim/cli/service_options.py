@@ -93,7 +93,7 @@ NamedBy = Annotated[
     SystemFrom | None,
     service_option(
         "SYSTEM_FROM",
-        "What names the systems of run files: their tag or the file; as for `audiosim estimate`.",
+        "Source of system names in run files: tag or file; as for `audiosim estimate`.",
         show_default=False,
     ),
 ]
@@ -130,7 +130,7 @@ AllowedHosts = Annotated[
     list[str] | None,
     service_option(
         "ALLOWED_HOST",
-        "A host name that browsers may use, beside localhost and --host; repeat for more, * for any. Tokens are "
+        "A host name that browsers may use, beside localhost and --host; may be repeated; * for any. Tokens are "
         "needed for any but this machine's own.",
         metavar="NAME",
     ),
@@ -157,7 +157,7 @@ LoginHeader = Annotated[
     str | None,
     service_option(
         "LOGIN_HEADER",
-        "Header in which a trusted proxy says who signed in, such as X-Remote-User; see --trusted-proxy and --grant.",
+        "Header with the name of the signed-in person, from a trusted proxy, such as X-Remote-User; see --grant.",
         metavar="NAME",
     ),
 ]
@@ -242,7 +242,7 @@ UploadLimit = Annotated[
     float,
     service_option(
         "UPLOAD_LIMIT",
-        "Gigabytes of recordings and metadata that are kept of one client's token; organisers have no limit.",
+        "Gigabytes of recordings and metadata per client token; organisers have no limit.",
         metavar="GB",
         min=0,
     ),
@@ -291,7 +291,7 @@ KeepOpen = Annotated[
     int,
     service_option(
         "KEEP_OPEN",
-        "Collections open at a time. Of more, each is opened when it is first asked for, and the least used is closed.",
+        "Collections open at a time; further ones are opened on request, and the least used is closed.",
         min=1,
     ),
 ]
@@ -301,7 +301,7 @@ Collector = Annotated[
     str | None,
     service_option(
         "COLLECTOR",
-        "Collector of OpenTelemetry that is sent a trace of each request, such as http://localhost:4318; needs "
+        "OpenTelemetry collector that gets a trace of each request, such as http://localhost:4318; needs "
         "audiosim[telemetry].",
         metavar="URL",
     ),

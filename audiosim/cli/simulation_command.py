@@ -32,9 +32,9 @@ StoppingRuleTexts = Annotated[
     typer.Option(
         "--stopping-rule",
         metavar="RULE",
-        help="When to stop, in place of --target: every=0.95, difference(size=0.02)=0.95, users(share=0.05)=0.95, "
-        "success(share=0.5)=0.95, error=0.05, error(corrected=no)=0.05 or judgments=200; give it again for whichever "
-        "comes first, or with --at for each by itself.",
+        help="When to stop, instead of --target: every=0.95, difference(size=0.02)=0.95, users(share=0.05)=0.95, "
+        "success(share=0.5)=0.95, error=0.05, error(corrected=no)=0.05 or judgments=200; may be repeated: the first "
+        "one met counts, or with --at each separately.",
         show_default=False,
     ),
 ]

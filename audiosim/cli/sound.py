@@ -65,20 +65,20 @@ def extract(
         typer.Option(
             "--with",
             metavar="NAME",
-            help="Also describe each recording by a vector: tonal, of librosa's chroma, tonnetz and contrast, or an "
+            help="Also describe each recording by a vector: tonal (librosa's chroma, tonnetz and contrast) or an "
             "installed embedding; may be repeated.",
             show_default=False,
         ),
     ] = None,
     prune: Annotated[
-        bool, typer.Option("--prune", help="First remove recordings whose file is gone; URLs stay.")
+        bool, typer.Option("--prune", help="First remove recordings whose file is missing; URLs stay.")
     ] = False,
     frames: Annotated[
         str | None,
         typer.Option(
-            help="standard: MFCC, spectral contrast and descriptors of the mel bands; mfcc: those alone, as in the "
-            "papers; or names joined by commas, of mfcc, contrast, bands and installed descriptors. Not given: those "
-            "of the index that is continued, standard in a new one.",
+            help="standard: MFCC, spectral contrast and descriptors of the mel bands; mfcc: only MFCC, as in the "
+            "papers; or names joined by commas: mfcc, contrast, bands and installed descriptors. Default: those of "
+            "an existing index, otherwise standard.",
             show_default=False,
         ),
     ] = None,
@@ -160,7 +160,7 @@ def neighbours(
         list[Path],
         typer.Argument(
             metavar="INDEX...",
-            help="Folder that `audiosim extract` wrote; several are shards of one index, no recording in two of them.",
+            help="Folder of an index; several are shards of one index, with no recording in two of them.",
             show_default=False,
         ),
     ],
@@ -189,9 +189,9 @@ def neighbours(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="Descriptions that count, joined by commas: gaussians, or levelled, which leaves out how loud "
-            "recordings are, and the names of vectors beside the index; by the mean of their mutual proximities, "
-            "weighted as in gaussians=3,clap=1. Not given: gaussians and all vectors.",
+            help="Descriptions to use, joined by commas: gaussians, or levelled, which ignores loudness, and names "
+            "of vectors beside the index. Ranks by the mean of their mutual proximities, weighted as in "
+            "gaussians=3,clap=1. Default: gaussians and all vectors.",
             show_default=False,
         ),
     ] = None,
@@ -207,13 +207,13 @@ def neighbours(
         DivergenceName, typer.Option(help="kl: symmetrised Kullback-Leibler; js: Jensen-Shannon of Gaussians.")
     ] = DivergenceName.js,
     mutual_proximity: Annotated[
-        bool, typer.Option(help="Rank by mutual proximity, which tames hubs, or by the divergence itself.")
+        bool, typer.Option(help="Rank by mutual proximity, which reduces hubs, or by the divergence itself.")
     ] = True,
     scheduler: Annotated[
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Search shards side by side on a Dask cluster, such as tcp://10.0.0.1:8786, whose machines find them "
+            help="Search shards in parallel on a Dask cluster, such as tcp://10.0.0.1:8786, whose machines find them "
             "under the same paths. Needs audiosim\\[scale].",
         ),
     ] = None,
@@ -221,8 +221,8 @@ def neighbours(
         bool,
         typer.Option(
             "--approximate",
-            help="Compare each query with 200 recordings that FAISS finds rather than with all: for millions of "
-            "recordings. The share that is found is printed. Needs audiosim\\[approximate].",
+            help="Compare each query only with 200 recordings that FAISS finds: for millions of recordings. Prints "
+            "the share of nearest neighbours found. Needs audiosim\\[approximate].",
         ),
     ] = False,
     form: As = Format.table,
@@ -335,7 +335,7 @@ def init(
     queries: Annotated[int, typer.Option(help="Largest number of recordings to draw as queries.", min=1)] = 50,
     seed: Seed = 0,
     jobs: Annotated[
-        int | None, typer.Option("-j", "--jobs", help="Worker processes; one per core if not given.", min=1)
+        int | None, typer.Option("-j", "--jobs", help="Worker processes. Default: one per core.", min=1)
     ] = None,
     embeddings: Annotated[
         list[str] | None,
@@ -350,8 +350,8 @@ def init(
         bool,
         typer.Option(
             "--generated",
-            help="FOLDER has a folder for each system and one called prompts, with one recording for each prompt in "
-            "each, under the same names. A prompt may also be a text: prompts/NAME.txt, or a line of prompts.tsv.",
+            help="FOLDER has a folder per system and one called prompts, each with one recording per prompt, under "
+            "the same names. A prompt may also be a text: prompts/NAME.txt, or a line of prompts.tsv.",
         ),
     ] = False,
     form: As = Format.table,

@@ -24,7 +24,7 @@ app = typer.Typer(
 
 
 LOG = Annotated[
-    Path, typer.Option("--log", metavar="FILE", help="File that each answer is added to at once.", show_default=False)
+    Path, typer.Option("--log", metavar="FILE", help="File to which each answer is added at once.", show_default=False)
 ]
 
 
@@ -54,16 +54,16 @@ def satisfaction(
         typer.Option(
             "--prior",
             metavar="COLLECTION",
-            help="A judged collection: how often two systems differ by so much that --agreeing of the users agree "
-            "which is better. Give it again for more.",
+            help="A judged collection: shows how often two systems differ enough for --agreeing of the users to "
+            "agree which is better. May be repeated.",
         ),
     ] = None,
     prior_scale: Annotated[
         str | None,
         typer.Option(
             metavar="graded-N|binary-M",
-            help="Artificial scale that the judgments of --prior are read on, where the answers' is another; not "
-            "given: that of --scale.",
+            help="Artificial scale for the judgments of --prior, if it differs from that of the answers. Default: "
+            "that of --scale.",
             show_default=False,
         ),
     ] = None,
@@ -143,21 +143,22 @@ def serve_study(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Examples with a known answer in the column `answer`, by which careless people are turned away.",
+            help="Examples with a known answer in the column `answer`, which detect careless people.",
             show_default=False,
         ),
     ] = None,
-    limit: Annotated[int, typer.Option(help="Answers that one person may give, traps aside.", min=1)] = 100,
+    limit: Annotated[int, typer.Option(help="Largest number of answers per person, without traps.", min=1)] = 100,
     opinions: Annotated[int, typer.Option(help="Answers that each example needs.", min=1)] = 1,
     trap_share: Annotated[
-        float, typer.Option(help="Share of traps among what people are shown after their first four.", min=0, max=0.99)
+        float, typer.Option(help="Share of traps among the examples after the first four.", min=0, max=0.99)
     ] = 0.2,
     trust: Annotated[float, typer.Option(help="Share of traps that a person must get right.", min=0, max=1)] = 0.7,
     people: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Those who may take part, a name or code a line; each gets the link with ?worker= and theirs.",
+            help="File of people who may take part, one name or code per line; each gets a link with their own after "
+            "?worker=.",
             show_default=False,
         ),
     ] = None,
@@ -207,7 +208,7 @@ def collect_answers(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Count these people alone, a name or code a line: those whom `audiosim study serve` let in.",
+            help="Count only these people, one name or code per line, as for `audiosim study serve`.",
             show_default=False,
         ),
     ] = None,

@@ -53,19 +53,19 @@ def train(
     ],
     output: Annotated[
         Path,
-        typer.Option("-o", "--output", metavar="MODEL.json", help="Where to write the model.", show_default=False),
+        typer.Option("-o", "--output", metavar="MODEL.json", help="File for the model.", show_default=False),
     ],
     features: Annotated[
         str,
         typer.Option(
             metavar="LIST",
-            help="output, teams, judgment or audio, or features and products of features: fSYS,fGEN,fSYS:fGEN; with "
-            "joint among them the model also learns how judgments are correlated; joint alone takes those of teams.",
+            help="output, teams, judgment or audio, or features and products of features: fSYS,fGEN,fSYS:fGEN. With "
+            "joint among them the model also learns the correlation of judgments; joint alone uses teams.",
         ),
     ] = "output",
     scale: Annotated[
         str | None,
-        typer.Option(help="fine, broad, binary, or levels such as 0-3 or 0,1,5; the collections' own if not given."),
+        typer.Option(help="fine, broad, binary, or levels such as 0-3 or 0,1,5. Default: the collections' own."),
     ] = None,
     folds: Annotated[
         int, typer.Option(help="Number of folds of queries for cross-validation; 0 for none.", min=0)
@@ -77,20 +77,20 @@ def train(
         bool,
         typer.Option(
             "--own-judgment",
-            help="Let aSYS and aART contain the judgment they predict. Only to reproduce the papers' numbers.",
+            help="Let aSYS and aART include the judgment that they predict. Only to reproduce the papers' numbers.",
         ),
     ] = False,
     fallback: Annotated[
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="Model for pairs with an unknown feature; historical, or the levels' shares, if not given.",
+            help="Model for pairs with an unknown feature. Default: historical, or the shares of the levels.",
         ),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the model; the file's if not given.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the model. Default: the file's.")] = None,
     date: Annotated[str | None, typer.Option(metavar="DATE", help="Date to write into the file: 2011-10-24.")] = None,
     report: Annotated[
-        Path | None, typer.Option(metavar="REPORT.html", help="Where to write the report as a page with plots.")
+        Path | None, typer.Option(metavar="REPORT.html", help="File for the report as a page with plots.")
     ] = None,
     judgments: JudgmentsFile = None,
     system_from: NamedBy = None,
