@@ -179,6 +179,38 @@ def test_what_the_core_installs_is_small(wheel):
     assert size / 1e6 < MOST_MB
 
 
+TOGETHER = """
+import contextlib, io, json, sys
+from audiosim.cli import main
+
+def ran(words):
+    sys.argv, out, err = ["audiosim", *words], io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as end:
+            return end.code or 0, out.getvalue(), err.getvalue()
+
+json.dump([ran(words) for words in json.load(sys.stdin)], sys.stdout)
+"""
+
+
+@pytest.fixture(scope="module")
+def together(core, tmp_path_factory):
+    """Commands of the core, one after the other in one process: exit code, stdout and stderr of each."""
+
+    def call(commands):
+        folder = tmp_path_factory.mktemp("elsewhere")
+        asked = [core[0] / "python", "-c", TOGETHER]
+        ran = subprocess.run(
+            asked, input=json.dumps(commands), cwd=folder, env=CLEAN, capture_output=True, text=True, check=True
+        )
+        assert not list(folder.iterdir())
+        return json.loads(ran.stdout)
+
+    return call
+
+
 SOUND = "describing sound needs librosa and mutagen: pip install 'audiosim[sound]'"
 NEEDS = {
     "report COLLECTION": "a report needs matplotlib: pip install 'audiosim[plots]'",
@@ -200,13 +232,12 @@ IN_PYTHON = {
 
 
 @pytest.mark.slow
-def test_what_the_core_lacks_is_one_line_that_says_what_to_install(core, tmp_path):
+def test_what_the_core_lacks_is_one_line_that_says_what_to_install(core, together, tmp_path):
     programs, _ = core
     demo = ROOT / "fixtures" / "demo"
-    for words, expected in NEEDS.items():
-        command = [programs / "audiosim", *words.replace("COLLECTION", str(demo)).split()]
-        ran = subprocess.run(command, cwd=tmp_path, env=CLEAN, capture_output=True, text=True, check=False)
-        assert (ran.returncode, ran.stderr.strip().splitlines()[-1]) == (1, f"audiosim: {expected}"), words
+    said = together([words.replace("COLLECTION", str(demo)).split() for words in NEEDS])
+    for (words, expected), (code, _, err) in zip(NEEDS.items(), said, strict=True):
+        assert (code, err.strip().splitlines()[-1]) == (1, f"audiosim: {expected}"), words
     code = f"""
 import sys, audiosim
 for code, expected in {IN_PYTHON!r}.items():
@@ -224,18 +255,22 @@ assert "best timbre-full" in audiosim.estimate(sys.argv[1])._repr_html_()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("verb", ["estimate", "evaluate", "predict", "plan", "next"])
-def test_the_core_ranks_predicts_and_plans_with_the_same_numbers(core, verb, tmp_path, run):
-    demo = ROOT / "fixtures" / "demo"
-    words = [verb, str(demo), *(["--judgments", str(demo / "truth.qrels")] if verb == "evaluate" else [])]
-    ran = [
-        subprocess.run([core[0] / "audiosim", *words, *form], cwd=tmp_path, env=CLEAN, capture_output=True, check=True)
-        for form in (["--format", "json"], [])
-    ]
-    assert b"\n" in ran[1].stdout
-    code, said, _ = run(*words, "--format", "json")
-    assert code == 0
-    assert json.loads(ran[0].stdout) == json.loads(said)
+def test_the_core_ranks_predicts_and_plans_with_the_same_numbers(core, together, tmp_path, run):
+    demo = str(ROOT / "fixtures" / "demo")
+    commands = [[verb, demo] for verb in ("estimate", "predict", "plan", "next")]
+    commands.append(["evaluate", demo, "--judgments", f"{demo}/truth.qrels"])
+    program = [core[0] / "audiosim", "estimate", demo]
+    ran = subprocess.run(program, cwd=tmp_path, env=CLEAN, capture_output=True, text=True, check=True)
+    assert ran.stdout == together([["estimate", demo]])[0][1]
+    asked = [[*words, *form] for words in commands for form in (["--format", "json"], [])]
+    for words, (code, out, err) in zip(asked, together(asked), strict=True):
+        assert code == 0, err
+        if "json" not in words:
+            assert "\n" in out
+            continue
+        code, said, _ = run(*words)
+        assert code == 0
+        assert json.loads(out) == json.loads(said)
 
 
 @pytest.mark.slow

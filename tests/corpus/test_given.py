@@ -38,8 +38,8 @@ VERBS = {
     "reliability": lambda *given, **more: audiosim.reliability(*given, **more).to_dict(),
     "predict": lambda *given, **more: audiosim.predict(*given, **more, cutoff=5).to_dict(),
     "next_pairs": lambda *given, **more: audiosim.next_pairs(*given, **more).to_dict(),
-    "simulate": lambda *given, **more: audiosim.simulate(*given, **more).to_dict(),
-    "plan": lambda *given, **more: audiosim.plan(*given, **more, campaigns=1).to_dict(),
+    "simulate": lambda *given, **more: audiosim.simulate(*given, **more, stopping_rule="judgments=30").to_dict(),
+    "plan": lambda *given, **more: audiosim.plan(*given, **more, stopping_rule="judgments=40", campaigns=1).to_dict(),
 }
 
 

@@ -134,9 +134,9 @@ def test_two_servers_on_one_database_agree_but_for_rounding(
         commanded(folders[1:], tmp_path / "two", *options) as two,
     ):
         # One is told in small steps, the other takes in what it missed at once: the order of sums is another.
-        judged = [judge(one, grade, f"a{place}") for place, grade in enumerate(EIGHT + EIGHT)]
-        judged += [judge(two, grade, f"b{place}") for place, grade in enumerate(EIGHT)]
-        assert len(set(judged)) == 24
+        judged = [judge(one, grade, f"a{place}") for place, grade in enumerate(EIGHT)]
+        judged += [judge(two, grade, f"b{place}") for place, grade in enumerate(EIGHT[:4])]
+        assert len(set(judged)) == 12
         for server in (one, two):
             wait_until(lambda server=server: get(server, "history")["complete"])
         for what in ("ranking", "campaign", "history", "assessors"):
