@@ -36,7 +36,7 @@ class RemoteEstimator:
         self._pool, self._client, self._collection, self._model = pool, client, collection, model
         self._batch = batch
         if beyond := int(np.sum(~pool.found)):
-            raise InputError(f"{client.url} predicts pairs of a pool alone; {beyond} of these no system retrieved")
+            raise InputError(f"{client.url} predicts only pairs of a pool; no system retrieved {beyond} of these")
         there = client.collection(collection, model, pool.cutoff)
         if there.pool_hash != pool.content_hash:
             raise InputError(

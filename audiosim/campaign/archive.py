@@ -57,7 +57,7 @@ def back_up(url: str, path: str | Path, without: Iterable[str] = ()) -> list[Arc
     """
     target = Path(path)
     if target.exists():
-        raise InputError(f"{target} is there already; a backup does not replace another")
+        raise InputError(f"{target} exists already; a backup never replaces a file")
     partial = target.with_name(f"{target.name}.partial")
     logs = _anonymous_logs(read_database(url), without)
     # A file under its final name is complete: a kill or a full disk leaves a `.partial`, never a short backup.
@@ -129,7 +129,7 @@ def _read_one(path: Path, rows: Iterator[tuple[int, Mapping[str, Any]]]) -> Logg
         event = Event(**{name: row[name] for name in FIELDS})
         digest = link(digest, number, event)
         if row["number"] != number or row["digest"] != digest:
-            raise FormatError(path, line, f"event {number} of {head['collection']} is not as it was written")
+            raise FormatError(path, line, f"event {number} of {head['collection']} was altered after it was written")
         events.append(event)
     if digest != head["digest"]:
         raise FormatError(path, line, f"the log of {head['collection']} does not end as its campaign says")

@@ -256,7 +256,7 @@ class DatabaseStore:
                 if since and before.number == 0:
                     break
                 raise StoreError(
-                    f"{self._shown()}: line {number} is not as it was written after line {before.number}: {REPAIR}"
+                    f"{self._shown()}: line {number} was altered, or does not follow line {before.number}: {REPAIR}"
                 )
             before = Head(number, digest)
             if number == known.number and digest != known.digest:

@@ -134,7 +134,7 @@ def wrong_row(keys: Sequence[Key], values: Array) -> tuple[int, str] | None:
     row = int(np.argmax(wrong))
     if infinite[row]:
         return row, "has a number that is not finite"
-    return row, "is a vector of length 0" if empty[row] else "is there twice, expected it once"
+    return row, "is a vector of length 0" if empty[row] else "occurs twice, expected it once"
 
 
 def spelled(key: Key) -> str:

@@ -77,7 +77,7 @@ class MachineJudge:
                 f"judge {self.name}: {spelled(self.pairs[row])} has the grade {grades[row]}, expected a number"
             )
         if len(set(self.pairs)) < len(self.pairs):
-            raise InputError(f"judge {self.name}: a pair is there twice, expected it once")
+            raise InputError(f"judge {self.name}: a pair occurs twice, expected it once")
 
     @classmethod
     def of(cls, name: str, grades: Mapping[Pair, float], maker: str = "") -> "MachineJudge":
@@ -127,7 +127,7 @@ def read_judge(path: Path, name: str, maker: str = "") -> MachineJudge:
         for kind, identifier in zip(("query", "document"), pair, strict=True):
             check_identifier(path, number, kind, identifier)
         if pair in grades:
-            raise FormatError(path, number, f"{spelled(pair)} is there twice, expected it once")
+            raise FormatError(path, number, f"{spelled(pair)} occurs twice, expected it once")
         grades[pair] = finite(path, number, column, row[column].strip())
     if not grades:
         raise FormatError(path, 1, "no pair has a grade, expected some")

@@ -125,5 +125,5 @@ def ranx_values(path: Path, lines: Lines) -> Iterator[tuple[str, str, str]]:
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if (twice := repeated(name for name, _ in pairs)) is not None:
-        raise InputError(f"{shortened(twice)} is there twice, expected it once")
+        raise InputError(f"{shortened(twice)} occurs twice, expected it once")
     return dict(pairs)

@@ -237,7 +237,7 @@ def load_model(name: "str | Path | Model") -> Model:
         if len(of_scales) == 1:
             return load_model(of_scales[0])
         if of_scales:
-            raise InputError(f"model {str(name)!r} is there for several scales, expected {' or '.join(of_scales)}")
+            raise InputError(f"model {str(name)!r} exists for several scales, expected {' or '.join(of_scales)}")
         expected = f"a .json file or one of {', '.join(known)}{did_you_mean(str(name), known)}"
         raise InputError(f"unknown model {str(name)!r}, expected {expected}")
     return _parse(path) if path.suffix == ".json" and str(path) == str(name) else _shipped(path)

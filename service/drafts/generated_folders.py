@@ -126,7 +126,7 @@ def collect_generated(folder: str | Path, target: str | Path) -> Collection:
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder, expected one with a folder for each system")
     if target.exists():
-        raise InputError(f"{target}: is there already, expected a name for a new collection")
+        raise InputError(f"{target}: exists already, expected a name for a new collection")
     found = [path for path in sorted(folder.glob("*/*")) if path.suffix.lower() in SUFFIXES]
     strange = next((path for path in found if not _is_text(str(path))), None)
     if strange is not None:

@@ -49,7 +49,7 @@ def read_prompt_table(path: Path) -> dict[str, str]:
         name = row[PROMPT]
         check_identifier(path, number, PROMPT, name)
         if name in found:
-            raise FormatError(path, number, f"prompt {name} is there already, expected it once")
+            raise FormatError(path, number, f"prompt {name} occurs twice, expected it once")
         try:
             found[name] = prompt_cell(prompt_text(row["text"]))
         except InputError as error:

@@ -253,7 +253,7 @@ def check_allowed(caller: Caller, scopes: Set[str], collection: str | None) -> N
         only = " and ".join(sorted(scopes - {GENERAL}))
         raise DeniedError(403, f"the role {caller.role} may not do this, only {only}")
     if caller.collection and caller.collection != collection and GENERAL not in scopes:
-        raise DeniedError(403, f"this token is for the collection {caller.collection} alone")
+        raise DeniedError(403, f"this token is only for the collection {caller.collection}")
 
 
 def presented(request: Request) -> tuple[str | None, bool]:

@@ -215,7 +215,7 @@ def _decode_strictly(body: bytes, kind: type[Value]) -> Value:
 
 def _check_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if (twice := repeated(name for name, _ in pairs)) is not None:
-        raise HTTPException(422, f"the key {twice!r:.80} stands twice")
+        raise HTTPException(422, f"the key {twice!r:.80} occurs twice")
     return dict(pairs)
 
 

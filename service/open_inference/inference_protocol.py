@@ -207,7 +207,7 @@ def features(asked: InferIn, tail: bytes) -> dict[str, Array]:
     tail  the bytes after the JSON: those of the inputs without `data`, in their order
     """
     if (twice := repeated(tensor.name for tensor in asked.inputs)) is not None:
-        raise InputError(f"input {twice} is there twice")
+        raise InputError(f"input {twice} occurs twice")
     pieces = _pieces(asked, tail)
     columns = {tensor.name: _column(tensor, pieces) for tensor in asked.inputs}
     lengths = {name: len(column) for name, column in columns.items()}

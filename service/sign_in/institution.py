@@ -97,7 +97,7 @@ class SignIn:
             return None
         said = headers.getlist(self._header)
         if len(said) > 1:
-            raise DeniedError(400, f"the header {self._header} is there twice: the proxy must replace the client's")
+            raise DeniedError(400, f"the header {self._header} occurs twice: the proxy must replace the client's")
         name = _text(said[0]) if said else ""
         if not name:
             return None

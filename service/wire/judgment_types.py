@@ -89,7 +89,7 @@ class JudgmentIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
         fields = {name: value for name in (*GRADES, "note") if (value := getattr(self, name)) is not None}
         twice = next((name for name in fields if name in self.answers), None)
         if twice is not None:
-            raise InputError(f"{twice} stands twice: in a field of its own, and in answers")
+            raise InputError(f"{twice} occurs twice: in its own field, and in answers")
         return fields | self.answers
 
 

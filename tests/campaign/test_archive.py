@@ -84,7 +84,7 @@ def test_a_backup_without_somebody_is_the_same_campaign_under_a_drawn_name(kept,
 
 def test_a_backup_does_not_replace_a_campaign_or_another_backup(kept, tmp_path):
     back_up(kept, tmp_path / "monday.jsonl")
-    with pytest.raises(InputError, match=r"monday.jsonl is there already; a backup does not replace another"):
+    with pytest.raises(InputError, match=r"monday.jsonl exists already; a backup never replaces a file"):
         back_up(kept, tmp_path / "monday.jsonl")
     with pytest.raises(InputError, match="the database holds a campaign of one already"):
         restore(tmp_path / "monday.jsonl", kept)
@@ -132,10 +132,10 @@ def another(lines):
     ("damage", "message"),
     [
         (cut, "jsonl:1: expected a campaign after this line: the backup was cut off"),
-        (change, r"jsonl:3: event 1 of one is not as it was written"),
-        (drop, r"jsonl:4: event 2 of one is not as it was written"),
+        (change, r"jsonl:3: event 1 of one was altered after it was written"),
+        (drop, r"jsonl:4: event 2 of one was altered after it was written"),
         (add, r"jsonl:\d: expected the end of the backup here: it was cut off, or added to"),
-        (swap, r"jsonl:3: event 1 of one is not as it was written"),
+        (swap, r"jsonl:3: event 1 of one was altered after it was written"),
         (end, r"jsonl:5: the log of one does not end as its campaign says"),
         (spoil, r"jsonl:3: not JSON: the backup was cut off, or the file is not a backup"),
         (another, r"jsonl:1: expected a backup of format audiosim-log/1"),
@@ -188,4 +188,7 @@ def test_the_commands_back_up_verify_and_restore(run, kept, tmp_path):
     text = (tmp_path / "b.jsonl").read_text(encoding="utf-8")
     (tmp_path / "b.jsonl").write_text(text.replace("90.0", "91.0"), encoding="utf-8")
     code, _, error = run("verify", tmp_path / "b.jsonl")
-    assert (code, error) == (1, f"audiosim: {tmp_path / 'b.jsonl'}:3: event 1 of one is not as it was written\n")
+    assert (code, error) == (
+        1,
+        f"audiosim: {tmp_path / 'b.jsonl'}:3: event 1 of one was altered after it was written\n",
+    )

@@ -125,7 +125,7 @@ def test_a_line_that_was_changed_is_found_at_the_start(database, said):
     with (
         closing(DatabaseStore(database, "changed")) as store,
         pytest.raises(
-            StoreError, match="the log of changed: line 2 is not as it was written after line 1: restore a b"
+            StoreError, match="the log of changed: line 2 was altered, or does not follow line 1: restore a b"
         ),
     ):
         store.read()

@@ -69,8 +69,8 @@ def test_a_collection_has_the_evidence_of_its_folder(folder):
         ({"a.csv": "document,x0,x1\nd1,1\n"}, r"a.csv:2: expected 3 columns as in the header, found 2$"),
         ({"a.csv": "document,x0,x1\nd1,1,\n"}, r"a.csv:2: d1 has a number that is not finite$"),
         ({"a.csv": "document,x0,x1\n\nd2,1,1\nd1,0,0\n"}, r"a.csv:4: d1 is a vector of length 0$"),
-        ({"a.csv": "document,x\nd1,1\nd1,2\n"}, r"a.csv:3: d1 is there twice, expected it once$"),
-        ({"a.csv": "query,document,x\nq,d,1\nq,d,1\n"}, r"a.csv:3: query q, document d is there twice, expected it on"),
+        ({"a.csv": "document,x\nd1,1\nd1,2\n"}, r"a.csv:3: d1 occurs twice, expected it once$"),
+        ({"a.csv": "query,document,x\nq,d,1\nq,d,1\n"}, r"a.csv:3: query q, document d occurs twice, expected it on"),
         ({"a.csv": ""}, r"a.csv:1: the file is empty, expected a header with document, query and document, or system$"),
         ({"a.csv": "document,x\n"}, r"a.csv: evidence a: nothing is known of any document, expected some$"),
         ({"a.csv": "document;x\nd1;2\n"}, r"a.csv:1: .* look parted by semicolons, expected commas: save the file so$"),
@@ -142,7 +142,7 @@ ARRAYS = {
     "fewer queries": ({"query": np.array(["q1"]), "value": VECTORS[:, 0]}, r"in `document`, found an array \(3,\)$"),
     "twice": (
         {"document": np.array(["d1", "d2", "d1"]), "vector": VECTORS},
-        "row 2, d1, is there twice, expected it once$",
+        "row 2, d1, occurs twice, expected it once$",
     ),
     "objects": (
         {"document": np.array(IDS, dtype=object)},

@@ -169,7 +169,7 @@ def test_qrels_that_ranx_wrote_are_read(tmp_path, ranx):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ('{"q": {"a": 1, "a": 2}}', r"judgments: 'a' is there twice|judgments: a is there twice, expected it once$"),
+        ('{"q": {"a": 1, "a": 2}}', r"judgments: 'a' occurs twice|judgments: a occurs twice, expected it once$"),
         ('{"q": {"a": "x"}}', r"judgments:1: expected a finite number for grade, found 'x'$"),
         ('{"q": {"a": [1]}}', r"judgments: expected a number for query q, document a$"),
         ('{\n"q": {"a": 1},\n"r": 2}', r"judgments: expected numbers by document by query, found 2$"),

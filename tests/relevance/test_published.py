@@ -270,9 +270,7 @@ def test_an_unknown_model_is_refused_with_the_names_there_are():
 
 def test_the_scale_of_a_name_may_be_left_out_where_there_is_one():
     assert load_model("joint").name == "joint-fine"
-    with pytest.raises(
-        InputError, match="^model 'mout' is there for several scales, expected mout-broad or mout-fine$"
-    ):
+    with pytest.raises(InputError, match="^model 'mout' exists for several scales, expected mout-broad or mout-fine$"):
         load_model("mout")
 
 

@@ -99,7 +99,7 @@ def test_a_token_for_one_collection_opens_no_other(ask):
     assert ask("POST", "/v1/collections/coarse/next", "coarse only", json={}).status_code == 200
     refused = ask("POST", f"{SMALL}/next", "coarse only", json={})
     assert refused.status_code == 403
-    assert refused.json()["detail"] == "this token is for the collection coarse alone"
+    assert refused.json()["detail"] == "this token is only for the collection coarse"
 
 
 def test_a_token_in_a_cookie_serves_pages_of_this_origin_alone(server, tokens):

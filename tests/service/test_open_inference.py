@@ -164,7 +164,7 @@ SIZED = {"data": None, "parameters": {"binary_data_size": 8}}
             [tensor(shape=[2], data=[1.0, 2.0]), *REST],
             "the inputs must have one number of rows, got aSYS 2, aART 1, fSYS 1",
         ),
-        ([tensor(), *REST, tensor()], "input aSYS is there twice"),
+        ([tensor(), *REST, tensor()], "input aSYS occurs twice"),
         ([tensor("loudness"), *REST], "unknown feature 'loudness', expected one of"),
         ([tensor(**SIZED), *REST], "the inputs declare 8 bytes after the JSON, there are 0"),
         ([tensor(data=["1"]), *REST], "Expected `float | array | null`, got `str`"),

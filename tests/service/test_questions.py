@@ -117,7 +117,7 @@ def test_an_organisers_question_is_told_checked_and_kept(client):
         ({"mood": "calm", "tempo": 10.5}, "tempo must be one of 11 levels from 0 to 10, got 10.5"),
         ({"mood": "calm", "note": 5}, "note must be a text of up to 4000 characters, got 5.0"),
         ({"mood": "calm", "key": 1}, "unknown question 'key', expected one of grade, fine, broad, mood, tempo, note"),
-        ({"mood": "calm", "broad": 1}, "broad stands twice: in a field of its own, and in answers"),
+        ({"mood": "calm", "broad": 1}, "broad occurs twice: in its own field, and in answers"),
         ({"mood": True}, "Expected `float | str`, got `bool` - at `$.answers[...]`"),
     ]:
         refused = judged(client, broad=1, answers=answers)

@@ -380,7 +380,7 @@ def test_a_collection_that_is_not_the_callers_is_refused(server, small, change):
 
 def test_pairs_that_no_system_retrieved_are_refused(server, small):
     wider = build_pool(small, also=[Pair("q0", "d00"), build_pool(small).pairs[0]])
-    message = f"^{server.url} predicts pairs of a pool alone; 1 of these no system retrieved$"
+    message = f"^{server.url} predicts only pairs of a pool; no system retrieved 1 of these$"
     with pytest.raises(InputError, match=message):
         remote(wider, server.url)
 
