@@ -30,30 +30,28 @@ for (name in names(whole)) {
   for (i in 1:(nrow(scores) - 1)) for (j in (i + 1):nrow(scores)) {
     pair <- paste0(i - 1, "-", j - 1)
     d <- scores[i, ] - scores[j, ]
-    for (side in c("two.sided", "greater", "less")) {
-      t <- t.test(d, alternative = side)
-      note(name, paste0("t_", side), pair, t$p.value)
-      note(name, paste0("t_lower_", side), pair, t$conf.int[1] / 1e6)
-      note(name, paste0("t_upper_", side), pair, t$conf.int[2] / 1e6)
-      note(name, paste0("sign_", side), pair, binom.test(sum(d > 0), sum(d != 0), alternative = side)$p.value)
-      few <- sum(d != 0) <= 25
-      untied <- !any(duplicated(abs(d[d != 0])))
-      if (few && !untied) {
-        p <- wilcox.exact(d[d != 0], alternative = side, exact = TRUE)$p.value
-      } else {
-        p <- suppressWarnings(wilcox.test(d[d != 0], alternative = side, exact = untied && sum(d != 0) <= 50))$p.value
-      }
-      note(name, paste0("wilcoxon_", side), pair, p)
-      if (name == "untied" && untied && all(d != 0)) {
-        w <- wilcox.test(d, alternative = side, exact = TRUE, conf.int = TRUE)
-        note(name, paste0("wilcoxon_lower_", side), pair, w$conf.int[1] / 1e6)
-        note(name, paste0("wilcoxon_upper_", side), pair, w$conf.int[2] / 1e6)
-        note(name, paste0("wilcoxon_estimate_", side), pair, w$estimate / 1e6)
-      }
-      if (name == "untied") {
-        p <- perm.test(scores[i, ], scores[j, ], paired = TRUE, alternative = side, exact = TRUE)$p.value
-        note(name, paste0("permutation_", side), pair, p)
-      }
+    t <- t.test(d)
+    note(name, "t", pair, t$p.value)
+    note(name, "t_lower", pair, t$conf.int[1] / 1e6)
+    note(name, "t_upper", pair, t$conf.int[2] / 1e6)
+    note(name, "sign", pair, binom.test(sum(d > 0), sum(d != 0))$p.value)
+    few <- sum(d != 0) <= 25
+    untied <- !any(duplicated(abs(d[d != 0])))
+    if (few && !untied) {
+      p <- wilcox.exact(d[d != 0], exact = TRUE)$p.value
+    } else {
+      p <- suppressWarnings(wilcox.test(d[d != 0], exact = untied && sum(d != 0) <= 50))$p.value
+    }
+    note(name, "wilcoxon", pair, p)
+    if (name == "untied" && untied && all(d != 0)) {
+      w <- wilcox.test(d, exact = TRUE, conf.int = TRUE)
+      note(name, "wilcoxon_lower", pair, w$conf.int[1] / 1e6)
+      note(name, "wilcoxon_upper", pair, w$conf.int[2] / 1e6)
+      note(name, "wilcoxon_estimate", pair, w$estimate / 1e6)
+    }
+    if (name == "untied") {
+      p <- perm.test(scores[i, ], scores[j, ], paired = TRUE, exact = TRUE)$p.value
+      note(name, "permutation", pair, p)
     }
   }
   f <- friedman.test(t(scores))

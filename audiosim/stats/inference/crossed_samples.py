@@ -39,7 +39,7 @@ def crossed_test(scores: Array, confidence: float = 0.95) -> Comparison:
     p_value = 2 * stdtr(freedom, -np.abs(ratio))
     exact = np.zeros(len(difference), dtype=np.bool_)
     places = found.first, found.second, difference, found.standardised(), difference
-    return Comparison(LISTENERS, "two-sided", confidence, queries, *places, *ends, ratio, p_value, exact)
+    return Comparison(LISTENERS, confidence, queries, *places, *ends, ratio, p_value, exact)
 
 
 def _of_one(differences: Array) -> tuple[float, float]:

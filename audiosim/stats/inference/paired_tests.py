@@ -7,7 +7,7 @@ differences of a pair are 0, every p-value is 1.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,6 @@ from audiosim.display import frame_of
 from audiosim.errors import InputError
 from audiosim.stats.inference.multiple import benjamini_hochberg, holm
 from audiosim.stats.inference.resampling import (
-    Alternative,
     bootstrap_intervals,
     bootstrap_p_values,
     bootstraps,
@@ -46,7 +45,6 @@ class Comparison:
     """Results of a paired test on all pairs of systems.
 
     test          t, wilcoxon, sign, bootstrap or permutation
-    alternative   "two-sided"; "greater" if the first system is expected to be better, "less" if the second is
     confidence    confidence of the intervals
     queries       number of queries
     first         (p,) place of one system in the scores
@@ -55,15 +53,14 @@ class Comparison:
     standardised  (p,) the same in standard deviations of the differences
     estimate      (p,) estimate for the interval: the mean difference; for Wilcoxon's test the pseudo-median, for the
                   sign test the median
-    lower         (p,) lower end of the interval; infinite if the alternative, or too few queries, leave it open
+    lower         (p,) lower end of the interval; infinite if too few queries leave it open
     upper         (p,) upper end, likewise
     statistic     (p,) t; W+; S; for bootstrap and permutation the mean difference
-    p_value       (p,)
+    p_value       (p,) two-sided
     exact         (p,) True if the p-value is exact under the test's assumptions, neither sampled nor approximate
     """
 
     test: str
-    alternative: Alternative
     confidence: float
     queries: int
     first: Integers
@@ -99,7 +96,6 @@ class _Asked:
     differences: Differences
     rng: np.random.Generator
     samples: int
-    alternative: Alternative
     confidence: float
 
 
@@ -113,10 +109,9 @@ def paired_test(
     rng: np.random.Generator | None = None,
     *,
     samples: int = SAMPLES,
-    alternative: Alternative = "two-sided",
     confidence: float = 0.95,
 ) -> Comparison:
-    """A paired test of all pairs of systems.
+    """A two-sided paired test of all pairs of systems.
 
     scores       (s, q) finite
     test         t, wilcoxon, sign, bootstrap or permutation
@@ -124,16 +119,15 @@ def paired_test(
                  where None
     samples      number of them; if there are no more than this among the 2^q permutations, all are used and the test is
                  exact
-    alternative  "two-sided", "greater" or "less"
     confidence   confidence of the interval, between 0 and 1: of the mean difference; for Wilcoxon's test of the
                  pseudo-median, for the sign test of the median
     """
-    _check_options(test, alternative, confidence)
+    _check_options(test, confidence)
     differences, rng = paired_differences(scores), np.random.default_rng(0) if rng is None else rng
-    asked = _Asked(check_scores(scores), differences, rng, samples, alternative, confidence)
+    asked = _Asked(check_scores(scores), differences, rng, samples, confidence)
     estimate, tested = _TESTS[test](asked)
     pairs = differences.first, differences.second, differences.means(), differences.standardised()
-    return Comparison(test, alternative, confidence, differences.queries, *pairs, *estimate, *tested)
+    return Comparison(test, confidence, differences.queries, *pairs, *estimate, *tested)
 
 
 def _t_test(asked: _Asked) -> tuple[Estimate, Tested]:
@@ -143,13 +137,10 @@ def _t_test(asked: _Asked) -> tuple[Estimate, Tested]:
 
     If all differences are equal, t is infinite, p is 0 or 1 and the interval a point; if all are 0, t is 0 and p is 1.
     """
-    differences, alternative = asked.differences, asked.alternative
+    differences = asked.differences
     means, error = differences.means(), differences.deviations() / np.sqrt(differences.queries)
-    sides = 2 if alternative == "two-sided" else 1
-    reach = -stdtrit(differences.queries - 1, (1 - asked.confidence) / sides) * error
-    lower = means - (reach if alternative != "less" else np.inf)
-    upper = means + (reach if alternative != "greater" else np.inf)
-    return (means, lower, upper), (*_t_p_values(differences, alternative), np.full(len(means), True))
+    reach = -stdtrit(differences.queries - 1, (1 - asked.confidence) / 2) * error
+    return (means, means - reach, means + reach), (*_t_p_values(differences), np.full(len(means), True))
 
 
 def _wilcoxon_test(asked: _Asked) -> tuple[Estimate, Tested]:
@@ -161,8 +152,8 @@ def _wilcoxon_test(asked: _Asked) -> tuple[Estimate, Tested]:
     dropped, ties share the middle rank; see `signed_rank` for when p-values are exact, and for the interval.
     """
     ranks = signed_ranks(asked.differences)
-    interval = walsh_intervals(asked.differences, asked.alternative, asked.confidence)
-    return interval, (ranks.sums, signed_rank_p_values(ranks, asked.alternative), ranks.exact)
+    interval = walsh_intervals(asked.differences, asked.confidence)
+    return interval, (ranks.sums, signed_rank_p_values(ranks), ranks.exact)
 
 
 def _sign_test(asked: _Asked) -> tuple[Estimate, Tested]:
@@ -171,31 +162,30 @@ def _sign_test(asked: _Asked) -> tuple[Estimate, Tested]:
         S = number of positive differences, binomial among those that are not 0        (5.3)
 
     Differences of 0 are dropped from the test, not from the interval, whose ends are order statistics of
-    all q differences. The two-sided p-value is twice the smaller tail.
+    all q differences. The p-value is twice the smaller tail.
     """
-    alternative, queries = asked.alternative, asked.differences.queries
+    queries = asked.differences.queries
     ordered = np.sort(asked.differences.values, axis=1)
-    alpha = (1 - asked.confidence) / (2 if alternative == "two-sided" else 1)
-    cut = int(np.sum(bdtr(np.arange(queries + 1), queries, 0.5) <= alpha))
+    cut = int(np.sum(bdtr(np.arange(queries + 1), queries, 0.5) <= (1 - asked.confidence) / 2))
     unbounded = np.full(len(ordered), np.inf)
-    lower = ordered[:, cut - 1] if cut > 0 and alternative != "less" else -unbounded
-    upper = ordered[:, queries - cut] if cut > 0 and alternative != "greater" else unbounded
-    tested = *_sign_p_values(asked.differences, alternative), np.full(len(ordered), True)
+    lower = ordered[:, cut - 1] if cut > 0 else -unbounded
+    upper = ordered[:, queries - cut] if cut > 0 else unbounded
+    tested = *_sign_p_values(asked.differences), np.full(len(ordered), True)
     return (np.median(ordered, axis=1), lower, upper), tested
 
 
 def _bootstrap_test(asked: _Asked) -> tuple[Estimate, Tested]:
     """The bootstrap test by the shift method; see `resampling.bootstrap_p_values`."""
     drawn, means = bootstraps(asked.scores, asked.rng, asked.samples), asked.differences.means()
-    tested = means, bootstrap_p_values(drawn, asked.alternative), np.full(len(means), False)
-    return (means, *bootstrap_intervals(drawn, asked.alternative, asked.confidence)), tested
+    tested = means, bootstrap_p_values(drawn), np.full(len(means), False)
+    return (means, *bootstrap_intervals(drawn, asked.confidence)), tested
 
 
 def _permutation_test(asked: _Asked) -> tuple[Estimate, Tested]:
     """The permutation test; see `resampling.permutation_p_values`."""
     drawn, means = permutations(asked.scores, asked.rng, asked.samples), asked.differences.means()
-    tested = means, permutation_p_values(drawn, asked.alternative), np.full(len(means), drawn.exact)
-    return (means, *permutation_intervals(drawn, asked.alternative, asked.confidence)), tested
+    tested = means, permutation_p_values(drawn), np.full(len(means), drawn.exact)
+    return (means, *permutation_intervals(drawn, asked.confidence)), tested
 
 
 _TESTS: dict[str, Callable[[_Asked], tuple[Estimate, Tested]]] = {
@@ -221,41 +211,30 @@ def p_values(scores: ArrayLike, test: str, rng: np.random.Generator, samples: in
 
 
 TESTS: dict[str, Callable[[Array, np.random.Generator, int], Array]] = {
-    "t": lambda scores, rng, samples: _t_p_values(paired_differences(scores), "two-sided")[1],
-    "wilcoxon": lambda scores, rng, samples: signed_rank_p_values(
-        signed_ranks(paired_differences(scores)), "two-sided"
-    ),
-    "sign": lambda scores, rng, samples: _sign_p_values(paired_differences(scores), "two-sided")[1],
-    "bootstrap": lambda scores, rng, samples: bootstrap_p_values(bootstraps(scores, rng, samples), "two-sided"),
-    "permutation": lambda scores, rng, samples: permutation_p_values(permutations(scores, rng, samples), "two-sided"),
+    "t": lambda scores, rng, samples: _t_p_values(paired_differences(scores))[1],
+    "wilcoxon": lambda scores, rng, samples: signed_rank_p_values(signed_ranks(paired_differences(scores))),
+    "sign": lambda scores, rng, samples: _sign_p_values(paired_differences(scores))[1],
+    "bootstrap": lambda scores, rng, samples: bootstrap_p_values(bootstraps(scores, rng, samples)),
+    "permutation": lambda scores, rng, samples: permutation_p_values(permutations(scores, rng, samples)),
 }
 
 
-def _t_p_values(differences: Differences, alternative: Alternative) -> tuple[Array, Array]:
+def _t_p_values(differences: Differences) -> tuple[Array, Array]:
     statistic = ratio_or_infinity(differences.means(), differences.deviations() / np.sqrt(differences.queries))
-    freedom = differences.queries - 1
-    if alternative == "two-sided":
-        p_values: Array = 2 * stdtr(freedom, -np.abs(statistic))
-    else:
-        p_values = stdtr(freedom, -statistic if alternative == "greater" else statistic)
+    p_values: Array = 2 * stdtr(differences.queries - 1, -np.abs(statistic))
     constant = differences.deviations() == 0
     return statistic, np.where(constant & (statistic == 0), 1.0, p_values)
 
 
-def _sign_p_values(differences: Differences, alternative: Alternative) -> tuple[Array, Array]:
+def _sign_p_values(differences: Differences) -> tuple[Array, Array]:
     positive, negative = ((sign * differences.values > 0).sum(axis=1) for sign in (1, -1))
     counted = positive + negative
-    if alternative == "two-sided":
-        p_values = np.minimum(1.0, 2 * bdtr(np.minimum(positive, negative), counted, 0.5))
-    else:
-        p_values = bdtr(negative if alternative == "greater" else positive, counted, 0.5)
+    p_values = np.minimum(1.0, 2 * bdtr(np.minimum(positive, negative), counted, 0.5))
     return positive.astype(float), np.where(counted == 0, 1.0, p_values)
 
 
-def _check_options(test: str, alternative: str, confidence: float) -> None:
+def _check_options(test: str, confidence: float) -> None:
     if test not in TESTS:
         raise InputError(f"test must be one of {', '.join(TESTS)}, got {test!r}")
-    if alternative not in get_args(Alternative):
-        raise InputError(f"alternative must be one of {', '.join(get_args(Alternative))}, got {alternative!r}")
     if not 0 < confidence < 1:
         raise InputError(f"confidence must be between 0 and 1, got {confidence:g}")

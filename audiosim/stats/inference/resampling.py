@@ -2,15 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 from audiosim.stats.inference.score_matrix import nearness, over_pairs
-
-Alternative = Literal["two-sided", "greater", "less"]
 
 ROWS = 1000  # resamples drawn at a time
 
@@ -54,29 +51,24 @@ def permutations(scores: Array, rng: np.random.Generator, samples: int) -> Permu
     return Permutations(flipped, sizes, scores.sum(axis=1), queries, exact, nearness(scores))
 
 
-def permutation_p_values(drawn: Permutations, alternative: Alternative) -> Array:
+def permutation_p_values(drawn: Permutations) -> Array:
     """(p,) share of permutations whose mean difference is at least as extreme as the observed one.
 
         sum over i of  1(|P_i| >= |observed|) / T        (5.5)
 
-    Two-sided; with "greater" P_i >= observed, with "less" P_i <= observed. With random permutations the observed
-    arrangement counts as one more, (b + 1) / (T + 1), so that no p-value is 0. Phipson & Smyth (2010),
-    doi:10.2202/1544-6115.1585.
+    With random permutations the observed arrangement counts as one more, (b + 1) / (T + 1), so that no p-value is 0.
+    Phipson & Smyth (2010), doi:10.2202/1544-6115.1585.
     """
     slack = drawn.near * drawn.queries
     totals = _pair_totals(drawn)
     counts = np.empty(len(totals))
     for place, flipped in over_pairs(drawn.flipped):
-        if alternative == "two-sided":
-            total = totals[place, None]
-            extreme = np.abs(total - 2 * flipped) >= np.abs(total) - slack
-        else:
-            extreme = flipped <= slack if alternative == "greater" else flipped >= -slack
-        counts[place] = extreme.sum(axis=1)
+        total = totals[place, None]
+        counts[place] = (np.abs(total - 2 * flipped) >= np.abs(total) - slack).sum(axis=1)
     return (counts + (not drawn.exact)) / drawn.count
 
 
-def permutation_intervals(drawn: Permutations, alternative: Alternative, confidence: float) -> tuple[Array, Array]:
+def permutation_intervals(drawn: Permutations, confidence: float) -> tuple[Array, Array]:
     """(p,) and (p,) ends of the range of differences that the same permutations do not reject.
 
     Subtract delta from every difference: a permutation is then as extreme as the observation if the mean over its
@@ -90,19 +82,14 @@ def permutation_intervals(drawn: Permutations, alternative: Alternative, confide
     if kept < 0:
         return lower, upper
     none, every = drawn.sizes == 0, drawn.sizes == drawn.queries
+    unbounded = none | every
     sizes = np.where(none, 1.0, drawn.sizes)
     others = np.where(every, 1.0, drawn.queries - drawn.sizes)
     for place, flipped in over_pairs(drawn.flipped):
         inside = flipped / sizes
         outside = (totals[place, None] - flipped) / others
-        if alternative != "less":
-            ends = inside if alternative == "greater" else np.minimum(inside, outside)
-            unbounded = none if alternative == "greater" else none | every
-            lower[place] = _smallest(np.where(unbounded, -np.inf, ends), kept)
-        if alternative != "greater":
-            ends = inside if alternative == "less" else np.maximum(inside, outside)
-            unbounded = none if alternative == "less" else none | every
-            upper[place] = -_smallest(np.where(unbounded, -np.inf, -ends), kept)
+        lower[place] = _smallest(np.where(unbounded, -np.inf, np.minimum(inside, outside)), kept)
+        upper[place] = -_smallest(np.where(unbounded, -np.inf, -np.maximum(inside, outside)), kept)
     return lower, upper
 
 
@@ -137,46 +124,32 @@ def bootstraps(scores: Array, rng: np.random.Generator, samples: int) -> Bootstr
     return Bootstraps(means - means.mean(axis=1, keepdims=True), scores.mean(axis=1), nearness(scores))
 
 
-def bootstrap_p_values(drawn: Bootstraps, alternative: Alternative) -> Array:
+def bootstrap_p_values(drawn: Bootstraps) -> Array:
     """(p,) share of shifted sample means at least as extreme as the observed mean difference.
 
         sum over i of  1(|B_i - B| >= |observed|) / T,  B the mean of the B_i        (5.4)
 
-    Two-sided; with "greater" B_i - B >= observed, with "less" B_i - B <= observed. The observed sample
-    counts as one more, (b + 1) / (T + 1), so that no p-value is 0.
+    The observed sample counts as one more, (b + 1) / (T + 1), so that no p-value is 0.
     """
     observed = _pair_means(drawn)
     counts = np.empty(len(observed))
     for place, shifted in over_pairs(drawn.shifted):
-        mean = observed[place, None]
-        if alternative == "two-sided":
-            extreme = np.abs(shifted) >= np.abs(mean) - drawn.near
-        else:
-            extreme = shifted >= mean - drawn.near if alternative == "greater" else shifted <= mean + drawn.near
-        counts[place] = extreme.sum(axis=1)
+        counts[place] = (np.abs(shifted) >= np.abs(observed[place, None]) - drawn.near).sum(axis=1)
     return (counts + 1) / drawn.count
 
 
-def bootstrap_intervals(drawn: Bootstraps, alternative: Alternative, confidence: float) -> tuple[Array, Array]:
+def bootstrap_intervals(drawn: Bootstraps, confidence: float) -> tuple[Array, Array]:
     """(p,) and (p,) ends of the range of mean differences that the same samples do not reject by the shift method.
 
-    Two-sided: the observed mean minus and plus an order statistic of |B_i - B|. It excludes 0 if and only if p <= 1 -
-    confidence.
+    The observed mean minus and plus an order statistic of |B_i - B|. It excludes 0 if and only if p <= 1 - confidence.
     """
     observed = _pair_means(drawn)
-    lower, upper = np.full(len(observed), -np.inf), np.full(len(observed), np.inf)
+    reach = np.full(len(observed), np.inf)
     kept = allowed(1 - confidence, drawn.count) - 1
-    if kept < 0:
-        return lower, upper
-    for place, shifted in over_pairs(drawn.shifted):
-        if alternative == "less":
-            upper[place] = observed[place] - _smallest(shifted, kept)
-            continue
-        reach = -_smallest(-(np.abs(shifted) if alternative == "two-sided" else shifted), kept)
-        lower[place] = observed[place] - reach
-        if alternative == "two-sided":
-            upper[place] = observed[place] + reach
-    return lower, upper
+    if kept >= 0:
+        for place, shifted in over_pairs(drawn.shifted):
+            reach[place] = -_smallest(-np.abs(shifted), kept)
+    return observed - reach, observed + reach
 
 
 def allowed(alpha: float, count: int) -> int:

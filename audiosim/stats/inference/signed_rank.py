@@ -7,7 +7,6 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from audiosim.arrays import Array, Booleans, Integers
-from audiosim.stats.inference.resampling import Alternative
 from audiosim.stats.inference.score_matrix import Differences
 
 EXACT = 50  # non-zero differences up to which the null distribution is exact, none of them tied
@@ -60,8 +59,8 @@ def signed_ranks(differences: Differences) -> SignedRanks:
     return SignedRanks(doubled, sums, values.shape[1] - zeros, ties)
 
 
-def signed_rank_p_values(ranks: SignedRanks, alternative: Alternative) -> Array:
-    """(p,) probability of a W+ at least as extreme if each sign is equally likely; 1 if all differences are 0.
+def signed_rank_p_values(ranks: SignedRanks) -> Array:
+    """(p,) probability of a W+ as extreme on either side if each sign is equally likely; 1 if all differences are 0.
 
     Zeros are dropped first, as in Wilcoxon (1945). Exact up to 50 differences without ties and 25 with ties; beyond
     that normal, with the variance reduced by ties and a continuity correction of 1/2, as in R.
@@ -74,13 +73,11 @@ def signed_rank_p_values(ranks: SignedRanks, alternative: Alternative) -> Array:
         if chosen.any():
             some = SignedRanks(ranks.doubled[chosen], ranks.sums[chosen], ranks.counts[chosen], ranks.ties[chosen])
             lower, upper = tail(some, below[chosen]), tail(some, above[chosen])
-            p_values[chosen] = _p_values(lower, upper, alternative)
+            p_values[chosen] = np.minimum(1.0, 2 * np.minimum(lower, upper))
     return p_values
 
 
-def walsh_intervals(
-    differences: Differences, alternative: Alternative, confidence: float
-) -> tuple[Array, Array, Array]:
+def walsh_intervals(differences: Differences, confidence: float) -> tuple[Array, Array, Array]:
     """(p,) each: the pseudo-median of the differences, and the ends of its confidence interval.
 
     Order statistics of the Walsh averages (d_i + d_j) / 2, i <= j, with their median as the estimate. These are the
@@ -88,25 +85,17 @@ def walsh_intervals(
     interval can disagree a little about 0. Hollander, Wolfe & Chicken (2014), section 3.3.
     """
     averages = differences.queries * (differences.queries + 1) // 2
-    alpha = (1 - confidence) / (2 if alternative == "two-sided" else 1)
-    cut = _critical_count(differences.queries, alpha)
+    cut = _critical_count(differences.queries, (1 - confidence) / 2)
     places = sorted({max(cut - 1, 0), (averages - 1) // 2, averages // 2, averages - max(cut, 1)})
     i, j = np.triu_indices(differences.queries)
     found = np.empty((len(differences.values), 4))
     for row, values in enumerate(differences.values):
         ordered = np.partition((values[i] + values[j]) / 2, places)
         found[row] = ordered[[max(cut - 1, 0), (averages - 1) // 2, averages // 2, averages - max(cut, 1)]]
-    lower = found[:, 0] if cut > 0 and alternative != "less" else np.full(len(found), -np.inf)
-    upper = found[:, 3] if cut > 0 and alternative != "greater" else np.full(len(found), np.inf)
+    lower = found[:, 0] if cut > 0 else np.full(len(found), -np.inf)
+    upper = found[:, 3] if cut > 0 else np.full(len(found), np.inf)
     middles: Array = found[:, 1:3].mean(axis=1)
     return middles, lower, upper
-
-
-def _p_values(lower: Array, upper: Array, alternative: Alternative) -> Array:
-    if alternative == "two-sided":
-        doubled: Array = np.minimum(1.0, 2 * np.minimum(lower, upper))
-        return doubled
-    return upper if alternative == "greater" else lower
 
 
 def _exact_tails(ranks: SignedRanks, sums: Array) -> Array:
