@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from audiosim.cluster.turns import HERE, Workers
 from audiosim.corpus.arguments import as_collection, judgments_in_place_of, judgments_second
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment, Pair
@@ -27,7 +28,8 @@ from audiosim.measures.measure import Measure, as_measure
 from audiosim.plugins import find_measure, find_selection_rule, find_stopping_rule, make_estimator
 from audiosim.relevance.any_pair import portions
 from audiosim.relevance.estimators import JOINT, NameOrFile, RelevanceEstimator
-from audiosim.relevance.prediction_rows import prediction_rows
+from audiosim.relevance.pair_evidence import what_lacks
+from audiosim.relevance.prediction_rows import Predictions, prediction_rows
 from audiosim.relevance.relearning import after_judgments
 from audiosim.report.screen import progress
 from audiosim.selection import Selection, StoppingRule
@@ -42,59 +44,6 @@ if TYPE_CHECKING:
 
 SHOWN = 25  # pairs of a plot
 ModelOrName = NameOrFile | RelevanceEstimator | None
-
-
-@dataclass(frozen=True, eq=False)
-class Predictions:
-    """Predicted relevance of pairs.
-
-    model   name of the estimator
-    levels  grades that have a probability, rising
-    rows    for each pair query, document, expectation, variance, probabilities, gain, model, evidence; see
-            `Belief.rows`
-    """
-
-    model: str
-    levels: tuple[float, ...]
-    rows: tuple[dict[str, Any], ...]
-
-    def __repr__(self) -> str:
-        return f"{len(self.rows):,} pairs predicted by {self.model}"
-
-    def _repr_html_(self) -> str:
-        """The predictions as notebooks show them: one line, and a table."""
-        return notebook_html(repr(self), self.to_frame, ["expectation", "variance", "model"])
-
-    def to_dict(self) -> list[dict[str, Any]]:
-        """The predictions as plain values, ready for JSON."""
-        return list(self.rows)
-
-    def to_frame(self) -> "pd.DataFrame":
-        """The predictions as a pandas table indexed by query and document, a column for each level: p0, p50, ..."""
-        columns = ["query", "document", "expectation", "variance", "gain", "model", "evidence", *self._level_names]
-        return frame_of(self.flat_rows(), columns).set_index(["query", "document"])
-
-    def flat_rows(self) -> list[dict[str, Any]]:
-        """The rows with a column for each level, p0, p50 and so on, instead of the list of probabilities."""
-        return [
-            {key: value for key, value in row.items() if key != "probabilities"}
-            | dict(zip(self._level_names, row["probabilities"], strict=True))
-            for row in self.rows
-        ]
-
-    @property
-    def _level_names(self) -> list[str]:
-        return [f"p{level:g}" for level in self.levels]
-
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The pairs of the highest expectation, with one standard deviation on either side; new axes where None."""
-        from audiosim.plots import draw_intervals
-
-        best = sorted(self.rows, key=lambda row: -row["expectation"])[:SHOWN]
-        middle, reach = (np.array([row[key] for row in best]) for key in ("expectation", "variance"))
-        names = [f"{row['query']} {row['document']}" for row in best]
-        reach = np.sqrt(reach)
-        return draw_intervals(names, middle - reach, middle, middle + reach, "expected grade", axes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +102,7 @@ def predict(
     pairs: Iterable[tuple[str, str]] | None = None,
     cutoff: int | None = None,
     judgments: object = None,
+    scheduler: str | None = None,
 ) -> Predictions:
     """Predict how relevant unjudged pairs are.
 
@@ -161,31 +111,83 @@ def predict(
     pairs       pairs of query and document, retrieved by a system or not; None: the unjudged pairs of the pool
     cutoff      depth of the pool; None: the collection's
     judgments   as for `estimate`
+    scheduler   address of a Dask cluster that does the work instead: the pool is one worker's, as one model has all of
+                its pairs; other pairs are shared out in portions
     """
-    collection = as_collection(collection, judgments)
+    collection, workers = as_collection(collection, judgments), Workers(1, scheduler)
+    if pairs is None:
+        ((found, _),) = workers.each(PoolPredictions(collection, cutoff, model), 1)
+        return found
     pool = build_pool(collection, cutoff)
-    return predict_by(_learned(pool, model, collection), collection, pool, model, pairs)
+    return predict_pairs(pairs, collection, pool, model, workers)
 
 
-def predict_by(
-    estimator: RelevanceEstimator,
+@dataclass(frozen=True, slots=True)
+class PoolPredictions:
+    """Predicts the unjudged pairs of a pool, and says what could have been known of documents, and is not.
+
+    cutoff  depth of the pool; None: the collection's
+    """
+
+    collection: Collection
+    cutoff: int | None
+    model: ModelOrName
+
+    def __call__(self, _: int = 0) -> tuple[Predictions, list[str]]:
+        pool = build_pool(self.collection, self.cutoff)
+        estimator = _learned(pool, self.model, self.collection)
+        lacks = what_lacks(estimator.predict(pool.spread({})), [piece.name for piece in pool.evidence])
+        return predict_by(estimator, self.collection, pool), list(lacks)
+
+
+def predict_by(estimator: RelevanceEstimator, collection: Collection, pool: Pool) -> Predictions:
+    """Predictions of a pool's unjudged pairs by an estimator that has learned from the judgments."""
+    state = judged_so_far(estimator, collection, pool)
+    unjudged = np.flatnonzero(~state.belief.judged).tolist()
+    rows = prediction_rows(state.belief, pool.pairs, unjudged, state.stated_belief)
+    return Predictions(estimator.name, tuple(state.belief.levels.tolist()), tuple(rows))
+
+
+def predict_pairs(
+    pairs: Iterable[tuple[str, str]],
     collection: Collection,
     pool: Pool,
     model: ModelOrName = None,
-    pairs: Iterable[tuple[str, str]] | None = None,
+    workers: Workers = HERE,
 ) -> Predictions:
-    """Predictions by an estimator that has learned from the judgments; other arguments as for `predict`.
+    """Predictions of some pairs, in their order; the pool may lack some of them.
 
-    pool   pool of the estimator
-    model  model for pairs that are not in that pool
+    model    as for `predict`
+    workers  that share the pairs, in portions
     """
-    state = judged_so_far(estimator, collection, pool)
-    if pairs is None:
-        unjudged = np.flatnonzero(~state.belief.judged).tolist()
-        rows = prediction_rows(state.belief, pool.pairs, unjudged, state.stated_belief)
-    else:
-        rows = _predicted_rows([Pair(*pair) for pair in pairs], collection, pool, model)
-    return Predictions(estimator.name, tuple(state.belief.levels.tolist()), tuple(rows))
+    wanted = [Pair(*pair) for pair in pairs]
+    parts = tuple(portions(pool, wanted))
+    work = _Portions(collection, pool.cutoff, model, frozenset(wanted), parts)
+    rows: dict[Pair, dict[str, Any]] = {}
+    name, levels = "", tuple[float, ...]()
+    for found in workers.each(work, len(parts)):
+        name, levels = found.model, found.levels
+        rows = {Pair(row["query"], row["document"]): row for row in found.rows} | rows
+    return Predictions(name, levels, tuple(rows[pair] for pair in wanted))
+
+
+@dataclass(frozen=True, slots=True)
+class _Portions:
+    """Predicts the wanted pairs in a pool that is wider by one of some portions."""
+
+    collection: Collection
+    cutoff: int
+    model: ModelOrName
+    wanted: frozenset[Pair]
+    parts: tuple[tuple[Pair, ...], ...]
+
+    def __call__(self, number: int) -> Predictions:
+        wider = build_pool(self.collection, self.cutoff, self.parts[number])
+        estimator = _learned(wider, self.model, self.collection)
+        state = judged_so_far(estimator, self.collection, wider)
+        asked = [place for place, pair in enumerate(wider.pairs) if pair in self.wanted]
+        rows = prediction_rows(state.belief, wider.pairs, asked, state.stated_belief)
+        return Predictions(estimator.name, tuple(state.belief.levels.tolist()), tuple(rows))
 
 
 def judged_so_far(estimator: RelevanceEstimator, collection: Collection, pool: Pool) -> Selection:
@@ -195,20 +197,6 @@ def judged_so_far(estimator: RelevanceEstimator, collection: Collection, pool: P
     """
     measure = find_measure(f"CG@{pool.cutoff}")  # any one: the belief is the same
     return Selection.start(pool, measure, estimator, collection.judgments, learned={})
-
-
-def _predicted_rows(
-    pairs: Sequence[Pair], collection: Collection, pool: Pool, model: ModelOrName
-) -> list[dict[str, Any]]:
-    """Predictions for pairs, in their order; the pool may lack some of them."""
-    rows: dict[Pair, dict[str, Any]] = {}
-    for portion in portions(pool, pairs):
-        wider = build_pool(collection, pool.cutoff, portion)
-        asked = [pair for pair in pairs if pair in wider.positions and pair not in rows]
-        state = judged_so_far(_learned(wider, model, collection), collection, wider)
-        found = prediction_rows(state.belief, wider.pairs, wider.locate(asked).tolist(), state.stated_belief)
-        rows.update(zip(asked, found, strict=True))
-    return [rows[pair] for pair in pairs]
 
 
 @judgments_second

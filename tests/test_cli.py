@@ -15,7 +15,7 @@ import pytest
 import soundfile
 from scipy.stats import ttest_rel
 
-from audiosim.cli import ranking_commands
+from audiosim.cli import predict_command
 from audiosim.corpus.collection import Collection
 from audiosim.measures.system_scores import judged_runs
 
@@ -113,6 +113,10 @@ def test_predict_writes_completed_judgments(run, tmp_path):
         (["--draws", "3"], "--draws and --output are for --format qrels"),
         (["--format", "qrels", "--draws", "3"], "--draws writes several files: expected -o FOLDER"),
         (["--format", "parquet"], "--format parquet writes one file: expected -o FILE, and no --draws"),
+        (
+            ["--format", "qrels", "--draws", "3", "-o", "drawn", "--scheduler", "tcp://127.0.0.1:1"],
+            "--draws needs the model on this machine: leave out --scheduler",
+        ),
     ],
 )
 def test_options_of_completed_judgments_belong_together(run, options, message):
@@ -178,7 +182,7 @@ def test_predict_as_csv_names_the_level_of_each_probability(run):
 
 
 def test_predictions_as_csv_are_those_of_json_however_many_rows_are_in_memory_at_a_time(run, monkeypatch):
-    monkeypatch.setattr(ranking_commands, "LINES_AT_ONCE", 250)  # 600 pairs: two full portions and a part
+    monkeypatch.setattr(predict_command, "LINES_AT_ONCE", 250)  # 600 pairs: two full portions and a part
     found = csv.DictReader(io.StringIO(run("predict", DEMO, "--model", "mjud", "--format", "csv")[1]))
     expected = parsed(run("predict", DEMO, "--model", "mjud", "--format", "json"))
     for row, one in zip(found, expected, strict=True):

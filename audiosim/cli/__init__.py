@@ -33,7 +33,7 @@ PANELS = {
     "Rank systems": {
         "estimate": "ranking_commands.estimate",
         "compare": "ranking_commands.compare",
-        "predict": "ranking_commands.predict",
+        "predict": "predict_command.predict",
         "next": "ranking_commands.next_pairs",
         "plan": "plan_command.plan",
         "history": "history_command.history",

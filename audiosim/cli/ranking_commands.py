@@ -1,175 +1,28 @@
 """Commands that rank systems from few judgments: predict, estimate, ask for more, replay a campaign."""
 
-import csv
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
-from audiosim.arrays import Array
 from audiosim.cli import options
-from audiosim.corpus.array_files import write_parquet
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.judgments import qrels_lines
-from audiosim.corpus.lines import write_text, write_texts
-from audiosim.corpus.pool import Pool
-from audiosim.errors import InputError
 from audiosim.expected.about import OF_THIS_KIND
 from audiosim.expected.estimation import expected_scores
 from audiosim.expected.sampled import DRAWS
 from audiosim.expected.separation import two_systems_of_pool, verdicts_of_pool
 from audiosim.expected.two_systems import Condition, TwoSystems, check_level, check_two
 from audiosim.expected.verdicts import TOP
-from audiosim.functions import NextPairs, judged_so_far, predict_by, start_loop
+from audiosim.functions import NextPairs, start_loop
 from audiosim.messages import did_you_mean, quoted
 from audiosim.plugins import find_measure
-from audiosim.relevance.belief import Belief
-from audiosim.relevance.completion import completed_judgments, drawn_completions, expected_grades
-from audiosim.relevance.prediction_rows import prediction_columns
 from audiosim.report.views import ranking_view, rows_view, verdict_view
 from audiosim.selection import Selection
 
 if TYPE_CHECKING:
     from audiosim.campaign.question_kinds import KindOfQuestion
 
-MOST_FILES = 1000
-ROW_GROUP = 100_000  # rows of a Parquet file that are written at once
 PAIRS = 20  # that `next` lists
-LINES_AT_ONCE = 10_000  # of csv
-
-
-def predict(
-    folder: options.CollectionFolder,
-    model: options.ModelName = None,
-    judgments: options.JudgmentsFile = None,
-    cutoff: Annotated[
-        int | None, typer.Option(help="Depth of the pool. Default: the collection's cutoff.", min=1)
-    ] = None,
-    pairs: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Predict the pairs in this file, a query and a document per line, instead of the unjudged pairs; "
-            "no system needs to have retrieved them.",
-        ),
-    ] = None,
-    system_from: options.NamedBy = None,
-    same_artist: options.FromOwnArtist = None,
-    scale: options.ScaleName = None,
-    partial: options.Partial = False,
-    aspect: options.AspectName = None,
-    draws: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="With --format qrels and -o FOLDER: write N files of all grades, those of unjudged pairs drawn.",
-            min=1,
-            max=MOST_FILES,
-            show_default=False,
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE|FOLDER", help="Where to write qrels or Parquet.", show_default=False
-        ),
-    ] = None,
-    seed: options.Seed = 0,
-    form: Annotated[
-        options.PredictionFormat,
-        typer.Option(
-            "--format",
-            help="table for people; json or csv; parquet with -o FILE: the columns of csv in row groups, for DuckDB, "
-            "Polars or Spark; or qrels: grades of all pairs of the pool, given or expected, for trec_eval, "
-            "ir_measures or ranx.",
-        ),
-    ] = options.PredictionFormat.table,
-) -> None:
-    """Predict the relevance of every unjudged pair: expectation, variance and the probability of each level, and gain.
-
-    `expectation` is the expected single grade, by the probabilities. `gain` is the pair's contribution to the ranking,
-    as a share of the highest grade: gains add up to the scores of `estimate`. The two differ a little.
-
-    Examples: `audiosim predict my-demo --model mout --judgments none --format csv`
-
-    `audiosim predict my-demo --format qrels --draws 20 -o completed`
-
-    `audiosim predict my-demo --format parquet -o predicted.parquet`
-    """
-    _check_written(form, draws, output)
-    collection, pool, estimator = options.open_collection(
-        folder, model, judgments, cutoff, system_from, same_artist, scale, partial, aspect
-    )
-    if form is options.PredictionFormat.qrels:
-        if pairs is not None:
-            raise InputError("--format qrels writes the pairs of the pool; leave out --pairs")
-        _write_qrels(judged_so_far(estimator, collection, pool).stated_belief, pool, draws, output, seed)
-        return
-    if form is options.PredictionFormat.parquet and output is not None:
-        if pairs is not None:
-            raise InputError("--format parquet writes the unjudged pairs of the pool; leave out --pairs")
-        write_parquet(output, _portions(judged_so_far(estimator, collection, pool), ROW_GROUP))
-        return
-    if form is options.PredictionFormat.csv and pairs is None:
-        _write_csv(_portions(judged_so_far(estimator, collection, pool), LINES_AT_ONCE))
-        return
-    wanted = None if pairs is None else options.known_pairs(pairs, collection)
-    found = predict_by(estimator, collection, pool, model, wanted)
-    best = sorted(found.rows, key=lambda row: -row["expectation"])
-    shown = options.Format(form.value)
-    options.print_result(shown, found.to_dict(), found.flat_rows(), lambda: rows_view(best, left_out=["probabilities"]))
-
-
-def _check_written(form: options.PredictionFormat, draws: int | None, output: Path | None) -> None:
-    if form is options.PredictionFormat.parquet and (draws is not None or output is None):
-        raise InputError("--format parquet writes one file: expected -o FILE, and no --draws")
-    if form not in (options.PredictionFormat.qrels, options.PredictionFormat.parquet) and (draws, output) != (
-        None,
-        None,
-    ):
-        raise InputError("--draws and --output are for --format qrels")
-    if draws is not None and output is None:
-        raise InputError("--draws writes several files: expected -o FOLDER")
-
-
-def _portions(state: Selection, rows: int) -> Iterator[Mapping[str, Array | Sequence[str | None]]]:
-    """Columns of predictions, so many unjudged pairs at a time; one portion without rows where all are judged."""
-    unjudged = np.flatnonzero(~state.belief.judged)
-    for start in range(0, max(1, len(unjudged)), rows):
-        some = unjudged[start : start + rows]
-        yield prediction_columns(state.belief, state.pool.pairs, some, state.stated_belief)
-
-
-def _write_csv(portions: Iterator[Mapping[str, Array | Sequence[str | None]]]) -> None:
-    """Write predictions to the screen, one portion in memory at a time."""
-    writer = csv.writer(sys.stdout)
-    for number, columns in enumerate(portions):
-        if not number:
-            writer.writerow(columns)
-        values = (one.tolist() if isinstance(one, np.ndarray) else one for one in columns.values())
-        writer.writerows(zip(*values, strict=True))
-
-
-def _write_qrels(belief: Belief, pool: Pool, draws: int | None, output: Path | None, seed: int) -> None:
-    """Write expected grades to a file or to the screen, or drawn ones to files in a folder."""
-    if draws is not None and output is not None:
-        drawn = drawn_completions(belief, pool.scale, draws, np.random.default_rng(seed))
-        output.mkdir(parents=True, exist_ok=True)
-        width = len(str(draws))
-        names = (output / f"draw-{number:0{width}}.qrels" for number in range(1, draws + 1))
-        texts = {
-            path: qrels_lines(completed_judgments(pool.pairs, one)) for path, one in zip(names, drawn, strict=True)
-        }
-        write_texts(texts)
-        return
-    lines = qrels_lines(completed_judgments(pool.pairs, expected_grades(belief)))
-    if output is None:
-        sys.stdout.writelines(f"{line}\n" for line in lines)
-    else:
-        write_text(output, lines)
 
 
 def estimate(

@@ -83,8 +83,9 @@ def _own_backend() -> Any:
         return None
     from joblib.parallel import BACKENDS, DEFAULT_BACKEND, get_active_backend
 
-    backend, _ = get_active_backend()
-    return None if type(backend) is BACKENDS[DEFAULT_BACKEND] else backend
+    backend, jobs = get_active_backend()
+    # The default backend was chosen by the user only where a number of processes came with it.
+    return None if type(backend) is BACKENDS[DEFAULT_BACKEND] and jobs in (None, 1) else backend
 
 
 def _in_processes(work: Callable[[int], Result], count: int, jobs: int) -> Generator[Result, None, None]:

@@ -19,7 +19,16 @@ def expected_grades(belief: Belief) -> Array:
     A normal mean may lie a little below 0, which readers of qrels take for unjudged, or above the highest grade; it is
     clipped to the scale.
     """
-    return np.where(belief.judged, belief.grades, np.clip(belief.gains.mean, 0, 1) * belief.maximum)
+    return completed(belief.grades, belief.gains.mean, belief.maximum)
+
+
+def completed(grades: Array, gains: Array, highest: float) -> Array:
+    """(n,) grades, with an expected gain in place of each that is unknown; see `expected_grades`.
+
+    grades   (n,) NaN where unjudged
+    gains    (n,) expected, as shares of the highest grade
+    """
+    return np.where(np.isnan(grades), np.clip(gains, 0, 1) * highest, grades)
 
 
 def drawn_completions(belief: Belief, scale: Scale, count: int, rng: np.random.Generator) -> Iterator[Array]:

@@ -1,11 +1,83 @@
-"""Rows of predictions for single pairs, as plain values."""
+"""Predictions for single pairs, as plain values: rows, columns, and a result that is tabled and drawn."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.model import Pair
+from audiosim.display import frame_of, notebook_html
 from audiosim.relevance.belief import Belief
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+SHOWN = 25  # pairs of a plot
+COLUMNS = ("query", "document", "expectation", "variance", "gain", "model", "evidence")
+WORDS = {"query", "document", "model", "evidence"}
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Predicted relevance of pairs.
+
+    model   name of the estimator
+    levels  grades that have a probability, rising
+    rows    for each pair query, document, expectation, variance, probabilities, gain, model, evidence; see
+            `Belief.rows`
+    """
+
+    model: str
+    levels: tuple[float, ...]
+    rows: tuple[dict[str, Any], ...]
+
+    def __repr__(self) -> str:
+        return f"{len(self.rows):,} pairs predicted by {self.model}"
+
+    def _repr_html_(self) -> str:
+        """The predictions as notebooks show them: one line, and a table."""
+        return notebook_html(repr(self), self.to_frame, ["expectation", "variance", "model"])
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """The predictions as plain values, ready for JSON."""
+        return list(self.rows)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The predictions as a pandas table indexed by query and document, a column for each level: p0, p50, ..."""
+        return frame_of(self.flat_rows(), [*COLUMNS, *self._level_names]).set_index(["query", "document"])
+
+    def flat_rows(self) -> list[dict[str, Any]]:
+        """The rows with a column for each level, p0, p50 and so on, instead of the list of probabilities."""
+        return [self._flat(row) for row in self.rows]
+
+    def portions(self, size: int) -> Iterator[dict[str, Array | list[Any]]]:
+        """So many rows at a time as columns, see `prediction_columns`; one portion without rows where there is none."""
+        for start in range(0, max(1, len(self.rows)), size):
+            rows = [self._flat(row) for row in self.rows[start : start + size]]
+            columns = {name: [row[name] for row in rows] for name in (*COLUMNS, *self._level_names)}
+            yield {name: one if name in WORDS else np.array(one, dtype=np.float64) for name, one in columns.items()}
+
+    def _flat(self, row: dict[str, Any]) -> dict[str, Any]:
+        single = {key: value for key, value in row.items() if key != "probabilities"}
+        return single | dict(zip(self._level_names, row["probabilities"], strict=True))
+
+    @property
+    def _level_names(self) -> list[str]:
+        return [f"p{level:g}" for level in self.levels]
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """The pairs of the highest expectation, with one standard deviation on either side; new axes where None."""
+        from audiosim.plots import draw_intervals
+
+        best = sorted(self.rows, key=lambda row: -row["expectation"])[:SHOWN]
+        middle, reach = (np.array([row[key] for row in best]) for key in ("expectation", "variance"))
+        names = [f"{row['query']} {row['document']}" for row in best]
+        reach = np.sqrt(reach)
+        return draw_intervals(names, middle - reach, middle, middle + reach, "expected grade", axes)
 
 
 def prediction_rows(

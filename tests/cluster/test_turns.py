@@ -113,6 +113,30 @@ def test_the_command_prints_the_same_wherever_its_work_is_done(dask_here, collec
 
 
 @on_cluster
+def test_predictions_are_the_same_wherever_they_are_computed(dask_here, run, small_demo, tmp_path):
+    elsewhere = ("--scheduler", dask_here.address)
+    for form in ("json", "csv", "qrels", "table"):
+        here = run("predict", small_demo, "--format", form)
+        assert here[0] == 0
+        assert run("predict", small_demo, "--format", form, *elsewhere) == here
+    for name, where in (("here", ()), ("there", elsewhere)):
+        assert run("predict", small_demo, "--format", "parquet", "-o", tmp_path / name, *where)[0] == 0
+    assert pyarrow_rows(tmp_path / "here") == pyarrow_rows(tmp_path / "there") != []
+    asked = tmp_path / "pairs.tsv"
+    rows = json.loads(run("predict", small_demo, "--format", "json")[1])
+    queries, documents = ({row[name] for row in rows} for name in ("query", "document"))
+    asked.write_text("".join(f"{query}\t{document}\n" for query in queries for document in documents))
+    here = run("predict", small_demo, "--pairs", asked, "--format", "json")
+    assert (here[0], len(json.loads(here[1]))) == (0, len(queries) * len(documents))
+    assert run("predict", small_demo, "--pairs", asked, "--format", "json", *elsewhere)[:2] == here[:2]
+
+
+def pyarrow_rows(path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    return parquet.read_table(path).to_pylist()
+
+
+@on_cluster
 def test_an_error_in_the_work_is_raised_here(dask_here):
     def wrong(number):
         raise InputError(f"part {number} says so")
@@ -187,6 +211,14 @@ def test_a_backend_that_the_user_chose_does_the_work(trial, parts, here):
         threads = set(each_in_turn(lambda number: threading.get_ident(), 4, 1, quietly))
         assert threading.get_ident() not in threads
         assert json.dumps(follow(trial, parts, (0, 7, 20)).to_dict()) == here
+
+
+def test_processes_that_the_user_asked_joblib_for_do_the_work():
+    import joblib
+
+    with joblib.parallel_config("loky", n_jobs=2):
+        assert os.getpid() not in set(each_in_turn(lambda number: os.getpid(), 2, 1, quietly))
+    assert set(each_in_turn(lambda number: os.getpid(), 2, 1, quietly)) == {os.getpid()}
 
 
 @on_cluster

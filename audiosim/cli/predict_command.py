@@ -1,0 +1,217 @@
+"""The command predict: what unjudged pairs are likely to be."""
+
+import csv
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from audiosim.arrays import Array
+from audiosim.cli import options
+from audiosim.cluster.turns import Workers
+from audiosim.corpus.array_files import write_parquet
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.judgments import qrels_lines
+from audiosim.corpus.lines import write_text, write_texts
+from audiosim.corpus.model import Pair
+from audiosim.corpus.pool import Pool, build_pool
+from audiosim.errors import InputError
+from audiosim.functions import PoolPredictions, judged_so_far, predict_by, predict_pairs
+from audiosim.relevance.belief import Belief
+from audiosim.relevance.completion import completed, completed_judgments, drawn_completions, expected_grades
+from audiosim.relevance.prediction_rows import Predictions, prediction_columns
+from audiosim.selection import Selection
+from audiosim.stats.threads import one_thread
+
+MOST_FILES = 1000
+ROW_GROUP = 100_000  # rows of a Parquet file that are written at once
+LINES_AT_ONCE = 10_000  # of csv
+
+
+def predict(
+    folder: options.CollectionFolder,
+    model: options.ModelName = None,
+    judgments: options.JudgmentsFile = None,
+    cutoff: Annotated[
+        int | None, typer.Option(help="Depth of the pool. Default: the collection's cutoff.", min=1)
+    ] = None,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Predict the pairs in this file, a query and a document per line, instead of the unjudged pairs; "
+            "no system needs to have retrieved them.",
+        ),
+    ] = None,
+    system_from: options.NamedBy = None,
+    same_artist: options.FromOwnArtist = None,
+    scale: options.ScaleName = None,
+    partial: options.Partial = False,
+    aspect: options.AspectName = None,
+    draws: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="With --format qrels and -o FOLDER: write N files of all grades, those of unjudged pairs drawn.",
+            min=1,
+            max=MOST_FILES,
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE|FOLDER", help="Where to write qrels or Parquet.", show_default=False
+        ),
+    ] = None,
+    seed: options.Seed = 0,
+    scheduler: options.Scheduler = None,
+    form: Annotated[
+        options.PredictionFormat,
+        typer.Option(
+            "--format",
+            help="table for people; json or csv; parquet with -o FILE: the columns of csv in row groups, for DuckDB, "
+            "Polars or Spark; or qrels: grades of all pairs of the pool, given or expected, for trec_eval, "
+            "ir_measures or ranx.",
+        ),
+    ] = options.PredictionFormat.table,
+) -> None:
+    """Predict the relevance of every unjudged pair: expectation, variance and the probability of each level, and gain.
+
+    `expectation` is the expected single grade, by the probabilities. `gain` is the pair's contribution to the ranking,
+    as a share of the highest grade: gains add up to the scores of `estimate`. The two differ a little.
+
+    Examples: `audiosim predict my-demo --model mout --judgments none --format csv`
+
+    `audiosim predict my-demo --format qrels --draws 20 -o completed`
+
+    `audiosim predict my-demo --format parquet -o predicted.parquet`
+
+    On a cluster one worker does all of a pool, because one model has all its pairs; those of --pairs are shared out:
+    `audiosim predict my-demo --scheduler tcp://10.0.0.1:8786`
+    """
+    _check_written(form, draws, output, pairs, scheduler)
+    if scheduler is not None:
+        collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial, aspect)
+        _write_found(_elsewhere(collection, cutoff, model, pairs, scheduler), collection, cutoff, form, output)
+        return
+    with one_thread():  # as on a cluster, so that all digits are the same
+        collection, pool, estimator = options.open_collection(
+            folder, model, judgments, cutoff, system_from, same_artist, scale, partial, aspect
+        )
+        if pairs is not None:
+            wanted = options.known_pairs(pairs, collection)
+            _print_found(predict_pairs(wanted, collection, pool, model), form)
+        elif form is options.PredictionFormat.qrels:
+            belief = judged_so_far(estimator, collection, pool).stated_belief
+            _write_qrels(pool, _completed(belief, pool, draws, seed), draws, output)
+        elif form is options.PredictionFormat.parquet and output is not None:
+            write_parquet(output, _portions(judged_so_far(estimator, collection, pool), ROW_GROUP))
+        elif form is options.PredictionFormat.csv:
+            _write_csv(_portions(judged_so_far(estimator, collection, pool), LINES_AT_ONCE))
+        else:
+            _print_found(predict_by(estimator, collection, pool), form)
+
+
+def _check_written(
+    form: options.PredictionFormat,
+    draws: int | None,
+    output: Path | None,
+    pairs: Path | None,
+    scheduler: str | None,
+) -> None:
+    """Raise an error for options that do not go together."""
+    forms = options.PredictionFormat
+    if form is forms.parquet and (draws is not None or output is None):
+        raise InputError("--format parquet writes one file: expected -o FILE, and no --draws")
+    if form not in (forms.qrels, forms.parquet) and (draws, output) != (None, None):
+        raise InputError("--draws and --output are for --format qrels")
+    if draws is not None and output is None:
+        raise InputError("--draws writes several files: expected -o FOLDER")
+    if draws is not None and scheduler is not None:
+        raise InputError("--draws needs the model on this machine: leave out --scheduler")
+    if pairs is not None and form is forms.qrels:
+        raise InputError("--format qrels writes the pairs of the pool; leave out --pairs")
+    if pairs is not None and form is forms.parquet:
+        raise InputError("--format parquet writes the unjudged pairs of the pool; leave out --pairs")
+
+
+def _elsewhere(
+    collection: Collection, cutoff: int | None, model: str | None, pairs: Path | None, scheduler: str
+) -> Predictions:
+    """Predictions by the workers of a cluster."""
+    workers = Workers(1, scheduler)
+    if pairs is not None:
+        wanted = options.known_pairs(pairs, collection)
+        return predict_pairs(wanted, collection, build_pool(collection, cutoff), model, workers)
+    ((found, lacks),) = workers.each(PoolPredictions(collection, cutoff, model), 1)
+    sys.stderr.writelines(f"note: {line}\n" for line in lacks)
+    return found
+
+
+def _write_found(
+    found: Predictions, collection: Collection, cutoff: int | None, form: options.PredictionFormat, output: Path | None
+) -> None:
+    """Write predictions of the unjudged pairs in one of all formats."""
+    if form is options.PredictionFormat.qrels:
+        pool = build_pool(collection, cutoff)
+        gains = np.full(len(pool.pairs), np.nan)
+        places = pool.locate([Pair(row["query"], row["document"]) for row in found.rows])
+        gains[places] = [row["gain"] for row in found.rows]
+        _write_qrels(pool, iter([completed(pool.spread(collection.grades()), gains, pool.scale.maximum)]), None, output)
+    elif form is options.PredictionFormat.parquet and output is not None:
+        write_parquet(output, found.portions(ROW_GROUP))
+    elif form is options.PredictionFormat.csv:
+        _write_csv(found.portions(LINES_AT_ONCE))
+    else:
+        _print_found(found, form)
+
+
+def _print_found(found: Predictions, form: options.PredictionFormat) -> None:
+    from audiosim.report.views import rows_view
+
+    best = sorted(found.rows, key=lambda row: -row["expectation"])
+    shown = options.Format(form.value)
+    options.print_result(shown, found.to_dict(), found.flat_rows(), lambda: rows_view(best, left_out=["probabilities"]))
+
+
+def _portions(state: Selection, rows: int) -> Iterator[Mapping[str, Array | Sequence[str | None]]]:
+    """Columns of predictions, so many unjudged pairs at a time; one portion without rows where all are judged."""
+    unjudged = np.flatnonzero(~state.belief.judged)
+    for start in range(0, max(1, len(unjudged)), rows):
+        some = unjudged[start : start + rows]
+        yield prediction_columns(state.belief, state.pool.pairs, some, state.stated_belief)
+
+
+def _write_csv(portions: Iterator[Mapping[str, Array | Sequence[str | None]]]) -> None:
+    """Write predictions to the screen, one portion in memory at a time."""
+    writer = csv.writer(sys.stdout)
+    for number, columns in enumerate(portions):
+        if not number:
+            writer.writerow(columns)
+        values = (one.tolist() if isinstance(one, np.ndarray) else one for one in columns.values())
+        writer.writerows(zip(*values, strict=True))
+
+
+def _completed(belief: Belief, pool: Pool, draws: int | None, seed: int) -> Iterator[Array]:
+    """(n,) grades of all pairs: those expected, or several times drawn ones."""
+    if draws is None:
+        return iter([expected_grades(belief)])
+    return drawn_completions(belief, pool.scale, draws, np.random.default_rng(seed))
+
+
+def _write_qrels(pool: Pool, grades: Iterator[Array], draws: int | None, output: Path | None) -> None:
+    """Write grades of all pairs to a file or to the screen; several, which were drawn, to files in a folder."""
+    lines = (qrels_lines(completed_judgments(pool.pairs, one)) for one in grades)
+    if draws is not None and output is not None:
+        output.mkdir(parents=True, exist_ok=True)
+        width = len(str(draws))
+        names = (output / f"draw-{number:0{width}}.qrels" for number in range(1, draws + 1))
+        write_texts(dict(zip(names, lines, strict=True)))
+    elif output is None:
+        sys.stdout.writelines(f"{line}\n" for line in next(lines))
+    else:
+        write_text(output, next(lines))
