@@ -12,7 +12,8 @@ from audiosim.expected.letter_groups import largest_sets, stretches
 from audiosim.expected.ranking import Ranking
 from audiosim.expected.two_systems import more_judgments
 from audiosim.properties import cached_property
-from audiosim.stats.inference.largest_difference import largest_difference_quantile
+from audiosim.stats.inference.largest_difference import FEW, largest_difference_quantile
+from audiosim.stats.normal.covariance_roots import root_of
 
 DRAWS = 10_000  # standard error of a 95 % quantile's level: .002
 SHOWN = 4  # systems that a sentence names one by one
@@ -63,15 +64,17 @@ class Verdicts:
 
     @cached_property
     def _deviations(self) -> Array:
-        """(draws, s) scores less their expectations, drawn jointly: normal, or of Student's t as the ranking has it."""
-        rng = np.random.default_rng(self.seed)
-        values, vectors = np.linalg.eigh(self.ranking.scores.covariance)
-        root = vectors * np.sqrt(np.maximum(0, values))
-        drawn: Array = rng.standard_normal((DRAWS, len(values))) @ root.T
-        if self.ranking.distribution == "normal":
-            return drawn
-        freedom = self.ranking.freedom
-        return np.asarray(drawn / np.sqrt(rng.chisquare(freedom, (DRAWS, 1)) / freedom))
+        """(s, draws) scores less their expectations, drawn jointly: normal, or of Student's t as the ranking has it.
+
+        Of many systems in single precision, whose rounding is far below the error of a simulation.
+        """
+        rng, root = np.random.default_rng(self.seed), root_of(self.ranking.scores.covariance)
+        kind: type[np.float64 | np.float32] = np.float64 if len(root) <= FEW else np.float32
+        drawn: Array = np.matmul(root.astype(kind), rng.standard_normal((DRAWS, len(root)), kind).T)
+        if self.ranking.distribution == "t":
+            freedom = self.ranking.freedom
+            drawn /= np.sqrt(rng.chisquare(freedom, DRAWS) / freedom).astype(kind)
+        return drawn
 
     @cached_property
     def critical(self) -> float:
@@ -85,7 +88,7 @@ class Verdicts:
         spread, per_deviation = np.sqrt(self.ranking.differences[1]), np.zeros((systems, systems))
         per_deviation[better, worse] = np.divide(1, spread, out=np.zeros(len(spread)), where=spread > 0)
         per_deviation += per_deviation.T
-        return largest_difference_quantile(np.ascontiguousarray(self._deviations.T), per_deviation, self.level)
+        return largest_difference_quantile(self._deviations, per_deviation.astype(self._deviations.dtype), self.level)
 
     @cached_property
     def better(self) -> Booleans:
@@ -151,11 +154,11 @@ class Verdicts:
         systems = len(self.ranking.systems)
         if not 1 <= k <= systems:
             raise InputError(f"the number of best systems must be from 1 to {systems}, got {k}")
-        scores = self.ranking.scores.mean + self._deviations
-        edge = np.partition(scores, systems - k, axis=1)[:, systems - k, None]
+        scores = self.ranking.scores.mean[:, None] + self._deviations
+        edge = scores.max(axis=0) if k == 1 else np.partition(scores.T, systems - k, axis=1)[:, systems - k]
         above, level = scores > edge, scores == edge
-        share = (k - above.sum(axis=1, keepdims=True)) / level.sum(axis=1, keepdims=True)
-        return np.asarray((above + level * share).mean(axis=0))
+        share = (k - above.sum(axis=0)) / level.sum(axis=0)
+        return np.asarray(above.mean(axis=1) + (level @ share) / len(share))
 
     @property
     def sentence(self) -> str:
