@@ -33,6 +33,7 @@ from audiosim.training.patterns import with_patterns
 from audiosim.training.plan import Plan
 from audiosim.training.validation import Forecast, PredictionScore, constant_forecast, forecast, score_predictions
 
+CLOSE = 1e-8  # gain of log-likelihood at which a search of a validation ends: 1e-4 standard errors from the maximum
 SEES_ALL = (
     "on held-out rows made of every judgment of the query but the pair's own: the scores there tell how good the "
     "coefficients are where nearly all is judged, not how good the model is where little is"
@@ -173,7 +174,7 @@ def _learned(judged: Judged, sample: Sample, plan: Plan, start: Mapping[str, flo
     pools = [(pool, grades) for pool, grades in seen_only(judged, rows) if not np.isnan(grades).all()]
     model = ordinal_model(pools, part, fit_sample(part, groups=True), plan)
     model = model if plan.fallback is not None else with_patterns(model, examples.of(rows))
-    return fit_joint(pools, model, vary=False, start=start)
+    return fit_joint(pools, model, vary=False, start=start, enough=CLOSE)
 
 
 def _judged_in_part(examples: Examples, sample: Sample, plan: Plan, label: str) -> list[View]:

@@ -15,6 +15,7 @@ from audiosim.relevance.model_files import Model, Trend, fallbacks, load_model
 from audiosim.relevance.random_effects import SOUND
 from audiosim.stats.normal.components import Components, estimate_components
 from audiosim.stats.normal.layout import REST, Layout
+from audiosim.stats.normal.size_search import NEAR
 from audiosim.training.between_collections import WEAK, estimates_of, learn_between
 from audiosim.training.between_editions import edition_pairs, learn_carried, of_one_source
 
@@ -36,7 +37,11 @@ ABOVE = 0.04  # least start of a component: where it is 0 the likelihood is flat
 
 
 def fit_joint(
-    judged: Sequence[tuple[Pool, Array]], model: Model, vary: bool = True, start: Mapping[str, float] | None = None
+    judged: Sequence[tuple[Pool, Array]],
+    model: Model,
+    vary: bool = True,
+    start: Mapping[str, float] | None = None,
+    enough: float = NEAR,
 ) -> Model:
     """A model with components and a trend, learned by restricted maximum likelihood; see `estimate_components`.
 
@@ -46,6 +51,7 @@ def fit_joint(
             its own unless it is an edition of another; a single pool moves the prior half-way towards itself
     start   standard deviations by name, where the search begins: those of a fit to nearly the same judgments save half
             of its steps, and the maximum is the same; None for usual ones
+    enough  gain of log-likelihood at which the search ends, as of `estimate_components`
 
     The recordings' closeness is a component if any of the pools has an index of sounds.
     """
@@ -56,7 +62,7 @@ def fit_joint(
         layouts.append(prior.layout.part(places))
         values.append(grades[places] / pool.scale.maximum - prior.mean[places])
     begin = START if start is None else {name: max(ABOVE, size) for name, size in start.items()}
-    found = estimate_components(layouts, values, {name: begin[name] for name in layouts[0].names})
+    found = estimate_components(layouts, values, {name: begin[name] for name in layouts[0].names}, enough=enough)
     return replace(
         model,
         components={name: (size, _finite(found.errors[name])) for name, size in found.standard_deviations.items()},

@@ -19,6 +19,7 @@ from audiosim.relevance.random_effects import ALWAYS, METADATA, SOUND
 from audiosim.simulation import Design, Effects, synthetic_collection
 from audiosim.stats.gaussians.gaussian import Gaussian
 from audiosim.stats.normal.layout import REST
+from audiosim.training.held_out import CLOSE
 from audiosim.training.joint_fit import START, UNTOLD, fit_joint
 from audiosim.training.plan import Plan
 from audiosim.training.train import train
@@ -169,6 +170,9 @@ def test_a_fit_ends_at_the_same_maximum_wherever_it_begins(some_hundreds, joined
         again = fit_joint(half, model, vary=False, start=start)
         assert {name: size for name, (size, _) in again.components.items()} == pytest.approx(found, abs=1e-6)
         assert again.trend.coefficients == pytest.approx(usual.trend.coefficients, abs=1e-6)
+    # The models of a validation end at 1e-4 standard errors, which are at most 1 here.
+    near = fit_joint(half, model, vary=False, start=whole, enough=CLOSE)
+    assert {name: size for name, (size, _) in near.components.items()} == pytest.approx(found, abs=1e-4)
 
 
 @pytest.mark.slow

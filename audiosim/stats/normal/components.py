@@ -11,7 +11,7 @@ from audiosim.errors import InputError
 from audiosim.properties import cached_property
 from audiosim.stats.normal.layout import Layout
 from audiosim.stats.normal.restricted_likelihood import Bend, RestrictedLikelihood
-from audiosim.stats.normal.size_search import least_cost, relative_errors
+from audiosim.stats.normal.size_search import NEAR, least_cost, relative_errors
 from audiosim.stats.threads import one_thread
 
 LARGEST = 10  # upper bound of a standard deviation, in multiples of the largest value
@@ -40,6 +40,7 @@ def estimate_components(
     values: Sequence[Array],
     start: Mapping[str, float],
     spread: Mapping[str, float] | None = None,
+    enough: float = NEAR,
 ) -> Components:
     """Standard deviations by restricted maximum likelihood, from one or several independent sets of values.
 
@@ -47,6 +48,7 @@ def estimate_components(
             of its own in each layout; those returned are fitted to all layouts together
     start   initial standard deviations, above 0; with `spread` also the centre of the prior
     spread  standard deviations of a normal prior on their logarithms, by name; None for no prior
+    enough  promised gain of log-likelihood at which the search ends
 
     Newton's method on the logarithms, see `least_cost`. Standard errors come from the curvature at the maximum, with
     components at the lower bound held there. Patterson & Thompson (1971), doi:10.1093/biomet/58.3.545.
@@ -58,7 +60,7 @@ def estimate_components(
     # A set with no more values than trend coefficients says nothing about variances, and its likelihood is not defined.
     cost = _Cost([one for one in likelihoods if one.informative], np.log([start[name] for name in names]), tightness)
     with one_thread():
-        found = least_cost(cost, cost.centre, math.log(_ceiling(layouts, values, start)))
+        found = least_cost(cost, cost.centre, math.log(_ceiling(layouts, values, start)), enough)
         trend, covariance = _trend(likelihoods, np.exp(2 * found.at))
     deviations, errors = np.exp(found.at), relative_errors(found.curvature, found.at)
     return Components(

@@ -12,7 +12,7 @@ SMALLEST = 1e-4  # lower bound of a standard deviation, in units of the values
 STEPS = 300
 FARTHEST = 2.0  # largest change of a logarithm in one step
 TINY = math.log(0.02)  # below it, a component whose cost falls towards the bound is tried at the bound, once
-NEAR = 1e-14  # promised gain of log-likelihood at which the search ends: 1e-7 standard errors from the minimum
+NEAR = 1e-14  # promised gain of log-likelihood at which a search ends: 1e-7 standard errors from the minimum
 ASTRAY = 1e-3  # promised gain from which a step that led uphill shows that the correction was wrong
 DAMPED, MOST_DAMPED = 0.01, 1e8  # first and largest damping of steps that lead uphill
 SINGULAR = 1e-9  # lower bound of a curvature, as a share of the largest
@@ -46,25 +46,26 @@ P = TypeVar("P", bound=Point)
 Cost = Callable[[Array], P]
 
 
-def least_cost(cost: Cost[P], start: Array, highest: float) -> P:
+def least_cost(cost: Cost[P], start: Array, highest: float, enough: float = NEAR) -> P:
     """Point of least cost.
 
     cost     function of logarithms (k,) of standard deviations; may raise LinAlgError
     highest  upper bound of the logarithms
+    enough   promised gain at which the search ends: the square of the distance, in standard errors
 
     The cost flattens as a standard deviation approaches 0, so Newton steps stall there. Components that cost less at
     the lower bound are set to it, and the others are searched again.
     """
     best = cost(start)
     while True:
-        best = _descended(cost, best, highest)
+        best = _descended(cost, best, highest, enough)
         lowered = _lowered(cost, best)
         if lowered is best:
             return best
         best = lowered
 
 
-def _descended(cost: Cost[P], start: P, highest: float) -> P:
+def _descended(cost: Cost[P], start: P, highest: float, enough: float) -> P:
     """Point from which no step leads down, by damped Newton steps between the bounds.
 
     Steps use the approximate curvature plus a correction learned from earlier steps; with the approximation alone,
@@ -74,7 +75,7 @@ def _descended(cost: Cost[P], start: P, highest: float) -> P:
     lasting = np.zeros(len(start.at), dtype=np.bool_)  # tried at the bound
     for _ in range(STEPS):
         step, promise = _step(best, best.about + lacking, damping, highest)
-        if promise < NEAR:
+        if promise < enough:
             break
         # Towards the bound the cost flattens, and Newton's steps with it.
         vanishing = (best.at < TINY) & (best.slopes > 0) & ~lasting
