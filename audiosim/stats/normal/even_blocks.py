@@ -16,7 +16,7 @@ from audiosim.stats.normal.weighted_sums import precision_of
 
 ROOM = 2**28  # bytes that the loadings and the covariances within blocks may take, written out
 WASTE = 2  # times as many numbers as the blocks have
-REPACK = 0.6  # blocks are packed anew when the largest has less than this share of its unknowns left
+REPACK = 0.75  # blocks are packed anew when the largest has less than this share of its unknowns left
 ROWS_AT_ONCE = 1_000  # whose loadings fit into the processor's cache
 
 
@@ -80,7 +80,7 @@ class EvenBlocks:
     def mean(self) -> Array:
         start, known, moved = self._start, self._known, self._effects[1]
         change = (start.loadings @ moved.astype(start.loadings.dtype)).astype(np.float64)
-        left = known.half[:, :, -1] - known.half[:, :, :-1] @ moved
+        left = known.half[:, :, -1] - known.half[:, :, :-1] @ moved.astype(known.half.dtype)
         change += np.matvec(known.own.transpose(0, 2, 1), left)
         mean: Array = start.mean + start.packing.spread(change)
         mean[known.places] = known.values
@@ -126,7 +126,7 @@ class EvenBlocks:
         within = start.within[block[:, :, None], row[:, :, None], row[:, None, :]] - own.transpose(0, 2, 1) @ own
         within *= there[:, :, None] & there[:, None, :]
         kind = start.loadings.dtype
-        known = own.transpose(0, 2, 1).astype(kind) @ self._known.half[:, :, :-1].astype(kind)
+        known = own.transpose(0, 2, 1).astype(kind) @ self._known.half[:, :, :-1]
         loadings = (start.loadings[block, row] - known) * there[:, :, None]
         begun = WrittenOut(self.mean, packing, within, loadings, self.shared, self._effects[0].T)
         sums = {
@@ -158,7 +158,7 @@ class EvenBlocks:
     def _strips(self) -> Iterator[tuple[slice, Array]]:
         """Z of a few blocks at a time, small enough for the processor's cache."""
         start, known, kind = self._start, self._known, self._start.loadings.dtype
-        own, half = known.own.transpose(0, 2, 1).astype(kind), known.half[:, :, :-1].astype(kind)
+        own, half = known.own.transpose(0, 2, 1).astype(kind), known.half[:, :, :-1]
         step = max(1, ROWS_AT_ONCE // self._size)
         for first in range(0, len(own), step):
             some = slice(first, first + step)
@@ -174,8 +174,9 @@ class EvenBlocks:
         np.matmul(start.loadings.reshape(len(flat), -1), effects.astype(kind), out=flat)
         found += kept.covered
         if known.own.shape[1]:
-            more = known.own @ kept.shares + known.half[:, :, :-1] @ effects
-            found -= known.own.transpose(0, 2, 1).astype(kind) @ more.astype(kind)
+            own = known.own.astype(kind)
+            more = own @ kept.shares.astype(kind) + known.half[:, :, :-1] @ effects.astype(kind)
+            found -= own.transpose(0, 2, 1) @ more
         found[~known.open] = 0
         every[-1] = 0  # of those without a row
         return every.take(start.packing.row, axis=0).T
@@ -230,21 +231,21 @@ class EvenBlocks:
         there = step < count[:, None]
         at = np.where(there, first[:, None] + step, 0)
         row, off = np.where(there, row[at], 0), np.where(there, off[at], 0)
-        across, seen = start.within[blocks[:, None], row], start.loadings[blocks[:, None], row]
-        seen = np.concatenate([seen, off[:, :, None]], axis=2)
+        across, kind = start.within[blocks[:, None], row], start.loadings.dtype
+        seen = np.concatenate([start.loadings[blocks[:, None], row], off[:, :, None].astype(kind)], axis=2)
         if known.own.shape[1]:
             every = len(blocks) == len(known.own)
             own, half = (of if every else of[blocks] for of in (known.own, known.half))
             before = np.take_along_axis(own, row[:, None, :], axis=2).transpose(0, 2, 1)
             across -= before @ own
-            seen -= before @ half
+            seen -= before.astype(kind) @ half
         across *= there[:, :, None]
         seen *= there[:, :, None]
         among = np.take_along_axis(across, row[:, None, :], axis=2) * there[:, None, :]
         among[:, step, step] += ~there  # rows that do not count pass through the factor unseen
         variance = np.where(there, start.variances[blocks[:, None], row], 1)
         root = np.linalg.inv(known_root(among, variance))
-        return NewRows(blocks, root @ across, root @ seen, there)
+        return NewRows(blocks, root @ across, root.astype(kind) @ seen, there)
 
     def column(self, index: int) -> Array:
         return self.whole.column(index)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
+from audiosim.properties import cached_property
 from audiosim.stats.normal.multivariate import Sparse
 
 
@@ -64,60 +65,6 @@ class WrittenOut:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class KnownRows:
-    """Unknowns that became known since the start, in the rows that they take in each block, up to w of them.
-
-        H = L^-1 K_known,  [z y] = L^-1 [Z_known, values - mean],  L L' = K_known,known
-
-    places, values  (k,) of all of them; later ones take precedence
-    open       (b, m) rows that are not certain
-    count      (b,) number of rows of H in use
-    own        (b, w, m) H, 0 in rows not in use
-    half       (b, w, p + 1) [z y], likewise
-    precision  (p + 1, p + 1) sum of [z y]' [z y]: precision of the shared effects, and precision times their mean
-    """
-
-    places: Integers
-    values: Array
-    open: Booleans
-    count: Integers
-    own: Array
-    half: Array
-    precision: Array
-
-    @classmethod
-    def nothing(cls, start: WrittenOut) -> "KnownRows":
-        blocks, size, effects = start.loadings.shape
-        none = np.empty(0, dtype=np.int64)
-        own, half = np.empty((blocks, 0, size)), np.empty((blocks, 0, effects + 1))
-        count = np.zeros(blocks, dtype=np.int64)
-        return cls(none, np.empty(0), start.variances > 0, count, own, half, np.zeros((effects + 1,) * 2))
-
-    def and_more(self, places: Integers, values: Array, rows: Integers, seen: "NewRows") -> "KnownRows":
-        """The same with further unknowns; `rows` (k,), among all b m, are no longer open."""
-        used = self.count[seen.blocks]
-        block, place = seen.blocks[:, None], used[:, None] + np.arange(seen.own.shape[1])
-        # Padding is dropped here: only rows that a block really has may move its count and its precision.
-        block, place = (np.broadcast_to(of, seen.there.shape)[seen.there] for of in (block, place))
-        count = self.count + np.bincount(block, minlength=len(self.count))
-        own, half = (_wider(of, int(count.max(initial=0))) for of in (self.own, self.half))
-        own[block, place], more = seen.own[seen.there], seen.half[seen.there]
-        half[block, place] = more
-        left = self.open.copy()
-        left.ravel()[rows] = False
-        # K and Z stay as at the start: writing them again would cost b m^2 numbers a step, and a copy per campaign.
-        every = np.concatenate([self.places, places]), np.concatenate([self.values, values])
-        return KnownRows(*every, left, count, own, half, self.precision + more.T @ more)
-
-
-def _wider(of: Array, width: int) -> Array:
-    """A copy of (b, w, ...) with more rows in place of w; the new ones are 0."""
-    found = np.zeros((len(of), max(width, of.shape[1]), of.shape[2]))
-    found[:, : of.shape[1]] = of
-    return found
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class NewRows:
     """Unknowns that became known in g blocks at once, up to w in each: rows of H and [z y]; see `KnownRows`.
 
@@ -131,6 +78,77 @@ class NewRows:
     own: Array
     half: Array
     there: Booleans
+
+
+@dataclass(frozen=True, eq=False)
+class KnownRows:
+    """Unknowns that became known since the start, in the rows that they take in each block, up to w of them.
+
+        H = L^-1 K_known,  [z y] = L^-1 [Z_known, values - mean],  L L' = K_known,known
+
+    places, values  (k,) of all of them; later ones take precedence
+    open       (b, m) rows that are not certain
+    count      (b,) number of rows of H in use
+    precision  (p + 1, p + 1) sum of [z y]' [z y]: precision of the shared effects, and precision times their mean
+    before     (b, w', m) H and (b, w', p + 1) [z y] before the newest rows
+    newest     rows that came last; None where there are none
+    """
+
+    places: Integers
+    values: Array
+    open: Booleans
+    count: Integers
+    precision: Array
+    before: tuple[Array, Array]
+    newest: NewRows | None = None
+
+    @classmethod
+    def nothing(cls, start: WrittenOut) -> "KnownRows":
+        blocks, size, effects = start.loadings.shape
+        none = np.empty(0, dtype=np.int64)
+        before = np.empty((blocks, 0, size)), np.empty((blocks, 0, effects + 1), start.loadings.dtype)
+        count = np.zeros(blocks, dtype=np.int64)
+        return cls(none, np.empty(0), start.variances > 0, count, np.zeros((effects + 1,) * 2), before)
+
+    @cached_property
+    def _together(self) -> tuple[Array, Array]:
+        """H and [z y] with the newest rows; a look at the scores alone, as in a bisection, does without them."""
+        if self.newest is None:
+            return self.before
+        block, there = np.broadcast_to(self.newest.blocks[:, None], self.newest.there.shape), self.newest.there
+        width = int(self.count.max(initial=0))
+        own, half = (_wider(of, width) for of in self.before)
+        place = (self.count[block] - there.sum(axis=1, keepdims=True) + np.arange(there.shape[1]))[there]
+        own[block[there], place], half[block[there], place] = self.newest.own[there], self.newest.half[there]
+        return own, half
+
+    @property
+    def own(self) -> Array:
+        """(b, w, m) H, 0 in rows not in use."""
+        return self._together[0]
+
+    @property
+    def half(self) -> Array:
+        """(b, w, p + 1) [z y], likewise."""
+        return self._together[1]
+
+    def and_more(self, places: Integers, values: Array, rows: Integers, seen: NewRows) -> "KnownRows":
+        """The same with further unknowns; `rows` (k,), among all b m, are no longer open."""
+        count = self.count.copy()
+        count[seen.blocks] += seen.there.sum(axis=1)
+        left = self.open.copy()
+        left.ravel()[rows] = False
+        # K and Z stay as at the start: writing them again would cost b m^2 numbers a step, and a copy per campaign.
+        every = np.concatenate([self.places, places]), np.concatenate([self.values, values])
+        more = seen.half[seen.there]
+        return KnownRows(*every, left, count, self.precision + more.T @ more, self._together, seen)
+
+
+def _wider(of: Array, width: int) -> Array:
+    """A copy of (b, w, ...) with more rows in place of w; the new ones are 0."""
+    found = np.zeros((len(of), max(width, of.shape[1]), of.shape[2]), of.dtype)
+    found[:, : of.shape[1]] = of
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,6 +175,6 @@ class SumParts:
         # Only parts of newly known rows are subtracted: the cost depends on their number, not on n.
         shares = self.shares if len(blocks) == len(self.shares) else self.shares[blocks]
         moved = (own @ shares).reshape(-1, len(self.mean))
-        both = moved.T @ half.reshape(-1, half.shape[2])
+        both = moved.astype(half.dtype).T @ half.reshape(-1, half.shape[2])
         within, loadings = self.within - moved.T @ moved, self.loadings - both[:, :-1]
         return replace(self, within=within, loadings=loadings, mean=self.mean + both[:, -1])
