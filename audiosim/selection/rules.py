@@ -14,6 +14,7 @@ from audiosim.expected.ranking import Ranking
 from audiosim.messages import did_you_mean
 from audiosim.relevance.belief import Belief
 from audiosim.selection.pair_values import PairValues
+from audiosim.stats.normal.covariance_roots import factor_of, lower_root, times_lower
 from audiosim.stats.threads import one_thread
 
 EVEN = 0.1  # share of the draws in which every pair has the same chance
@@ -245,7 +246,7 @@ def _over(squares: Array, variance: Array) -> Array:
 def squared_differences(across: sparse.csc_array | Array, weights: Array) -> Array:
     """(n,) the sum over pairs of systems (a, b) of weight_ab (u_a - u_b)^2, for each column u of a matrix.
 
-        u' L u,  L = diag(sum over b of weight_ab) - weight
+        u' L u = |G' u|^2,  L = diag(sum over b of weight_ab) - weight = G G',  G lower triangular
 
     across   (s, n)
     weights  (s, s) symmetric, 0 or more, 0 on the diagonal
@@ -254,27 +255,25 @@ def squared_differences(across: sparse.csc_array | Array, weights: Array) -> Arr
     if systems < 2:
         return np.zeros(pairs)
     # Relative to the first system, so that a component common to all systems cancels exactly.
-    laplacian = (np.diag(weights.sum(axis=1)) - weights).astype(across.dtype)[1:, 1:]
+    laplacian = (np.diag(weights.sum(axis=1)) - weights)[1:, 1:]
+    root = lower_root(factor_of(laplacian).T).astype(across.dtype)
     values, step = np.empty(pairs), max(1, CACHED // systems)
     by_pair = isinstance(across, np.ndarray) and across.flags.f_contiguous  # a pair's numbers lie side by side
     shape = (min(step, pairs), systems - 1)
-    first, second = (np.empty(shape if by_pair else shape[::-1], across.dtype) for _ in range(2))
+    work = np.empty(shape if by_pair else shape[::-1], across.dtype)
     with one_thread():
         for start in range(0, pairs, step):
             part = across[:, start : start + step]
             block = part if isinstance(part, np.ndarray) else part.toarray()
-            size = block.shape[1]
+            found = values[start : start + step]
             if by_pair:
-                difference, product = first[:size], second[:size]
-                np.subtract(block[1:].T, block[:1].T, out=difference)
-                np.matmul(difference, laplacian, out=product)
-                np.vecdot(difference, product, out=values[start : start + size])
+                difference = np.subtract(block[1:].T, block[:1].T, out=work[: len(found)])
+                rooted = times_lower(difference, root, overwrite=True)
+                np.vecdot(rooted, rooted, out=found)
             else:
-                difference, product = first[:, :size], second[:, :size]
-                np.subtract(block[1:], block[0], out=difference)
-                np.matmul(laplacian, difference, out=product)
-                values[start : start + size] = np.einsum("sn,sn->n", difference, product)
-    return np.maximum(0, values)
+                rooted = root.T @ np.subtract(block[1:], block[0], out=work[:, : len(found)])
+                np.einsum("sn,sn->n", rooted, rooted, out=found)
+    return values
 
 
 class Lot:
