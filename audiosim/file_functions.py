@@ -5,6 +5,7 @@ Arguments have the commands' names and order; each function also returns the con
 
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -182,13 +183,15 @@ def _write_record(
 ) -> None:
     """Write the bundle to publish, with the campaign's log if the judgments come from one."""
     from audiosim.campaign.log_reader import log_in, log_lines, published
-    from audiosim.record import record_of
+    from audiosim.record import record_of, verdicts_by_aspect
     from audiosim.report.bundle import bundle, write_bundle
     from audiosim.report.file_sums import collection_checksums, model_checksum
 
     pool = build_pool(collection, measure.cutoff)
     estimator = make_estimator(pool, model or JOINT)
     record = record_of(collection, measure, estimator, threshold=success, distribution=distribution)
+    aspects = verdicts_by_aspect(collection, measure, lambda pool: make_estimator(pool, model or JOINT), distribution)
+    record = replace(record, aspects=aspects)
     sums = {} if folder is None else collection_checksums(Path(folder))
     if record.model is not None:
         sums |= model_checksum(model, estimator.name)

@@ -19,6 +19,11 @@ def one_line(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
 
 
+def counted(number: int, one: str, several: str | None = None) -> str:
+    """A number with its noun, such as 1 query or 1,000 queries."""
+    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
+
+
 def repeated(names: Iterable[Name]) -> Name | None:
     """The first name that occurs twice, or None."""
     seen: set[Name] = set()

@@ -7,13 +7,16 @@ times, each completed collection is analysed as if judged in full, and the resul
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from audiosim.arrays import Array
+from audiosim.corpus.aspects import MEAN
+from audiosim.corpus.coded_judgments import JudgmentSequence
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.grades import grades_by_assessor
 from audiosim.corpus.pool import Pool, build_pool
@@ -95,6 +98,7 @@ class Publication:
     curve       (judged, confidence) as the judgments were made; empty if everything is judged
     content     SHA-256 of the pool: levels, cutoff, systems, pairs and their ranks
     model       name and version of the model that predicted the unjudged pairs; None if all are judged
+    aspects     verdicts on these queries by each aspect, where the others are about the mean of several
     """
 
     collection: Collection
@@ -107,6 +111,7 @@ class Publication:
     curve: tuple[tuple[int, float | None], ...]
     content: str
     model: dict[str, str] | None
+    aspects: Mapping[str, Verdicts] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
@@ -118,6 +123,14 @@ class Publication:
         """The ranking on these queries."""
         return self.verdicts.ranking
 
+    @property
+    def judgments(self) -> JudgmentSequence:
+        """The judgments that it rests on, by each aspect where there are several."""
+        aspects = self.collection.aspects
+        if aspects is None or self.collection.aspect != MEAN:
+            return self.collection.judgments
+        return tuple(one for some in aspects.judgments.values() for one in some)
+
     def system_rows(self) -> list[dict[str, Any]]:
         """One row per system, best first: on these queries, and on queries of this kind.
 
@@ -128,13 +141,15 @@ class Publication:
         of new queries exceed; success, ..._low, ..._high: P(Succ), the share of queries with P(Sat) above the threshold
         """
         places = {system: place for place, system in enumerate(self.ranking.systems)}
-        beside = {row["system"]: row for row in self.verdicts.system_rows()}
         rows = []
-        for row in self.ranking.system_rows():
+        for row in _rows(self.verdicts):
             place = places[row["system"]]
-            more = Pooled.of(self.scores[:, place]).named("score") | self._people(place)
-            rows.append({**row, **beside[row["system"]], **more})
+            rows.append({**row, **Pooled.of(self.scores[:, place]).named("score"), **self._people(place)})
         return rows
+
+    def aspect_rows(self) -> list[dict[str, Any]]:
+        """One row per aspect and system, best first: the columns of `system_rows` that are on these queries."""
+        return [{"aspect": name, **row} for name, verdicts in self.aspects.items() for row in _rows(verdicts)]
 
     def _people(self, place: int) -> dict[str, float]:
         if self.satisfied is None:
@@ -191,6 +206,7 @@ class Publication:
             "pairs": self.pair_rows(),
             "agreement": self.agreement.to_dict(),
             "curve": [list(point) for point in self.curve],
+            "aspects": {name: verdicts.sentence for name, verdicts in self.aspects.items()},
         }
 
     @staticmethod
@@ -203,6 +219,36 @@ class Publication:
             "sentence": verdicts.sentence,
             "confidence": ranking.confidence,
         }
+
+
+def _rows(verdicts: Verdicts) -> list[dict[str, Any]]:
+    """One row per system, best first: its score, ranks and group."""
+    beside = {row["system"]: row for row in verdicts.system_rows()}
+    return [{**row, **beside[row["system"]]} for row in verdicts.ranking.system_rows()]
+
+
+def verdicts_by_aspect(
+    collection: Collection,
+    measure: str | Measure,
+    start: Callable[[Pool], RelevanceEstimator],
+    distribution: DifferenceDistribution = "t",
+) -> dict[str, Verdicts]:
+    """Verdicts on these queries by each aspect of a collection that is ranked by their mean; empty for any other.
+
+    start  makes the estimator of a pool, before it learns from any judgment
+    """
+    if collection.aspects is None or collection.aspect != MEAN:
+        return {}
+    measure, found = as_measure(measure), {}
+    for name in collection.aspects.names:
+        own = collection.by_aspect(name)
+        pool, grades = build_pool(own, measure.cutoff), own.grades()
+        estimator = after_grades(pool, start(pool), grades)
+        order = pool.locate_judged(grades)
+        found[name] = verdicts_of_pool(
+            expected_scores(measure, pool), estimator, pool.spread(grades), distribution, order
+        )
+    return found
 
 
 def record_of(

@@ -52,6 +52,7 @@ from audiosim.service.routes import (
     pictures,
     predictions,
     publication,
+    published_pages,
     result_links,
     sessions,
     sounds,
@@ -90,6 +91,7 @@ CHAPTERS = (
     pictures,
     sessions,
     pages,
+    published_pages,
 )  # their routes are tried in this order
 
 

@@ -120,6 +120,17 @@ CARDS = sql.Table(
     sql.Column("collection", sql.Text, primary_key=True),
     sql.Column("card", sql.Text, nullable=False),  # JSON: its entry in lists of collections, and how long it holds
 )
+PUBLICATIONS = sql.Table(
+    "audiosim_publications",
+    BESIDE,
+    sql.Column("collection", sql.Text, primary_key=True),
+    sql.Column("number", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("time", sql.Text, nullable=False),
+    sql.Column("by", sql.Text, nullable=False),
+    sql.Column("judgments", sql.Integer, nullable=False),
+    sql.Column("withdrawn", sql.Text, nullable=False),  # when; empty: never
+    sql.Column("content", sql.LargeBinary, nullable=False),  # the bundle, a zip file; empty once it is withdrawn
+)
 IMPORTS = sql.Table(
     "audiosim_imports",
     TABLES,

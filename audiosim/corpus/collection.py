@@ -38,7 +38,7 @@ from audiosim.corpus.task_file import AssessorTask, check_task, read_task
 from audiosim.corpus.written_collection import write_collection
 from audiosim.display import frame_of, notebook_html
 from audiosim.errors import InputError
-from audiosim.messages import repeated
+from audiosim.messages import counted, repeated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,9 +117,9 @@ class Collection:
         queries = retrieved_by(self.runs, self.cutoff)
         pairs = {(query, document) for query, documents in queries.items() for document in documents}
         judged = len(pairs & self.grades().keys())
-        counts = (_counted(len(queries), "query", "queries"), _counted(len(self.runs), "system", "systems"))
-        compared = f", {_counted(len(self.comparisons), 'comparison', 'comparisons')}" if self.comparisons else ""
-        pairs_judged = f"{_counted(len(pairs), 'pair', 'pairs')}, {judged:,} judged"
+        counts = (counted(len(queries), "query", "queries"), counted(len(self.runs), "system", "systems"))
+        compared = f", {counted(len(self.comparisons), 'comparison', 'comparisons')}" if self.comparisons else ""
+        pairs_judged = f"{counted(len(pairs), 'pair', 'pairs')}, {judged:,} judged"
         return f"{self.name}: {', '.join(counts)}, {pairs_judged}{compared}"
 
     def _repr_html_(self) -> str:
@@ -393,7 +393,3 @@ def _parted(collection: Collection) -> Collection:
 
 def _read_judgments(path: Path | None, scale: Scale | None, say: Say) -> tuple[Scale, JudgmentSequence]:
     return read_judgments(path, scale, say) if path else (scale or FINE, ())
-
-
-def _counted(number: int, one: str, several: str) -> str:
-    return f"{number:,} {one if number == 1 else several}"

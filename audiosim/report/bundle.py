@@ -17,6 +17,8 @@ from typing import Any
 from audiosim.errors import InputError
 from audiosim.record import Publication
 from audiosim.report.evaluation_page import course_drawing
+from audiosim.report.imprint import NOBODY, Imprint, citation_file, citation_line
+from audiosim.report.plain_words import facts
 from audiosim.report.rendering import inline_svg, render
 
 CALIBRATED = 10  # judgments from which their places are drawn
@@ -40,27 +42,34 @@ REFERENCES = (
 
 
 def bundle(
-    record: Publication, written: date, sources: Mapping[str, str] | None = None, log: Iterable[str] | None = None
+    record: Publication,
+    written: date,
+    sources: Mapping[str, str] | None = None,
+    log: Iterable[str] | None = None,
+    imprint: Imprint = NOBODY,
 ) -> dict[str, bytes]:
     """The files of a bundle by name: page, tables, judgments, log, citation and checksums.
 
     written  date of the report
     sources  SHA-256 of its sources by name: files of the collection, and the model as "model NAME"
     log      lines of a campaign's log, as JSON; None without a campaign
+    imprint  authors, licence and words of those who publish it
     """
     value = record.to_dict()
     check = record.ranking.check
     tables = {"systems.csv": value["systems"], "pairs.csv": value["pairs"], "judgments.csv": _judgments(record)}
     if len(check.chances):
         tables["calibration.csv"] = check.group_rows()
+    if record.aspects:
+        tables["aspects.csv"] = record.aspect_rows()
     texts = {name: _csv(rows) for name, rows in tables.items()}
     versions = {name: version(name) for name in PACKAGES} | {"Python": platform.python_version()}
     about = {"versions": versions, "written": written.isoformat(), "sources": dict(sources or {})}
     texts["record.json"] = json.dumps(value | about, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    texts["CITATION.cff"] = _citation(value, written, versions["audiosim"])
+    texts["CITATION.cff"] = citation_file(value, written, versions["audiosim"], imprint)
     if log is not None:
         texts["log.jsonl"] = "".join(f"{line}\n" for line in log)
-    texts["index.html"] = _page(record, value, about, sorted(texts))
+    texts["index.html"] = _page(record, value, about, sorted(texts), imprint)
     files = {name: text.encode() for name, text in sorted(texts.items())}
     sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items())
     return files | {"SHA256SUMS": sums.encode()}
@@ -93,7 +102,7 @@ def zipped(files: Mapping[str, bytes], folder: str) -> bytes:
 
 
 def _judgments(record: Publication) -> list[dict[str, Any]]:
-    return [asdict(one) for one in record.collection.judgments]
+    return [asdict(one) for one in record.judgments]
 
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -105,46 +114,9 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
     return text.getvalue()
 
 
-def _citation(value: Mapping[str, Any], written: date, program: str) -> str:
-    """A description in the Citation File Format 1.2.0; strings are written as in JSON, which YAML allows."""
-    quoted = {key: json.dumps(text, ensure_ascii=False) for key, text in _cited(value).items()}
-    return f"""cff-version: 1.2.0
-message: If you use these results, please cite them as below.
-type: dataset
-title: {quoted["title"]}
-authors:
-  - name: {quoted["authors"]}
-date-released: {written.isoformat()}
-version: {quoted["version"]}
-abstract: {quoted["abstract"]}
-identifiers:
-  - type: other
-    value: {quoted["identifier"]}
-    description: SHA-256 of the pool of documents that were judged
-references:
-  - type: software
-    title: audiosim
-    version: {json.dumps(program)}
-    authors:
-      - name: The audiosim developers
-"""
-
-
-def _cited(value: Mapping[str, Any]) -> dict[str, str]:
-    abstract = (
-        f"{len(value['systems'])} systems ranked by {value['measure']} on {value['queries']} queries, "
-        f"{value['judged']} of {value['pool']} pairs judged. {value['sentence']}"
-    )
-    return {
-        "title": f"{value['name']}: results",
-        "authors": f"The organisers of {value['name']}",
-        "version": f"{value['judged']} judgments",
-        "abstract": abstract,
-        "identifier": f"sha256:{value['content']}",
-    }
-
-
-def _page(record: Publication, value: Mapping[str, Any], about: Mapping[str, Any], files: Sequence[str]) -> str:
+def _page(
+    record: Publication, value: Mapping[str, Any], about: Mapping[str, Any], files: Sequence[str], imprint: Imprint
+) -> str:
     check, rows = record.ranking.check, value["systems"]
     calibrated = len(check.chances) >= CALIBRATED
     order = {row["system"]: place for place, row in enumerate(rows)}
@@ -166,7 +138,20 @@ def _page(record: Publication, value: Mapping[str, Any], about: Mapping[str, Any
         sources=about["sources"],
         date=about["written"],
         files=files,
+        facts=facts(record),
+        aspects=_by_aspect(record),
+        imprint=imprint,
+        citation=citation_line(value, date.fromisoformat(about["written"]), imprint),
     )
+
+
+def _by_aspect(record: Publication) -> list[dict[str, Any]]:
+    """Each system, best first, with its row by each aspect; nothing where a pair has one grade."""
+    if not record.aspects:
+        return []
+    rows = {(row["aspect"], row["system"]): row for row in record.aspect_rows()}
+    systems = [record.ranking.systems[place] for place in record.ranking.order]
+    return [{"system": name, "by": [rows[aspect, name] for aspect in record.aspects]} for name in systems]
 
 
 def _figures(record: Publication, value: Mapping[str, Any], calibrated: bool) -> dict[str, str]:

@@ -18,6 +18,7 @@ from audiosim.corpus.prompts import prompt_text
 from audiosim.corpus.runs import read_runs
 from audiosim.corpus.task_file import TASK_FILE, TaskTable, read_task
 from audiosim.errors import InputError
+from audiosim.messages import counted
 from audiosim.service.drafts.prompt_texts import SUFFIX, TABLE, is_prompt, read_prompt, read_prompt_table
 from audiosim.service.shelf.sound_files import LIMITS, RATE_HZ
 
@@ -192,22 +193,18 @@ def _listed(runs: tuple[Run, ...]) -> str:
 
 
 def _queries(runs: tuple[Run, ...]) -> str:
-    return _counted(len({query for run in runs for query in run.rankings}), "query", "queries")
-
-
-def _counted(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
+    return counted(len({query for run in runs for query in run.rankings}), "query", "queries")
 
 
 def _judgments(path: Path) -> str:
     said: list[str] = []
     scale, found = read_judgments(path, say=said.append)
-    return "; ".join([f"{_counted(len(found), 'judgment', 'judgments')} on the scale {scale}", *said])
+    return "; ".join([f"{counted(len(found), 'judgment', 'judgments')} on the scale {scale}", *said])
 
 
 def _judge(path: Path) -> str:
     name = path.name.partition(".tsv")[0]
-    return f"machine {name}: {_counted(len(read_judge(path, name).pairs), 'grade', 'grades')}"
+    return f"machine {name}: {counted(len(read_judge(path, name).pairs), 'grade', 'grades')}"
 
 
 def _task(path: Path) -> str:
@@ -223,13 +220,13 @@ def _given(table: TaskTable) -> list[tuple[str, object]]:
 _READERS: dict[Kind, Callable[[Path], str]] = {
     "recording": _recording,
     "runs": _runs,
-    "documents": lambda path: _counted(len(read_documents(path)), "document", "documents"),
-    "queries": lambda path: _counted(len(read_queries(path)), "query", "queries"),
-    "systems": lambda path: _counted(len(read_systems(path)), "system", "systems"),
+    "documents": lambda path: counted(len(read_documents(path)), "document", "documents"),
+    "queries": lambda path: counted(len(read_queries(path)), "query", "queries"),
+    "systems": lambda path: counted(len(read_systems(path)), "system", "systems"),
     "judgments": _judgments,
-    "prompts": lambda path: _counted(len(read_prompt_table(path)), "prompt", "prompts"),
+    "prompts": lambda path: counted(len(read_prompt_table(path)), "prompt", "prompts"),
     "prompt": lambda path: f"{len(prompt_text(read_prompt(path))):,} characters",
-    "comparisons": lambda path: _counted(len(read_comparisons(path)), "comparison", "comparisons"),
+    "comparisons": lambda path: counted(len(read_comparisons(path)), "comparison", "comparisons"),
     "judge": _judge,
     "task": _task,
 }

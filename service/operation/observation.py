@@ -60,8 +60,8 @@ class Seen:
 class Observed:
     """Gives every request an identifier, the client's own if valid, and returns it with the answer.
 
-    Every answer also gets the security headers for browsers. An unexpected exception is a bug: it is logged under the
-    identifier and answered with 500.
+    Every answer also gets the security headers for browsers, unless it has its own. An unexpected exception is a bug:
+    it is logged under the identifier and answered with 500.
 
     finished   called after each request
     in_flight  context held while a request is answered
@@ -89,7 +89,8 @@ class Observed:
             nonlocal status, size
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), *own]
+                headers = [*message.get("headers", ())]
+                message["headers"] = [*headers, *(one for one in own if one[0] not in {name for name, _ in headers})]
             else:
                 size += len(message.get("body", b""))
             await send(message)

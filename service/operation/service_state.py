@@ -17,6 +17,7 @@ from audiosim.service.entrance.access import Access
 from audiosim.service.entrance.limits import Entrance, Gate, Limits, Shared
 from audiosim.service.files.additions import Receiver
 from audiosim.service.files.import_store import ImportStore
+from audiosim.service.files.publications import PublicationStore
 from audiosim.service.interface.cards import Cards
 from audiosim.service.operation.followers import Followers
 from audiosim.service.operation.keeper import Keeper
@@ -44,6 +45,7 @@ class ServiceState:
     followers  clients that follow the changes of campaigns
     shares     fair shares of the pairs of a campaign
     open_links  addresses by which anybody joins a campaign, and those who did
+    publications  bundles that anybody can read
     joining    limits on the number of people who join
     rankings   rankings in progress, by measures other than a campaign's own
     entrance   admission of requests
@@ -63,6 +65,7 @@ class ServiceState:
     followers: Followers
     shares: Shares
     open_links: OpenLinkStore
+    publications: PublicationStore
     joining: JoiningLimits
     rankings: Shared
     entrance: Entrance
@@ -91,6 +94,7 @@ class ServiceState:
             followers=Followers(),
             shares=Shares(),
             open_links=open_links,
+            publications=PublicationStore(served.judging.database),
             joining=JoiningLimits(),
             rankings=Shared(Gate(RANKINGS, RANKINGS_WAITING, "rankings")),
             entrance=Entrance(access, limits),

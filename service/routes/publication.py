@@ -1,21 +1,21 @@
-"""Report of record of a campaign, as a bundle to publish."""
+"""Report of record of a campaign: as a bundle to download, and as a page that anybody can read."""
 
-from dataclasses import replace
 from typing import Annotated
 
-from fastapi import Query, Response
+from fastapi import Body, Query, Response
 
-from audiosim.campaign.event import utc_now
-from audiosim.campaign.log_reader import log_lines, published
-from audiosim.measures.measure import Measure
-from audiosim.record import record_of
+from audiosim.service.callers.caller import CallerDep
 from audiosim.service.entrance.exchange import CollectionDep, attachment, chapter
+from audiosim.service.files.public_record import bundle_of
+from audiosim.service.files.publications import PublicationStore
+from audiosim.service.operation.service_state import part
 from audiosim.service.routes.campaign_state import MeasureQuery, RankingsDep
-from audiosim.service.shelf.served_collection import ServedCollection
+from audiosim.service.wire.publication_types import PublicationIn, PublicationsOut, PublishedOut, WithdrawalIn
 
 router = chapter("campaign")
 
 SuccessQuery = Annotated[float, Query(ge=0, le=1, description="share of users above which a result list is a success")]
+PublicationsDep = Annotated[PublicationStore, part(lambda state: state.publications)]
 
 
 @router.get(
@@ -33,22 +33,47 @@ async def publish_record(
     refused.
     """
     wanted = one.measure(measure)
-    content = await rankings.do((one, "record", wanted, success), lambda: _zipped(one, wanted, success))
+    _, content = await rankings.do((one, "record", wanted, success), lambda: bundle_of(one, wanted, success))
     headers = attachment(f"{one.collection.identifier}-record.zip")
     return Response(content, headers=headers, media_type="application/zip")
 
 
-def _zipped(one: ServedCollection, measure: Measure, success: float) -> bytes:
-    from audiosim.report.bundle import bundle, zipped  # Matplotlib costs start-up time that a service need not pay
-    from audiosim.report.file_sums import collection_checksums, model_checksum
+@router.get("/collections/{collection}/publications")
+def show_publications(store: PublicationsDep, one: CollectionDep) -> PublicationsOut:
+    """List the publications of this collection."""
+    return _all_publications(store, one.collection.identifier)
 
-    one.campaign.refresh()
-    number, judgments = one.campaign.snapshot()
-    collection = replace(one.collection, judgments=tuple(judgments))
-    estimator = one.predictor(None, measure.cutoff).estimator.plain
-    record = record_of(collection, measure, estimator, threshold=success)
-    sums = {} if one.folder is None else collection_checksums(one.folder)
-    if record.model is not None:
-        sums |= model_checksum(one.model, estimator.name)
-    log = log_lines(line for line in published(one.campaign.log()) if line.number <= number)
-    return zipped(bundle(record, utc_now().date(), sums, log), f"{one.collection.identifier}-record")
+
+@router.post("/collections/{collection}/publications", status_code=201)
+async def publish_page(
+    caller: CallerDep,
+    store: PublicationsDep,
+    rankings: RankingsDep,
+    one: CollectionDep,
+    asked: Annotated[PublicationIn, Body()],
+) -> PublishedOut:
+    """Publish the results so far: a page that anybody can read without a token, with the bundle to download.
+
+    It stays as it is, under a number of its own, whatever is judged later.
+    """
+    imprint, measure = asked.to_domain(), one.measure(None)
+
+    def publish() -> PublishedOut:
+        judgments, content = bundle_of(one, measure, imprint=imprint, named=asked.named)
+        return PublishedOut.from_domain(store.publish(one.collection.identifier, caller.name, judgments, content))
+
+    return await rankings.do((one, "publication", imprint, asked.named), publish)
+
+
+@router.post("/collections/{collection}/publications/withdraw")
+def withdraw_publication(
+    store: PublicationsDep, one: CollectionDep, asked: Annotated[WithdrawalIn, Body()]
+) -> PublicationsOut:
+    """Withdraw a publication: its page and its bundle are deleted here; copies elsewhere stay."""
+    collection = one.collection.identifier
+    store.withdraw(collection, asked.number)
+    return _all_publications(store, collection)
+
+
+def _all_publications(store: PublicationStore, collection: str) -> PublicationsOut:
+    return PublicationsOut.from_domain(collection, store.published(collection))

@@ -445,7 +445,7 @@ def test_the_report_to_publish_is_a_page_that_opens_without_the_service(browse, 
     page = shown(browse(campaign.page))
     open_tab(page, "Log and files")
     with page.expect_download() as waiting:
-        page.get_by_role("link", name="Report to publish").click()
+        page.get_by_role("link", name="Bundle of the results").click()
     assert re.fullmatch(r"demo_\d+-record\.zip", waiting.value.suggested_filename)
     with zipfile.ZipFile(waiting.value.path()) as archive:
         archive.extractall(tmp_path)

@@ -33,14 +33,16 @@ export function controls(path, done) {
   const link = (place, name) => element("li", {}, element("a", { class: "button", href: `${path}/${place}`, download: true }, name));
   byId("exports").replaceChildren(
     ...Object.entries(FILES).map(([form, name]) => link(`judgments?format=${form}`, name)),
-    link("report", "Report to publish"),
+    link("report", "Bundle of the results"),
   );
 }
 
-/** Show what can be done in a status: open, paused or closed. */
-export function showStatus(status) {
+/** Show what can be done in a status, open, paused or closed; `begun` where somebody has judged. */
+export function showStatus(status, begun) {
   const had = document.activeElement;
-  byId("control-about").textContent = ABOUT[status];
+  byId("control-about").textContent = status === "paused" && !begun ? "Nobody can judge before you open it." : ABOUT[status];
+  byId("resume").textContent = begun || status === "closed" ? "Resume" : "Open";
+  byId("publish-close-field").hidden = status === "closed";
   byId("pause").hidden = status !== "open";
   byId("resume").hidden = status === "open";
   byId("close").hidden = status === "closed";

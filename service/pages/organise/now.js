@@ -1,7 +1,7 @@
 // What matters now: the verdict on the ranking, what to do next, and what is wrong.
 
 import { byId, element } from "../page.js";
-import { count, duration, listed, named, percent, whole, withNames } from "../text.js";
+import { count, duration, exhausted, listed, named, percent, whole, withNames } from "../text.js";
 import { toTab } from "./tabs.js";
 
 export const SURE = 0.95;
@@ -26,6 +26,7 @@ const points = (items) => items.map((parts) => element("li", {}, ...parts));
 
 function verdict({ campaign, history }) {
   if (campaign.status === "closed") return `Closed at a confidence of ${percent(campaign.confidence)}`;
+  if (campaign.goal.reached && exhausted(campaign, campaign.goal.goal)) return "Everything is judged";
   if (campaign.goal.reached) return `Goal met: judging can stop${campaign.judged ? "" : " (predictions only, nothing judged yet)"}`;
   if (history?.met) return "The goal was met, but no longer is";
   return campaign.judged ? "Not settled yet" : "Predictions only: nothing judged yet";
@@ -50,11 +51,12 @@ function showFit({ fit, fit_sentence: said, judged, pool }) {
 }
 
 function nextSteps({ campaign, ranking, remaining }) {
-  const files = toTab("log", "Download the judgments");
-  if (campaign.status === "closed") return [[files, ", or resume the campaign."]];
-  const steps = campaign.status === "paused" ? [["Resume the campaign: nobody can judge while it is paused."]] : [];
+  const publish = toTab("publish", "Publish the results");
+  const files = toTab("log", "download the judgments");
+  if (campaign.status === "closed") return [[publish, ", ", files, ", or resume the campaign."]];
+  const steps = campaign.status === "paused" ? [[campaign.judgments ? "Resume the campaign: nobody can judge while it is paused." : "Open the campaign: nobody can judge before."]] : [];
   const people = campaign.totals.assessors;
-  if (campaign.goal.reached) return [...steps, [files, " and close the campaign, or keep judging to settle ", toTab("pairs", "the least sure pairs"), "."]];
+  if (campaign.goal.reached) return [...steps, [publish, " and close the campaign, ", files, ...(campaign.judged < campaign.pool ? [", or keep judging to settle ", toTab("pairs", "the least sure pairs")] : []), "."]];
   if (!people) return [...steps, [toTab("invite", "Invite assessors"), ": nobody has judged yet."]];
   return [...steps, [left(campaign, remaining, people)], ...closest(ranking)];
 }

@@ -18,6 +18,7 @@ import { openLinks } from "./open_links.js";
 import { invitations, showAssessors, showCannot, showDisputed } from "./people.js";
 import { allowPictures, pictureDialog } from "./pictures.js";
 import { planning } from "./plan.js";
+import { publishing } from "./publish.js";
 import { showProgress } from "./progress.js";
 import { leadFurther, showRanking } from "./ranking.js";
 import { scoresChart } from "./scores.js";
@@ -25,7 +26,7 @@ import { recentChanges, showChanges } from "./since.js";
 import { line, svg } from "./svg.js";
 import { readAddress } from "./address.js";
 import { makeTabs, shownTab } from "./tabs.js";
-import { apart, count, duration, named, percent, target, when, whole } from "../text.js";
+import { apart, count, duration, exhausted, named, percent, target, when, whole } from "../text.js";
 
 const COLLECTION = document.body.dataset.collection;
 const PATH = `/v1/collections/${encodeURIComponent(COLLECTION)}`;
@@ -41,6 +42,7 @@ const drawCourse = courseChart();
 const drawScores = scoresChart();
 const showLog = eventLog(`${PATH}/log`);
 const showImports = fileImports(PATH);
+const showPublications = publishing(PATH, () => refresh());
 const turnAside = asideDialog(PATH, () => refresh());
 
 function badge(id, [said, kind]) {
@@ -121,6 +123,7 @@ const OF_TABS = {
     showChanges().catch(showTrouble);
     showProgress(await get(`${PATH}/progress`));
   },
+  publish: () => showPublications(),
   log: async () => {
     await showLog();
     showImports().catch(showTrouble);
@@ -187,9 +190,9 @@ function showChange(change) {
   byId("confidence").textContent = percent(change.confidence);
   byId("judged").textContent = percent(change.judged / change.pool);
   byId("pool").textContent = `${whole(change.judged)} of ${count(change.pool, "pair")}, ${count(change.judgments, "judgment")}`;
-  byId("met").textContent = change.reached ? "Met" : "Not met yet";
+  byId("met").textContent = change.reached ? (known.campaign && exhausted(change, known.campaign.goal.goal) ? "All judged" : "Met") : "Not met yet";
   badge("status", STATUS[change.status]);
-  showStatus(change.status);
+  showStatus(change.status, change.judgments > 0);
   if (known.status && known.status !== change.status) announce(`The campaign is ${change.status}`);
   if (known.reached === false && change.reached) announce("Goal met");
   known.status = change.status;
@@ -205,6 +208,10 @@ function showMeter(confidence, goal) {
 function showMet() {
   const { met, goal } = known.history;
   const asked = target(goal) === null ? goal : `mean confidence of ${percent(target(goal), 0)}`;
+  if (exhausted(known.campaign, goal)) {
+    byId("met-when").textContent = `${asked}, which judging everything does not reach`;
+    return;
+  }
   const first = met && (met.time ? `first met after ${count(met.judged, "judged pair")}, ${when(met.time)}` : "met before the first judgment");
   if (met && !known.reached) byId("met").textContent = "No longer met";
   byId("met-when").textContent = met ? `${asked}: ${first}` : `${asked}${counting(known.campaign)}`;

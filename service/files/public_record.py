@@ -1,0 +1,69 @@
+"""Bundle of a campaign's record: from its judgments and its log, with people's names or without them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from audiosim.campaign.anonymous_log import anonymous_event
+from audiosim.campaign.event import Record, utc_now
+from audiosim.campaign.log_reader import log_lines, published
+from audiosim.corpus.aspects import MEAN
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import Judgment
+from audiosim.measures.measure import Measure
+from audiosim.plugins import make_estimator
+from audiosim.record import record_of, verdicts_by_aspect
+from audiosim.report.imprint import NOBODY, Imprint
+from audiosim.service.shelf.served_collection import ServedCollection
+
+Names = Mapping[str, str]
+
+
+def bundle_of(
+    one: ServedCollection,
+    measure: Measure,
+    success: float = 0.5,
+    imprint: Imprint = NOBODY,
+    named: bool = True,
+) -> tuple[int, bytes]:
+    """The number of judgments of a campaign, and the bundle that `audiosim report` writes of them, as a zip file.
+
+    success  share of satisfied users above which a result list is a success
+    named    False: people have the names person-1, person-2 and so on, and their notes are left out
+    """
+    from audiosim.report.bundle import bundle, zipped  # Matplotlib costs start-up time that a service need not pay
+    from audiosim.report.file_sums import collection_checksums, model_checksum
+
+    one.campaign.refresh()
+    number, judgments = one.campaign.snapshot()
+    records = [record for record in published(one.campaign.log()) if record.number <= number]
+    names = {} if named else _drawn(judgments, records)
+    collection = _judged(one, judgments, names)
+    estimator = one.predictor(None, measure.cutoff).estimator.plain
+    record = record_of(collection, measure, estimator, threshold=success)
+    aspects = verdicts_by_aspect(collection, measure, lambda pool: make_estimator(pool, one.model))
+    sums = {} if one.folder is None else collection_checksums(one.folder)
+    if record.model is not None:
+        sums |= model_checksum(one.model, estimator.name)
+    log = log_lines(record._replace(event=anonymous_event(record.event, names)) for record in records)
+    files = bundle(replace(record, aspects=aspects), utc_now().date(), sums, log, imprint)
+    return len(judgments), zipped(files, f"{one.collection.identifier}-record")
+
+
+def _drawn(judgments: Iterable[Judgment], records: Iterable[Record]) -> Names:
+    """A name that says nothing for everybody who judged or whom the log names, in the order of their coming."""
+    logged = (name for record in records for name in (record.event.assessor, record.event.judge))
+    people = dict.fromkeys(name for name in (*(one.assessor for one in judgments), *logged) if name)
+    return {name: f"person-{place}" for place, name in enumerate(people, start=1)}
+
+
+def _judged(one: ServedCollection, judgments: Iterable[Judgment], names: Names) -> Collection:
+    """The collection with the judgments of its campaign, by each aspect where there are several."""
+
+    def renamed(some: Iterable[Judgment]) -> tuple[Judgment, ...]:
+        return tuple(replace(judgment, assessor=names.get(judgment.assessor, judgment.assessor)) for judgment in some)
+
+    found = replace(one.collection, judgments=renamed(judgments))
+    if one.collection.aspects is None:
+        return found
+    parted = {name: renamed(some) for name, some in one.judged_by_aspect(MEAN)[1]}
+    return replace(found, aspects=replace(one.collection.aspects, judgments=parted))

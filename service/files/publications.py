@@ -1,0 +1,116 @@
+"""Publications: the bundles that organisers published, kept in the database and sent to anybody."""
+
+import io
+import zipfile
+from dataclasses import dataclass
+from weakref import finalize
+
+import sqlalchemy as sql
+
+from audiosim.campaign.engine import open_engine, reporting
+from audiosim.campaign.event import Clock, utc_now, write_time
+from audiosim.campaign.schema import locked
+from audiosim.campaign.tables import PUBLICATIONS
+from audiosim.errors import InputError
+from audiosim.service.callers.tokens import TIMEOUT_S
+from audiosim.service.shelf.served_collection import NotServedError
+
+MOST_BYTES = 50 * 2**20  # of a bundle
+OF_ALL_BUT_CONTENT = [column for column in PUBLICATIONS.c if column.name != "content"]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRecord:
+    """A bundle as it was published.
+
+    number     from 1 on, for each collection
+    judgments  that it rests on
+    withdrawn  time at which it was withdrawn; empty: it is public
+    """
+
+    collection: str
+    number: int
+    time: str
+    by: str
+    judgments: int
+    withdrawn: str
+
+
+class PublicationStore:
+    """The publications in a database, beside the campaigns."""
+
+    def __init__(self, url: str | None, clock: Clock = utc_now) -> None:
+        """Open it; nothing is made before the first publication.
+
+        url  of the database; None: there is none, and nothing can be published
+        """
+        self._engine = None if url is None else open_engine(url, TIMEOUT_S)
+        self._clock, self._there = clock, False
+        if self._engine is not None:
+            finalize(self, self._engine.dispose)
+
+    def publish(self, collection: str, by: str, judgments: int, content: bytes) -> PublishedRecord:
+        """Publish a bundle under the next number.
+
+        content  a zip file
+        """
+        if self._engine is None:
+            raise InputError("this service keeps nothing, so it cannot publish: start it with a database, --db")
+        if len(content) > MOST_BYTES:
+            raise InputError(f"the bundle has {len(content):,} bytes, and a page may have {MOST_BYTES:,}: download it")
+        last = sql.select(sql.func.max(PUBLICATIONS.c.number)).where(PUBLICATIONS.c.collection == collection)
+        with reporting(self._engine), locked(self._engine) as connection:
+            PUBLICATIONS.create(connection, checkfirst=True)
+            number = (connection.execute(last).scalar() or 0) + 1
+            made = PublishedRecord(collection, number, write_time(self._clock()), by, judgments, "")
+            row = {name: getattr(made, name) for name in PublishedRecord.__slots__}
+            connection.execute(sql.insert(PUBLICATIONS), [{**row, "content": content}])
+        return made
+
+    def published(self, collection: str) -> list[PublishedRecord]:
+        """The publications of a collection, the latest first, with those that were withdrawn."""
+        if self._engine is None or not self._exists():
+            return []
+        wanted = sql.select(*OF_ALL_BUT_CONTENT).where(PUBLICATIONS.c.collection == collection)
+        with reporting(self._engine), self._engine.connect() as connection:
+            rows = connection.execute(wanted.order_by(PUBLICATIONS.c.number.desc())).all()
+        return [PublishedRecord(**row._mapping) for row in rows]
+
+    def withdraw(self, collection: str, number: int) -> None:
+        """Withdraw a publication: its bundle is deleted, and its number is not given again."""
+        chosen = (PUBLICATIONS.c.collection == collection) & (PUBLICATIONS.c.number == number)
+        withdrawn = 0
+        if self._engine is not None and self._exists():
+            with reporting(self._engine), self._engine.begin() as connection:
+                gone = sql.update(PUBLICATIONS).where(chosen & (PUBLICATIONS.c.withdrawn == ""))
+                done = connection.execute(gone.values(withdrawn=write_time(self._clock()), content=b""))
+                withdrawn = done.rowcount
+        if not withdrawn:
+            raise InputError(f"{collection} has no publication {number} that could be withdrawn")
+
+    def content(self, collection: str, number: int) -> bytes:
+        """The bundle of a publication; an error where there is none."""
+        if self._engine is not None and self._exists():
+            chosen = (PUBLICATIONS.c.collection == collection) & (PUBLICATIONS.c.number == number)
+            wanted = sql.select(PUBLICATIONS.c.content, PUBLICATIONS.c.withdrawn).where(chosen)
+            with reporting(self._engine), self._engine.connect() as connection:
+                row = connection.execute(wanted).first()
+            if row is not None and row.withdrawn:
+                raise NotServedError("this publication was withdrawn by its organiser")
+            if row is not None:
+                return bytes(row.content)
+        raise NotServedError("there is no such publication")
+
+    def _exists(self) -> bool:
+        """True if there ever was a publication: another server may have made one since the last check."""
+        if not self._there and self._engine is not None:
+            with reporting(self._engine):
+                self._there = sql.inspect(self._engine).has_table(PUBLICATIONS.name)
+        return self._there
+
+
+def file_in(content: bytes, name: str) -> bytes | None:
+    """A file of a bundle; None where it has none of that name."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        found = next((one for one in archive.namelist() if one.partition("/")[2] == name), None)
+        return None if found is None else archive.read(found)

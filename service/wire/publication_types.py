@@ -1,0 +1,67 @@
+"""The wire types of publications: what an organiser says of one, and the list of those there are."""
+
+from typing import Annotated
+from urllib.parse import quote
+
+from msgspec import Meta
+
+from audiosim.report.imprint import LICENCES, MOST_AUTHORS, NAME_LIMIT, WORDS_LIMIT, Imprint
+from audiosim.service.entrance.exchange import Strict, Wire
+from audiosim.service.files.publications import PublishedRecord
+
+AuthorName = Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
+LICENCE = f"^({'|'.join(one.replace('.', '[.]') for one in LICENCES)})?$"
+
+
+class PublicationIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
+    """Authors, licence (an SPDX identifier) and words of a publication, each optional.
+
+    Where `named` is true it names the assessors and keeps their notes; otherwise each is person-1, person-2 and so on.
+    """
+
+    authors: Annotated[tuple[AuthorName, ...], Meta(max_length=MOST_AUTHORS)] = ()
+    licence: Annotated[str, Meta(pattern=LICENCE)] = ""
+    words: Annotated[str, Meta(max_length=WORDS_LIMIT)] = ""
+    named: bool = False
+
+    def to_domain(self) -> Imprint:
+        """The imprint of the bundle."""
+        return Imprint(self.authors, self.licence, self.words)
+
+
+class PublishedOut(Wire):
+    """A publication: its number, the path of its page, and how many judgments it rests on.
+
+    `withdrawn` says when it was withdrawn; null while anybody can read it.
+    """
+
+    number: int
+    page: str
+    bundle: str
+    time: str
+    by: str
+    judgments: int
+    withdrawn: str | None
+
+    @classmethod
+    def from_domain(cls, one: PublishedRecord) -> "PublishedOut":
+        page = f"/published/{quote(one.collection, safe='')}/{one.number}/"
+        bundle = f"{page}{quote(f'{one.collection}-{one.number}.zip', safe='')}"
+        return cls.of(one, page=page, bundle=bundle, withdrawn=one.withdrawn or None)
+
+
+class PublicationsOut(Wire):
+    """The publications of a collection, the latest first."""
+
+    collection: str
+    publications: list[PublishedOut]
+
+    @classmethod
+    def from_domain(cls, collection: str, found: list[PublishedRecord]) -> "PublicationsOut":
+        return cls(collection, [PublishedOut.from_domain(one) for one in found])
+
+
+class WithdrawalIn(Strict, forbid_unknown_fields=True):
+    """Number of the publication to withdraw."""
+
+    number: Annotated[int, Meta(ge=1)]
