@@ -35,6 +35,7 @@ from audiosim.service.operation.service_state import ServiceState, state_of
 from audiosim.service.operation.startup import Starting
 from audiosim.service.process.memory import keep_freed_memory
 from audiosim.service.routes import (
+    added_files,
     campaign_state,
     catalogue,
     collection_additions,
@@ -85,6 +86,7 @@ CHAPTERS = (
     personal_data,
     new_collections,
     collection_additions,
+    added_files,
     result_links,
     publication,
     sounds,

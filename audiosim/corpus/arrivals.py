@@ -173,11 +173,12 @@ def _file_of(run: Run) -> str:
     return f"{name}.trec"
 
 
-def keep_document(folder: str | Path, document: Document) -> None:
-    """Write a document's metadata to a collection's `arrivals/`, merged with what was added earlier."""
+def keep_documents(folder: str | Path, documents: Iterable[Document]) -> None:
+    """Write metadata of documents to a collection's `arrivals/`, merged with what was added earlier."""
     path = _made(Path(folder) / ARRIVALS) / DOCUMENTS
     known = read_documents(path) if path.exists() else {}
-    known[document.identifier] = completed(document, known.get(document.identifier, document))
+    for document in documents:
+        known[document.identifier] = completed(document, known.get(document.identifier, document))
     write_text(path, document_lines(known.values()))
 
 

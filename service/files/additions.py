@@ -6,9 +6,8 @@ service.
 """
 
 import logging
-import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,17 +27,17 @@ from audiosim.corpus.arrivals import (
     check_agrees,
     check_distinct,
     completed,
-    keep_document,
+    keep_documents,
 )
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.inspection import inspect
-from audiosim.corpus.judge_files import MachineJudge, read_judge
+from audiosim.corpus.judge_files import MachineJudge
 from audiosim.corpus.matching import check_met
 from audiosim.corpus.model import Document, Run, retrieved_by
-from audiosim.corpus.new_runs import joining_runs
-from audiosim.errors import AudiosimError, FormatError, InputError
+from audiosim.errors import AudiosimError, InputError
 from audiosim.plugins.frame_descriptors import installed_frames
 from audiosim.service.files.addition_files import judge_kept, runs_kept, sound_kept
+from audiosim.service.files.sent_tables import sent_grades, sent_runs
 from audiosim.service.process.supervision import Loop
 from audiosim.service.shelf.served_collection import ServedCollection
 from audiosim.service.shelf.shelf import Served
@@ -140,11 +139,30 @@ class Receiver:
             described = sound is not None and recording is None
             if not described and known is not None and completed(known, document) == known:
                 return ArrivedDocument(known, recording, False)
-            self._check_room(one, document)
+            self._check_room(one, [document])
             if sound is not None and described:
                 recording, document = self._described(one, document, sound, suffix)
-            one = self._knowing(name, one, document)
+            one = self._knowing(name, one, [document])
             return ArrivedDocument(one.collection.documents[document.identifier], recording, True)
+
+    def take_metadata(self, name: str, documents: Sequence[Document]) -> int:
+        """Add the metadata of several documents, all or none; how many of them say anything new.
+
+        name  of the collection
+        """
+        with self._turn, self._served.collections.held(name) as one:
+            known = one.collection.documents
+            check_distinct(
+                "document", [document.identifier for document in documents], _known_documents(one.collection)
+            )
+            for document in documents:
+                _check_document(document)
+                check_agrees(known.get(document.identifier), document)
+            new = [one for one in documents if completed(known.get(one.identifier), one) != known.get(one.identifier)]
+            self._check_room(one, new)
+            if new:
+                self._knowing(name, one, new)
+            return len(new)
 
     def take_runs(
         self,
@@ -164,7 +182,7 @@ class Receiver:
         partial  allows runs that answer less than 90 % of the queries
         """
         with self._turn, self._served.collections.held(name) as one:
-            runs = _read_text(text, one.collection, system, replace, partial)
+            runs = sent_runs(text, one.collection, system, replace, partial)
             teams = {run.system: team for run in runs} if team else {}
             for word in (team or "-", *(run.system for run in runs)):
                 _check_name(word, "name")
@@ -184,7 +202,7 @@ class Receiver:
         text  of a table with a header: query, document, and grade or score
         """
         with self._turn, self._served.collections.held(name) as one:
-            came = _read_grades(text, judge)
+            came = sent_grades(text, judge)
             joined = one.collection.with_arrivals(Arrivals(judges=(came,)))
             check_met(joined.runs, joined.documents, (), (), (replace(came, maker=""),))
             known = next((other for other in one.collection.judges if other.name == judge), None)
@@ -197,9 +215,10 @@ class Receiver:
             self._swap(name, fresh)
             return ArrivedJudge(came, graded, True)
 
-    def _check_room(self, one: ServedCollection, document: Document) -> None:
+    def _check_room(self, one: ServedCollection, documents: Iterable[Document]) -> None:
         came = Arrivals.of(one.folder).documents if one.folder is not None else {}
-        if document.identifier not in came and len(came) >= MOST_DOCUMENTS:
+        new = {document.identifier for document in documents} - came.keys()
+        if new and len(came) + len(new) > MOST_DOCUMENTS:
             raise InputError(f"{MOST_DOCUMENTS} documents have been added to this collection, the most that it takes")
 
     def _described(
@@ -228,12 +247,12 @@ class Receiver:
             self._describers[index] = describer(_portable(installed_frames(index)), READ, LIMIT_S)
         return self._describers[index]
 
-    def _knowing(self, name: str, one: ServedCollection, document: Document) -> ServedCollection:
-        """The served collection with a document's new metadata, stored on disk first."""
-        came = one.collection.with_arrivals(Arrivals((), {document.identifier: document}))
+    def _knowing(self, name: str, one: ServedCollection, documents: Sequence[Document]) -> ServedCollection:
+        """The served collection with new metadata of documents, stored on disk first."""
+        came = one.collection.with_arrivals(Arrivals((), {document.identifier: document for document in documents}))
         if one.folder is not None:
-            keep_document(one.folder, document)
-        if not one.retrieves(document.identifier):
+            keep_documents(one.folder, documents)
+        if not any(one.retrieves(document.identifier) for document in documents):
             one.take_in(came)
             one.stamp = _stamp(one)
             return one
@@ -332,29 +351,3 @@ def _check_name(value: str, what: str) -> None:
         )
     if value != value.strip():
         raise InputError(f"expected {article} {what} without spaces at its ends, got {value!r:.80}")
-
-
-def _read_text(
-    text: bytes, collection: Collection, system: str | None, replace: bool, partial: bool
-) -> tuple[Run, ...]:
-    with tempfile.TemporaryDirectory(prefix="audiosim-") as folder:
-        path = Path(folder) / "run"
-        path.write_bytes(text)
-        try:
-            return joining_runs(path, collection, system, replace, partial)
-        except FormatError as error:
-            raise InputError(f"line {error.line}: {error.problem}") from None
-        except InputError as error:
-            raise InputError(str(error).removeprefix(f"{path}: ")) from None
-
-
-def _read_grades(text: bytes, judge: str) -> MachineJudge:
-    with tempfile.TemporaryDirectory(prefix="audiosim-") as folder:
-        path = Path(folder) / "judge.tsv"
-        path.write_bytes(text)
-        try:
-            return replace(read_judge(path, judge), source=None)
-        except FormatError as error:
-            raise InputError(f"line {error.line}: {error.problem}") from None
-        except InputError as error:
-            raise InputError(str(error).removeprefix(f"{path}: ")) from None

@@ -154,6 +154,8 @@ BODIES: dict[str, Callable[[_Named], dict[str, Any]]] = {
     "forget_person": lambda _: {"assessor": ASSESSOR},
     "share_results": lambda _: {"name": "steering group", "days": 30},
     "revoke_link": lambda _: {"name": "steering group"},
+    "publish_page": lambda _: {"authors": ["Ann Smith"], "licence": "CC-BY-4.0", "words": "Four systems, six people."},
+    "withdraw_publication": lambda _: {"number": 1},
     "take_document": lambda _: {"document": RECORDING, "artist": "Somebody", "genre": "jazz"},
     "open_session": lambda _: {"token": "audiosim_..."},
 }

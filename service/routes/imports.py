@@ -77,6 +77,18 @@ def import_comparisons(
     return _taken(request, caller, response, one, imports, body, key, "comparisons")
 
 
+def take_answers(collection: str, sender: str, imports: ImportStore, body: bytes, key: str) -> Import:
+    """An import of a file of judgments or comparisons, done or at work; an error where it failed.
+
+    key  of the request; empty: none
+    """
+    sent = replace(Delivery.of(collection, sender, key, body), kept_bytes=0)  # no reference is kept after reading
+    file = imports.wait(imports.add(sent, body), WAIT_S)
+    if file.status == FAILED:
+        raise InputError(file.problem)
+    return file
+
+
 def _taken(
     request: Request,
     caller: Caller,
@@ -87,12 +99,7 @@ def _taken(
     key: str,
     kind: Literal["judgments", "comparisons"],
 ) -> ImportOut:
-    sent = replace(
-        Delivery.of(one.collection.identifier, caller.name, key, body), kept_bytes=0
-    )  # no reference is kept after reading
-    file = imports.wait(imports.add(sent, body), WAIT_S)
-    if file.status == FAILED:
-        raise InputError(file.problem)
+    file = take_answers(one.collection.identifier, caller.name, imports, body, key)
     if not file.ended:
         response.status_code = 202
         response.headers["Location"] = f"{request.url.path.removesuffix(f'/{kind}/import')}/imports/{file.number}"

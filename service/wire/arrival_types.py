@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta, field
 
 from audiosim.corpus.model import Document
+from audiosim.service.drafts.draft_files import Kind
 from audiosim.service.entrance.exchange import Strict, Wire
 from audiosim.service.files.additions import LONGEST_IDENTIFIER, ArrivedDocument, ArrivedJudge, ArrivedRuns
 
@@ -90,3 +91,11 @@ class JudgeOut(Wire):
     @classmethod
     def from_domain(cls, collection: str, came: ArrivedJudge) -> "JudgeOut":
         return cls(collection, came.judge.name, len(came.judge.pairs), came.graded)
+
+
+class FileOut(Wire):
+    """A file that was added to a served collection: what it was taken for, and a line on what came of it."""
+
+    name: str
+    kind: Kind
+    said: str

@@ -354,12 +354,11 @@ def asked(app, method, path, *headers):
 def test_whoever_may_not_ask_is_refused_before_a_byte_of_the_body_is_read(app):
     public = {"/", "/create", "/docs", "/openapi.json", "/v1/session", "/health/live", "/health/ready"}
     public |= {"/v1/collections/x/join"}
+    pages = ("/judge/", "/join/", "/organise/", "/results/", "/published/", "/static/")
     for route in app.routes:
         for method in route.methods:
             path = re.sub(r"{\w+(:path)?}", "x", route.path)
-            if path not in public and not path.startswith(
-                ("/judge/", "/join/", "/organise/", "/results/", "/published/", "/static/")
-            ):
+            if path not in public and not path.startswith(pages):
                 assert (asked(app, method, path), method, path) == (401, method, path)
     assert asked(app, "POST", "/nothing") == 401
     assert asked(app, "PUT", "/v1/models") == 401

@@ -1,13 +1,13 @@
-// Files of judgments and comparisons that are taken in: sent from here, and how far each is.
+// Files of judgments and comparisons that are taken in, and how far each is.
 
-import { ask, get, newKey, wait } from "../api.js";
-import { announce, byId, element } from "../page.js";
+import { get, wait } from "../api.js";
+import { byId, element } from "../page.js";
 import { count, named, when, whole } from "../text.js";
 
 const ENDED = new Set(["done", "failed"]);
 const POLL_MS = 1000;
 
-/** Let files be sent; the function that comes back shows how far those are that were sent before. */
+/** Makes the function that shows how far each file is, and goes on while one is at work. */
 export function fileImports(path) {
   let watching = false;
   const show = async () => {
@@ -20,22 +20,6 @@ export function fileImports(path) {
     watching = false;
     await show();
   };
-  byId("import-form").addEventListener("submit", async (event) => {
-    event.preventDefault();
-    byId("import-send", HTMLButtonElement).disabled = true;
-    byId("import-trouble").hidden = true;
-    try {
-      await ask(`${path}/judgments/import`, { body: byId("import-file", HTMLInputElement).files[0], key: newKey() });
-      byId("import-form", HTMLFormElement).reset();
-      announce("File received");
-    } catch (error) {
-      byId("import-trouble").textContent = `Nothing was imported: ${error.message}.`;
-      byId("import-trouble").hidden = false;
-    } finally {
-      byId("import-send", HTMLButtonElement).disabled = false;
-    }
-    await show();
-  });
   return show;
 }
 

@@ -4,6 +4,7 @@ import { get, session, takeInvitation, wait } from "../api.js";
 import { openEntrance } from "../entrance.js";
 import { accept } from "../invitation.js";
 import { announce, byId, switchThemes } from "../page.js";
+import { addingFiles } from "./add_files.js";
 import { asideDialog } from "./aside.js";
 import { choice, choosing, linkTo, showAspects, showChosen } from "./chosen.js";
 import { controls, showStatus } from "./control.js";
@@ -265,6 +266,10 @@ function start(caller) {
   makeTabs((tab) => refreshTab(tab).catch(showTrouble));
   byId("leave").hidden = caller.open;
   controls(PATH, refresh);
+  addingFiles(PATH, () => {
+    refresh();
+    showImports().catch(showTrouble);
+  });
   invitations(`${PATH}/invitations`);
   openLinks(PATH);
   resultLinks(`${PATH}/links`);

@@ -1,0 +1,44 @@
+"""Tables that came in a request: read as every command reads them, with errors that name the line and no path."""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from audiosim.corpus.collection import Collection
+from audiosim.corpus.judge_files import MachineJudge, read_judge
+from audiosim.corpus.metadata_tables import read_documents
+from audiosim.corpus.model import Document, Run
+from audiosim.corpus.new_runs import joining_runs
+from audiosim.errors import FormatError, InputError
+
+Found = TypeVar("Found")
+
+
+def sent_runs(text: bytes, collection: Collection, system: str | None, replace: bool, partial: bool) -> tuple[Run, ...]:
+    """The runs of a file that join a collection; see `Receiver.take_runs`."""
+    return _read(text, "run", lambda path: joining_runs(path, collection, system, replace, partial))
+
+
+def sent_grades(text: bytes, judge: str) -> MachineJudge:
+    """The grades of a machine."""
+    return replace(_read(text, "judge.tsv", lambda path: read_judge(path, judge)), source=None)
+
+
+def sent_documents(text: bytes) -> tuple[Document, ...]:
+    """The metadata of a table of documents; paths of recordings in it are not followed."""
+    found = _read(text, "documents.tsv", read_documents)
+    return tuple(replace(one, path=None) for one in found.values())
+
+
+def _read(text: bytes, name: str, read: Callable[[Path], Found]) -> Found:
+    with tempfile.TemporaryDirectory(prefix="audiosim-") as folder:
+        path = Path(folder) / name
+        path.write_bytes(text)
+        try:
+            return read(path)
+        except FormatError as error:
+            raise InputError(f"line {error.line}: {error.problem}") from None
+        except InputError as error:
+            raise InputError(str(error).removeprefix(f"{path}: ")) from None

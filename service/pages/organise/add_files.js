@@ -1,0 +1,52 @@
+// Files that are dropped on a collection in use: runs, metadata, machines' grades, judgments; each sent and told by line.
+
+import { ask, newKey } from "../api.js";
+import { chosen, dropped } from "../create/upload.js";
+import { announce, byId, element } from "../page.js";
+import { count, named } from "../text.js";
+
+const PATIENCE_MS = 300_000; // the collection is opened anew with a run
+
+/**
+ * Wire the place where files are dropped or chosen.
+ *
+ * path     of the collection, at the service
+ * changed  called after files were taken in
+ */
+export function addingFiles(path, changed) {
+  const drop = byId("add-drop");
+  const over = (event) => {
+    event.preventDefault();
+    drop.classList.toggle("over", event.type === "dragover");
+  };
+  const add = async (files) => {
+    byId("added").replaceChildren();
+    byId("adding").hidden = false;
+    for (const [place, one] of files.entries()) {
+      byId("adding").replaceChildren(`Sending ${place + 1} of ${files.length}: `, named(one.name, 50));
+      byId("added").append(await send(path, one));
+    }
+    byId("adding").hidden = true;
+    announce(`${count(files.length, "file")} sent`);
+    changed();
+  };
+  for (const type of ["dragover", "dragleave", "drop"]) drop.addEventListener(type, over);
+  drop.addEventListener("drop", async (event) => add(await dropped(event.dataTransfer)));
+  const field = byId("add-files", HTMLInputElement);
+  field.addEventListener("change", () => {
+    add(chosen(field.files));
+    field.value = "";
+  });
+}
+
+/** The line on what came of a file. */
+async function send(path, { name, file }) {
+  const asked = { replace: String(byId("add-replace", HTMLInputElement).checked), partial: String(byId("add-partial", HTMLInputElement).checked) };
+  try {
+    const found = await ask(`${path}/files?${new URLSearchParams({ name, ...asked })}`, { body: file, key: newKey(), patienceMs: PATIENCE_MS });
+    return element("li", {}, named(found.name, 50), `: ${found.said}.`);
+  } catch (error) {
+    const said = error.message.startsWith(name) ? error.message : `${name}: ${error.message}`;
+    return element("li", { class: "note bad", role: "alert" }, `${said}.`);
+  }
+}
