@@ -56,19 +56,25 @@ def serving() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         demo, log = Path(folder) / "demo", Path(folder) / "log"
         shutil.copytree(package_files.folder("fixtures") / "demo", demo)
-        command = [sys.executable, "-m", "audiosim", "serve", str(demo), "--port", "0", "--listen", "0"]
-        command += ["--home", f"{folder}/home"]
-        with log.open("wb") as stream:
-            process = subprocess.Popen([*command, "--db", f"sqlite:///{folder}/campaign.db"], stderr=stream)
-        try:
-            while not (found := re.search(r"serving .* at (http://\S+);", log.read_text())):
-                if process.poll() is not None:
-                    raise SystemExit(log.read_text())
-                time.sleep(0.05)
-            yield found[1]
-        finally:
-            process.kill()
-            process.wait()
+        with serving_folder(demo, log, "--home", f"{folder}/home", "--db", f"sqlite:///{folder}/campaign.db") as url:
+            yield url
+
+
+@contextmanager
+def serving_folder(served: Path, log: Path, *options: str) -> Iterator[str]:
+    """The address of a server of a folder, as the command starts it; it logs into a file."""
+    command = [sys.executable, "-m", "audiosim", "serve", str(served), "--port", "0", "--listen", "0", *options]
+    with log.open("wb") as stream:
+        process = subprocess.Popen(command, stderr=stream)
+    try:
+        while not (found := re.search(r"serving .* at (http://[^\s;]+);", log.read_text())):
+            if process.poll() is not None:
+                raise SystemExit(log.read_text())
+            time.sleep(0.05)
+        yield found[1]
+    finally:
+        process.kill()
+        process.wait()
 
 
 def weigh(page: Page) -> int:

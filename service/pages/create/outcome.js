@@ -24,10 +24,11 @@ export async function showCheck(path) {
   return right;
 }
 
-function said({ systems, queries, pool, judged, scale, problems }) {
+function said({ systems, queries, pool, judged, scale, problems, questions }) {
   const facts = [count(systems.length, "system"), count(queries, "query", "queries"), count(pool, "pair")].join(", ");
   const wrong = problems.length ? `${count(problems.length, "thing")} may be wrong` : "nothing looks wrong";
-  return `${facts}, ${whole(judged)} judged; scale: ${scale}; ${wrong}.`;
+  const ranked = hasAspects(questions) ? "ranked by the mean of its aspects" : `scale: ${scale}`;
+  return `${facts}, ${whole(judged)} judged; ${ranked}; ${wrong}.`;
 }
 
 function list(id, lines) {

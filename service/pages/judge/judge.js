@@ -22,6 +22,7 @@ import { Player } from "./player.js";
 import { clicked, openDialog, showScreen, shownScreen, trouble } from "./screens.js";
 import { Several } from "./several.js";
 import { Store } from "./store.js";
+import { hasAspects } from "./form.js";
 import { askPerson, knownPairs, showTask } from "./task.js";
 import { height, trainingPairs } from "./training.js";
 import { Work } from "./work.js";
@@ -138,7 +139,8 @@ async function welcome(judging, leave) {
 /** The organiser's pairs to learn on, or else three of the batch's clips. */
 function lessonsOf({ task, work }) {
   const known = knownPairs(task.training);
-  return known.length ? known : trainingPairs(work.pairs);
+  const own = task.heading || hasAspects(task.questions); // about which the page knows no pairs
+  return known.length || own ? known : trainingPairs(work.pairs);
 }
 
 function showWelcome(work, lessons, leave) {

@@ -17,6 +17,7 @@ export function showTask({ task, heading, instructions, language, questions }) {
     if (language) byId(id).lang = language;
   }
   const above = heading || (hasAspects(questions) ? t("Listen, then answer each question") : "");
+  byId("help-judge").hidden = Boolean(above); // another question is not about similarity
   if (!above) return;
   for (const id of ["question", "several-question"]) {
     byId(id).textContent = above;

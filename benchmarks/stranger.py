@@ -1,0 +1,205 @@
+"""Clicks and seconds from an empty service to a published campaign, in a real browser: what a stranger has to do.
+
+    python benchmarks/stranger.py [PICTURES]
+
+Twenty recordings in four folders are made: prompts, and what three systems made of them. A browser that knows nothing
+but the address of `audiosim serve` on an empty folder makes a collection of them, asks for two aspects, looks at what
+goals take and at what assessors see, opens the campaign, invites two people, who judge everything in browsers of their
+own, and closes and publishes it. Prints clicks, typed texts and seconds of each part; PICTURES is a folder for a
+picture of each. The browser waits for nobody to think: add the time that people take to read and to listen.
+"""
+
+import shutil
+import sys
+import tempfile
+import time
+import wave
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from pages import FLAGS, serving_folder
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+RATE_HZ = 22_050
+PROMPTS = [f"tune{number}" for number in range(1, 6)]
+SYSTEMS = {"plain": 0.1, "bright": 0.3, "noisy": 1.0}  # how much noise each adds
+PATIENCE_MS = 180_000  # how long a busy machine takes says nothing
+ASPECTS = "melody: How well does it continue the melody?\nsound: How natural does it sound?"
+ASSESSORS = ("Ann", "Ben")
+
+
+def write_sounds(root: Path) -> None:
+    """Write twenty recordings in four folders: a second and a half of a tone with noise each."""
+    moments = np.arange(int(1.5 * RATE_HZ)) / RATE_HZ
+    for place, name in enumerate(PROMPTS):
+        for folder, noise in {"prompts": 0.0, **SYSTEMS}.items():
+            tone = np.sin(2 * np.pi * 220 * (place + 1) * moments)
+            sound = tone + noise * np.random.default_rng(place).standard_normal(len(moments))
+            path = root / folder / f"{name}.wav"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with wave.open(str(path), "wb") as stream:
+                stream.setnchannels(1)
+                stream.setsampwidth(2)
+                stream.setframerate(RATE_HZ)
+                stream.writeframes((8000 * sound / np.abs(sound).max()).astype("<i2").tobytes())
+
+
+@dataclass
+class Walk:
+    """What somebody did, part by part: clicks, typed texts, seconds."""
+
+    pictures: Path | None = None
+    parts: list[tuple[str, int, int, float]] = field(default_factory=list)
+    clicks: int = 0
+    typed: int = 0
+
+    @contextmanager
+    def part(self, name: str, page: Page) -> Iterator[None]:
+        """One part of the way, and a picture of how it ends."""
+        clicks, typed, start = self.clicks, self.typed, time.perf_counter()
+        yield
+        self.parts.append((name, self.clicks - clicks, self.typed - typed, time.perf_counter() - start))
+        if self.pictures is not None:
+            page.screenshot(path=self.pictures / f"{len(self.parts)}.png", full_page=True)
+
+    def click(self, page: Page, where: str) -> None:
+        """A click."""
+        page.locator(where).click()
+        self.clicks += 1
+
+    def type(self, page: Page, where: str, text: str) -> None:
+        """A click into a field, and a text."""
+        page.locator(where).fill(text)
+        self.clicks += 1
+        self.typed += 1
+
+    def drop(self, page: Page, where: str, folder: Path) -> None:
+        """A folder dropped on the page: one movement of the mouse; a browser that is driven has it chosen instead."""
+        page.set_input_files(where, folder)
+        self.clicks += 1
+
+
+def create(walk: Walk, page: Page, url: str, sounds: Path) -> None:
+    """Make the collection, and look at the check, the plan and the preview."""
+    with walk.part("create a collection of four folders", page):
+        page.goto(url)
+        walk.click(page, "#make a")
+        walk.type(page, "#name", "first-test")
+        walk.click(page, "#begin-form button")
+        page.locator("#draft:not([hidden])").wait_for()
+        walk.drop(page, "#a-folder", sounds)
+        expect(page.locator("#check-said")).to_contain_text("3 systems, 5 queries, 15 pairs")
+    with walk.part("ask for two aspects", page):
+        walk.type(page, "#set-aspects", ASPECTS)
+        expect(page.locator("#preview-form input[type=range]")).to_have_count(2)
+        expect(page.locator("#check-said")).to_contain_text("ranked by the mean of its aspects")
+    with walk.part("see what goals take, and choose one", page):
+        walk.click(page, "#plan button")
+        expect(page.locator("#goals-table tbody tr")).to_have_count(3)
+        walk.click(page, "#goals-table tbody tr:first-child button")
+        expect(page.locator("#set-goal")).to_have_value("confidence=0.9")
+    with walk.part("create and open the campaign", page):
+        walk.click(page, "#create")
+        expect(page.locator("#control-about")).to_have_text("Nobody can judge before you open it.")
+        walk.click(page, "#resume")
+        expect(page.locator("#control-about")).to_have_text("Judging is open.")
+
+
+def invite(walk: Walk, page: Page) -> list[str]:
+    """Links for two people."""
+    links = []
+    with walk.part("invite two assessors", page):
+        walk.click(page, "#next a")
+        for name in ASSESSORS:
+            walk.type(page, "#invite-name", name)
+            walk.click(page, "#invite button[type=submit]")
+            expect(page.locator("#link-label")).to_contain_text(name)
+            links.append(page.input_value("#link"))
+            walk.click(page, "#copy")
+    return links
+
+
+def judge(walk: Walk, page: Page, link: str, name: str, most: int) -> int:
+    """Somebody judges up to so many pairs, or until nothing is left; how many these were."""
+    done = 0
+    with walk.part(f"{name} judges", page):
+        page.goto(link)
+        walk.click(page, "#start")
+        while done < most:
+            page.locator("#screen-desk:not([hidden]), #screen-batch:not([hidden])").first.wait_for()
+            if not page.locator("#screen-desk").is_visible():
+                break
+            where = page.locator("#where").inner_text()
+            for place, slider in enumerate(page.locator("#form input[type=range]").all()):
+                slider.press("PageUp" if (done + place) % 3 else "PageDown")
+                walk.clicks += 1
+            page.locator("#save[aria-disabled=false]").wait_for()
+            walk.click(page, "#save")
+            done += 1
+            page.wait_for_function(
+                "before => document.querySelector('#where').textContent !== before || "
+                "document.querySelector('#screen-desk').hidden",
+                arg=where,
+            )
+    return done
+
+
+def publish(walk: Walk, page: Page) -> str:
+    """Close and publish; the address of the page."""
+    with walk.part("close and publish", page):
+        walk.click(page, "#tab-publish")
+        walk.type(page, "#publish-authors", "Cem Stranger")
+        walk.click(page, "#publish-make")
+        expect(page.locator("#publish-said a")).to_be_visible()
+        expect(page.locator("#status")).to_have_text("Closed")
+    address = page.locator("#publish-said a").get_attribute("href")
+    assert address is not None
+    return address
+
+
+def whole_way(browser: Browser, url: str, sounds: Path, pictures: Path | None = None) -> tuple[Walk, str]:
+    """The whole way, and the address of what was published."""
+    expect.set_options(timeout=PATIENCE_MS)
+
+    def own_page() -> Page:
+        context = browser.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB")
+        context.set_default_timeout(PATIENCE_MS)
+        return context.new_page()
+
+    walk, page = Walk(pictures), own_page()
+    create(walk, page, url, sounds)
+    links = invite(walk, page)
+    done = [
+        judge(walk, own_page(), link, name, most) for name, link, most in zip(ASSESSORS, links, (10, 15), strict=True)
+    ]
+    assert min(done) > 0, done
+    address = publish(walk, page)
+    with walk.part("read what is published", page):
+        page.goto(f"{url}{address}")
+        expect(page.locator("h1")).to_have_text("first-test")
+    return walk, address
+
+
+def main() -> None:
+    """Go the whole way, and print what it took."""
+    pictures = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+    chromium = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))), None)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        write_sounds(Path(folder) / "music")
+        home = Path(folder) / "home"
+        home.mkdir()
+        with serving_folder(home, Path(folder) / "log") as url:
+            browser = driver.chromium.launch(executable_path=chromium, args=FLAGS)
+            walk, _ = whole_way(browser, url, Path(folder) / "music", pictures)
+            browser.close()
+    print(f"{'part':42} {'clicks':>6} {'texts':>6} {'seconds':>8}")
+    for name, clicks, typed, seconds in walk.parts:
+        print(f"{name:42} {clicks:6} {typed:6} {seconds:8.1f}")
+    print(f"{'all':42} {walk.clicks:6} {walk.typed:6} {sum(part[3] for part in walk.parts):8.1f}")
+
+
+if __name__ == "__main__":
+    main()
