@@ -1,37 +1,24 @@
 """The page that makes a collection, in a real browser: from folders of recordings to a campaign."""
 
 import csv
-import wave
+import io
+import runpy
+import zipfile
+from pathlib import Path
 
-import numpy as np
 import pytest
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
-RATE_HZ = 22_050
-PROMPTS = [f"tune{number}" for number in range(1, 6)]
 LONG_MS = 180_000  # for what the service computes, on a busy machine
-SYSTEMS = ("plain", "bright", "noisy")
-
-
-def write_sound(path, hertz, noise, seed):
-    """Write a second and a half of a tone with noise."""
-    moments = np.arange(int(1.5 * RATE_HZ)) / RATE_HZ
-    sound = np.sin(2 * np.pi * hertz * moments) + noise * np.random.default_rng(seed).standard_normal(len(moments))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with wave.open(str(path), "wb") as stream:
-        stream.setnchannels(1)
-        stream.setsampwidth(2)
-        stream.setframerate(RATE_HZ)
-        stream.writeframes((8000 * sound / np.abs(sound).max()).astype("<i2").tobytes())
+STRANGER = runpy.run_path(str(Path(__file__).resolve().parents[2] / "benchmarks" / "stranger.py"))
+PROMPTS, SYSTEMS = STRANGER["PROMPTS"], tuple(STRANGER["SYSTEMS"])
 
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory):
     """Twenty recordings in four folders: prompts, and what three systems made of them."""
     root = tmp_path_factory.mktemp("recordings") / "music"
-    for place, name in enumerate(PROMPTS):
-        for system, noise in (("prompts", 0.0), *zip(SYSTEMS, (0.1, 0.3, 1.0), strict=True)):
-            write_sound(root / system / f"{name}.wav", 220 * (place + 1), noise, place)
+    STRANGER["write_sounds"](root)
     return root
 
 
@@ -72,7 +59,7 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
     assert audit(page) == []
     page.click("#create")
     expect(page).to_have_url(f"{asked.url}/organise/first-test")
-    expect(page.locator("#control-about")).to_contain_text("paused")
+    expect(page.locator("#control-about")).to_have_text("Nobody can judge before you open it.")
     page.click("#resume")
     expect(page.locator("#control-about")).to_have_text("Judging is open.")
     page.get_by_role("tab", name="Invite").click()
@@ -97,3 +84,33 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
         assert len(found) == 5
         assert [name for name in (*SYSTEMS, *PROMPTS) if name in told] == []
         assert http.get(found[0]["document_sound"]).headers["content-type"] == "audio/wav"
+
+
+def test_a_stranger_comes_from_folders_to_a_published_page_in_few_clicks(chromium, recordings, asked):
+    walk, address = STRANGER["whole_way"](chromium, asked.url, recordings)
+    assert walk.clicks < 80
+    assert walk.typed == 5
+    with asked.client() as http:
+        page = http.get(address).text
+        for words in (
+            "Cem Stranger",
+            "2 people gave 30 grades",
+            "How well does it continue the melody?",
+            "melody, sound",
+        ):
+            assert words in page
+        (published,) = http.get("/v1/collections/first-test/publications").json()["publications"]
+        assert (published["page"], published["judgments"]) == (address, 15)
+        with zipfile.ZipFile(io.BytesIO(http.get(published["bundle"]).content)) as archive:
+            files = {name.split("/")[1]: archive.read(name).decode() for name in archive.namelist()}
+    rows = list(csv.DictReader(io.StringIO(files["judgments.csv"])))
+    assert {(row["aspect"], row["assessor"]) for row in rows} == {
+        (aspect, f"person-{number}") for aspect in ("melody", "sound") for number in (1, 2)
+    }
+    ranked = list(csv.DictReader(io.StringIO(files["aspects.csv"])))
+    assert {(row["aspect"], row["system"]) for row in ranked} == {
+        (aspect, system) for aspect in ("melody", "sound") for system in SYSTEMS
+    }
+    grades = [float(row["grade"]) for row in rows if row["aspect"] == "melody"]
+    means = {row["system"]: float(row["expectation"]) for row in ranked if row["aspect"] == "melody"}
+    assert sum(means.values()) / 3 == pytest.approx(sum(grades) / 15 / 100)  # one result each for five prompts

@@ -501,3 +501,42 @@ def test_grades_that_cannot_be_taken_in_leave_the_folder_as_it_was(both, place, 
         with pytest.raises(InputError, match="no"):
             receiver.take_judge("music", name, GRADES.replace(b"\t3\n", b"\t4\n"))
     assert {path: path.read_bytes() for path in (place / ARRIVALS).rglob("*") if path.is_file()} == files
+
+
+def test_a_dropped_file_is_taken_for_what_it_is_and_told_by_line(commanded, place, tmp_path):
+    documents = b"document\tartist\tgenre\nd2\tAnn\trock\nd3\tBen\t\n"
+    people = b"query,document,grade,assessor\nd0,d2,70,cat\n"
+    with (
+        commanded([place], tmp_path / "log", "--db", f"sqlite:///{tmp_path / 'c.db'}") as server,
+        server.client() as http,
+    ):
+
+        def drop(name, content, **more):
+            sent = http.post("/v1/collections/music/files", content=content, params={"name": name, **more})
+            return sent.json()["said"] if sent.is_success else sent.json()["detail"]
+
+        assert drop("late/U.trec", run_of("U", "d8", "d2")) == "U: 2 new pairs"
+        assert drop("late/U.trec", run_of("U", "d8", "d2")) == "U: 0 new pairs; nothing new"
+        assert drop("wrong.trec", b"d0 Q0 d1 1 1 V\nd0 Q0 d2 2 high V\n").startswith("wrong.trec:2: ")
+        assert drop("judges/gpt.tsv", GRADES).startswith("machine gpt: ")
+        assert drop("judges/gpt.tsv", b"query\tdocument\tgrade\nd0\td2\n").startswith("judges/gpt.tsv:2: ")
+        assert drop("documents.tsv", documents) == "2 documents, 2 with something new"
+        assert drop("documents.tsv", documents) == "2 documents, 0 with something new"
+        clash = b"document\tartist\nd4\tCem\nd3\tSomebody\n"
+        assert drop("documents.tsv", clash) == (
+            "documents.tsv: document d3: its artist is already known as 'Ben', got 'Somebody'"
+        )
+        assert (
+            drop("documents.tsv", b"document\tartist\nd4\tCem\n") == "1 document, 1 with something new"
+        )  # all or none
+        assert drop("documents.tsv", b"document\n\n\td\n").startswith("documents.tsv:")
+        assert drop("cat.csv", people) == "1 answer imported"
+        assert drop("cat.csv", b"query,document,grade\nd0,d2\n").startswith("cat.csv:2: ")
+        assert drop("new.wav", noise(tmp_path / "n.wav", 98)) == "document new"
+        assert drop("task.toml", b"question = 'How?'") == (
+            "task.toml: task.toml belongs to a new collection, not to one that is served"
+        )
+        known = http.get("/v1/collections/music").json()
+        assert known["systems"] == ["S", "T", "U"]
+    read = Collection.load(place)
+    assert (read.artist("d2"), read.artist("d3"), read.artist("d4")) == ("Ann", "Ben", "Cem")

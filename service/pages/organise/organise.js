@@ -232,7 +232,10 @@ function showRemaining() {
   }
   const before = left.state < known.campaign.state ? `; as of ${count(known.campaign.pool - left.unjudged, "judged pair")}` : "";
   const hours = known.campaign.pace.per_hour && left.median ? `; roughly ${duration((left.median / known.campaign.pace.per_hour) * 3600)} of listening` : "";
-  if (left.median === null) {
+  if (known.campaign.judged >= known.campaign.pool) {
+    byId("remaining").textContent = "0";
+    byId("remaining-range").textContent = "nothing is left to judge";
+  } else if (left.median === null) {
     byId("remaining").textContent = `more than ${whole(left.more_than)}`;
     byId("remaining-range").textContent = "the simulation ran out of time";
   } else if (left.high === 0) {
