@@ -56,14 +56,16 @@ def serving() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         demo, log = Path(folder) / "demo", Path(folder) / "log"
         shutil.copytree(package_files.folder("fixtures") / "demo", demo)
-        with serving_folder(demo, log, "--home", f"{folder}/home", "--db", f"sqlite:///{folder}/campaign.db") as url:
+        with serving_folder(
+            demo, log, "--listen", "0", "--home", f"{folder}/home", "--db", f"sqlite:///{folder}/campaign.db"
+        ) as url:
             yield url
 
 
 @contextmanager
 def serving_folder(served: Path, log: Path, *options: str) -> Iterator[str]:
     """The address of a server of a folder, as the command starts it; it logs into a file."""
-    command = [sys.executable, "-m", "audiosim", "serve", str(served), "--port", "0", "--listen", "0", *options]
+    command = [sys.executable, "-m", "audiosim", "serve", str(served), "--port", "0", *options]
     with log.open("wb") as stream:
         process = subprocess.Popen(command, stderr=stream)
     try:

@@ -6,7 +6,7 @@ Twenty recordings in four folders are made: prompts, and what three systems made
 but the address of `audiosim serve` on an empty folder makes a collection of them, asks for two aspects, looks at what
 goals take and at what assessors see, opens the campaign, invites two people, who judge everything in browsers of their
 own, and closes and publishes it. Prints clicks, typed texts and seconds of each part; PICTURES is a folder for a
-picture of each. The browser waits for nobody to think: add the time that people take to read and to listen.
+picture of each. The browser hears each clip for a moment, and waits for nobody to think.
 """
 
 import shutil
@@ -22,10 +22,13 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from audiosim.service.campaigns.campaigns import LISTEN_S
+
 RATE_HZ = 22_050
 PROMPTS = [f"tune{number}" for number in range(1, 6)]
 SYSTEMS = {"plain": 0.1, "bright": 0.3, "noisy": 1.0}  # how much noise each adds
 PATIENCE_MS = 180_000  # how long a busy machine takes says nothing
+SPARE_MS = 300
 ASPECTS = "melody: How well does it continue the melody?\nsound: How natural does it sound?"
 ASSESSORS = ("Ann", "Ben")
 
@@ -121,7 +124,7 @@ def invite(walk: Walk, page: Page) -> list[str]:
     return links
 
 
-def judge(walk: Walk, page: Page, link: str, name: str, most: int) -> int:
+def judge(walk: Walk, page: Page, link: str, name: str, most: int, listen_s: float) -> int:
     """Somebody judges up to so many pairs, or until nothing is left; how many these were."""
     done = 0
     with walk.part(f"{name} judges", page):
@@ -132,6 +135,9 @@ def judge(walk: Walk, page: Page, link: str, name: str, most: int) -> int:
             if not page.locator("#screen-desk").is_visible():
                 break
             where = page.locator("#where").inner_text()
+            page.wait_for_function("() => document.querySelector('#play-text').textContent === 'Pause'")
+            page.wait_for_timeout(1000 * listen_s + SPARE_MS)  # of the query, which plays by itself
+            walk.click(page, "#hear-candidate")
             expect(page.locator("#form input[type=range].unset")).to_have_count(2)
             for place, slider in enumerate(page.locator("#form input[type=range]").all()):
                 slider.press("PageUp" if (done + place) % 3 else "PageDown")
@@ -160,8 +166,13 @@ def publish(walk: Walk, page: Page) -> str:
     return address
 
 
-def whole_way(browser: Browser, url: str, sounds: Path, pictures: Path | None = None) -> tuple[Walk, str]:
-    """The whole way, and the address of what was published."""
+def whole_way(
+    browser: Browser, url: str, sounds: Path, listen_s: float, pictures: Path | None = None
+) -> tuple[Walk, str]:
+    """The whole way, and the address of what was published.
+
+    listen_s  required of each clip
+    """
     expect.set_options(timeout=PATIENCE_MS)
 
     def own_page() -> Page:
@@ -173,7 +184,8 @@ def whole_way(browser: Browser, url: str, sounds: Path, pictures: Path | None = 
     create(walk, page, url, sounds)
     links = invite(walk, page)
     done = [
-        judge(walk, own_page(), link, name, most) for name, link, most in zip(ASSESSORS, links, (10, 15), strict=True)
+        judge(walk, own_page(), link, name, most, listen_s)
+        for name, link, most in zip(ASSESSORS, links, (10, 15), strict=True)
     ]
     assert min(done) > 0, done
     address = publish(walk, page)
@@ -195,7 +207,7 @@ def main() -> None:
         home.mkdir()
         with serving_folder(home, Path(folder) / "log") as url:
             browser = driver.chromium.launch(executable_path=chromium, args=FLAGS)
-            walk, _ = whole_way(browser, url, Path(folder) / "music", pictures)
+            walk, _ = whole_way(browser, url, Path(folder) / "music", LISTEN_S, pictures)
             browser.close()
     print(f"{'part':42} {'clicks':>6} {'texts':>6} {'seconds':>8}")
     for name, clicks, typed, seconds in walk.parts:
