@@ -264,6 +264,7 @@ def test_a_model_that_does_not_fit_is_said_on_the_first_screen(demo, commanded, 
 
 
 def test_pause_stops_the_judging_and_resume_lets_it_go_on(browse, campaign):
+    campaign.judge("ann", 1, 40)
     page = shown(browse(campaign.page))
     page.get_by_role("button", name="Pause").click()
     page.wait_for_selector("#status:text-is('Paused')")
@@ -313,23 +314,24 @@ def test_judgments_are_downloaded_as_files(browse, campaign):
     assert [row[3].startswith("judged fine 40") for row in shown_events] == [True] * 3
 
 
-def test_a_file_of_judgments_is_taken_in_and_a_wrong_one_is_said(browse, campaign, demo, tmp_path, watch):
+def test_dropped_files_are_taken_in_and_what_is_wrong_in_one_is_said_by_line(browse, campaign, demo, tmp_path, watch):
     pool, truth = build_pool(Collection.load(demo)), Collection.load(demo, demo / "truth.qrels")
     lines = [f"{q} 0 {d} {grade:g}\n" for (q, d), grade in truth.grades().items() if (q, d) in pool.positions]
     (tmp_path / "right.qrels").write_text("".join(lines[-40:]), encoding="utf-8")
     (tmp_path / "wrong.qrels").write_text("q 0 d\n", encoding="utf-8")
     page = shown(browse(campaign.page))
     page.get_by_role("tab", name="Log and files").click()
-    page.set_input_files("#import-file", tmp_path / "right.qrels")
-    page.click("#import-send")
+    page.set_input_files("#add-files", tmp_path / "right.qrels")
+    expect(page.locator("#added li")).to_have_text(re.compile(r"^right\.qrels: (40 answers imported|being imported)"))
     expect(page.locator("#imports li").first).to_contain_text("40 answers imported")
     watch.expected.append("422")
-    page.set_input_files("#import-file", tmp_path / "wrong.qrels")
-    page.click("#import-send")
-    # A busy service says so a little later, in the list alone.
-    said = page.locator("#import-trouble:not([hidden]), #imports li:first-child", has_text="line 1: expected")
-    expect(said.first).to_contain_text(re.compile("nothing was imported: line 1: expected", re.IGNORECASE))
+    (tmp_path / "wrong.trec").write_text("q Q0 d 1 1 one\nq Q0 e 2 high one\n", encoding="utf-8")
+    page.set_input_files("#add-files", [tmp_path / "wrong.qrels", tmp_path / "wrong.trec"])
+    expect(page.locator("#added li")).to_have_count(2)
+    # A busy service says it of the answers a little later, in the list alone.
     expect(page.locator("#imports li").first).to_contain_text("nothing was imported: line 1: expected")
+    expect(page.locator("#added li").last).to_contain_text("wrong.trec:2: ")
+    assert audit(page, LOOKS[1:3]) == []
 
 
 def test_assessors_and_what_they_cannot_judge_are_listed(browse, campaign):

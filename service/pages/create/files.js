@@ -104,7 +104,7 @@ export class Files {
 
   #refuse(name, error) {
     const said = error.message.startsWith(name) ? error.message : `${name}: ${error.message}`;
-    byId("refused").append(element("li", { class: "note bad", role: "alert" }, `${said}.`));
+    byId("refused").append(element("li", { class: "note bad" }, element("span", { role: "alert" }, `${said}.`)));
   }
 
   async #remove(name) {

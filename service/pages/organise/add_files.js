@@ -47,6 +47,6 @@ async function send(path, { name, file }) {
     return element("li", {}, named(found.name, 50), `: ${found.said}.`);
   } catch (error) {
     const said = error.message.startsWith(name) ? error.message : `${name}: ${error.message}`;
-    return element("li", { class: "note bad", role: "alert" }, `${said}.`);
+    return element("li", { class: "note bad" }, element("span", { role: "alert" }, `${said}.`));
   }
 }
