@@ -51,7 +51,7 @@ def write_sounds(root: Path) -> None:
 
 @dataclass
 class Walk:
-    """What somebody did, part by part: clicks, typed texts, seconds."""
+    """Clicks, typed texts and seconds of somebody, part by part."""
 
     pictures: Path | None = None
     parts: list[tuple[str, int, int, float]] = field(default_factory=list)

@@ -15,7 +15,7 @@ from audiosim.record import record_of, verdicts_by_aspect
 from audiosim.report.imprint import NOBODY, Imprint
 from audiosim.service.shelf.served_collection import ServedCollection
 
-Names = Mapping[str, str]
+NewNames = Mapping[str, str]
 
 
 def bundle_of(
@@ -49,14 +49,14 @@ def bundle_of(
     return len(judgments), zipped(files, f"{one.collection.identifier}-record")
 
 
-def _drawn(judgments: Iterable[Judgment], records: Iterable[Record]) -> Names:
+def _drawn(judgments: Iterable[Judgment], records: Iterable[Record]) -> NewNames:
     """A name that says nothing for everybody who judged or whom the log names, in the order of their coming."""
     logged = (name for record in records for name in (record.event.assessor, record.event.judge))
     people = dict.fromkeys(name for name in (*(one.assessor for one in judgments), *logged) if name)
     return {name: f"person-{place}" for place, name in enumerate(people, start=1)}
 
 
-def _judged(one: ServedCollection, judgments: Iterable[Judgment], names: Names) -> Collection:
+def _judged(one: ServedCollection, judgments: Iterable[Judgment], names: NewNames) -> Collection:
     """The collection with the judgments of its campaign, by each aspect where there are several."""
 
     def renamed(some: Iterable[Judgment]) -> tuple[Judgment, ...]:

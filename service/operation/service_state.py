@@ -17,7 +17,7 @@ from audiosim.service.entrance.access import Access
 from audiosim.service.entrance.limits import Entrance, Gate, Limits, Shared
 from audiosim.service.files.additions import Receiver
 from audiosim.service.files.import_store import ImportStore
-from audiosim.service.files.publications import PublicationStore
+from audiosim.service.files.published_records import PublicationStore
 from audiosim.service.interface.cards import Cards
 from audiosim.service.operation.followers import Followers
 from audiosim.service.operation.keeper import Keeper

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Annotated
 
 from anyio import to_thread
-from fastapi import Depends, Query
+from fastapi import Depends
 
 from audiosim.corpus.model import Document
 from audiosim.errors import InputError
@@ -21,13 +21,12 @@ from audiosim.service.operation.service_state import part
 from audiosim.service.routes.collection_additions import TURNS, PartialQuery, ReplaceQuery
 from audiosim.service.routes.imports import ImportsDep, take_answers
 from audiosim.service.routes.judging import KeyHeader
+from audiosim.service.routes.new_collections import FileQuery, KindQuery
 from audiosim.service.wire.arrival_types import FileOut
 
 router = chapter("arrivals", include_in_schema=False)
 
 LINE = re.compile(r"line (\d+): ")
-FileQuery = Annotated[str, Query(min_length=1, max_length=1000)]
-KindQuery = Annotated[Kind | None, Query(description="kind of the file; by default by its name and first line")]
 
 
 @dataclass
@@ -102,7 +101,7 @@ def _unchanged(fresh: bool) -> str:
 
 
 def _named(name: str, work: Callable[[], str]) -> str:
-    """What comes of some work; errors name the file, as those of the commands do."""
+    """Result of some work; errors name the file, as those of the commands do."""
     try:
         return work()
     except InputError as error:

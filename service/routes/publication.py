@@ -7,10 +7,15 @@ from fastapi import Body, Query, Response
 from audiosim.service.callers.caller import CallerDep
 from audiosim.service.entrance.exchange import CollectionDep, attachment, chapter
 from audiosim.service.files.public_record import bundle_of
-from audiosim.service.files.publications import PublicationStore
+from audiosim.service.files.published_records import PublicationStore
 from audiosim.service.operation.service_state import part
 from audiosim.service.routes.campaign_state import MeasureQuery, RankingsDep
-from audiosim.service.wire.publication_types import PublicationIn, PublicationsOut, PublishedOut, WithdrawalIn
+from audiosim.service.wire.publication_types import (
+    PublicationIn,
+    PublicationsOut,
+    PublicationWithdrawalIn,
+    PublishedOut,
+)
 
 router = chapter("campaign")
 
@@ -67,7 +72,7 @@ async def publish_page(
 
 @router.post("/collections/{collection}/publications/withdraw")
 def withdraw_publication(
-    store: PublicationsDep, one: CollectionDep, asked: Annotated[WithdrawalIn, Body()]
+    store: PublicationsDep, one: CollectionDep, asked: Annotated[PublicationWithdrawalIn, Body()]
 ) -> PublicationsOut:
     """Withdraw a publication: its page and its bundle are deleted here; copies elsewhere stay."""
     collection = one.collection.identifier

@@ -8,7 +8,7 @@ from fastapi.responses import RedirectResponse
 
 from audiosim.service.callers.caller import PUBLIC
 from audiosim.service.entrance.exchange import attachment, chapter
-from audiosim.service.files.publications import file_in
+from audiosim.service.files.published_records import file_in
 from audiosim.service.routes.publication import PublicationsDep
 
 router = chapter("pages", "", dependencies=[PUBLIC], include_in_schema=False)

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from audiosim.report.imprint import LICENCES, MOST_AUTHORS, NAME_LIMIT, WORDS_LIMIT, Imprint
 from audiosim.service.entrance.exchange import Strict, Wire
-from audiosim.service.files.publications import PublishedRecord
+from audiosim.service.files.published_records import PublishedRecord
 
 AuthorName = Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
 LICENCE = f"^({'|'.join(one.replace('.', '[.]') for one in LICENCES)})?$"
@@ -61,7 +61,7 @@ class PublicationsOut(Wire):
         return cls(collection, [PublishedOut.from_domain(one) for one in found])
 
 
-class WithdrawalIn(Strict, forbid_unknown_fields=True):
+class PublicationWithdrawalIn(Strict, forbid_unknown_fields=True):
     """Number of the publication to withdraw."""
 
     number: Annotated[int, Meta(ge=1)]

@@ -8,7 +8,7 @@ import pytest
 
 from audiosim.errors import InputError
 from service.callers.caller import scopes_of
-from service.files.publications import MOST_BYTES, PublicationStore, file_in
+from service.files.published_records import MOST_BYTES, PublicationStore, file_in
 from service.routes import publication
 from service.shelf.served_collection import NotServedError
 
