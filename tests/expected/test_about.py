@@ -18,6 +18,7 @@ from audiosim.expected.estimation import estimate, expected_scores
 from audiosim.expected.linear import LinearScores
 from audiosim.expected.sampled import SampledScores
 from audiosim.expected.separation import two_systems_of_pool
+from audiosim.expected.verdicts import Verdicts
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.estimators import built_in
 from audiosim.report.views import ranking_view
@@ -139,6 +140,14 @@ def test_one_run_under_two_names_is_equal_about_any_queries_and_left_out(demo):
         found = two_systems(twice, first, "copy", about)
         assert (found.verdict, found.confidence, found.again) == ("equal", 1.0, None)
         assert found.sentence.startswith(f"{first} and copy are equal on ")
+
+
+def test_equal_systems_are_counted_in_the_verdict(demo):
+    first = demo.runs[0]
+    twins = tuple(Run(name, first.rankings) for name in ("copy", "again"))
+    for runs, said in ((twins[:1], "are equal"), (twins, "are equal, as are 2 more pairs")):
+        found = Verdicts(estimate(replace(demo, runs=(*demo.runs, *runs)), "uniform"))
+        assert f"; {first.system} and copy {said}." in found.sentence
 
 
 def two_systems(collection, a, b, about):

@@ -32,6 +32,19 @@ def test_grades_of_a_level_are_drawn_as_often_as_they_were_given_and_judged_ones
     np.testing.assert_allclose(counts / DRAWS, expected / 4, atol=4 * np.sqrt(0.25 / DRAWS))
 
 
+def test_grades_of_the_upper_levels_are_counted_where_they_are(tiny):
+    pool = build_pool(replace(tiny, scale=FINE, judgments=()))
+    grades = np.full(len(pool.pairs), np.nan)
+    grades[:3] = [97.0, 97.0, 100.0]
+    belief = built_in(pool, "joint").predict(grades)
+    found = within_levels(belief, FINE, np.array([5]), np.full((DRAWS, 1), 95.0), np.random.default_rng(0))
+    values, counts = np.unique(found, return_counts=True)
+    assert values.tolist() == list(range(90, 101))
+    expected = np.full(11, 1 / 11)
+    expected[[7, 10]] += [2, 1]
+    np.testing.assert_allclose(counts / DRAWS, expected / 4, atol=4 * np.sqrt(0.25 / DRAWS))
+
+
 def test_where_the_model_has_every_grade_of_the_scale_nothing_moves(tiny):
     pool = build_pool(replace(tiny, scale=BROAD, judgments=()))
     belief = built_in(pool, "uniform").predict(np.full(len(pool.pairs), np.nan))

@@ -14,6 +14,7 @@ from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.relevance.disagreements import disagreements
+from audiosim.relevance.estimators import built_in
 from audiosim.relevance.joint_prior import Uncertainty as Held
 from audiosim.relevance.judge_deviations import COVARIATES, prior_deviations, usual_deviations
 from audiosim.relevance.judge_noise import VARIES, judge_noise
@@ -160,6 +161,14 @@ def test_tastes_of_people_who_judged_least_count_as_noise_of_theirs(pool, model,
     folded = model.posterior(panel, Listeners.of("listeners", 3))
     assert len(folded.shared) == len(whole.shared) - 3 * len(pool.systems)
     np.testing.assert_allclose(folded.mean, whole.mean, atol=0.05)
+
+
+def test_a_pair_belongs_in_equal_parts_to_the_systems_that_retrieved_it(pool):
+    judged = built_in(pool, "joint").judged_rows(Panel.of(pool, [Judgment(*pool.pairs[0], 0, "ann")]))
+    retrieved = pool.retrieved.toarray().T
+    assert {1, 2} <= set(retrieved.sum(axis=1).tolist())  # by one system alone, and by several
+    for parts, found in zip(judged.parts, retrieved, strict=True):
+        assert parts == pytest.approx(found / found.sum())
 
 
 def test_a_panel_has_the_last_judgment_of_each_person_of_each_pair(pool):

@@ -1,5 +1,7 @@
 """Kinship, against collections made to share rankings, systems, documents, or nothing but names."""
 
+import hashlib
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -29,6 +31,16 @@ def known():
 def source(known):
     pool = build_pool(known)
     return source_of(pool, pool.spread(known.grades()))
+
+
+def test_a_source_has_the_hash_of_every_grade_and_of_what_is_not_judged(known):
+    pool = build_pool(known)
+    grades = pool.spread(known.grades())
+    grades[3] = np.nan
+    written = json.dumps([None if place == 3 else grade for place, grade in enumerate(grades.tolist())])
+    found = source_of(pool, grades)
+    assert found.judgments == hashlib.sha256(written.encode()).hexdigest()
+    assert found.judged == len(grades) - 1
 
 
 def kinship(collection, source, cutoff=None):
