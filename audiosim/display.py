@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from audiosim.extras import missing, need
 
@@ -32,6 +32,19 @@ def notebook_html(sentence: str, to_frame: "Callable[[], pd.DataFrame]", columns
     table = to_frame() if columns is None else to_frame()[columns]
     shown: str = table.to_html(float_format=lambda value: f"{value:.3f}", max_rows=ROWS)
     return f"<p>{escape(sentence)}</p>{shown}"
+
+
+class Tabled(Protocol):
+    """A result with a table."""
+
+    def to_frame(self) -> "pd.DataFrame":
+        """The table."""
+        ...
+
+
+def in_notebook(result: Tabled) -> str:
+    """A result as notebooks show it, by its sentence and its whole table: its `_repr_html_`."""
+    return notebook_html(repr(result), result.to_frame)
 
 
 def frame_of(

@@ -17,7 +17,7 @@ from audiosim.corpus.arguments import as_collection, judgments_in_place_of, judg
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool, build_pool
-from audiosim.display import frame_of, notebook_html
+from audiosim.display import frame_of, in_notebook
 from audiosim.errors import InputError
 from audiosim.expected.about import OF_THIS_KIND, THESE, About, as_about
 from audiosim.expected.choices import DifferenceDistribution, Ideal
@@ -70,9 +70,7 @@ class NextPairs:
     def __repr__(self) -> str:
         return f"{len(self.pairs)} pairs to judge next, by {self.selection_rule}"
 
-    def _repr_html_(self) -> str:
-        """The pairs as notebooks show them: one line, and a table."""
-        return notebook_html(repr(self), self.to_frame)
+    _repr_html_ = in_notebook
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per pair: query, document, weight."""

@@ -12,7 +12,7 @@ from audiosim.corpus.arguments import judgments_second
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.grades import grades_by_assessor
 from audiosim.corpus.model import Judgment, Pair, retrieved_by
-from audiosim.display import frame_of, notebook_html
+from audiosim.display import frame_of, in_notebook
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.measures.system_scores import Scores, Unjudged, judged_runs
@@ -60,9 +60,7 @@ class Reliability:
         """Both coefficients and their intervals by the number of queries, as a pandas table."""
         return self.study.curve(np.array(QUERY_COUNTS, dtype=float)).to_frame()
 
-    def _repr_html_(self) -> str:
-        """The study as notebooks show it: one line, and the coefficients by the number of queries."""
-        return notebook_html(repr(self), self.to_frame)
+    _repr_html_ = in_notebook
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Both coefficients and their 95 % intervals by the number of queries; new axes where None."""
@@ -221,9 +219,7 @@ class AssessorReliability:
         ]
         return frame_of({name: np.concatenate([curve[name] for curve in curves]) for name in curves[0]})
 
-    def _repr_html_(self) -> str:
-        """The study as notebooks show it: one line, and the coefficients by queries and assessors."""
-        return notebook_html(repr(self), self.to_frame)
+    _repr_html_ = in_notebook
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """E rho² by the number of queries, with one to four assessors of each; new axes where None."""

@@ -15,7 +15,7 @@ from audiosim.corpus.arguments import as_collection
 from audiosim.corpus.model import Run
 from audiosim.corpus.runs import run_lines, write_run
 from audiosim.corpus.sound_vectors import GAUSSIANS
-from audiosim.display import frame_of, notebook_html
+from audiosim.display import frame_of, in_notebook
 from audiosim.errors import InputError
 from audiosim.plugins import find_embedding, installed_frames, known_embeddings, other_decoders
 
@@ -52,9 +52,7 @@ class NearestRecordings:
         how = "" if self.recall is None else f", of which an approximate search finds {self.recall:.3f}"
         return f"{len(self.found):,} queries with the recordings nearest to each{how}, as the run of {self.system}"
 
-    def _repr_html_(self) -> str:
-        """The neighbours as notebooks show them: one line, and a table."""
-        return notebook_html(repr(self), self.to_frame)
+    _repr_html_ = in_notebook
 
     @property
     def run(self) -> Run:

@@ -28,7 +28,7 @@ from audiosim.corpus.lines import write_texts
 from audiosim.corpus.metadata_tables import document_lines, query_lines
 from audiosim.corpus.model import FINE, Document, Run
 from audiosim.corpus.runs import run_lines
-from audiosim.display import frame_of, notebook_html
+from audiosim.display import frame_of, in_notebook
 from audiosim.errors import InputError
 from audiosim.extras import need
 from audiosim.stats.gaussians import jensen_shannon
@@ -79,9 +79,7 @@ class MusicFolder:
     def __repr__(self) -> str:
         return f"{len(self.documents):,} recordings, {len(self.queries):,} of them queries, in {self.collection}"
 
-    def _repr_html_(self) -> str:
-        """The recordings as notebooks show them: one line, and a table."""
-        return notebook_html(repr(self), self.to_frame)
+    _repr_html_ = in_notebook
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per recording: its tags, its path, and whether it is a query."""

@@ -10,7 +10,7 @@ from audiosim.arrays import Array, Integers
 from audiosim.audio.descriptions import Description, descriptions_of
 from audiosim.audio.recordings import Searched
 from audiosim.audio.search import drawn_references
-from audiosim.display import frame_of, notebook_html
+from audiosim.display import frame_of, in_notebook
 from audiosim.errors import InputError
 from audiosim.extras import need
 
@@ -48,9 +48,7 @@ class SoundMap:
     def __repr__(self) -> str:
         return f"a map of {len(self.names):,} recordings by {self.by}"
 
-    def _repr_html_(self) -> str:
-        """The places as notebooks show them: one line, and a table."""
-        return notebook_html(repr(self), self.to_frame)
+    _repr_html_ = in_notebook
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per recording: document, x, y, group and whether it is a query."""

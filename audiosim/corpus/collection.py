@@ -36,7 +36,7 @@ from audiosim.corpus.same_artist import SameArtist, without_same_artist
 from audiosim.corpus.scale_guess import guess_scale
 from audiosim.corpus.task_file import AssessorTask, check_task, read_task
 from audiosim.corpus.written_collection import write_collection
-from audiosim.display import frame_of, notebook_html
+from audiosim.display import frame_of, in_notebook
 from audiosim.errors import InputError
 from audiosim.messages import counted, repeated
 
@@ -122,9 +122,7 @@ class Collection:
         pairs_judged = f"{counted(len(pairs), 'pair', 'pairs')}, {judged:,} judged"
         return f"{self.name}: {', '.join(counts)}, {pairs_judged}{compared}"
 
-    def _repr_html_(self) -> str:
-        """Notebook display: one line, and the systems as a table."""
-        return notebook_html(repr(self), self.to_frame)
+    _repr_html_ = in_notebook
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per system: team, number of queries, median depth, and judged share of its results."""

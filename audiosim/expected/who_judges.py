@@ -10,7 +10,7 @@ from audiosim.corpus.arguments import as_collection
 from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import Pool, build_pool
-from audiosim.display import frame_of, notebook_html
+from audiosim.display import frame_of, in_notebook
 from audiosim.errors import InputError
 from audiosim.expected.about import THESE, About, as_about
 from audiosim.expected.estimation import expected_scores
@@ -71,9 +71,7 @@ class Judges:
     def __repr__(self) -> str:
         return f"{len(self.people)} people and {len(self.machines)} machines who judge"
 
-    def _repr_html_(self) -> str:
-        """The reports as notebooks show them: one line, and a table."""
-        return notebook_html(repr(self), self.to_frame)
+    _repr_html_ = in_notebook
 
     def to_dict(self) -> list[dict[str, Any]]:
         """The reports as plain values, ready for JSON."""

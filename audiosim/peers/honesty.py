@@ -15,7 +15,7 @@ from audiosim.cluster.turns import each_in_turn
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.lines import write_text
 from audiosim.corpus.pool import build_pool
-from audiosim.display import frame_of, notebook_html
+from audiosim.display import frame_of, in_notebook
 from audiosim.errors import AudiosimError, InputError
 from audiosim.expected.ranking import Ranking
 from audiosim.messages import one_line
@@ -57,9 +57,7 @@ class Honesty:
             f"{self.collection}, {self.measure}: {len(self.methods)} methods on {len(self.played)} parts at {at} judged"
         )
 
-    def _repr_html_(self) -> str:
-        """Notebook display of the comparison: one line, and its rows."""
-        return notebook_html(repr(self), self.to_frame)
+    _repr_html_ = in_notebook
 
     @property
     def methods(self) -> list[str]:

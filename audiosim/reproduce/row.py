@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from audiosim.display import frame_of, notebook_html
+from audiosim.display import frame_of, in_notebook
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,9 +64,7 @@ class Reproduction:
     def __repr__(self) -> str:
         return f"{sum(row.agrees for row in self.rows)} of {len(self.rows)} published numbers come out to every digit"
 
-    def _repr_html_(self) -> str:
-        """The numbers as notebooks show them: one line, and a table."""
-        return notebook_html(repr(self), self.to_frame)
+    _repr_html_ = in_notebook
 
     @property
     def missing(self) -> int:

@@ -18,7 +18,7 @@ from audiosim.cluster.turns import HERE, Workers
 from audiosim.corpus.arguments import as_collection, judgments_second
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import Pool, build_pool
-from audiosim.display import frame_of, notebook_html
+from audiosim.display import frame_of, in_notebook
 from audiosim.errors import InputError
 from audiosim.expected.about import THESE, About, as_about
 from audiosim.expected.choices import DifferenceDistribution
@@ -126,9 +126,7 @@ class Effort:
             f"{len(self.unsettled)} pairs of systems still open then"
         )
 
-    def _repr_html_(self) -> str:
-        """The effort as notebooks show it: one line, and the pairs that stay unsettled."""
-        return notebook_html(repr(self), self.to_frame)
+    _repr_html_ = in_notebook
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Share of campaigns finished after each number of further judgments; new axes where None."""

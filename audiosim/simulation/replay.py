@@ -9,7 +9,7 @@ import numpy as np
 
 from audiosim.arrays import Array
 from audiosim.corpus.model import Judgment
-from audiosim.display import frame_of, notebook_html
+from audiosim.display import frame_of, in_notebook
 from audiosim.errors import InputError
 from audiosim.expected.ranking import Ranking, spelled_confidence
 from audiosim.selection import Selection, StoppingRule
@@ -75,9 +75,7 @@ class Replay:
             f"{spelled_confidence(last.confidence, self.selection.about)}, accuracy {last.accuracy:.3f}"
         )
 
-    def _repr_html_(self) -> str:
-        """The replay as notebooks show it: one line, and its moments."""
-        return notebook_html(repr(self), self.to_frame)
+    _repr_html_ = in_notebook
 
     def to_frame(self) -> "pd.DataFrame":
         """Its moments as a pandas table, indexed by the number of judgments."""

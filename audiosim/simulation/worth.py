@@ -7,7 +7,7 @@ confidence.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,10 +16,11 @@ from audiosim.cluster.turns import each_in_turn
 from audiosim.corpus.arguments import as_collection
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.pool import Pool, build_pool
-from audiosim.display import frame_of
+from audiosim.display import frame_of, in_notebook
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator, estimator_of
+from audiosim.relevance.evidence_registry import EVIDENCE_KINDS, OWN_KINDS
 from audiosim.relevance.joint import kinship_to
 from audiosim.relevance.model_files import Model, load_model
 from audiosim.relevance.moments import FIRST_LEARNING
@@ -31,6 +32,10 @@ from audiosim.training.folds import draw
 from audiosim.training.plan import Plan, parse_terms
 from audiosim.training.train import train
 from audiosim.training.validation import LEAST
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 BOOTSTRAPS = 2000
 BATCH = 20
@@ -78,6 +83,11 @@ class EvidenceWorth:
     learned: bool
     target: float | None
 
+    def __repr__(self) -> str:
+        return f"error of grades without {', '.join(f'{one.evidence} {one.rmse:+.3f}' for one in self.pieces)}"
+
+    _repr_html_ = in_notebook
+
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain values."""
         return {
@@ -87,9 +97,17 @@ class EvidenceWorth:
             "evidence": [asdict(piece) for piece in self.pieces],
         }
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> "pd.DataFrame":
         """The pieces as a pandas DataFrame."""
         return frame_of([asdict(piece) for piece in self.pieces])
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Increase of the error without each piece, with 95 % intervals; new axes where None."""
+        from audiosim.plots import draw_intervals
+
+        names = [f"{one.evidence}, {one.judged:.0%} judged" for one in self.pieces]
+        low, middle, high = np.transpose([(one.rmse_low, one.rmse, one.rmse_high) for one in self.pieces])
+        return draw_intervals(names, low, middle, high, "increase of the error of grades without it", axes)
 
 
 class _Case(NamedTuple):
@@ -218,6 +236,12 @@ def _without(collection: Collection, name: str | None) -> Collection:
     return replace(collection, evidence=evidence, judges=tuple(one for one in collection.judges if one.name != name))
 
 
+def _estimator(pool: Pool, model: str | Model, name: str | None) -> RelevanceEstimator:
+    """The estimator of a model, without the kind of evidence of that name if another package has brought one."""
+    kinds = [kind for kind in EVIDENCE_KINDS.values() if kind.name in OWN_KINDS or kind.name != name]
+    return estimator_of(pool, model, kinds)
+
+
 def _known(collection: Collection, name: str) -> float:
     pool = build_pool(collection)
     belief = estimator_of(pool, JOINT).predict(np.full(len(pool.pairs), np.nan))
@@ -233,15 +257,14 @@ def _scores(cases: Sequence[_Case], name: str | None, share: float, seeds: Seque
         truth = pool.spread(case.collection.grades())
         for seed in seeds if share else seeds[:1]:
             shown = draw(pool.query, share, seed) if share else np.zeros(len(truth), dtype=np.bool_)
-            one = _held_out(pool, case.model, truth, np.where(shown, truth, np.nan))
+            one = _held_out(pool, _estimator(pool, case.model, name), truth, np.where(shown, truth, np.nan))
             parts.append(one._replace(query=one.query + before))
         before += len(pool.queries)
     return _Scores(*(np.concatenate(of) for of in zip(*parts, strict=True)))
 
 
-def _held_out(pool: Pool, model: str | Model, truth: Array, seen: Array) -> _Scores:
-    """Scores of the judged pairs that were not shown to the model."""
-    estimator: RelevanceEstimator = estimator_of(pool, model)
+def _held_out(pool: Pool, estimator: RelevanceEstimator, truth: Array, seen: Array) -> _Scores:
+    """Scores of the judged pairs that were not shown to the estimator."""
     if np.sum(~np.isnan(seen)) >= FIRST_LEARNING:
         estimator = relearned(estimator, seen)
     belief = estimator.predict(seen)
@@ -279,7 +302,7 @@ def _reached(cases: Sequence[_Case], name: str | None, measure: Measure, target:
     judged = []
     for case in cases:
         pool = build_pool(_without(case.collection, name), measure.cutoff)
-        start = Selection.start(pool, measure, estimator_of(pool, case.model), batch=BATCH)
+        start = Selection.start(pool, measure, _estimator(pool, case.model, name), batch=BATCH)
         played = replay(start, pool.spread(case.collection.grades()), target)
         judged.append(played.selection.judged)
     return float(np.mean(judged))

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from audiosim.arrays import Array
-from audiosim.display import frame_of, notebook_html
+from audiosim.display import frame_of, in_notebook
 from audiosim.relevance.model_files import Model, model_fields
 from audiosim.stats.responses.ordinal_fit import OrdinalFit
 from audiosim.training.examples import Sample
@@ -154,9 +154,7 @@ class Training:
             f"{self.model.name}: {len(self.model.terms)} terms, fitted to {found.rows:,} of {found.judged:,} judgments"
         )
 
-    def _repr_html_(self) -> str:
-        """Notebook display of the training: one line, and the terms."""
-        return notebook_html(repr(self), self.to_frame)
+    _repr_html_ = in_notebook
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The coefficients with two standard errors to either side; new axes where None."""

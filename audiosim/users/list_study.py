@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from audiosim.display import frame_of, notebook_html
+from audiosim.display import frame_of, in_notebook
 from audiosim.errors import InputError
 from audiosim.users.answers import CHOICES, ListPair
 
@@ -281,9 +281,7 @@ class StudyOutcome:
             f"{turned_away} of whom were turned away"
         )
 
-    def _repr_html_(self) -> str:
-        """Notebook display: one line, and the people as a table."""
-        return notebook_html(repr(self), self.to_frame)
+    _repr_html_ = in_notebook
 
     @property
     def answered(self) -> int:

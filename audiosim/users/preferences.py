@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
-from audiosim.display import frame_of, notebook_html
+from audiosim.display import frame_of, in_notebook
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure
 from audiosim.properties import cached_property
@@ -201,9 +201,7 @@ class Preferences:
             f"{self.measure} on the {self.scale} scale against {self.answers:,} answers, {self.ties:,} of them of ties"
         )
 
-    def _repr_html_(self) -> str:
-        """Notebook display of the answers: one line, and the bins."""
-        return notebook_html(repr(self), self.to_frame)
+    _repr_html_ = in_notebook
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """The share of satisfied users by score, with its standard errors, and the cubic; new axes where None."""

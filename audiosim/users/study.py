@@ -9,7 +9,7 @@ import numpy as np
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.corpus.model import Pair, Scale
-from audiosim.display import frame_of, notebook_html
+from audiosim.display import frame_of, in_notebook
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure
 from audiosim.users.answers import documents, grade_columns
@@ -91,9 +91,7 @@ class ExampleSet:
         short = sum(row["outcome"] == "not found" for row in self.rows())
         return f"{len(self.examples):,} pairs of lists to show people; {short} of {self.counts.size} bins not filled"
 
-    def _repr_html_(self) -> str:
-        """Notebook display of the examples: one line, and a table of the bins."""
-        return notebook_html(repr(self), self.to_frame)
+    _repr_html_ = in_notebook
 
     def to_dict(self) -> dict[str, Any]:
         """The number of examples, and the bins, as plain values, ready for JSON."""

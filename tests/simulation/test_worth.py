@@ -8,7 +8,9 @@ import pytest
 from audiosim.corpus.model import BINARY, BROAD
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
+from audiosim.relevance import evidence_registry
 from audiosim.relevance.estimators import estimator_of
+from audiosim.relevance.evidence_kind import EvidenceKind, Regressors
 from audiosim.simulation.worth import worth
 
 
@@ -70,6 +72,22 @@ def test_a_judge_is_worth_much_and_lots_are_worth_nothing(informed):
     assert pieces["judge"].known == pieces["lot"].known == 1
     assert pieces["judge"].saved > abs(pieces["lot"].saved)
     assert list(found.to_frame()["evidence"]) == ["judge", "lot"]
+
+
+@pytest.mark.slow
+def test_a_kind_of_evidence_of_another_package_is_withheld_too(demo, monkeypatch):
+    truth = demo.grades()
+
+    def leak(pool, _):
+        known = np.array([[truth.get(pair, np.nan)] for pair in pool.pairs])
+        values = (known - np.nanmean(known)) / np.nanstd(known)
+        there = ~np.isnan(known)
+        return Regressors(("leak",), there, np.where(there, values, 0), np.ones(1), np.array([[0.01]]))
+
+    monkeypatch.setitem(evidence_registry._KINDS, "leak", EvidenceKind("leak", "the grade itself", leak))
+    found = {piece.evidence: piece for piece in worth(demo, judged=[0], splits=1, target=None).pieces}
+    assert found["leak"].rmse_low > 0.05
+    assert found["leak"].rmse > found["genre"].rmse
 
 
 def test_what_nothing_can_be_told_of_is_said(demo):

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from audiosim.arrays import Array, Booleans, Integers
-from audiosim.display import frame_of, notebook_html
+from audiosim.display import frame_of, in_notebook
 from audiosim.errors import InputError
 from audiosim.stats.inference.paired_tests import SAMPLES, TESTS, p_values
 from audiosim.stats.inference.score_matrix import check_scores, paired_differences
@@ -58,9 +58,7 @@ class SplitHalf:
     def __repr__(self) -> str:
         return f"{self.test} test on halves of the queries: {self.comparisons:,} comparisons, {len(self.alphas)} levels"
 
-    def _repr_html_(self) -> str:
-        """The study as notebooks show it: one line, and the rates."""
-        return notebook_html(repr(self), self.to_frame)
+    _repr_html_ = in_notebook
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Rates of success, lack of power and conflict by the level of significance; new axes where None."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from audiosim.arrays import Array
-from audiosim.display import frame_of, notebook_html
+from audiosim.display import frame_of, in_notebook
 from audiosim.errors import InputError
 from audiosim.stats.inference.distribution_fit import (
     fit_beta,
@@ -52,9 +52,7 @@ class DistributionFits:
     def __repr__(self) -> str:
         return ", ".join(f"{name} {value:.3f}" for name, value in self.means().items())
 
-    def _repr_html_(self) -> str:
-        """HTML for notebooks: the means, and the distances of each system."""
-        return notebook_html(repr(self), self.to_frame)
+    _repr_html_ = in_notebook
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Plot the mean distance of each distribution; on new axes if None."""
