@@ -156,12 +156,18 @@ class Made:
 
 
 def made(where: Path, pairs: int, systems: int) -> Made:
-    """A synthetic collection of about so many pairs, of genres and artists; see `synthetic_collection`."""
+    """A synthetic collection of about so many pairs, of genres and artists, unless it is there already.
+
+    See `synthetic_collection`.
+    """
+    folder, judged = where / f"pairs-{pairs}", where / f"judged-{pairs}.qrels"
+    if judged.exists():
+        with (folder / "judgments.qrels").open("rb") as stream:
+            return Made(folder, judged, sum(1 for _ in stream))
     depth, candidates = 10, 100
     each = 85.9 if systems == 50 else 98.6  # pairs that so many systems retrieve for a query
     design = Design(systems, systems // 2, max(2, round(pairs / each)), depth, candidates)
     collection = synthetic_collection(np.random.default_rng(0), design)
-    folder, judged = where / f"pairs-{pairs}", where / f"judged-{pairs}.qrels"
     collection.save(folder)
     some = np.random.default_rng(1).permutation(len(collection.judgments))[:JUDGED]
     write_text(judged, qrels_lines(collection.judgments[place] for place in some.tolist()))
@@ -350,10 +356,11 @@ def main() -> None:
     parser.add_argument("--systems", type=int, default=50, choices=(50, 200))
     parser.add_argument("--only", help="jobs whose name has this in it")
     parser.add_argument("--picture", type=Path)
+    parser.add_argument("--collections", type=Path, help="folder that keeps the collections for further runs")
     options = parser.parse_args()
     part = "" if options.systems == 50 else f"{options.systems} systems "
     with tempfile.TemporaryDirectory() as name:
-        curves = measured(Path(name), options.pairs, options.systems, options.only)
+        curves = measured(options.collections or Path(name), options.pairs, options.systems, options.only)
     if options.pairs and not part:
         curves |= fitted(options.only)
     for name, points in curves.items():
