@@ -160,7 +160,7 @@ def made(where: Path, pairs: int, systems: int) -> Made:
 
     See `synthetic_collection`.
     """
-    folder, judged = where / f"pairs-{pairs}", where / f"judged-{pairs}.qrels"
+    folder, judged = where / f"{systems}-systems-{pairs}", where / f"{systems}-systems-{pairs}.qrels"
     if judged.exists():
         with (folder / "judgments.qrels").open("rb") as stream:
             return Made(folder, judged, sum(1 for _ in stream))
