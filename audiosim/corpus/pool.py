@@ -227,10 +227,10 @@ def _rank_matrix(collection: Collection, cutoff: int) -> tuple[dict[Pair, int], 
     results = Results.of([run.rankings for run in collection.runs], cutoff)
     _, first, code = np.unique(results.keys, return_index=True, return_inverse=True)
     order = np.argsort(first)
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
+    place = np.empty(len(order), dtype=np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
     shape = (len(collection.runs), len(order))
-    matrix = sparse.csr_array((results.rank.astype(np.int64), place[code], results.starts), shape=shape)
+    matrix = sparse.csr_array((results.rank, place[code], results.starts.astype(np.int32)), shape=shape)
     matrix.sort_indices()
     line = first[order]
     queries = map(results.queries.__getitem__, results.query[line].tolist())

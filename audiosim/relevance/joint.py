@@ -156,8 +156,7 @@ class JointEstimator:
 
     def _begin(self, standard_deviations: Mapping[str, float]) -> None:
         self.standard_deviations = standard_deviations
-        gains = self._prior.layout.normal(standard_deviations, self._held.mean)
-        gains = gains.with_effects(self._prior.layout.fixed, self._held.covariance)
+        gains = self._prior.layout.normal(standard_deviations, self._held.mean, self._held.covariance)
         words, spoke = self._spoken
         # The variation between collections of level, trend and variances does not widen the levels. It is measured on
         # retrieved pairs only, so that further requested pairs do not change the predictions of these.

@@ -15,6 +15,7 @@ them.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from audiosim.arrays import Array, Booleans, Integers
@@ -44,18 +45,23 @@ def layout_of(pool: Pool, scale: Array, sound: bool = False, metadata: bool = Tr
     found = short(sparse.csr_array(pool.retrieved.T).astype(np.float64))
     kernels: dict[str, Kernels] = {
         "query": SameCode(blocks, np.zeros(len(pool.pairs), dtype=np.int64)),
-        "retrievers": Cosines(blocks, found),
+        "retrievers": Cosines(blocks, _same_places(found, np.ones(found.nnz, dtype=np.int8))),
     }
     shared: dict[str, Array | sparse.csr_array] = {}
     if metadata:
         shared = _metadata(pool, blocks, kernels)
     if sound:
         kernels[SOUND] = sound_kernels(pool, blocks)
-    parts = short(sparse.csr_array(sparse.diags_array(1 / np.maximum(1, found.sum(axis=1))) @ found))
+    parts = _same_places(found, np.repeat(1 / np.maximum(1, found.sum(axis=1)), np.diff(found.indptr)))
     shared["consensus"] = sparse.csr_array(bands(pool))
     shared["team"] = sparse.csr_array(parts @ _indicators(pool.teams, int(pool.teams.max()) + 1))
     shared["system"] = parts
     return Layout(blocks, kernels, shared, scale)
+
+
+def _same_places(like: sparse.csr_array, data: Array | NDArray[np.int8]) -> sparse.csr_array:
+    """A matrix with other values at the same places, whose indices it shares: those of a million pairs take 25 MB."""
+    return sparse.csr_array((data, like.indices, like.indptr), shape=like.shape)
 
 
 def _metadata(

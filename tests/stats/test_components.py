@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from scipy.linalg import null_space
 from scipy.stats import multivariate_normal, norm
 
@@ -218,6 +219,16 @@ def test_crossed_effects_have_the_estimates_of_statsmodels(sm):
     )
     assert found.standard_deviations[REST] ** 2 == pytest.approx(fitted.scale, rel=2e-3)
     assert found.likelihood == pytest.approx(fitted.llf, abs=1e-4)
+
+
+def test_fixed_columns_add_their_own_covariance_to_a_normal():
+    rng = np.random.default_rng(3)
+    layout = replace(drawn(rng, [4, 3, 5]), trend=rng.normal(size=(12, 2)))
+    root, weights = rng.normal(size=(2, 2)), rng.normal(size=(6, 12))
+    found = layout.normal(STANDARD_DEVIATIONS, rng.normal(size=12), root @ root.T)
+    expected = in_full(layout, STANDARD_DEVIATIONS) + layout.trend @ root @ root.T @ layout.trend.T
+    project = found.project(sparse.csc_array(weights)).covariance
+    np.testing.assert_allclose(project, weights @ expected @ weights.T, rtol=1e-12, atol=1e-12)
 
 
 def many_makers(rng, blocks, makers):

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import block_diag
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.errors import InputError
@@ -85,6 +86,15 @@ class Layout:
     @cached_property
     def loadings(self) -> sparse.csr_array:
         """(n, p) rows of all shared effects side by side, scaled."""
+        return self._side_by_side()
+
+    @cached_property
+    def _with_fixed(self) -> sparse.csr_array:
+        """(n, p + f) the same with the fixed columns, which all normals of the layout share."""
+        # Of `loadings` anew: kept, a large pool's would take as much memory again.
+        return Loadings(self._side_by_side(), self.blocks, {}).beside(self.fixed).rows
+
+    def _side_by_side(self) -> sparse.csr_array:
         none = sparse.csr_array((len(self.scale), 0))
         columns = [none, *(sparse.csr_array(of) for of in self.shared.values())]
         found = short(sparse.csr_array(sparse.hstack(columns)))
@@ -120,17 +130,21 @@ class Layout:
         """(p,) variance of each shared effect."""
         return np.array([standard_deviations[name] ** 2 for name in self.shared])[self.owner]
 
-    def normal(self, standard_deviations: Mapping[str, float], mean: Array) -> BlockNormal:
+    def normal(self, standard_deviations: Mapping[str, float], mean: Array, fixed: Array | None = None) -> BlockNormal:
         """Multivariate normal with these standard deviations.
 
         standard_deviations  by name, above 0
         mean   (n,)
+        fixed  (f, f) covariance of the coefficients of the fixed columns, as further effects; None: none of these
         """
         # The diagonal is computed without the matrices: most blocks of a large pool are never needed in full.
         own = self._variances(standard_deviations)
         within = Within.of(self.blocks, partial(self.within, dict(standard_deviations)), own)
-        loadings = Loadings(self.loadings, self.blocks, {})
-        return BlockNormal(mean, self.blocks, within, loadings, np.diag(self.effects(standard_deviations)))
+        effects = np.diag(self.effects(standard_deviations))
+        if fixed is None:
+            return BlockNormal(mean, self.blocks, within, Loadings(self.loadings, self.blocks, {}), effects)
+        loadings = Loadings(self._with_fixed, self.blocks, {})
+        return BlockNormal(mean, self.blocks, within, loadings, block_diag(effects, fixed))
 
     def repeated(self, places: Integers) -> "Layout":
         """Layout of several observations per value, in the order of `places`, which may repeat a place.
