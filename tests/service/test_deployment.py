@@ -52,7 +52,7 @@ def test_the_example_starts_a_service_once_a_token_is_made(run, commanded, tmp_p
         text = text.replace(theirs, str(own))
     (tmp_path / "service.toml").write_text(text, encoding="utf-8")
     db = f"sqlite:///{tmp_path / 'campaign.db'}"
-    code, _, said = run("serve", "--config", tmp_path / "service.toml")
+    code, _, said = run("serve", "--config", tmp_path / "service.toml", "--port", 0)
     assert (code, said.split(":")[1]) == (1, " refusing the host name judge.example.org without tokens")
     token = run("token", "create", "--role", "organiser", "--name", "me", "--db", db)[1].split()[-1]
     with commanded([], tmp_path / "log", "--config", tmp_path / "service.toml") as server, server.client() as client:
