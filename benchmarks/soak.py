@@ -42,8 +42,8 @@ class Promise(NamedTuple):
 PROMISES = (
     Promise(
         "kills",
-        "what was acknowledged is there, once",
-        "SIGKILL while judgments, undos, files, runs and documents come; one server, and two on one database",
+        "acknowledged data exist exactly once",
+        "SIGKILL while judgments, undos, files, runs and documents arrive; one server, and two on one database",
         (
             f"{SERVICE}/test_kills.py",
             f"{DURABILITY}no_acknowledged_judgment_is_lost_or_doubled_when_the_server_is_killed",
@@ -64,7 +64,7 @@ PROMISES = (
     Promise(
         "upgrades",
         "reading upgrades nothing; older and newer servers on one database lose nothing",
-        "a real server of the layout before, out of the repository's history, before and after today's",
+        "a server of the previous layout, from the repository's history, before and after the present one",
         (
             f"{SERVICE}/test_rolling.py",
             "tests/campaign/test_schema.py::test_commands_that_read_change_nothing_and_read_every_layout",
@@ -74,7 +74,7 @@ PROMISES = (
     ),
     Promise(
         "disk",
-        "full or read-only is 503, known before a judgment fails; then it goes on",
+        "a full or read-only disk gives 503, before a judgment fails; afterwards the service continues",
         "limits of file size, read-only files and sessions",
         (
             f"{DURABILITY}a_full_disk_is_answered_with_503_and_the_server_recovers_by_itself",
@@ -84,13 +84,13 @@ PROMISES = (
     ),
     Promise(
         "clock",
-        "no pair is handed out twice, no holder refused, whatever the machines' clocks say",
+        "no pair is handed out twice and no holder refused, whatever the machines' clocks",
         "three servers an hour apart on PostgreSQL; a clock that goes back",
         (f"{SERVICE}/test_clocks.py", "tests/campaign/test_clock.py"),
     ),
     Promise(
         "database gone or frozen",
-        "reading goes on, judging is 503 within seconds, all works again by itself",
+        "reading continues, judging gives 503 within seconds, and the service recovers by itself",
         "PostgreSQL stopped and frozen (SIGSTOP), SQLite locked, a log that goes back or holds an unreadable line",
         (
             f"{FAULTS}a_service_lives_and_reads_while_its_database_does_not_answer",
@@ -103,14 +103,14 @@ PROMISES = (
     ),
     Promise(
         "hostile files",
-        "a damaged file is one line of complaint; nothing crashes or takes all memory",
+        "a damaged file gives an error of one line; nothing crashes or takes all memory",
         "seeded mutants of sound files in workers; files of evidence and records",
         ("tests/audio/test_mutants.py", "tests/corpus/test_evidence.py"),
     ),
     Promise(
         "callers",
-        "what is too much, too slow or malformed is refused, and others are served",
-        "bodies of two million rows, slow heads, a thousand idle connections, names that are made up",
+        "requests that are too large, too slow or malformed are refused, and others are served",
+        "bodies of two million rows, slow heads, a thousand idle connections, invented names",
         (
             f"{SERVICE}/test_hostile.py",
             f"{SERVICE}/test_limits.py",
@@ -119,14 +119,14 @@ PROMISES = (
     ),
     Promise(
         "remote models",
-        "an answer that cannot be one is refused in one line",
-        "servers that lie, break off and trickle",
+        "an impossible answer gives an error of one line",
+        "servers that answer wrongly, break off, or send slowly",
         (f"{SERVICE}/test_remote.py",),
     ),
     Promise(
         "wrong inputs",
         "one line says what is wrong, where, and what was expected",
-        "every complaint about lines, collections and options",
+        "every error about lines, collections and options",
         (
             "tests/corpus/test_lines.py",
             "tests/corpus/test_judgments.py",
