@@ -84,7 +84,9 @@ class EvidenceWorth:
     target: float | None
 
     def __repr__(self) -> str:
-        return f"error of grades without {', '.join(f'{one.evidence} {one.rmse:+.3f}' for one in self.pieces)}"
+        first = [one for one in self.pieces if one.judged == self.pieces[0].judged]
+        said = ", ".join(f"{one.evidence} {one.rmse:+.3f}" for one in first)
+        return f"increase of the error of grades, {first[0].judged:.0%} of them judged, without {said}"
 
     _repr_html_ = in_notebook
 

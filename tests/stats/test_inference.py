@@ -199,6 +199,13 @@ def test_rank_intervals_leave_out_0_exactly_where_p_is_small_without_ties(name, 
     np.testing.assert_array_equal((found.lower > 0) | (found.upper < 0), found.p_value <= 0.05)
 
 
+@pytest.mark.parametrize("queries", [5, 6, 8, 9])
+def test_the_pseudo_median_is_the_median_of_all_walsh_averages(queries):
+    d = SMOOTH[0, :queries] - SMOOTH[1, :queries]
+    averages = [(d[i] + d[j]) / 2 for i in range(queries) for j in range(i, queries)]
+    assert paired_test(SMOOTH[:2, :queries], "wilcoxon").estimate[0] == pytest.approx(np.median(averages), rel=1e-12)
+
+
 @pytest.mark.parametrize("name", TESTS)
 def test_too_few_queries_leave_both_ends_of_an_interval_open(name):
     assert np.isfinite(run(name, SMOOTH).lower).all()
