@@ -21,7 +21,9 @@ from audiosim.cli import app
 from audiosim.corpus.comparisons import comparison_lines, read_comparisons
 from audiosim.corpus.model import Judgment, PairedComparison, Run, Scale
 from audiosim.errors import InputError, LeaseError
-from audiosim.selection.comparison_values import information_left
+from audiosim.relevance.comparison_model import NOTHING_COMPARED, Compared
+from audiosim.selection.comparison_values import ComparisonValues, information_left
+from audiosim.selection.rules import DoubtAboutDifferences
 
 NOON = "2013-05-01T12:00:00Z"
 SCALE = Scale("custom", (0.0, 1.0, 2.0, 3.0, 4.0))
@@ -270,6 +272,20 @@ def test_seconds_begin_with_the_usual_ones_and_follow_kind_and_person():
     assert seconds.expected(COMPARISON, "new") == pytest.approx(20, rel=0.05)  # the geometric mean
     # what is known of one kind tells of the pace at the other
     assert seconds.expected(GRADE, "new") == pytest.approx(14 * 20 / 21, rel=0.05)
+
+
+def test_a_comparison_is_heard_with_the_noise_of_two_grades(collection):
+    """No two of these documents have a system in common, so people's tastes for them are independent."""
+    selection = Campaign(collection, measure="CG@1", settings=ONLY, store=MemoryStore()).selection
+    found, gains = ComparisonValues.of(selection, ~selection.belief.judged), selection.belief.gains
+    # The value of a grade falls with the variance that it is heard with; an exact one has the gain's own.
+    exact = DoubtAboutDifferences(selection.expected).weights(selection.belief, selection.believed)
+    heard = gains.variance * exact / found.grades
+    asked = Compared(("",), found.first, found.second, *np.zeros((2, len(found.first)), dtype=np.int64))
+    _, variance, _ = selection.estimator.comparison_model(NOTHING_COMPARED).differences_heard(gains, asked)
+    for i, j, of in zip(found.first, found.second, variance, strict=True):
+        among = gains.among(np.array([i, j]))
+        assert of == pytest.approx(heard[i] + heard[j] - 2 * among[0, 1], rel=1e-9)
 
 
 def test_the_sign_of_a_normal_variable_leaves_two_over_pi_of_its_information():

@@ -35,7 +35,7 @@ class Whitener:
 
     shift: Array
     stretch: Array
-    scale: float = 1.0
+    scale: float
 
     @classmethod
     def of(cls, rows: Singles, dimension: int) -> Self:
@@ -91,7 +91,7 @@ def pack(rows: Singles, dimension: int) -> Packed:
     """Gaussians packed in memory, in single and double precision."""
     if len(rows) == 0:
         empty = np.empty((0, dimension * (dimension + 1) + 2 * dimension + 4))
-        return Packed(rows, Whitener(np.zeros(dimension), np.eye(dimension)), empty.astype(np.float32), empty)
+        return Packed(rows, Whitener(np.zeros(dimension), np.eye(dimension), 1.0), empty.astype(np.float32), empty)
     whitener = Whitener.of(rows, dimension)
     starts = range(0, len(rows), PACKED)
     precise = np.concatenate(
