@@ -43,7 +43,7 @@ class Tabled(Protocol):
 
 
 def in_notebook(result: Tabled) -> str:
-    """A result as notebooks show it, by its sentence and its whole table: its `_repr_html_`."""
+    """A result that notebooks show by its sentence and its whole table, in `_repr_html_`."""
     return notebook_html(repr(result), result.to_frame)
 
 

@@ -109,8 +109,8 @@ def predict(
     pairs       pairs of query and document, retrieved by a system or not; None: the unjudged pairs of the pool
     cutoff      depth of the pool; None: the collection's
     judgments   as for `estimate`
-    scheduler   address of a Dask cluster that does the work instead: the pool is one worker's, as one model has all of
-                its pairs; other pairs are shared out in portions
+    scheduler   address of a Dask cluster that does the work instead: one worker predicts the pool, because one model
+                has all of its pairs; other pairs are divided into portions
     """
     collection, workers = as_collection(collection, judgments), Workers(1, scheduler)
     if pairs is None:
@@ -122,7 +122,7 @@ def predict(
 
 @dataclass(frozen=True, slots=True)
 class PoolPredictions:
-    """Predicts the unjudged pairs of a pool, and says what could have been known of documents, and is not.
+    """Predictor of the unjudged pairs of a pool, which also reports missing metadata of documents.
 
     cutoff  depth of the pool; None: the collection's
     """
@@ -156,7 +156,7 @@ def predict_pairs(
     """Predictions of some pairs, in their order; the pool may lack some of them.
 
     model    as for `predict`
-    workers  that share the pairs, in portions
+    workers  number of workers that share the pairs, in portions
     """
     wanted = [Pair(*pair) for pair in pairs]
     parts = tuple(portions(pool, wanted))
@@ -171,7 +171,7 @@ def predict_pairs(
 
 @dataclass(frozen=True, slots=True)
 class _Portions:
-    """Predicts the wanted pairs in a pool that is wider by one of some portions."""
+    """Predictor of the wanted pairs, in a pool extended by one of several portions."""
 
     collection: Collection
     cutoff: int

@@ -95,10 +95,10 @@ class Publication:
     satisfied   (m, s, q) P(Sat), the share of users that each result list satisfies; None if no mapping is published
     threshold   share of users above which a list is a success
     agreement   agreement of the assessors
-    curve       (judged, confidence) as the judgments were made; empty if everything is judged
+    curve       (judged, confidence) in the order of the judgments; empty if everything is judged
     content     SHA-256 of the pool: levels, cutoff, systems, pairs and their ranks
     model       name and version of the model that predicted the unjudged pairs; None if all are judged
-    aspects     verdicts on these queries by each aspect, where the others are about the mean of several
+    aspects     verdicts on these queries by each aspect, if the others are about the mean of several aspects
     """
 
     collection: Collection
@@ -125,7 +125,7 @@ class Publication:
 
     @property
     def judgments(self) -> JudgmentSequence:
-        """The judgments that it rests on, by each aspect where there are several."""
+        """The judgments behind the record, by aspect if there are several."""
         aspects = self.collection.aspects
         if aspects is None or self.collection.aspect != MEAN:
             return self.collection.judgments
@@ -148,7 +148,7 @@ class Publication:
         return rows
 
     def aspect_rows(self) -> list[dict[str, Any]]:
-        """One row per aspect and system, best first: the columns of `system_rows` that are on these queries."""
+        """One row per aspect and system, best first: the columns of `system_rows` about these queries."""
         return [{"aspect": name, **row} for name, verdicts in self.aspects.items() for row in _rows(verdicts)]
 
     def _people(self, place: int) -> dict[str, float]:
@@ -235,7 +235,7 @@ def verdicts_by_aspect(
 ) -> dict[str, Verdicts]:
     """Verdicts on these queries by each aspect of a collection that is ranked by their mean; empty for any other.
 
-    start  makes the estimator of a pool, before it learns from any judgment
+    start  makes the estimator of a pool, without judgments
     """
     if collection.aspects is None or collection.aspect != MEAN:
         return {}

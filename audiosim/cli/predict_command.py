@@ -1,4 +1,4 @@
-"""The command predict: what unjudged pairs are likely to be."""
+"""The command predict: probable relevance of unjudged pairs."""
 
 import csv
 import sys
@@ -90,7 +90,7 @@ def predict(
 
     `audiosim predict my-demo --format parquet -o predicted.parquet`
 
-    On a cluster one worker does all of a pool, because one model has all its pairs; those of --pairs are shared out:
+    On a cluster one worker predicts the whole pool, because one model has all its pairs. Workers share --pairs:
     `audiosim predict my-demo --scheduler tcp://10.0.0.1:8786`
     """
     _check_written(form, draws, output, pairs, scheduler)
@@ -155,7 +155,7 @@ def _elsewhere(
 def _write_found(
     found: Predictions, collection: Collection, cutoff: int | None, form: options.PredictionFormat, output: Path | None
 ) -> None:
-    """Write predictions of the unjudged pairs in one of all formats."""
+    """Write predictions of the unjudged pairs in any of the formats."""
     if form is options.PredictionFormat.qrels:
         pool = build_pool(collection, cutoff)
         gains = np.full(len(pool.pairs), np.nan)
@@ -179,7 +179,7 @@ def _print_found(found: Predictions, form: options.PredictionFormat) -> None:
 
 
 def _portions(state: Selection, rows: int) -> Iterator[Mapping[str, Array | Sequence[str | None]]]:
-    """Columns of predictions, so many unjudged pairs at a time; one portion without rows where all are judged."""
+    """Columns of predictions in portions of unjudged pairs; one portion without rows if all are judged."""
     unjudged = np.flatnonzero(~state.belief.judged)
     for start in range(0, max(1, len(unjudged)), rows):
         some = unjudged[start : start + rows]
@@ -197,14 +197,14 @@ def _write_csv(portions: Iterator[Mapping[str, Array | Sequence[str | None]]]) -
 
 
 def _completed(belief: Belief, pool: Pool, draws: int | None, seed: int) -> Iterator[Array]:
-    """(n,) grades of all pairs: those expected, or several times drawn ones."""
+    """(n,) grades of all pairs: expected once, or drawn several times."""
     if draws is None:
         return iter([expected_grades(belief)])
     return drawn_completions(belief, pool.scale, draws, np.random.default_rng(seed))
 
 
 def _write_qrels(pool: Pool, grades: Iterator[Array], draws: int | None, output: Path | None) -> None:
-    """Write grades of all pairs to a file or to the screen; several, which were drawn, to files in a folder."""
+    """Write expected grades of all pairs to a file or the screen, or drawn grades to files in a folder."""
     lines = (qrels_lines(completed_judgments(pool.pairs, one)) for one in grades)
     if draws is not None and output is not None:
         output.mkdir(parents=True, exist_ok=True)

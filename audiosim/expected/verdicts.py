@@ -64,9 +64,9 @@ class Verdicts:
 
     @cached_property
     def _deviations(self) -> Array:
-        """(s, draws) scores less their expectations, drawn jointly: normal, or of Student's t as the ranking has it.
+        """(s, draws) scores less their expectations, drawn jointly from the ranking's normal or t distribution.
 
-        Of many systems in single precision, whose rounding is far below the error of a simulation.
+        Many systems are drawn in single precision, whose rounding is far below the simulation error.
         """
         rng, root = np.random.default_rng(self.seed), root_of(self.ranking.scores.covariance)
         kind: type[np.float64 | np.float32] = np.float64 if len(root) <= FEW else np.float32

@@ -23,7 +23,7 @@ def expected_grades(belief: Belief) -> Array:
 
 
 def completed(grades: Array, gains: Array, highest: float) -> Array:
-    """(n,) grades, with an expected gain in place of each that is unknown; see `expected_grades`.
+    """(n,) grades, with the expected gain in place of unknown ones; see `expected_grades`.
 
     grades   (n,) NaN where unjudged
     gains    (n,) expected, as shares of the highest grade

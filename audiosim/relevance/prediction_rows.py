@@ -1,4 +1,4 @@
-"""Predictions for single pairs, as plain values: rows, columns, and a result that is tabled and drawn."""
+"""Predictions for single pairs, as plain values: rows, columns, and a result with table and plot."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class Predictions:
         return [self._flat(row) for row in self.rows]
 
     def portions(self, size: int) -> Iterator[dict[str, Array | list[Any]]]:
-        """So many rows at a time as columns, see `prediction_columns`; one portion without rows where there is none."""
+        """Columns of the rows in portions, see `prediction_columns`; one portion without rows if there is none."""
         for start in range(0, max(1, len(self.rows)), size):
             rows = [self._flat(row) for row in self.rows[start : start + size]]
             columns = {name: [row[name] for row in rows] for name in (*COLUMNS, *self._level_names)}
@@ -70,7 +70,7 @@ class Predictions:
         return [f"p{level:g}" for level in self.levels]
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The pairs of the highest expectation, with one standard deviation on either side; new axes where None."""
+        """The pairs of the highest expectation, with one standard deviation on either side; new axes if None."""
         from audiosim.plots import draw_intervals
 
         best = sorted(self.rows, key=lambda row: -row["expectation"])[:SHOWN]

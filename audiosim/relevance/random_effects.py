@@ -60,7 +60,7 @@ def layout_of(pool: Pool, scale: Array, sound: bool = False, metadata: bool = Tr
 
 
 def _same_places(like: sparse.csr_array, data: Array | NDArray[np.int8]) -> sparse.csr_array:
-    """A matrix with other values at the same places, whose indices it shares: those of a million pairs take 25 MB."""
+    """A matrix with other values at the same places. It shares the indices, which take 25 MB for a million pairs."""
     return sparse.csr_array((data, like.indices, like.indptr), shape=like.shape)
 
 

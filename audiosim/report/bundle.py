@@ -146,7 +146,7 @@ def _page(
 
 
 def _by_aspect(record: Publication) -> list[dict[str, Any]]:
-    """Each system, best first, with its row by each aspect; nothing where a pair has one grade."""
+    """Each system, best first, with its row by each aspect; empty without aspects."""
     if not record.aspects:
         return []
     rows = {(row["aspect"], row["system"]): row for row in record.aspect_rows()}

@@ -1,4 +1,4 @@
-"""Imprint of a publication: authors, licence and words for readers; and how the publication is cited."""
+"""Imprint of a publication: authors, licence and words for readers, and the citation of a publication."""
 
 import json
 from collections.abc import Mapping

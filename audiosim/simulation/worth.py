@@ -239,7 +239,7 @@ def _without(collection: Collection, name: str | None) -> Collection:
 
 
 def _estimator(pool: Pool, model: str | Model, name: str | None) -> RelevanceEstimator:
-    """The estimator of a model, without the kind of evidence of that name if another package has brought one."""
+    """The estimator of a model, without the kind of evidence of that name if another package added one."""
     kinds = [kind for kind in EVIDENCE_KINDS.values() if kind.name in OWN_KINDS or kind.name != name]
     return estimator_of(pool, model, kinds)
 
@@ -266,7 +266,7 @@ def _scores(cases: Sequence[_Case], name: str | None, share: float, seeds: Seque
 
 
 def _held_out(pool: Pool, estimator: RelevanceEstimator, truth: Array, seen: Array) -> _Scores:
-    """Scores of the judged pairs that were not shown to the estimator."""
+    """Scores of the judged pairs held out from the estimator."""
     if np.sum(~np.isnan(seen)) >= FIRST_LEARNING:
         estimator = relearned(estimator, seen)
     belief = estimator.predict(seen)

@@ -49,8 +49,8 @@ def fit_joint(
     model   model of the expectations; it reads no judgments
     vary    True to learn how collections vary as well, starting from the shipped distribution; each pool is a source of
             its own unless it is an edition of another; a single pool moves the prior half-way towards itself
-    start   standard deviations by name, where the search begins: those of a fit to nearly the same judgments save half
-            of its steps, and the maximum is the same; None for usual ones
+    start   initial standard deviations by name: those of a fit to nearly the same judgments save half of the steps and
+            lead to the same maximum; None for default ones
     enough  gain of log-likelihood at which the search ends, as of `estimate_components`
 
     The recordings' closeness is a component if any of the pools has an index of sounds.

@@ -146,7 +146,7 @@ class Receiver:
             return ArrivedDocument(one.collection.documents[document.identifier], recording, True)
 
     def take_metadata(self, name: str, documents: Sequence[Document]) -> int:
-        """Add the metadata of several documents, all or none; how many of them say anything new.
+        """Add the metadata of several documents, all or none; returns the number of documents with new values.
 
         name  of the collection
         """

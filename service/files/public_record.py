@@ -1,4 +1,4 @@
-"""Bundle of a campaign's record: from its judgments and its log, with people's names or without them."""
+"""Bundle of a campaign's record, from its judgments and its log, with or without people's names."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -25,7 +25,7 @@ def bundle_of(
     imprint: Imprint = NOBODY,
     named: bool = True,
 ) -> tuple[int, bytes]:
-    """The number of judgments of a campaign, and the bundle that `audiosim report` writes of them, as a zip file.
+    """The number of judgments of a campaign, and the bundle of `audiosim report` about them, as a zip file.
 
     success  share of satisfied users above which a result list is a success
     named    False: people have the names person-1, person-2 and so on, and their notes are left out
@@ -50,14 +50,14 @@ def bundle_of(
 
 
 def _drawn(judgments: Iterable[Judgment], records: Iterable[Record]) -> NewNames:
-    """A name that says nothing for everybody who judged or whom the log names, in the order of their coming."""
+    """A pseudonym for everybody who judged or whom the log names, in order of appearance."""
     logged = (name for record in records for name in (record.event.assessor, record.event.judge))
     people = dict.fromkeys(name for name in (*(one.assessor for one in judgments), *logged) if name)
     return {name: f"person-{place}" for place, name in enumerate(people, start=1)}
 
 
 def _judged(one: ServedCollection, judgments: Iterable[Judgment], names: NewNames) -> Collection:
-    """The collection with the judgments of its campaign, by each aspect where there are several."""
+    """The collection with the judgments of its campaign, by aspect if there are several."""
 
     def renamed(some: Iterable[Judgment]) -> tuple[Judgment, ...]:
         return tuple(replace(judgment, assessor=names.get(judgment.assessor, judgment.assessor)) for judgment in some)

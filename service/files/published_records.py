@@ -24,7 +24,7 @@ class PublishedRecord:
     """A bundle as it was published.
 
     number     from 1 on, for each collection
-    judgments  that it rests on
+    judgments  number of judgments behind it
     withdrawn  time at which it was withdrawn; empty: it is public
     """
 
@@ -40,9 +40,9 @@ class PublicationStore:
     """The publications in a database, beside the campaigns."""
 
     def __init__(self, url: str | None, clock: Clock = utc_now) -> None:
-        """Open it; nothing is made before the first publication.
+        """Open the database; tables are made with the first publication.
 
-        url  of the database; None: there is none, and nothing can be published
+        url  address of the database; None: without one, nothing can be published
         """
         self._engine = None if url is None else open_engine(url, TIMEOUT_S)
         self._clock, self._there = clock, False
@@ -68,7 +68,7 @@ class PublicationStore:
         return made
 
     def published(self, collection: str) -> list[PublishedRecord]:
-        """The publications of a collection, the latest first, with those that were withdrawn."""
+        """The publications of a collection, the latest first, including withdrawn ones."""
         if self._engine is None or not self._exists():
             return []
         wanted = sql.select(*OF_ALL_BUT_CONTENT).where(PUBLICATIONS.c.collection == collection)
@@ -77,7 +77,7 @@ class PublicationStore:
         return [PublishedRecord(**row._mapping) for row in rows]
 
     def withdraw(self, collection: str, number: int) -> None:
-        """Withdraw a publication: its bundle is deleted, and its number is not given again."""
+        """Withdraw a publication: its bundle is deleted, and its number is not used again."""
         chosen = (PUBLICATIONS.c.collection == collection) & (PUBLICATIONS.c.number == number)
         withdrawn = 0
         if self._engine is not None and self._exists():
@@ -89,7 +89,7 @@ class PublicationStore:
             raise InputError(f"{collection} has no publication {number} that could be withdrawn")
 
     def content(self, collection: str, number: int) -> bytes:
-        """The bundle of a publication; an error where there is none."""
+        """The bundle of a publication; an error if there is none."""
         if self._engine is not None and self._exists():
             chosen = (PUBLICATIONS.c.collection == collection) & (PUBLICATIONS.c.number == number)
             wanted = sql.select(PUBLICATIONS.c.content, PUBLICATIONS.c.withdrawn).where(chosen)
@@ -110,7 +110,7 @@ class PublicationStore:
 
 
 def file_in(content: bytes, name: str) -> bytes | None:
-    """A file of a bundle; None where it has none of that name."""
+    """A file of a bundle; None if it has none of that name."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         found = next((one for one in archive.namelist() if one.partition("/")[2] == name), None)
         return None if found is None else archive.read(found)

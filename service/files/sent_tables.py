@@ -1,4 +1,4 @@
-"""Tables that came in a request: read as every command reads them, with errors that name the line and no path."""
+"""Tables sent in a request, read as the commands read them; errors name the line, without a path."""
 
 import tempfile
 from collections.abc import Callable
@@ -17,7 +17,7 @@ Found = TypeVar("Found")
 
 
 def sent_runs(text: bytes, collection: Collection, system: str | None, replace: bool, partial: bool) -> tuple[Run, ...]:
-    """The runs of a file that join a collection; see `Receiver.take_runs`."""
+    """The runs of a file, to be added to a collection; see `Receiver.take_runs`."""
     return _read(text, "run", lambda path: joining_runs(path, collection, system, replace, partial))
 
 

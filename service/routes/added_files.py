@@ -1,4 +1,4 @@
-"""Files that an organiser drops on a served collection: each is taken for what its name and first line say."""
+"""Files that an organiser adds to a served collection; name and first line decide the kind of each."""
 
 import re
 from collections.abc import Callable
@@ -31,7 +31,7 @@ LINE = re.compile(r"line (\d+): ")
 
 @dataclass
 class Dropped:
-    """One request that adds a file; FastAPI builds it from the arguments of its route. Each way answers with a line."""
+    """One request that adds a file; FastAPI builds it from its route. Each method answers with one line."""
 
     caller: CallerDep
     one: CollectionDep
@@ -53,7 +53,7 @@ class Dropped:
         return f"{', '.join(run.system for run in came.runs)}: {counted(came.new, 'new pair')}{_unchanged(came.fresh)}"
 
     def judge(self, place: PurePosixPath) -> str:
-        """Grades of the machine that the file is called after."""
+        """Grades of the machine named by the file."""
         came = self.receiver.take_judge(self.collection, place.stem, self.body)
         return f"machine {place.stem}: {counted(came.graded, 'pair')} graded{_unchanged(came.fresh)}"
 
@@ -64,7 +64,7 @@ class Dropped:
         return f"{counted(len(given), 'document')}, {new:,} with something new"
 
     def recording(self, place: PurePosixPath) -> str:
-        """The recording of the document that the file is called after."""
+        """The recording of the document named by the file."""
         came = self.receiver.take_document(self.collection, Document(place.stem), self.body, place.suffix.lower())
         return f"document {place.stem}{_unchanged(came.fresh)}"
 
@@ -101,7 +101,7 @@ def _unchanged(fresh: bool) -> str:
 
 
 def _named(name: str, work: Callable[[], str]) -> str:
-    """Result of some work; errors name the file, as those of the commands do."""
+    """Result of some work, whose errors name the file."""
     try:
         return work()
     except InputError as error:

@@ -78,7 +78,7 @@ def import_comparisons(
 
 
 def take_answers(collection: str, sender: str, imports: ImportStore, body: bytes, key: str) -> Import:
-    """An import of a file of judgments or comparisons, done or at work; an error where it failed.
+    """An import of a file of judgments or comparisons, finished or in progress; an error if it failed.
 
     key  of the request; empty: none
     """

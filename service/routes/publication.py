@@ -59,7 +59,7 @@ async def publish_page(
 ) -> PublishedOut:
     """Publish the results so far: a page that anybody can read without a token, with the bundle to download.
 
-    It stays as it is, under a number of its own, whatever is judged later.
+    Each publication has its own number and does not change with later judgments.
     """
     imprint, measure = asked.to_domain(), one.measure(None)
 

@@ -1,4 +1,4 @@
-"""Published pages: what an organiser published, for anybody, without a token."""
+"""Published pages, for anybody, without a token."""
 
 from pathlib import PurePosixPath
 from urllib.parse import quote
@@ -24,7 +24,7 @@ HEADERS = {"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"}
 
 @router.api_route("/published/{collection}", methods=["GET", "HEAD"])
 def latest_publication(collection: str, store: PublicationsDep) -> Response:
-    """The way to the latest publication of a collection."""
+    """A redirect to the latest publication of a collection."""
     number = next((one.number for one in store.published(collection) if not one.withdrawn), None)
     if number is None:
         raise HTTPException(404, "nothing is published here")

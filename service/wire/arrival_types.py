@@ -94,7 +94,7 @@ class JudgeOut(Wire):
 
 
 class FileOut(Wire):
-    """A file that was added to a served collection: what it was taken for, and a line on what came of it."""
+    """A file added to a served collection: its kind, and one line about the result."""
 
     name: str
     kind: Kind

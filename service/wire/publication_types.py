@@ -1,4 +1,4 @@
-"""The wire types of publications: what an organiser says of one, and the list of those there are."""
+"""Wire types of publications: an organiser's request to publish, and the list of publications."""
 
 from typing import Annotated
 from urllib.parse import quote
@@ -16,7 +16,7 @@ LICENCE = f"^({'|'.join(one.replace('.', '[.]') for one in LICENCES)})?$"
 class PublicationIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     """Authors, licence (an SPDX identifier) and words of a publication, each optional.
 
-    Where `named` is true it names the assessors and keeps their notes; otherwise each is person-1, person-2 and so on.
+    If `named` is true, the bundle has the assessors' names and notes; otherwise they are person-1, person-2 and so on.
     """
 
     authors: Annotated[tuple[AuthorName, ...], Meta(max_length=MOST_AUTHORS)] = ()
@@ -30,9 +30,9 @@ class PublicationIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class PublishedOut(Wire):
-    """A publication: its number, the path of its page, and how many judgments it rests on.
+    """A publication: its number, the path of its page, and the number of judgments behind it.
 
-    `withdrawn` says when it was withdrawn; null while anybody can read it.
+    `withdrawn` is the time of its withdrawal; null while anybody can read it.
     """
 
     number: int

@@ -9,7 +9,7 @@ FEW = 64  # numbers of which all pairs are looked at in every draw
 
 
 def largest_difference_quantile(drawn: Array, weights: Array, level: float) -> float:
-    """Quantile of the largest |x_a - x_b| w_ab over the pairs (a, b), as `np.quantile` has it.
+    """Quantile of the largest |x_a - x_b| w_ab over the pairs (a, b), with the interpolation of `np.quantile`.
 
     drawn    (s, d) x, a column for each draw
     weights  (s, s) w, symmetric, 0 or more; 0 on the diagonal and for pairs that do not count

@@ -86,6 +86,6 @@ def lower_root(half: Array) -> Array:
 def times_lower(rows: Array, root: Array, overwrite: bool = False) -> Array:
     """(n, p) rows times a lower triangular matrix of the same precision: half the work of a full product.
 
-    overwrite  True if the rows are needed no more, and their memory may hold the product
+    overwrite  True if the product may overwrite the rows
     """
     return np.asarray(get_blas_funcs("trmm", (rows,))(1.0, root.T, rows.T, overwrite_b=overwrite).T)

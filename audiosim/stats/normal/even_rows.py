@@ -91,7 +91,7 @@ class KnownRows:
     count      (b,) number of rows of H in use
     precision  (p + 1, p + 1) sum of [z y]' [z y]: precision of the shared effects, and precision times their mean
     before     (b, w', m) H and (b, w', p + 1) [z y] before the newest rows
-    newest     rows that came last; None where there are none
+    newest     the latest rows; None if there are none
     """
 
     places: Integers
@@ -112,7 +112,7 @@ class KnownRows:
 
     @cached_property
     def _together(self) -> tuple[Array, Array]:
-        """H and [z y] with the newest rows; a look at the scores alone, as in a bisection, does without them."""
+        """H and [z y] with the newest rows, merged only on request: scores, as in a bisection, need neither."""
         if self.newest is None:
             return self.before
         block, there = np.broadcast_to(self.newest.blocks[:, None], self.newest.there.shape), self.newest.there

@@ -135,7 +135,7 @@ class Layout:
 
         standard_deviations  by name, above 0
         mean   (n,)
-        fixed  (f, f) covariance of the coefficients of the fixed columns, as further effects; None: none of these
+        fixed  (f, f) covariance of the coefficients of the fixed columns, as further effects; None: no such effects
         """
         # The diagonal is computed without the matrices: most blocks of a large pool are never needed in full.
         own = self._variances(standard_deviations)
