@@ -4,8 +4,8 @@
 
 FOLDER is a collection whose pool is judged in full, such as the public files of MIREX 2011; left out, that part is
 skipped. --large adds 1,000 queries x 10 documents: 50 systems with the joint model and 500 judged pairs, where
-covariances of scores with pairs are kept in single precision, and 200 systems. Times are of the processor on one thread,
-but where they say otherwise.
+covariances of scores with pairs are kept in single precision, and 200 systems. Times are of the processor on one
+thread, but where they say otherwise.
 """
 
 import argparse

@@ -72,10 +72,19 @@ def effects_given(covariance: Array, precision: Array) -> Array:
 
 def half_given(root: Array, precision: Array) -> Array:
     """(p, p) H with H' H = V (I + P V)^-1, from a root R of V and data precision P: R (I + R' P R)^-1 R' = H' H."""
+    return half_times(inner_factor(root, precision), root.T)
+
+
+def inner_factor(root: Array, precision: Array) -> Array:
+    """(p, p) lower Cholesky factor C of I + R' P R."""
     # I + R' P R is symmetric with eigenvalues of at least 1: its Cholesky factor exists even where V is singular or P
     # huge. I + P V is not symmetric, and (V^-1 + P)^-1 needs the inverse of V.
-    inner = np.linalg.cholesky(np.eye(len(root)) + root.T @ precision @ root)
-    return np.asarray(solve_triangular(inner, root.T, lower=True))
+    return np.asarray(np.linalg.cholesky(np.eye(len(root)) + root.T @ precision @ root))
+
+
+def half_times(inner: Array, rooted: Array) -> Array:
+    """(p, ...) H times some columns, from C and from R' times these columns."""
+    return np.asarray(solve_triangular(inner, rooted, lower=True, check_finite=False))
 
 
 def lower_root(half: Array) -> Array:

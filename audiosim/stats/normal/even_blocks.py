@@ -4,12 +4,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 from audiosim.properties import cached_property
 from audiosim.stats.normal.block_normal import BlockNormal
-from audiosim.stats.normal.covariance_roots import factor_of, half_given, known_root, lower_root, times_lower
+from audiosim.stats.normal.covariance_roots import (
+    factor_of,
+    half_times,
+    inner_factor,
+    known_root,
+    lower_root,
+    times_lower,
+)
 from audiosim.stats.normal.even_rows import KnownRows, NewRows, RowPacking, SumParts, WrittenOut
 from audiosim.stats.normal.multivariate import Moments, Sparse
 from audiosim.stats.normal.weighted_sums import precision_of
@@ -64,21 +72,31 @@ class EvenBlocks:
         return int(self._start.packing.place.shape[1])
 
     @cached_property
-    def _effects(self) -> tuple[Array, Array]:
-        """(p, p) root of the covariance of the shared effects, and (p,) change of their mean."""
+    def _inner(self) -> Array:
+        """(p, p) factor of the precision of the shared effects, in units of their root at the start."""
         # As H' H, from a root of V, the covariance cannot become indefinite; V (I + P V)^-1 can, by rounding.
-        half = half_given(self._start.root, self._known.precision[:-1, :-1])
-        return half, half.T @ (half @ self._known.precision[:-1, -1])
+        return inner_factor(self._start.root, self._known.precision[:-1, :-1])
+
+    @cached_property
+    def _half(self) -> Array:
+        """(p, p) H of which H' H is the covariance of the shared effects."""
+        return half_times(self._inner, self._start.root.T)
+
+    @cached_property
+    def _moved(self) -> Array:
+        """(p,) change of the mean of the shared effects."""
+        root, inner = self._start.root, self._inner
+        half = half_times(inner, root.T @ self._known.precision[:-1, -1])
+        return np.asarray(root @ solve_triangular(inner, half, lower=True, trans=1, check_finite=False))
 
     @cached_property
     def shared(self) -> Array:
         """(p, p) V."""
-        half = self._effects[0]
-        return np.asarray(half.T @ half) if len(self._known.places) else self._start.shared
+        return np.asarray(self._half.T @ self._half) if len(self._known.places) else self._start.shared
 
     @cached_property
     def mean(self) -> Array:
-        start, known, moved = self._start, self._known, self._effects[1]
+        start, known, moved = self._start, self._known, self._moved
         change = (start.loadings @ moved.astype(start.loadings.dtype)).astype(np.float64)
         left = known.half[:, :, -1] - known.half[:, :, :-1] @ moved.astype(known.half.dtype)
         change += np.matvec(known.own.transpose(0, 2, 1), left)
@@ -128,13 +146,13 @@ class EvenBlocks:
         kind = start.loadings.dtype
         known = own.transpose(0, 2, 1).astype(kind) @ self._known.half[:, :, :-1]
         loadings = (start.loadings[block, row] - known) * there[:, :, None]
-        begun = WrittenOut(self.mean, packing, within, loadings, self.shared, self._effects[0].T)
+        begun = WrittenOut(self.mean, packing, within, loadings, self.shared, self._half.T)
         sums = {
             key: replace(
                 one,
                 shares=(shares := one.shares[block, row] * there[:, :, None]),
                 covered=(within @ shares).astype(kind),
-                mean=one.mean + one.loadings @ self._effects[1],
+                mean=one.mean + one.loadings @ self._moved,
             )
             for key, one in self._sums.items()
         }
@@ -149,7 +167,7 @@ class EvenBlocks:
         start, known = self._start, self._known
         found = start.variances - np.einsum("bwm,bwm->bm", known.own, known.own)
         # z' V z as the squared length of L' z: half the work of a full product, and never below 0.
-        root = lower_root(self._effects[0]).astype(start.loadings.dtype)
+        root = lower_root(self._half).astype(start.loadings.dtype)
         for some, loadings in self._strips():
             effects = times_lower(loadings.reshape(-1, len(root)), root)
             found[some] += np.vecdot(effects, effects).reshape(-1, self._size)
@@ -183,12 +201,12 @@ class EvenBlocks:
 
     def project(self, weights: Sparse) -> Moments:
         """Moments of weighted sums; see `MultivariateNormal`."""
-        kept, (half, moved) = self._kept(weights), self._effects
-        loaded = kept.loadings @ half.T
-        covariance = kept.within + loaded @ loaded.T
+        kept = self._kept(weights)
+        loaded = half_times(self._inner, self._start.root.T @ kept.loadings.T)
+        covariance = kept.within + loaded.T @ loaded
         covariance = (covariance + covariance.T) / 2
         np.fill_diagonal(covariance, np.maximum(0, np.diagonal(covariance)))
-        return Moments(kept.mean + kept.loadings @ moved, covariance)
+        return Moments(kept.mean + kept.loadings @ self._moved, covariance)
 
     def _kept(self, weights: Sparse) -> SumParts:
         found = self._sums.get(id(weights))
