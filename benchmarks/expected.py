@@ -1,15 +1,18 @@
 """Expected measures while judgments are missing, beside simulation, and their cost.
 
     python benchmarks/expected.py [FOLDER] [--draws 10000]
+    python benchmarks/expected.py --verdicts
 
 FOLDER is a collection whose pool is judged in full, such as the public files of MIREX 2011; where they are absent, the
 collection that comes with audiosim. Some of its pairs are judged at random; grades of the others are drawn from the
 level probabilities of the model (mjud) and scored, which gives what nDCG and RBP are expected to be without any
 expansion. Printed: the mean error of the three forms, over systems and over pairs of systems, and the median ratio of
-their variance to the simulated one. Times are of the processor on one thread, the median of five.
+their variance to the simulated one. --verdicts measures statements about up to 400 systems alone. Times are of the
+processor on one thread, the median of five.
 """
 
 import argparse
+import json
 import statistics
 import time
 from collections.abc import Callable
@@ -20,19 +23,23 @@ import numpy as np
 from figures import Figures
 from threadpoolctl import threadpool_limits
 
-from audiosim import Collection, package_files
+from audiosim import Collection, Selection, package_files
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.expected.choices import Ideal
 from audiosim.expected.estimation import expected_scores
 from audiosim.expected.ratio import RatioScores
 from audiosim.expected.sampled import SampledScores
+from audiosim.expected.verdicts import Verdicts
 from audiosim.measures.measure import parse_measure
+from audiosim.plugins import make_estimator
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import estimator_of
+from audiosim.simulation import Design, synthetic_collection
 from audiosim.stats.normal.multivariate import Moments
 
 CUTOFF, MODEL, RUNS = 5, "mjud", 5
 JUDGED = (0, 300, 1500)
+SYSTEMS = (50, 100, 200, 400)
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "mirex2011"
 DISCOUNTS = {"nDCG": 1 / np.log2(np.arange(2, CUTOFF + 2)), "RBP": 0.8 ** np.arange(CUTOFF)}
 
@@ -138,12 +145,33 @@ def times(pool: Pool, state: Belief, figures: Figures) -> None:
     figures.table("ms of the scores of all systems", ["", "", "nothing judged", "after one judgment"], rows)
 
 
+def verdicts(systems: int) -> tuple[float, ...]:
+    """Systems; ms of drawing their scores, and of critical value, groups and ranks; MB of all as JSON."""
+    pool = build_pool(synthetic_collection(np.random.default_rng(0), Design(systems, -(-systems // 2))), CUTOFF)
+    measure, estimator = parse_measure(f"CG@{CUTOFF}"), make_estimator(pool, MODEL)
+    ranking, spent = Selection.start(pool, measure, estimator).believed, []
+    assert ranking.confidence
+    for _ in range(RUNS):
+        start, found = time.process_time(), Verdicts(ranking)
+        assert len(found.best) == systems
+        drawn = time.process_time()
+        assert len(found.letters) == len(found.ranks[0]) == systems
+        spent.append((drawn - start, time.process_time() - drawn))
+    return systems, *(1000 * np.median(spent, axis=0)), len(json.dumps(found.to_dict())) / 1e6
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", default=SHARED)
     parser.add_argument("--draws", type=int, default=10_000)
+    parser.add_argument("--verdicts", action="store_true")
     options = parser.parse_args()
+    if options.verdicts:
+        with threadpool_limits(1), Figures("expected", "verdicts") as figures:
+            columns = ["systems", "draws, and chances of the best, ms", "groups, letters and ranks, ms", "JSON, MB"]
+            figures.table("verdicts (limit: groups, letters and ranks 100 ms)", columns, list(map(verdicts, SYSTEMS)))
+        return
     collection = collection_at(options.folder)
     pool = build_pool(collection, CUTOFF)
     sizes = f"{len(pool.systems)} systems, {len(pool.queries)} queries, {len(pool.pairs):,} pairs"

@@ -1,10 +1,11 @@
 """The judging loop: what it needs and how right it is on a real collection, and how fast it is, also on a large one.
 
-    python benchmarks/loop.py [FOLDER] [--seeds 40] [--large]
+    python benchmarks/loop.py [FOLDER] [--seeds 40]
+    python benchmarks/loop.py --large
 
 FOLDER is a collection whose pool is judged in full, such as the public files of MIREX 2011; left out, that part is
-skipped. --large adds 1,000 queries x 10 documents: 50 systems with the joint model and 500 judged pairs, where
-covariances of scores with pairs are kept in single precision, and 200 systems. Times are of the processor on one
+skipped. --large measures 1,000 queries x 10 documents alone: 50 systems with the joint model and 500 judged pairs,
+where covariances of scores with pairs are kept in single precision, and 200 systems. Times are of the processor on one
 thread, but where they say otherwise.
 """
 
@@ -192,12 +193,15 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=40)
     parser.add_argument("--large", action="store_true")
     options = parser.parse_args()
-    with Figures("loop") as figures:
-        show(options, figures)
+    with Figures("loop", "large" if options.large else "") as figures:
+        if options.large:
+            on_large(figures)
+        else:
+            on_usual(options, figures)
 
 
-def show(options: argparse.Namespace, figures: Figures) -> None:
-    """Add all that was asked for."""
+def on_usual(options: argparse.Namespace, figures: Figures) -> None:
+    """Add a real collection, if it is there, and synthetic ones of its size."""
     if options.folder.is_dir():
         with threadpool_limits(1):
             on_real_judgments(options.folder, options.seeds, figures)
@@ -205,15 +209,18 @@ def show(options: argparse.Namespace, figures: Figures) -> None:
         print(f"skipped: no collection at {options.folder.name}; name one: python benchmarks/loop.py FOLDER")
     rows = [row(Design(systems, -(-systems // 2)), batch=1) for systems in (10, 25, 50, 100, 200, 400)]
     figures.table("synthetic, 100 queries x 5 documents, by the clock, all threads", SYNTHETIC, rows)
-    if options.large:
-        with threadpool_limits(1):
-            pairs, seconds = jointly(Design(50, 25, 1000, 10, 100), 500)
-        figures.add(f"joint, ask and tell, 50 systems x {pairs:,} pairs, 500 judged", 1000 * seconds, "ms", 20)
-        rows = [row(Design(200, 100, 1000, 10, 100), batch) for batch in (20, 1)]
-        limits = "limits: first 3 s, ask and tell 20 ms at the median"
-        figures.table(f"1,000 queries x 10 documents ({limits})", SYNTHETIC, rows)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-        figures.add("peak memory, the synthetic collection itself included", peak, "GB", 2)
+
+
+def on_large(figures: Figures) -> None:
+    """Add synthetic collections of 1,000 queries x 10 documents."""
+    with threadpool_limits(1):
+        pairs, seconds = jointly(Design(50, 25, 1000, 10, 100), 500)
+    figures.add(f"joint, ask and tell, 50 systems x {pairs:,} pairs, 500 judged", 1000 * seconds, "ms", 20)
+    rows = [row(Design(200, 100, 1000, 10, 100), batch) for batch in (20, 1)]
+    limits = "limits: first 3 s, ask and tell 20 ms at the median"
+    figures.table(f"1,000 queries x 10 documents ({limits})", SYNTHETIC, rows)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    figures.add("peak memory, the synthetic collection itself included", peak, "GB", 2)
 
 
 if __name__ == "__main__":
