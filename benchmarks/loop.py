@@ -15,6 +15,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -134,20 +135,22 @@ def on_real_judgments(folder: Path, seeds: int, figures: Figures) -> None:
         figures.add(f"{command[0]}, whole process", seconds, "s", limit)
 
 
-def on_synthetic(design: Design, batch: int, judgments: int) -> tuple[int, float, float, float]:
+def on_synthetic(
+    design: Design, batch: int, judgments: int, clock: Callable[[], float]
+) -> tuple[int, float, float, float]:
     """Pairs of a synthetic pool, seconds of its first estimate, median and longest seconds of one ask and tell."""
     collection = synthetic_collection(np.random.default_rng(0), design)
-    start = time.perf_counter()
+    start = clock()
     pool = build_pool(collection)
     selection = Selection.start(pool, parse_measure(f"CG@{design.cutoff}"), make_estimator(pool, "mjud"), batch=batch)
     assert selection.confidence
-    first, truth, states = time.perf_counter() - start, pool.spread(collection.grades()), [selection]
+    first, truth, states = clock() - start, pool.spread(collection.grades()), [selection]
 
     def judge(_: int) -> None:
         states[:] = [judged_next(states[0], truth)]
         assert states[0].confidence
 
-    times = cpu_times(judge, judgments, time.perf_counter)
+    times = cpu_times(judge, judgments, clock)
     return len(pool.pairs), first, statistics.median(times), max(times)
 
 
@@ -180,9 +183,11 @@ def jointly(design: Design, judged: int, judgments: int = 41) -> tuple[int, floa
 SYNTHETIC = ["systems", "pairs", "batch", "first, s", "ask and tell, ms", "longest, ms"]
 
 
-def row(design: Design, batch: int, judgments: int = 41) -> tuple[float, ...]:
+def row(
+    design: Design, batch: int, judgments: int = 41, clock: Callable[[], float] = time.perf_counter
+) -> tuple[float, ...]:
     """One synthetic collection as a row of SYNTHETIC."""
-    pairs, first, median, longest = on_synthetic(design, batch, judgments)
+    pairs, first, median, longest = on_synthetic(design, batch, judgments, clock)
     return design.systems, pairs, batch, first, 1000 * median, 1000 * longest
 
 
@@ -215,8 +220,8 @@ def on_large(figures: Figures) -> None:
     """Add synthetic collections of 1,000 queries x 10 documents."""
     with threadpool_limits(1):
         pairs, seconds = jointly(Design(50, 25, 1000, 10, 100), 500)
+        rows = [row(Design(200, 100, 1000, 10, 100), batch, clock=time.process_time) for batch in (20, 1)]
     figures.add(f"joint, ask and tell, 50 systems x {pairs:,} pairs, 500 judged", 1000 * seconds, "ms", 20)
-    rows = [row(Design(200, 100, 1000, 10, 100), batch) for batch in (20, 1)]
     limits = "limits: first 3 s, ask and tell 20 ms at the median"
     figures.table(f"1,000 queries x 10 documents ({limits})", SYNTHETIC, rows)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
