@@ -644,8 +644,27 @@ def test_forty_systems_fit_and_a_course_never_turns_back_after_an_undo(browse, h
     page.get_by_role("button", name="System", exact=True).click()
     expect(heads.nth(1)).to_have_attribute("aria-sort", "descending")
     assert [row[1] for row in cells(page, "#ranking")] == [run.system for run in crowd().runs][::-1]
+    page.get_by_role("button", name="95 % interval", exact=True).click()  # the widest first
+    widths = {row["system"]: row["high"] - row["low"] for row in campaign.get("ranking")["systems"]}
+    shown_widths = [widths[row[1]] for row in cells(page, "#ranking")]
+    assert shown_widths == sorted(widths.values(), reverse=True)
     page.get_by_role("button", name="#", exact=True).click()
     expect(heads.nth(0)).to_have_attribute("aria-sort", "ascending")
+    page.get_by_label("Fold systems that may have the same rank").check()
+    group = page.get_by_role("button", name="1–40: 40 systems, each may have rank 1; scores")
+    expect(group).to_have_attribute("aria-expanded", "false")
+    expect(shown_rows).to_have_count(1)
+    group.press("Enter")
+    expect(group).to_be_focused()
+    expect(group).to_have_attribute("aria-expanded", "true")
+    expect(shown_rows).to_have_count(41)
+    page.emulate_media(reduced_motion="reduce")
+    assert audit(page, LOOKS[1:3]) == []
+    for width in (1280, 640, 360):  # a screen, the same at 200 %, a phone
+        page.set_viewport_size({"width": width, "height": 740})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.get_by_label("Fold systems that may have the same rank").uncheck()
+    page.set_viewport_size(DESK)
     expect(page.locator("#remaining")).not_to_have_text("…")
     places = [float(x) for x in re.findall(r"[ML]([\d.]+) ", page.get_attribute("#course path", "d"))]
     assert places == sorted(places)

@@ -5,6 +5,8 @@ import { element } from "../page.js";
 const WAYS = {
   rank: { of: (_, place) => place },
   system: { of: (one) => one.system.toLowerCase() },
+  unsure: { of: (one) => one.low - one.high, falls: true }, // the widest interval first
+  ranks: { of: (one) => one.rank_low + one.rank_high / 1e6 }, // by the best rank that it may have, then by the worst
   best: { of: (one) => -(one.best ?? 0), falls: true },
 };
 

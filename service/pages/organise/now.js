@@ -57,7 +57,7 @@ function nextSteps({ campaign, ranking, remaining }) {
   const steps = campaign.status === "paused" ? [[campaign.judgments ? "Resume the campaign: nobody can judge while it is paused." : "Open the campaign: nobody can judge before."]] : [];
   const people = campaign.totals.assessors;
   if (campaign.goal.reached) return [...steps, [publish, " and close the campaign, ", files, ...(campaign.judged < campaign.pool ? [", or keep judging to settle ", toTab("pairs", "the least sure pairs")] : []), "."]];
-  if (!people) return [...steps, [toTab("invite", "Invite assessors"), ": nobody has judged yet."]];
+  if (!people) return [...steps, [toTab("invite", "Invite assessors"), campaign.judged ? ": nobody judges here yet." : ": nobody has judged yet."]];
   return [...steps, [left(campaign, remaining, people)], ...closest(ranking)];
 }
 

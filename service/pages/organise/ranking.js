@@ -2,6 +2,7 @@
 
 import { byId, element } from "../page.js";
 import { rulerOf } from "./chart.js";
+import { grouped } from "./groups.js";
 import { narrowed } from "./narrow.js";
 import { dot, line, svg, text } from "./svg.js";
 import { apart, count, listed, longName, named, percent, score, ticks, whole } from "../text.js";
@@ -39,7 +40,10 @@ export function showSystems(ranking) {
   const basis = ranking.judged ? `from ${count(ranking.judged, "judged pair")} and the model's predictions of the rest` : "predicted, nothing judged yet";
   byId("ranking-about").textContent = `${ranking.measure}, ${basis} (${ranking.model}).`;
   const rows = systems.map((system, place) => systemRow(system, place, range, sure.get(`${system.system}\n${systems[place + 1]?.system}`), ranking.top_k));
-  const chosen = narrowed(systems, rows, () => showSystems(ranking));
+  const redraw = () => showSystems(ranking);
+  const [found, groups] = [narrowed(systems, rows, redraw), grouped(systems, rows, redraw)];
+  const chosen = found ?? groups;
+  if (found) for (const row of rows) row.hidden = false;
   byId("ranking", HTMLTableElement).tBodies[0].replaceChildren(...(chosen ?? rows));
   byId("ranking").classList.toggle("without-groups", systems.some(({ group }) => group.length > LETTERS) || systems.every(({ group }) => group === systems[0].group));
   byId("ranking").classList.toggle("without-ranks", systems.every((one) => spans(one, systems)));
@@ -156,11 +160,15 @@ function drawAxis(range) {
 
 function showPairs(names, pairs, sure) {
   const settled = pairs.filter((pair) => pair.confidence >= 0.95).length;
-  byId("pairs-about").textContent = pairs.length
-    ? `Confidence, in percent, that the row's system is better than the column's. ${settled} of ${count(pairs.length, "pair")} reach 95 %.`
-    : "There is only one system.";
-  byId("pairs-frame").hidden = !pairs.length || names.length > MOST_IN_TABLE;
-  if (names.length <= MOST_IN_TABLE) byId("pairs").replaceChildren(...matrix(names, sure));
+  const many = names.length > MOST_IN_TABLE;
+  const reach = `${whole(settled)} of ${count(pairs.length, "pair")} reach 95 %.`;
+  byId("pairs-about").textContent = !pairs.length
+    ? "There is only one system."
+    : many
+      ? `${reach} A table of all pairs is shown for up to ${MOST_IN_TABLE} systems; tick two in the ranking to compare them.`
+      : `Confidence, in percent, that the row's system is better than the column's. ${reach}`;
+  byId("pairs-frame").hidden = byId("legend").hidden = !pairs.length || many;
+  if (!many) byId("pairs").replaceChildren(...matrix(names, sure));
   showLegend();
   const least = [...pairs].sort((a, b) => a.confidence - b.confidence).slice(0, LEAST);
   byId("least").replaceChildren(...least.map((pair) => element("li", {}, named(pair.a), " above ", named(pair.b), `: ${percent(pair.confidence)}`)));
