@@ -21,7 +21,7 @@ from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
 from audiosim.functions import PoolPredictions, judged_so_far, predict_by, predict_pairs
 from audiosim.relevance.belief import Belief
-from audiosim.relevance.completion import completed, completed_judgments, drawn_completions, expected_grades
+from audiosim.relevance.completion import completed_grades, completed_judgments, drawn_completions, expected_grades
 from audiosim.relevance.prediction_rows import Predictions, prediction_columns
 from audiosim.selection import Selection
 from audiosim.stats.threads import one_thread
@@ -161,7 +161,9 @@ def _write_found(
         gains = np.full(len(pool.pairs), np.nan)
         places = pool.locate([Pair(row["query"], row["document"]) for row in found.rows])
         gains[places] = [row["gain"] for row in found.rows]
-        _write_qrels(pool, iter([completed(pool.spread(collection.grades()), gains, pool.scale.maximum)]), None, output)
+        _write_qrels(
+            pool, iter([completed_grades(pool.spread(collection.grades()), gains, pool.scale.maximum)]), None, output
+        )
     elif form is options.PredictionFormat.parquet and output is not None:
         write_parquet(output, found.portions(ROW_GROUP))
     elif form is options.PredictionFormat.csv:

@@ -12,7 +12,7 @@ from audiosim.expected.letter_groups import largest_sets, stretches
 from audiosim.expected.ranking import Ranking
 from audiosim.expected.two_systems import more_judgments
 from audiosim.properties import cached_property
-from audiosim.stats.inference.largest_difference import FEW, largest_difference_quantile
+from audiosim.stats.inference.largest_difference import FEW_NUMBERS, largest_difference_quantile
 from audiosim.stats.normal.covariance_roots import root_of
 
 DRAWS = 10_000  # standard error of a 95 % quantile's level: .002
@@ -69,7 +69,7 @@ class Verdicts:
         Many systems are drawn in single precision, whose rounding is far below the simulation error.
         """
         rng, root = np.random.default_rng(self.seed), root_of(self.ranking.scores.covariance)
-        kind: type[np.float64 | np.float32] = np.float64 if len(root) <= FEW else np.float32
+        kind: type[np.float64 | np.float32] = np.float64 if len(root) <= FEW_NUMBERS else np.float32
         drawn: Array = np.matmul(root.astype(kind), rng.standard_normal((DRAWS, len(root)), kind).T)
         if self.ranking.distribution == "t":
             freedom = self.ranking.freedom

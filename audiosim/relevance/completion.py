@@ -19,10 +19,10 @@ def expected_grades(belief: Belief) -> Array:
     A normal mean may lie a little below 0, which readers of qrels take for unjudged, or above the highest grade; it is
     clipped to the scale.
     """
-    return completed(belief.grades, belief.gains.mean, belief.maximum)
+    return completed_grades(belief.grades, belief.gains.mean, belief.maximum)
 
 
-def completed(grades: Array, gains: Array, highest: float) -> Array:
+def completed_grades(grades: Array, gains: Array, highest: float) -> Array:
     """(n,) grades, with the expected gain in place of unknown ones; see `expected_grades`.
 
     grades   (n,) NaN where unjudged

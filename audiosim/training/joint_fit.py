@@ -15,7 +15,7 @@ from audiosim.relevance.model_files import Model, Trend, fallbacks, load_model
 from audiosim.relevance.random_effects import SOUND
 from audiosim.stats.normal.components import Components, estimate_components
 from audiosim.stats.normal.layout import REST, Layout
-from audiosim.stats.normal.size_search import NEAR
+from audiosim.stats.normal.size_search import LEAST_GAIN
 from audiosim.training.between_collections import WEAK, estimates_of, learn_between
 from audiosim.training.between_editions import edition_pairs, learn_carried, of_one_source
 
@@ -41,7 +41,7 @@ def fit_joint(
     model: Model,
     vary: bool = True,
     start: Mapping[str, float] | None = None,
-    enough: float = NEAR,
+    enough: float = LEAST_GAIN,
 ) -> Model:
     """A model with components and a trend, learned by restricted maximum likelihood; see `estimate_components`.
 

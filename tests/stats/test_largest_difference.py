@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from audiosim.stats.inference.largest_difference import FEW, largest_difference_quantile
+from audiosim.stats.inference.largest_difference import FEW_NUMBERS, largest_difference_quantile
 
 
 def by_all_pairs(drawn, weights, level):
@@ -14,7 +14,7 @@ def by_all_pairs(drawn, weights, level):
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999])
 @pytest.mark.parametrize("alike", [0.0, 0.5, 0.9])  # share of the numbers that nearly equal another one
-@pytest.mark.parametrize("count", [1, 2, 30, FEW + 1, 120])
+@pytest.mark.parametrize("count", [1, 2, 30, FEW_NUMBERS + 1, 120])
 def test_it_is_the_quantile_over_all_pairs(count, alike, level):
     rng = np.random.default_rng(count)
     drawn = rng.uniform(0.1, 3, (count, 1)) * rng.standard_t(8, (count, 500))

@@ -5,7 +5,7 @@ import numpy as np
 from audiosim.arrays import Array
 
 AT_ONCE = 1_000  # draws of all numbers that fit into the processor's cache
-FEW = 64  # numbers of which all pairs are looked at in every draw
+FEW_NUMBERS = 64  # numbers of which all pairs are looked at in every draw
 
 
 def largest_difference_quantile(drawn: Array, weights: Array, level: float) -> float:
@@ -18,7 +18,7 @@ def largest_difference_quantile(drawn: Array, weights: Array, level: float) -> f
     each maximum, and so a lower bound t of the quantile. In a draw, a pair can exceed t only if
     max(x_max - x_a, x_a - x_min) w_ab > t: few of all pairs do, those of the largest weights of each number.
     """
-    if len(drawn) <= FEW:
+    if len(drawn) <= FEW_NUMBERS:
         return float(np.quantile(_largest(drawn, weights), level))
     largest = _lower_bounds(drawn, weights)
     _raise_above(largest, float(np.sort(largest)[int((len(largest) - 1) * level)]), drawn, weights)

@@ -11,7 +11,7 @@ from audiosim.errors import InputError
 from audiosim.properties import cached_property
 from audiosim.stats.normal.layout import Layout
 from audiosim.stats.normal.restricted_likelihood import Bend, RestrictedLikelihood
-from audiosim.stats.normal.size_search import NEAR, least_cost, relative_errors
+from audiosim.stats.normal.size_search import LEAST_GAIN, least_cost, relative_errors
 from audiosim.stats.threads import one_thread
 
 LARGEST = 10  # upper bound of a standard deviation, in multiples of the largest value
@@ -40,7 +40,7 @@ def estimate_components(
     values: Sequence[Array],
     start: Mapping[str, float],
     spread: Mapping[str, float] | None = None,
-    enough: float = NEAR,
+    enough: float = LEAST_GAIN,
 ) -> Components:
     """Standard deviations by restricted maximum likelihood, from one or several independent sets of values.
 

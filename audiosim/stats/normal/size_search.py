@@ -12,7 +12,7 @@ SMALLEST = 1e-4  # lower bound of a standard deviation, in units of the values
 STEPS = 300
 FARTHEST = 2.0  # largest change of a logarithm in one step
 TINY = math.log(0.02)  # below it, a component whose cost falls towards the bound is tried at the bound, once
-NEAR = 1e-14  # promised gain of log-likelihood at which a search ends: 1e-7 standard errors from the minimum
+LEAST_GAIN = 1e-14  # promised gain of log-likelihood at which a search ends: 1e-7 standard errors from the minimum
 ASTRAY = 1e-3  # promised gain from which a step that led uphill shows that the correction was wrong
 DAMPED, MOST_DAMPED = 0.01, 1e8  # first and largest damping of steps that lead uphill
 SINGULAR = 1e-9  # lower bound of a curvature, as a share of the largest
@@ -46,7 +46,7 @@ P = TypeVar("P", bound=Point)
 Cost = Callable[[Array], P]
 
 
-def least_cost(cost: Cost[P], start: Array, highest: float, enough: float = NEAR) -> P:
+def least_cost(cost: Cost[P], start: Array, highest: float, enough: float = LEAST_GAIN) -> P:
     """Point of least cost.
 
     cost     function of logarithms (k,) of standard deviations; may raise LinAlgError
