@@ -1,14 +1,16 @@
 """Waiting of assessors while many judge at once and the model learns anew, and what that takes.
 
     python benchmarks/judging_load.py COLLECTION [--assessors 50] [--organisers 1] [--seconds 300] [--pause 3]
-                                      [--log campaign.db] [--arrivals 10]
+                                      [--log campaign.db] [--arrivals 10] [--postgres] [--tokens] [--limit 150]
 
-A server as the command starts it, SQLite, nothing judged. Each assessor asks for a pair, pauses (somewhere between none
-and twice the time given), judges it, and goes on; beside them /health/live is asked ten times a second. Each organiser
+A server as the command starts it, nothing judged. Each assessor asks for a pair, pauses (somewhere between none and
+twice the time given), judges it, and goes on; beside them /health/live is asked ten times a second. Each organiser
 asks for ranking, history, plan and what remains, every few seconds. `--log` is a database to begin with, of which a
 copy is used; `--arrivals` has a run, or metadata of a document that is in the lists, come every so many seconds, to a
-copy of the collection. `--note` is kept with the figures. Limits: of judgments and pairs 150 ms at the 99th percentile,
-of health 50 ms, of memory 5 % growth after the first minute.
+copy of the collection. `--postgres` keeps the log in a PostgreSQL server of its own, which waits for the disk, in place
+of SQLite. `--tokens` gives everybody a token of their own, so that judging is blind. `--note` is kept with the figures.
+Limits at the 99th percentile: of judgments and pairs as given, of health 50 ms; of memory 5 % growth after the first
+minute.
 
 On a busy machine the times say how busy it is: how long the server's threads were ready to run and waited for a
 processor stands beside them, and the processor time of a request does not depend on it.
@@ -26,18 +28,22 @@ import tempfile
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from figures import Figures
+from own_postgres import Cluster, programs
 
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import retrieved_by
+from audiosim.service.callers.tokens import TokenStore
 
 TIMES: dict[str, list[float]] = defaultdict(list)
 TROUBLES: list[str] = []
-LIMITS_MS = {"next": 150, "judgment": 150, "health/live": 50}
+ASKED, HEALTH_MS = ("next", "judgment"), 50
 ORGANISED = ("ranking", "history", "remaining", "plan")
 BESIDE_MS = 1000  # what assessors do not wait for
 ARRIVING = ("run", "document")
@@ -47,26 +53,32 @@ LOOK_S = 5.0  # between two looks of an organiser
 class Asking:
     """One connection to the server, as lean as Python has it: the load must not be the asker's."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, secret: str | None = None) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+        self._headers = {} if secret is None else {"authorization": f"Bearer {secret}"}
 
     def __call__(self, what: str, method: str, path: str, body: object = None) -> Any:
+        """The value of an answer; an empty one after a refusal."""
+        return json.loads(self.said(what, method, path, body) or "{}")
+
+    def said(self, what: str, method: str, path: str, body: object = None) -> bytes:
+        """The body of an answer; nothing after a refusal."""
         start = time.perf_counter()
         sent = body if body is None or isinstance(body, str) else json.dumps(body)
         kind = "text/plain" if isinstance(body, str) else "application/json"
-        self._connection.request(method, path, sent, {"content-type": kind})
+        self._connection.request(method, path, sent, {"content-type": kind, **self._headers})
         answer = self._connection.getresponse()
         said = answer.read()
         TIMES[what].append(time.perf_counter() - start)
         if answer.status not in (200, 201):
             TROUBLES.append(f"{what} {answer.status} {said!r:.200}")
-            return {}
-        return json.loads(said)
+            return b""
+        return said
 
 
-def judge(port: int, collection: str, name: str, column: str, pause: float, stop: threading.Event) -> None:
+def judge(ask: Asking, collection: str, name: str, column: str, pause: float, stop: threading.Event) -> None:
     """Judge at random until told to stop."""
-    rng, path, ask = random.Random(name), f"/v1/collections/{collection}", Asking(port)
+    rng, path = random.Random(name), f"/v1/collections/{collection}"
     stop.wait(rng.uniform(0, 2 * pause))
     while not stop.is_set():
         pairs = ask("next", "POST", f"{path}/next", {"assessor": name}).get("pairs", [])
@@ -86,17 +98,16 @@ def watch(port: int, stop: threading.Event) -> None:
         ask("health/live", "GET", "/health/live")
 
 
-def organise(port: int, collection: str, stop: threading.Event) -> None:
+def organise(ask: Asking, collection: str, stop: threading.Event) -> None:
     """Look at all that an organiser's page shows, again and again."""
-    ask = Asking(port)
     while not stop.wait(LOOK_S):
         for what in ORGANISED:
             ask(what, "GET", f"/v1/collections/{collection}/{what}")
 
 
-def send(port: int, collection: Collection, pause: float, stop: threading.Event) -> None:
+def send(ask: Asking, collection: Collection, pause: float, stop: threading.Event) -> None:
     """Send runs and metadata in turn."""
-    rng, path, ask = random.Random(1), f"/v1/collections/{collection.identifier}", Asking(port)
+    rng, path = random.Random(1), f"/v1/collections/{collection.identifier}"
     retrieved = retrieved_by(collection.runs)
     documents = sorted(set().union(*retrieved.values()))
     count = 0
@@ -132,9 +143,29 @@ def processor_s(pid: int) -> tuple[float, float]:
     return ran, waited
 
 
+@contextmanager
+def database(folder: Path, asked: argparse.Namespace) -> Iterator[str]:
+    """The URL of the database that was asked for."""
+    if not asked.postgres:
+        if asked.log:
+            shutil.copy(asked.log, folder / "campaign.db")
+        yield f"sqlite:///{folder}/campaign.db"
+        return
+    found = programs()
+    if found is None:
+        sys.exit("PostgreSQL is not installed: apt-get install postgresql")
+    with tempfile.TemporaryDirectory(prefix="pg") as open_to_all:
+        cluster = Cluster(found, Path(open_to_all))
+        cluster.start(durable=True)
+        try:
+            yield cluster.url
+        finally:
+            cluster.stop()
+
+
 def main() -> None:
     """Play it and print the figures."""
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("collection", type=Path)
     parser.add_argument("--assessors", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=300)
@@ -142,40 +173,49 @@ def main() -> None:
     parser.add_argument("--organisers", type=int, default=0)
     parser.add_argument("--log", type=Path)
     parser.add_argument("--arrivals", type=float, default=0, help="seconds between two of them; none where 0")
+    parser.add_argument("--postgres", action="store_true")
+    parser.add_argument("--tokens", action="store_true")
+    parser.add_argument("--limit", type=float, default=150, help="milliseconds")
     parser.add_argument("--note", default="", help="what is to be known of the machine, kept with the figures")
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        log, served = Path(folder) / "log", asked.collection
+    with tempfile.TemporaryDirectory() as name, database(folder := Path(name), asked) as url:
+        log, served, secrets = folder / "log", asked.collection, dict[str, str]()
         if asked.arrivals:
-            served = shutil.copytree(served, Path(folder) / served.resolve().name)
-        if asked.log:
-            shutil.copy(asked.log, Path(folder) / "campaign.db")
+            served = shutil.copytree(served, folder / served.resolve().name)
+        if asked.tokens:
+            tokens = TokenStore(url)
+            secrets = {f"a{number}": tokens.create(f"a{number}", "assessor") for number in range(asked.assessors)}
+            secrets["organiser"] = tokens.create("organiser", "organiser")
         command = [sys.executable, "-m", "audiosim", "serve", str(served), "--port", "0"]
-        command += ["--judgments", "none", "--db", f"sqlite:///{folder}/campaign.db"]
+        command += ["--judgments", "none", "--db", url]
         with log.open("wb") as stream:
             process = subprocess.Popen(command, stderr=stream)
         try:
             while not (found := re.search(r"serving (\S+) at http://\S+:(\d+);", log.read_text(encoding="utf-8"))):
                 time.sleep(0.1)
-            play(int(found[2]), found[1], asked, process.pid)
+            play(int(found[2]), found[1], asked, process.pid, secrets)
         finally:
             process.terminate()
             process.wait()
 
 
-def play(port: int, collection: str, asked: argparse.Namespace, pid: int) -> None:
+def play(port: int, collection: str, asked: argparse.Namespace, pid: int, secrets: dict[str, str]) -> None:
     """Judge for as long as was asked for, and say what was measured."""
+
+    def asking(name: str = "organiser") -> Asking:
+        return Asking(port, secrets.get(name))
+
     path = f"/v1/collections/{collection}"
-    scale, stop = Asking(port)("", "GET", path)["scale"]["name"], threading.Event()
+    scale, stop = asking()("", "GET", path)["scale"]["name"], threading.Event()
     column = scale if scale in ("fine", "broad") else "grade"
     threads = [threading.Thread(target=watch, args=(port, stop))]
-    threads += [threading.Thread(target=organise, args=(port, collection, stop)) for _ in range(asked.organisers)]
+    threads += [threading.Thread(target=organise, args=(asking(), collection, stop)) for _ in range(asked.organisers)]
     if asked.arrivals:
-        given = (port, Collection.load(asked.collection), asked.arrivals, stop)
+        given = (asking(), Collection.load(asked.collection), asked.arrivals, stop)
         threads.append(threading.Thread(target=send, args=given))
     for number in range(asked.assessors):
-        given = (port, collection, f"a{number}", column, asked.pause, stop)
-        threads.append(threading.Thread(target=judge, args=given))
+        name = f"a{number}"
+        threads.append(threading.Thread(target=judge, args=(asking(name), collection, name, column, asked.pause, stop)))
     ran, waited = processor_s(pid)
     for thread in threads:
         thread.start()
@@ -188,10 +228,8 @@ def play(port: int, collection: str, asked: argparse.Namespace, pid: int) -> Non
     for thread in threads:
         thread.join()
     took = [now - before for now, before in zip(processor_s(pid), (ran, waited), strict=True)]
-    whole = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
-    whole.request("GET", f"{path}/judgments?format=log")
-    learned = sum(b'"kind": "learn"' in line for line in whole.getresponse().read().splitlines())
-    show(asked, took, learned, early, late)
+    lines = asking().said("", "GET", f"{path}/judgments?format=log").splitlines()
+    show(asked, took, sum(b'"kind": "learn"' in line for line in lines), early, late)
 
 
 def show(asked: argparse.Namespace, took: list[float], learned: int, early: float, late: float) -> None:
@@ -203,10 +241,10 @@ def show(asked: argparse.Namespace, took: list[float], learned: int, early: floa
     """
     load = Path("/proc/loadavg").read_text(encoding="utf-8").split()[0]
     requests = sum(map(len, TIMES.values()))
-    with Figures("judging_load") as figures:
+    with Figures("judging_load", "postgres" if asked.postgres else "") as figures:
         more = (*(ORGANISED if asked.organisers else ()), *(ARRIVING if asked.arrivals else ()))
-        for what in (*LIMITS_MS, *more):
-            limit = LIMITS_MS.get(what, BESIDE_MS)
+        limits = dict.fromkeys(ASKED, asked.limit) | {"health/live": HEALTH_MS} | dict.fromkeys(more, BESIDE_MS)
+        for what, limit in limits.items():
             times = 1000 * np.array(TIMES[what])
             share = np.mean(times <= limit)
             figures.add(f"{what}, median", float(np.median(times)))

@@ -2,11 +2,11 @@
 
 import csv
 import gc
+import importlib.util
 import logging
 import multiprocessing
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -372,72 +372,38 @@ def counted():
     return Counted
 
 
-def _programs():
-    found = shutil.which("initdb") or next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))), None)
-    return Path(found).resolve().parent if found else None
+def _loaded(path: Path) -> Any:
+    """A script as a module."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-class Cluster:
-    """A PostgreSQL server of our own, on a socket in a folder of its own, to be started, stopped and frozen.
-
-    made  folder with the `data` of a server that never ran; None makes them
-    """
-
-    def __init__(self, programs: Path, folder: Path, made: Path | None = None) -> None:
-        self._programs, self._folder = programs, folder
-        root = os.geteuid() == 0  # which it refuses
-        self._user: dict[str, Any] = {"user": "nobody", "group": "nogroup", "extra_groups": []} if root else {}
-        if root:
-            shutil.chown(folder, "nobody")
-        if made is None:
-            self._call("initdb", "-U", "audiosim", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-        else:
-            subprocess.run(["cp", "-a", made / "data", folder / "data"], check=True)
-
-    @property
-    def url(self) -> str:
-        return f"postgresql://audiosim@/postgres?host={self._folder}"
-
-    def start(self) -> None:
-        settings = f"-c listen_addresses='' -k {self._folder} -c fsync=off"
-        self._call("pg_ctl", "start", "-w", "-l", self._folder / "log", "-o", settings)
-
-    def stop(self) -> None:
-        self._call("pg_ctl", "stop", "-m", "immediate")
-
-    def signal(self, wish: signal.Signals) -> None:
-        """Send a signal to all of its processes."""
-        first = int((self._folder / "data" / "postmaster.pid").read_text(encoding="utf-8").split()[0])
-        children = Path(f"/proc/{first}/task/{first}/children").read_text(encoding="utf-8").split()
-        for process in (first, *map(int, children)):
-            os.kill(process, wish)
-
-    def _call(self, program: str, *arguments: object) -> None:
-        command = [str(self._programs / program), "-D", str(self._folder / "data"), *map(str, arguments)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=self._folder, **self._user)
+OWN_POSTGRES = _loaded(Path(__file__).resolve().parents[1] / "benchmarks" / "own_postgres.py")
 
 
 @pytest.fixture(scope="session")
 def initialised(made_once: Callable[[str, Callable[[Path], object]], Path]) -> tuple[Path, Path]:
     """Folders of PostgreSQL's programs and of a data directory to copy; skips where it is not installed."""
-    programs = _programs()
+    programs = OWN_POSTGRES.programs()
     if programs is None:
         pytest.skip("PostgreSQL is not installed: initdb is not found")
     pytest.importorskip("psycopg", reason="psycopg is not installed: audiosim[postgres]")
 
     def make(folder: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="pg") as open_to_all:
-            Cluster(programs, Path(open_to_all))
+            OWN_POSTGRES.Cluster(programs, Path(open_to_all))
             subprocess.run(["cp", "-a", Path(open_to_all) / "data", folder / "data"], check=True)
 
     return programs, made_once("postgres", make)
 
 
 @contextmanager
-def _cluster(programs: Path, made: Path) -> Iterator[Cluster]:
+def _cluster(programs: Path, made: Path) -> Iterator[Any]:
     folder = Path(tempfile.mkdtemp(prefix="pg"))
     try:
-        cluster = Cluster(programs, folder, made)
+        cluster = OWN_POSTGRES.Cluster(programs, folder, made)
         cluster.start()
         try:
             yield cluster
@@ -456,7 +422,7 @@ def postgres(initialised: tuple[Path, Path]) -> Iterator[str]:
 
 
 @pytest.fixture
-def cluster(initialised: tuple[Path, Path]) -> Iterator[Cluster]:
+def cluster(initialised: tuple[Path, Path]) -> Iterator[Any]:
     """A PostgreSQL server that the test may stop and freeze; skips where none is installed."""
     with _cluster(*initialised) as cluster:
         yield cluster

@@ -13,9 +13,9 @@ from typing import Any
 
 from audiosim.campaign.anonymous_log import anonymous_event, draw_names
 from audiosim.campaign.chain import FIRST, link
-from audiosim.campaign.database import DatabaseStore, campaigns_in
+from audiosim.campaign.database import DatabaseStore
 from audiosim.campaign.event import Event
-from audiosim.campaign.schema import check_upgraded
+from audiosim.campaign.schema import campaigns_in, check_upgraded
 from audiosim.errors import FormatError, InputError
 
 FORMAT = "audiosim-log/1"

@@ -1,6 +1,6 @@
 """A campaign: an append-only log of assessors' answers, and the selection that follows from it."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from audiosim.campaign.event import ASIDE, HANDED, Clock, Event, Record, judgmen
 from audiosim.campaign.identity import identify
 from audiosim.campaign.ledger import Lease, Ledger
 from audiosim.campaign.lessons import Lessons, begin_count
-from audiosim.campaign.log import Log, Turn
+from audiosim.campaign.log import Log
 from audiosim.campaign.pace import Pace, pace
 from audiosim.campaign.queue import Offer, Queue
 from audiosim.campaign.settings import CampaignSettings
@@ -125,6 +125,7 @@ class Campaign:
         """Read what others wrote to the log; return the number of its last line."""
         self._log.sync()
         self._count.count(self._settings.patience_s, Reach.AT_HAND if self._settings.learn_later else Reach.ALL)
+        self._count.prepare()
         return self.number
 
     def refresh(self) -> int:
@@ -146,28 +147,24 @@ class Campaign:
         by_query  pairs from as few queries as possible, as for `Selection.ask`
         """
         self._catch_up()
-        self.selection.weights_by(assessor or None)  # slow, and then kept: so computed before taking the turn
+        self._count.chooser.weights_by(assessor or None)  # slow, and then kept: so computed before taking the turn
         if not assessor:
             self.sync()
             with self._log.state:
                 return [offer.pair for offer in self._choose(count, assessor, by_query)]
-        # Chosen again on each attempt: another server may have leased these pairs in between.
-        with self._log.turn() as turn:
-            while turn.goes_on():
-                chosen, now = self._choose(count, assessor, by_query), self._clock()
-                turn.write(
-                    self._admitted(
-                        [
-                            lease_of(self._ledger, pair, assessor, now, self._settings.lease_s, why)
-                            for pair, why in chosen
-                        ]
-                    )
-                )
-        return [record.event.pair for record in self._written(turn)]
+        # Chosen again where others wrote meanwhile: another server may have leased these pairs.
+        leased = self._write(lambda: self._leases(count, assessor, by_query))
+        return [record.event.pair for record in leased]
+
+    def _leases(self, count: int, assessor: str, by_query: bool) -> list[Event]:
+        chosen, now = self._choose(count, assessor, by_query), self._clock()
+        return self._admitted(
+            [lease_of(self._ledger, pair, assessor, now, self._settings.lease_s, why) for pair, why in chosen]
+        )
 
     def _choose(self, count: int, assessor: str, by_query: bool) -> list[Offer]:
         check_open(self._ledger)
-        return self._queue.choose(self._ledger, self.selection, self._clock(), count, assessor, by_query)
+        return self._queue.choose(self._ledger, self._count.chooser, self._clock(), count, assessor, by_query)
 
     def lesson(self) -> Lesson | None:
         """Next lesson for the model to learn, or None."""
@@ -180,11 +177,9 @@ class Campaign:
         # every server would have to learn what the line names before it could go on counting.
         self._count.teach(state, estimator)
         self.lessons.keep(self._count.lesson_of(state), estimator)
-        with self._log.turn() as turn:
-            while turn.goes_on():
-                now = write_time(self._clock())
-                # Another server may have recorded the same learning first; the log needs it once.
-                turn.write([Event("learn", now, refers=state)] if self._count.unsaid == state else [])
+        now = write_time(self._clock())
+        # Another server may have recorded the same learning first; the log needs it once.
+        self._log.write(lambda: [Event("learn", now, refers=state)] if self._count.unsaid == state else [])
         self._count.count(self._settings.patience_s, Reach.AT_HAND)
 
     def tell(self, said: Judgment | Event) -> Record:
@@ -204,21 +199,19 @@ class Campaign:
         events = [one if isinstance(one, Event) else judgment_event(one, scale, now) for one in said]
         if any(event.kind in HANDED for event in events):
             raise InputError("a lease cannot be recorded: ask for pairs instead")
-        with self._log.turn() as turn:
-            while turn.goes_on():
-                turn.write(self._admitted(events, vouched))
-        return self._written(turn)
+        return self._write(lambda: self._admitted(events, vouched))
 
     def undo(self, assessor: str = "", number: int | None = None, key: str = "") -> Record:
         """Withdraw an answer of this assessor; the one it replaced holds again, or the pair is leased to them again.
 
         number  of the event; None: their last answer that counts
         """
-        with self._log.turn() as turn:
-            while turn.goes_on():
-                undo = undoing(self._ledger, self._pool, assessor, number, key, now := self._clock())
-                turn.write(self._admitted([undo, *reopened(self._ledger, undo, now, self._settings.lease_s)]))
-        return self._written(turn)[0]
+
+        def undone() -> list[Event]:
+            undo = undoing(self._ledger, self._pool, assessor, number, key, now := self._clock())
+            return self._admitted([undo, *reopened(self._ledger, undo, now, self._settings.lease_s)])
+
+        return self._write(undone)[0]
 
     def pause(self, by: str = "", reason: str = "") -> Record:
         """Pause the campaign: no pairs are asked and no answers taken until `resume`."""
@@ -364,12 +357,13 @@ class Campaign:
         check_next(event, self._ledger, self._pool, now, vouched)
         return event if vouched else marked(event, self._ledger, self._settings.unasked)
 
-    def _written(self, turn: Turn) -> list[Record]:
-        """Records of the lines written, once counted; where the model learns later, the next request counts them."""
+    def _write(self, events: Callable[[], list[Event]]) -> list[Record]:
+        """Write events to the log and count them; where the model learns later, the next request counts them."""
+        records = self._log.write(events)
         if not self._settings.learn_later:
             self._catch_up()
             self._learn_now()
-        return turn.records or []
+        return records
 
     def _catch_up(self) -> None:
         """Count the known lines of the log; where the model learns later, only those that are quick to count."""

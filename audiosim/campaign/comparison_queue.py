@@ -9,7 +9,7 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.campaign.admission import check_open, comparison_lease
 from audiosim.campaign.comparison_ledger import ComparisonLease, what_compares
-from audiosim.campaign.event import Clock, Record
+from audiosim.campaign.event import Clock, Event, Record
 from audiosim.campaign.ledger import Ledger
 from audiosim.campaign.log import Log
 from audiosim.campaign.queue import Queue
@@ -123,13 +123,14 @@ class ComparisonQueue:
         if count < 1:
             raise InputError(f"the number of comparisons to ask for must be at least 1, got {count}")
         selection = self._selection()
-        with self._log.turn() as turn:
-            while turn.goes_on():
-                now, lease_s = self._clock(), self._settings.lease_s
-                check_open(self._ledger)
-                chosen = [] if assessor in self._ledger.aside else self._choose(selection, count, assessor, now)
-                turn.write([comparison_lease(one, assessor, now, lease_s) for one in chosen])
-        wanted = {what_compares(record.event.comparison) for record in turn.records or []}
+
+        def leased() -> list[Event]:
+            now, lease_s = self._clock(), self._settings.lease_s
+            check_open(self._ledger)
+            chosen = [] if assessor in self._ledger.aside else self._choose(selection, count, assessor, now)
+            return [comparison_lease(one, assessor, now, lease_s) for one in chosen]
+
+        wanted = {what_compares(record.event.comparison) for record in self._log.write(leased)}
         return [one for one in self.leases(assessor) if (assessor, one.query, frozenset(one[1:3])) in wanted]
 
     def _choose(self, selection: Selection, count: int, assessor: str, now: datetime) -> list[PairedComparison]:

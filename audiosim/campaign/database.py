@@ -2,11 +2,11 @@
 
 import secrets
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from weakref import finalize
 
 import sqlalchemy as sql
@@ -15,11 +15,21 @@ from sqlalchemy import exc
 import audiosim
 from audiosim.campaign.chain import FIRST, link
 from audiosim.campaign.clock import DatabaseClock
-from audiosim.campaign.engine import DatabaseFile, check_writable, failure, open_engine, open_existing, reporting
+from audiosim.campaign.engine import (
+    DatabaseFile,
+    check_writable,
+    failure,
+    lost_connection,
+    open_engine,
+    open_existing,
+    reporting,
+    without_transactions,
+)
 from audiosim.campaign.event import Event, utc_now, write_time
-from audiosim.campaign.schema import layout_in, opened, prepare_tables
+from audiosim.campaign.schema import layout_in, prepare_tables
+from audiosim.campaign.statements import DIGEST, KNOWN, READ, SEAL, TAKE, TAKE_AFTER, WRITE_ON
 from audiosim.campaign.store import MOST_NOTES, check_keys, check_repeated, used
-from audiosim.campaign.tables import BESIDE, CAMPAIGNS, CARDS, EVENTS, FIELDS, LAYOUT, LESSONS, event_of, row_of
+from audiosim.campaign.tables import BESIDE, CAMPAIGNS, CARDS, EVENTS, LAYOUT, LESSONS, event_of, row_of
 from audiosim.errors import InputError, RewoundError, StoreError
 
 TIMEOUT_S = 10.0
@@ -27,21 +37,7 @@ SHARED = "secret of this database"  # key of a note
 NEVER_DROPPED = "9999-12-31T23:59:59Z"  # notes that are later than others stay, in older versions, too
 REPAIR = "restore a backup that audiosim verify accepts"
 
-_of_collection = EVENTS.c.collection == sql.bindparam("of")
-READ = sql.select(EVENTS.c.number, EVENTS.c.digest, *FIELDS)
-READ = READ.where(_of_collection, EVENTS.c.number >= sql.bindparam("since")).order_by(EVENTS.c.number)
-KNOWN = sql.select(EVENTS.c.number, *FIELDS).where(
-    _of_collection, EVENTS.c.assessor == sql.bindparam("by"), EVENTS.c.key == sql.bindparam("with")
-)
-DIGEST = sql.select(EVENTS.c.digest).where(_of_collection, EVENTS.c.number == sql.bindparam("at"))
-TAKE = (
-    sql.update(CAMPAIGNS)
-    .where(CAMPAIGNS.c.collection == sql.bindparam("of"))
-    .values(last=CAMPAIGNS.c.last + sql.bindparam("count"))
-    .returning(CAMPAIGNS.c.last, CAMPAIGNS.c.digest)
-)
-TAKE_AFTER = TAKE.where(CAMPAIGNS.c.last == sql.bindparam("after"))
-SEAL = sql.update(CAMPAIGNS).where(CAMPAIGNS.c.collection == sql.bindparam("of")).values(digest=sql.bindparam("head"))
+Written = TypeVar("Written")
 
 
 class Head(NamedTuple):
@@ -68,8 +64,9 @@ class DatabaseStore:
         self._collection = collection
         self._engine = (open_existing if reading else open_engine)(url, timeout_s, reading)
         finalize(self, self._engine.dispose)
+        self._reading = without_transactions(self._engine)
         self._head, self._lock = Head(0, FIRST), Lock()
-        self._written, self._folded = -float("inf"), time.monotonic()
+        self._lately, self._folded = -float("inf"), time.monotonic()
         self.clock = DatabaseClock()
         with reporting(self._engine):
             self._layout = layout_in(self._engine) if reading else prepare_tables(self._engine).layout
@@ -84,35 +81,46 @@ class DatabaseStore:
 
     def append(self, event: Event) -> int:
         known = self._head
-        with self._writing() as connection:
+
+        def append(connection: sql.Connection) -> Head | tuple[int, Event]:
             last, digest = self._take(connection, 1) or (0, FIRST)
             self._check_grown(connection, known, last - 1)
             earlier = self._earlier(connection, event) if event.key else None
             if earlier is None:
-                head = self._insert(connection, Head(last - 1, digest), [event])
-            else:
-                connection.rollback()  # releases the number
-        if earlier is None:
-            self._know(head)
-            return head.number
-        check_repeated(event, earlier[1])
-        return earlier[0]
+                return self._insert(connection, Head(last - 1, digest), [event])
+            connection.rollback()  # releases the number
+            return earlier
+
+        found = self._written(append)
+        if isinstance(found, Head):
+            self._know(found)
+        else:
+            check_repeated(event, found[1])
+        return found[0]
 
     def append_all(self, events: Sequence[Event], last: int) -> list[int] | None:
         check_keys(events)
         known = self._head
+
+        def append(connection: sql.Connection) -> Head | None:
+            head = self._write_on(connection, known, events) if last == known.number else None
+            if head is not None:
+                return head
+            taken = self._take(connection, len(events), last)
+            if taken is None:
+                self._check_grown(connection, known, self._last(connection), past=last)
+                connection.rollback()
+                return None
+            if last == known.number and taken.digest != known.digest:
+                raise self._rewound(f"line {last} is another")
+            return self._insert(connection, Head(last, taken.digest), events)
+
         try:
-            with self._writing() as connection:
-                taken = self._take(connection, len(events), last)
-                if taken is None:
-                    self._check_grown(connection, known, self._last(connection), past=last)
-                    connection.rollback()
-                    return None
-                if last == known.number and taken.digest != known.digest:
-                    raise self._rewound(f"line {last} is another")
-                head = self._insert(connection, Head(last, taken.digest), events)
+            head = self._written(append)
         except exc.IntegrityError as error:
             raise self._taken(events) or failure(self._engine, error) from error
+        if head is None:
+            return None
         self._know(head)
         return list(range(last + 1, last + 1 + len(events)))
 
@@ -122,18 +130,27 @@ class DatabaseStore:
             return iter(())
         known = self._head
         since = min(after, known.number)
-        with reporting(self._engine):
-            self._file.check()
-            with self._engine.connect() as connection:
-                least = self._last(connection) if since == 0 else since  # read first: lines may be added
-                self.clock.ask(connection)
-                rows = connection.execute(READ, {"of": self._collection, "since": since}).all()
+        try:
+            least, rows = self._lines_since(since)
+        except StoreError as error:
+            if not lost_connection(error):
+                raise
+            least, rows = self._lines_since(since)
         events = list(self._checked(rows, since, known))
         if since == 0 and len(events) < least:
             raise StoreError(
                 f"{self._shown()} ends at line {len(events)}, and its campaign says line {least}: {REPAIR}"
             )
         return iter([(number, event) for number, event in events if number > after])
+
+    def _lines_since(self, since: int) -> tuple[int, Sequence[Any]]:
+        """The least number that the last line may have, and the rows of the lines from a number on."""
+        with reporting(self._engine):
+            self._file.check()
+            with self._reading.connect() as connection:
+                least = self._last(connection) if since == 0 else since  # read first: lines may be added
+                self.clock.ask(connection)
+                return least, connection.execute(READ, {"of": self._collection, "since": since}).all()
 
     def fold(self, idle_s: float = 0.0, at_least_s: float = float("inf")) -> None:
         """Checkpoint SQLite's write-ahead log into the file itself, so that the file can be copied.
@@ -142,7 +159,7 @@ class DatabaseStore:
         at_least_s  partially, without blocking anybody, at this interval under constant load
         """
         now = time.monotonic()
-        idle = now - self._written >= idle_s
+        idle = now - self._lately >= idle_s
         if idle or now - self._folded >= at_least_s:
             self._folded = now
             with reporting(self._engine):
@@ -201,9 +218,12 @@ class DatabaseStore:
 
     def describe(self, about: str, rules: str) -> None:
         own = sql.update(CAMPAIGNS).where(CAMPAIGNS.c.collection == self._collection)
-        with self._writing() as connection:
+
+        def describe(connection: sql.Connection) -> None:
             self._begin(connection)
             connection.execute(own.values(about=about, rules=rules))
+
+        self._written(describe)
 
     def note(self, key: str) -> str | None:
         """The note with a key, or None."""
@@ -235,15 +255,26 @@ class DatabaseStore:
         self._engine.dispose()
         self._engine.clear_compiled_cache()
 
-    @contextmanager
-    def _writing(self) -> Iterator[sql.Connection]:
-        """A transaction; nothing is acknowledged if its file was deleted or replaced."""
-        with reporting(self._engine):
-            self._file.check()
-            with self._engine.begin() as connection:
-                yield connection
-            self._file.check()
-            self._written = time.monotonic()
+    def _written(self, write: Callable[[sql.Connection], Written]) -> Written:
+        """Result of a transaction; nothing is acknowledged if its file was deleted or replaced.
+
+        It is made once more if the connection turns out to be lost, as after a restart of the server, before the end.
+        """
+        for again in (True, False):
+            ending = False
+            try:
+                with reporting(self._engine):
+                    self._file.check()
+                    with self._engine.begin() as connection:
+                        found = write(connection)
+                        ending = True
+                    self._file.check()
+                    self._lately = time.monotonic()
+                    return found
+            except StoreError as error:
+                if ending or not again or not lost_connection(error):
+                    raise
+        raise AssertionError
 
     def _checked(self, rows: Sequence[Any], since: int, known: Head) -> Iterator[tuple[int, Event]]:
         """The events of rows; the first row is line `since`, if that is a line."""
@@ -324,17 +355,31 @@ class DatabaseStore:
         except exc.IntegrityError:
             pass  # another process was faster
 
+    def _write_on(self, connection: sql.Connection, known: Head, events: Sequence[Event]) -> Head | None:
+        """Write events after the last known line; return the last of them, or None if that is not the last line."""
+        head, rows = self._rows(known, events)
+        said = {"of": self._collection, "after": known.number, "known": known.digest}
+        if not rows or not connection.execute(WRITE_ON, {**said, "until": head.number, "head": head.digest}).rowcount:
+            return None
+        connection.execute(sql.insert(EVENTS), rows)
+        return head
+
     def _insert(self, connection: sql.Connection, after: Head, events: Sequence[Event]) -> Head:
         """Write events after a line; return the last of them."""
+        head, rows = self._rows(after, events)
+        if rows:
+            connection.execute(sql.insert(EVENTS), rows)
+            connection.execute(SEAL, {"of": self._collection, "head": head.digest})
+        return head
+
+    def _rows(self, after: Head, events: Sequence[Event]) -> tuple[Head, list[dict[str, Any]]]:
+        """The last of some events after a line, and their rows."""
         rows = []
         for event in events:
             number = after.number + 1
             after = Head(number, link(after.digest, number, event))
             rows.append({"collection": self._collection, **row_of(event), **after._asdict(), "layout": LAYOUT})
-        if rows:
-            connection.execute(sql.insert(EVENTS), rows)
-            connection.execute(SEAL, {"of": self._collection, "head": after.digest})
-        return after
+        return after, rows
 
     def _earlier(self, connection: sql.Connection, event: Event) -> tuple[int, Event] | None:
         chosen = {"of": self._collection, "by": event.assessor, "with": event.key}
@@ -346,14 +391,3 @@ class DatabaseStore:
         with self._engine.connect() as connection:
             taken = [event for event in events if event.key and self._earlier(connection, event)]
         return InputError(f"{used(taken[0])} already") if taken else None
-
-
-def campaigns_in(url: str) -> list[tuple[str, str, str]]:
-    """Collection, description and rules of each campaign of an existing database; reads only."""
-    with opened(url, reading=True) as engine:
-        if not layout_in(engine):
-            return []
-        with engine.connect() as connection:
-            chosen = sql.select(CAMPAIGNS.c.collection, CAMPAIGNS.c.about, CAMPAIGNS.c.rules)
-            chosen = chosen.order_by(CAMPAIGNS.c.collection)
-            return [(name, about, rules) for name, about, rules in connection.execute(chosen)]

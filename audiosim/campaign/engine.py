@@ -18,6 +18,8 @@ from audiosim.errors import InputError, StoreError
 DRIVERS = ("postgresql", "postgres", "postgresql+psycopg")
 EXPECTED = "a URL such as sqlite:///campaign.db or postgresql://user@host/name"
 CONNECT_S = 2  # the least that libpq accepts
+IDLE_S = 1.0  # after which a connection to PostgreSQL is tried before it is used
+USED = "used"  # time of the last use, in the notes of a connection
 RESCUED = "rescued"  # suffix of data saved from a database whose file is gone
 
 
@@ -46,6 +48,11 @@ def open_engine(url: str, timeout_s: float, reading: bool = False) -> sql.Engine
     raise InputError(f"cannot use database {_shown(url)!r}: expected {EXPECTED}")
 
 
+def without_transactions(engine: sql.Engine) -> sql.Engine:
+    """The engine for single statements that only read: PostgreSQL is asked once for each, not three times."""
+    return engine.execution_options(isolation_level="AUTOCOMMIT") if engine.dialect.name == "postgresql" else engine
+
+
 def database_path(address: sql.URL) -> Path | None:
     """The file of an SQLite database by its URL; None for others, in memory, or with a URI."""
     path = address.database or ""
@@ -66,6 +73,11 @@ def failure(engine: sql.Engine, error: exc.SQLAlchemyError) -> StoreError:
     """One-line error for a failure of a database."""
     lines = str(getattr(error, "orig", None) or error).strip().splitlines()
     return StoreError(f"database {engine.url.render_as_string()}: {lines[0]}", passing=_passing(error))
+
+
+def lost_connection(error: StoreError) -> bool:
+    """True if a database failed because the connection to it was lost."""
+    return isinstance(error.__cause__, exc.DBAPIError) and error.__cause__.connection_invalidated
 
 
 def _passing(error: exc.SQLAlchemyError) -> bool:
@@ -179,12 +191,29 @@ def _open_postgres(address: sql.URL, timeout_s: float, reading: bool) -> sql.Eng
         return Patient.connect(*arguments, **named)
 
     wait_s = max(CONNECT_S, round(timeout_s))
-    engine = sql.create_engine(
-        address, isolation_level="READ COMMITTED", pool_pre_ping=True, connect_args={"connect_timeout": wait_s}
-    )
+    engine = sql.create_engine(address, isolation_level="READ COMMITTED", connect_args={"connect_timeout": wait_s})
     sql.event.listen(engine, "do_connect", connect)
+    sql.event.listen(engine, "checkin", _note_use)
+    sql.event.listen(engine, "checkout", partial(_check_idle, engine.dialect))
     sql.event.listen(engine, "connect", partial(_set_postgres, timeout_s, reading))
     return engine
+
+
+def _note_use(_: Any, record: Any) -> None:
+    record.info[USED] = time.monotonic()
+
+
+def _check_idle(dialect: sql.Dialect, connection: Any, record: Any, _: object) -> None:
+    """Have a connection made anew if it was lost, such as by a restart of the server, while nobody used it.
+
+    Asking before each use, as `pool_pre_ping` does, would double the time for which a writer holds the log.
+    """
+    if time.monotonic() - record.info.get(USED, -float("inf")) < IDLE_S:
+        return
+    try:
+        dialect.do_ping(connection)
+    except dialect.loaded_dbapi.Error as error:
+        raise exc.DisconnectionError(str(error)) from error
 
 
 def _until(generator: Generator[Any, Any, Any], patience_s: float) -> Generator[Any, Any, Any]:

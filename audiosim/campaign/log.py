@@ -46,7 +46,7 @@ class Log:
         """
         with self._taking_turn(self._patience_s):
             self._take((record.number, record.event) for record in known)
-            self.read_on()
+            self._read_on()
 
     def refresh(self) -> None:
         """Read what others wrote, if that takes only a moment; skipped while the store does not answer."""
@@ -56,7 +56,7 @@ class Log:
             return
         try:
             with self._taking_turn(MOMENT_S):
-                self.read_on()
+                self._read_on()
         except RewoundError:
             raise
         except BusyError:
@@ -64,13 +64,30 @@ class Log:
         except StoreError:
             self._retry = time.monotonic() + RETRY_S
 
-    @contextmanager
-    def turn(self) -> Iterator["Turn"]:
-        """The turn to write; meanwhile nobody else changes the ledger, so it may be read without `state`."""
-        with self._taking_turn(self._patience_s):
-            yield Turn(self)
+    def write(self, events: Callable[[], Sequence[Event]]) -> list[Record]:
+        """Write events and return their records.
 
-    def append(self, events: Sequence[Event]) -> list[Record] | None:
+        events  function that makes them, as they are to be now; called in the turn to write, when nobody else changes
+                the ledger, so that it may be read without `state`; once more after reading what others wrote
+        """
+        with self._taking_turn(self._patience_s):
+            # The store takes nothing from a writer who does not know its last line, so that reading first would be in
+            # vain nearly always. Where nothing is to be written, or nothing may be, the reason may be out of date.
+            records, number = None, self._ledger.number
+            try:
+                made = events()
+                if any(self.earlier(event) is None for event in made):
+                    records = self._append(made)
+            except InputError:
+                self._read_on()
+                if self._ledger.number == number:
+                    raise
+            while records is None:
+                self._read_on()
+                records = self._append(events())
+            return records
+
+    def _append(self, events: Sequence[Event]) -> list[Record] | None:
         """Write events and return their records; None, with nothing written, if others wrote since the last reading.
 
         Events that were sent before are not written again.
@@ -136,7 +153,7 @@ class Log:
         if self._broken:
             raise RewoundError(self._broken)
 
-    def read_on(self) -> None:
+    def _read_on(self) -> None:
         """Read what others wrote; the caller must have the turn."""
         with self._asking():
             lines = self._store.read(self._ledger.number)
@@ -152,27 +169,3 @@ class Log:
                 # The ledger has applied half of the line: everything read from it from now on would be wrong.
                 self._broken = self._failed = f"{error}; correct the collection, or restore a backup, and restart"
                 raise RewoundError(self._broken) from error
-
-
-class Turn:
-    """A turn to write to a log.
-
-        while turn.goes_on():
-            turn.write(events as they are to be now)
-
-    records  records of the lines written; None before
-    """
-
-    def __init__(self, log: Log) -> None:
-        self._log = log
-        self.records: list[Record] | None = None
-
-    def goes_on(self) -> bool:
-        """Read what others wrote; True if the events are still to be written, False once they are."""
-        if self.records is None:
-            self._log.read_on()
-        return self.records is None
-
-    def write(self, events: Sequence[Event]) -> None:
-        """Write events, unless others wrote first: then `goes_on` is True again, and the events must be made anew."""
-        self.records = self._log.append(events)

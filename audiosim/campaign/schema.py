@@ -170,3 +170,14 @@ def keep_copy(engine: sql.Engine, suffix: str) -> str:
                 copy.unlink()
             raise
     return str(copy)
+
+
+def campaigns_in(url: str) -> list[tuple[str, str, str]]:
+    """Collection, description and rules of each campaign of an existing database; reads only."""
+    with opened(url, reading=True) as engine:
+        if not layout_in(engine):
+            return []
+        with engine.connect() as connection:
+            chosen = sql.select(CAMPAIGNS.c.collection, CAMPAIGNS.c.about, CAMPAIGNS.c.rules)
+            chosen = chosen.order_by(CAMPAIGNS.c.collection)
+            return [(name, about, rules) for name, about, rules in connection.execute(chosen)]

@@ -109,6 +109,7 @@ class Count:
         self._counted, self._learned = 0, 0  # changes and learnings that the selection knows
         self._noting, self._counting = Lock(), Lock()
         self.current_state = CampaignState(0, first, judgments)
+        self.chooser = first  # selection that chooses pairs: the last that needs to learn nothing for that
         self._estimators = {0: first.estimator}
 
     def changes(self, after: int = 0) -> tuple[int, list[Change]]:
@@ -215,6 +216,8 @@ class Count:
         selection = self._counted_to(end, learnings, begun, place, past)
         self._counted, self._learned = end, len(learnings)
         self.current_state = CampaignState(noted, selection, self._judgments[end])
+        if not self._ready or selection.knows_people:
+            self.chooser = selection
         for state in sorted(self._estimators)[1:-KEPT]:
             del self._estimators[state]
 
@@ -234,6 +237,14 @@ class Count:
             self._notes.keep(stretch.lesson(state), estimator)
         self._estimators |= known | learned
         return selection
+
+    def prepare(self) -> None:
+        """Let the current selection choose pairs, and learn what it must know of people for that."""
+        selection = self.current_state.selection
+        if not selection.knows_people:
+            selection.weights_by(selection.panel.judges[0])
+            # Others may have counted on meanwhile.
+            self.chooser = now if (now := self.current_state.selection).knows_people else selection
 
     def lesson_of(self, state: int) -> Lesson:
         """Lesson of the state after a line."""

@@ -184,7 +184,7 @@ class JointEstimator:
         belief = self._start.revise(grades)
         if self._panel is None or not self._panel.is_of(grades):
             return belief
-        return belief.heard(People(self._panel, self._panel_models.of))
+        return belief.heard(People(self._panel, self._panel_models.of, self._panel_models.knows))
 
     def hearing(self, panel: Panel) -> "JointEstimator":
         """The estimator that knows who judged, for requests about the grades of these people."""

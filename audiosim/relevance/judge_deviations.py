@@ -78,16 +78,28 @@ class PanelModels:
         """An empty store; `make` learns a model."""
         self._make, self._made = make, dict[tuple[bytes, ...], PanelModel]()
 
+    def knows(self, panel: Panel) -> bool:
+        """True if the model of a panel is at hand."""
+        return _key(_learned_from(panel)) in self._made
+
     def of(self, panel: Panel) -> PanelModel:
         """Model by the judgments of a panel up to the last moment of learning."""
-        first = panel.first(last_moment(len(panel.place)))
-        key = tuple(part.tobytes() for part in (first.place, first.judge, first.gain))
+        first = _learned_from(panel)
+        key = _key(first)
         found = self._made.get(key)
         if found is None:
             if len(self._made) >= PANELS_KEPT:
                 self._made.clear()
             found = self._made[key] = self._make(first)
         return found
+
+
+def _learned_from(panel: Panel) -> Panel:
+    return panel.first(last_moment(len(panel.place)))
+
+
+def _key(first: Panel) -> tuple[bytes, ...]:
+    return tuple(part.tobytes() for part in (first.place, first.judge, first.gain))
 
 
 def true_of_pairs(held: PriorOfGains) -> tuple[float, float]:

@@ -247,15 +247,22 @@ class People:
 
     panel     their judgments
     model_of  function from a panel to its model
+    is_known  function from a panel to whether its model is at hand
     """
 
     panel: Panel
     model_of: Callable[[Panel], PanelModel]
+    is_known: Callable[[Panel], bool] = lambda _: False
 
     @cached_property
     def model(self) -> PanelModel:
         """Model of their judgments."""
         return self.model_of(self.panel)
+
+    @property
+    def known(self) -> bool:
+        """True if the model is at hand: learning it takes up to seconds."""
+        return self.is_known(self.panel)
 
     @cached_property
     def _posteriors(self) -> dict[Who, BlockNormal]:

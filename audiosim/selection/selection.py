@@ -220,6 +220,13 @@ class Selection:
             return self.weights
         return self._values.weights(added_variance(self._people.model, self._people.panel, assessor))
 
+    @property
+    def knows_people(self) -> bool:
+        """True if the value of nobody's judgment requires learning about people first, which may take seconds."""
+        if self.asked is not None:
+            return self.asked.knows_people
+        return not self.panel.several or self._values is None or self._people is None or self._people.known
+
     def reached(self, stopping_rule: float | str | StoppingRule) -> bool:
         """True if judging may stop: the stopping rule is met, or no further judgment has any value.
 

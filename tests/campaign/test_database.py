@@ -12,7 +12,7 @@ from threading import Barrier, Thread
 import pytest
 import sqlalchemy as sql
 
-from audiosim.campaign import DatabaseStore
+from audiosim.campaign import DatabaseStore, engine
 from audiosim.errors import AudiosimError, InputError, StoreError
 
 WRITER = """
@@ -196,13 +196,24 @@ def test_a_locked_postgres_campaign_is_waited_for_and_then_given_up(postgres, sa
         assert store.append(said(document="b")) == 2
 
 
-def test_a_lost_connection_to_postgres_is_made_anew(postgres, said):
-    with closing(DatabaseStore(postgres, "lost")) as store, closing(DatabaseStore(postgres, "other")) as other:
+@pytest.mark.parametrize("idle_s", [0, engine.IDLE_S], ids=["tried before use", "found lost in use"])
+def test_a_lost_connection_to_postgres_is_made_anew(postgres, said, monkeypatch, idle_s):
+    monkeypatch.setattr(engine, "IDLE_S", idle_s)
+    collection = f"lost {idle_s}"
+    with closing(DatabaseStore(postgres, collection)) as store, closing(DatabaseStore(postgres, "other")) as other:
+
+        def end_others():
+            with other._engine.connect() as connection:
+                others = "WHERE pid <> pg_backend_pid() AND datname = 'postgres'"
+                connection.exec_driver_sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity {others}")
+
         store.append(said())
-        with other._engine.connect() as connection:
-            others = "WHERE pid <> pg_backend_pid() AND datname = 'postgres'"
-            connection.exec_driver_sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity {others}")
+        end_others()
         assert store.append(said(document="b")) == 2
+        end_others()
+        assert store.append_all([said(document="c")], 2) == [3]
+        end_others()
+        assert len(list(store.read())) == 3
 
 
 @pytest.mark.slow

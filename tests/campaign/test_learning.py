@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from audiosim.campaign import Campaign, MemoryStore
+from audiosim.campaign import Campaign, CampaignSettings, MemoryStore
 from audiosim.corpus.model import Judgment
+from audiosim.relevance.joint import JointEstimator
 from audiosim.simulation import Design, synthetic_collection
 
 WITHOUT = synthetic_collection(np.random.default_rng(3), Design(6, 3, 12, 5, 30))
@@ -40,3 +41,24 @@ def test_what_changes_after_the_model_has_learned_changes_nothing_of_what_it_lea
             again.selection.scores.covariance, live.selection.scores.covariance, rtol=1e-7, atol=1e-12, err_msg=name
         )
         assert again.ask() == live.ask(), name
+
+
+def test_nobody_who_asks_waits_while_a_campaign_that_learns_later_learns_about_people(monkeypatch):
+    learned, learn = [], JointEstimator.panel_model
+
+    def counted(estimator, panel, deviations=None):
+        learned.append(len(panel.place))
+        return learn(estimator, panel, deviations)
+
+    monkeypatch.setattr(JointEstimator, "panel_model", counted)
+    campaign = Campaign(replace(WITHOUT, judgments=()), settings=CampaignSettings(learn_later=True))
+    for _ in range(15):
+        for name in ("ann", "bob"):
+            (pair,) = campaign.ask(1, name)
+            campaign.tell(Judgment(*pair, WITHOUT.grades()[pair], name))
+    assert campaign.ask(1, "ann")
+    assert learned == [0]  # the second person was asked before two had judged
+    campaign.sync()
+    assert learned == [0, 25]
+    assert campaign.ask(1, "cem")
+    assert learned == [0, 25]

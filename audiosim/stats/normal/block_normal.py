@@ -275,9 +275,7 @@ class BlockNormal:
         """Shared effects given the observations; a rank-one update if there is one more than at the last call."""
         found = self._last_given[0].updated(seen) if self._last_given else None
         if found is None:
-            precision = np.zeros((len(self.shared), len(self.shared) + 1))
-            for one in seen.values():
-                precision += one.precision
+            precision = summed_precision([one.whitened for one in seen.values()], len(self.shared))
             found = EffectsGiven(seen, precision, effects_given(self.shared, precision[:, :-1]))
         self._last_given[:] = [found]
         return found

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.linalg.lapack import dtrtrs
 
 from audiosim.arrays import Array, Integers
@@ -20,15 +20,22 @@ class ConditionedBlock:
     within     (m, m) conditional K_b
     loadings   (m, p) conditional rows of Z
     shift      (m,) change of the means, given shared effects of 0
-    precision  (p, p + 1) precision of the shared effects, then one column: precision times mean
+    whitened   (k, p + 1) loadings and distances from the mean of the values, divided by the Cholesky factor of their
+               covariance: its square is the precision of the shared effects, and precision times mean
     gain       (m, k) regression of the unknowns on the values
     """
 
     within: Array
     loadings: Array
     shift: Array
-    precision: Array
+    whitened: Array
     gain: Array
+
+    @property
+    def precision(self) -> Array:
+        """(p, p + 1) precision of the shared effects, then one column: precision times mean."""
+        # Not kept: with hundreds of effects it takes a hundred times the memory of its root.
+        return np.asarray(self.whitened[:, :-1].T @ self.whitened)
 
 
 def condition_block(
@@ -43,13 +50,14 @@ def condition_block(
     seen_loadings  (k, p) loadings of the values on the shared effects
     off       (k,) values minus their means
     """
-    # Everything is conditional on the shared effects, so no other block enters. With `precision` this is exact:
+    # Everything is conditional on the shared effects, so no other block enters. With the precision this is exact:
     # p(unknowns | values) integrates p(unknowns | values, effects) over p(effects | values).
     factor = cho_factor(own, lower=True)
     gain = cho_solve(factor, across).T
     covariance = within - gain @ across
-    more = seen_loadings.T @ cho_solve(factor, np.column_stack([seen_loadings, off]))
-    return ConditionedBlock((covariance + covariance.T) / 2, loadings - gain @ seen_loadings, gain @ off, more, gain)
+    whitened = solve_triangular(factor[0], np.column_stack([seen_loadings, off]), lower=True)
+    left = loadings - gain @ seen_loadings
+    return ConditionedBlock((covariance + covariance.T) / 2, left, gain @ off, whitened, gain)
 
 
 def by_number(numbers: Integers) -> list[Integers]:
