@@ -33,7 +33,7 @@ class Peaks:
 
     low, high   of each of up to 800 stretches of equal length, the lowest and the highest sample; full scale is 127
     duration_s  in seconds
-    loudness_db root mean square in decibels of full scale, of the mean of the channels; None if silent
+    loudness_db integrated loudness of the mean of the channels, in LUFS: ITU-R BS.1770; None if silent
     """
 
     low: tuple[int, ...]
@@ -124,7 +124,7 @@ def _peaks(path: Path, _changed: int, _size: int) -> Peaks:
     with DECODING:
         signal = read(path, RATE_HZ, LIMITS)
     low, high = extremes(signal.samples, PEAKS)
-    return Peaks(_whole(low), _whole(high), signal.duration_s, loudness_db(signal.samples))
+    return Peaks(_whole(low), _whole(high), signal.duration_s, loudness_db(signal.samples, RATE_HZ))
 
 
 def extremes(samples: Samples, count: int) -> tuple[Samples, Samples]:
@@ -133,10 +133,15 @@ def extremes(samples: Samples, count: int) -> tuple[Samples, Samples]:
     return np.minimum.reduceat(samples, starts), np.maximum.reduceat(samples, starts)
 
 
-def loudness_db(samples: Samples) -> float | None:
-    """10 log10 of the mean square; None where it is 0."""
-    power = float(np.mean(np.square(samples, dtype=np.float64)))
-    return 10 * float(np.log10(power)) if power > 0 else None
+def loudness_db(samples: Samples, rate_hz: int) -> float | None:
+    """Integrated loudness in LUFS by ITU-R BS.1770-4: weighted as ears do, without pauses; None if silent.
+
+    samples  (n,) one channel, of .4 s at least
+    """
+    from pyloudnorm import Meter  # costs start-up time that most uses need not pay
+
+    found = float(Meter(rate_hz).integrated_loudness(samples.astype(np.float64)))
+    return found if np.isfinite(found) else None
 
 
 def _whole(values: Samples) -> tuple[int, ...]:

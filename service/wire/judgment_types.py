@@ -376,7 +376,7 @@ def leased(served: ServedCollection, lease: Lease, called: Called) -> LeasedOut:
 
 
 class PeaksOut(Wire):
-    """A waveform: lowest and highest sample of each stretch, full scale 127; its length, and loudness in dB (RMS)."""
+    """A waveform: lowest and highest sample of each stretch, full scale 127; its length; loudness in LUFS (BS.1770)."""
 
     low: list[int]
     high: list[int]

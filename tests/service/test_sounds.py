@@ -173,8 +173,8 @@ def test_a_waveform_is_drawn_of_the_lowest_and_highest_sample_of_each_stretch(cl
     peak = round(127 * np.sin(2 * np.pi * 12 / 50) / 2)
     assert drawn["high"] == [peak] * 800
     assert drawn["low"] == [-peak] * 800
-    # Its mean square is 1/8.
-    assert drawn["loudness_db"] == pytest.approx(10 * np.log10(1 / 8), abs=0.01)
+    # Its mean square is 1/8, and the filters of the recommendation, by their coefficients, give 441 Hz .01 dB more.
+    assert drawn["loudness_db"] == pytest.approx(-0.691 + 10 * np.log10(1 / 8) + 0.01, abs=0.1)
     silent = client.get("/v1/documents/q1/peaks").json()
     assert set(silent["low"]) == set(silent["high"]) == {0}
     assert silent["loudness_db"] is None
@@ -214,7 +214,26 @@ def test_stretches_agree_with_cutting_the_sound_by_hand():
     assert low.tolist() == [piece.min() for piece in pieces]
     assert high.tolist() == [piece.max() for piece in pieces]
     assert extremes(samples[:3], 10)[0].tolist() == samples[:3].tolist()
-    assert loudness_db(np.ones(4, np.float32)) == 0
+
+
+def tone(decibels, hertz=997, seconds=4.0, rate_hz=48_000):
+    """A sine of so many decibels of full scale."""
+    times = np.arange(int(seconds * rate_hz)) / rate_hz
+    return (10 ** (decibels / 20) * np.sin(2 * np.pi * hertz * times)).astype(np.float32)
+
+
+# ITU-R BS.1770-4, annex 1: a sine of 997 Hz at full scale in one channel has -3.01 LKFS; parts more than 10 LU below
+# the loudness of the others are left out. EBU Tech 3341 allows .1 LU.
+@pytest.mark.parametrize("rate_hz", [22_050, 48_000])
+def test_loudness_is_that_of_the_recommendation(rate_hz):
+    assert loudness_db(tone(0, rate_hz=rate_hz), rate_hz) == pytest.approx(-3.01, abs=0.1)
+    assert loudness_db(tone(-20, rate_hz=rate_hz), rate_hz) == pytest.approx(-23.01, abs=0.1)
+    pauses = np.concatenate([tone(-20, seconds=10, rate_hz=rate_hz), tone(-50, seconds=10, rate_hz=rate_hz)])
+    assert loudness_db(pauses, rate_hz) == pytest.approx(-23.01, abs=0.15)
+    bass, treble = (loudness_db(tone(-20, hertz, rate_hz=rate_hz), rate_hz) for hertz in (40, 4000))
+    assert bass < -26
+    assert treble > -21
+    assert loudness_db(np.zeros(2 * rate_hz, np.float32), rate_hz) is None
 
 
 def test_copies_for_assessors_take_bounded_room_and_those_not_heard_for_longest_go_first(tmp_path):

@@ -3,7 +3,7 @@
 const FADE_S = 0.01;
 const SOON_S = 0.005;
 const SAME_S = 0.25; // clips that differ by less are cut to the shorter
-const LOUDNESS_DB = -20; // that clips are brought to, in dB of full scale (RMS)
+const LOUDNESS_DB = -20; // that clips are brought to, in LUFS: ITU-R BS.1770
 export const SIDES = ["query", "candidate"];
 
 /** Length of the loop in which all clips run, in seconds: a much shorter one is repeated within it. */
@@ -15,7 +15,7 @@ export function loopLength(durations) {
 /**
  * Gains that make clips equally loud, and none of them clip.
  *
- * clips  each with `loudness_db` (RMS, dB of full scale; null where silent) and `peak` (of full scale, 0 to 1)
+ * clips  each with `loudness_db` (LUFS; null where silent) and `peak` (of full scale, 0 to 1)
  */
 export function levelGains(clips) {
   if (clips.some((clip) => clip.loudness_db == null)) return clips.map(() => 1);
