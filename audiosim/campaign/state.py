@@ -239,9 +239,12 @@ class Count:
         return selection
 
     def prepare(self) -> None:
-        """Let the current selection choose pairs, and learn what it must know of people for that."""
+        """Let the current selection choose pairs, and learn what it must know of people for that.
+
+        While a lesson is under way nothing is done: its result knows people.
+        """
         selection = self.current_state.selection
-        if not selection.knows_people:
+        if not self.unsaid and self._learned == len(self._learnings) and not selection.knows_people:
             selection.weights_by(selection.panel.judges[0])
             # Others may have counted on meanwhile.
             self.chooser = now if (now := self.current_state.selection).knows_people else selection

@@ -5,8 +5,11 @@ import sqlalchemy as sql
 from audiosim.campaign.tables import CAMPAIGNS, EVENTS, FIELDS
 
 _of_collection = EVENTS.c.collection == sql.bindparam("of")
-READ = sql.select(EVENTS.c.number, EVENTS.c.digest, *FIELDS)
-READ = READ.where(_of_collection, EVENTS.c.number >= sql.bindparam("since")).order_by(EVENTS.c.number)
+READ = (
+    sql.select(EVENTS.c.number, EVENTS.c.digest, *FIELDS)
+    .where(_of_collection, EVENTS.c.number >= sql.bindparam("since"))
+    .order_by(EVENTS.c.number)
+)
 KNOWN = sql.select(EVENTS.c.number, *FIELDS).where(
     _of_collection, EVENTS.c.assessor == sql.bindparam("by"), EVENTS.c.key == sql.bindparam("with")
 )

@@ -24,6 +24,7 @@ from audiosim.relevance.relearning import Relearning
 
 LOG = logging.getLogger("service")
 WORTHWHILE = 200  # changes of grades whose count takes longer than the start of a process
+OF_PEOPLE = 50_000  # pairs times people from which the same holds of a ranking by what each person said
 NICENESS = 5  # assessors' requests go first
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 GRACE_S = 5.0
@@ -159,7 +160,7 @@ class Errands:
 
     def count(self, stretch: Stretch) -> Counted:
         """Selection at the end of a stretch of a log."""
-        if not self._serving or len(stretch.changes) < WORTHWHILE or not isinstance(stretch.base, Relearning):
+        if not self._serving or not _takes_long(stretch) or not isinstance(stretch.base, Relearning):
             return stretch.counted()
         try:
             errand = Errand(stretch.counted, (stretch.first.pool, stretch.first.expected))
@@ -176,6 +177,12 @@ class Errands:
             return stretch.counted()
         finally:
             self._under_way.discard(errand)
+
+
+def _takes_long(stretch: Stretch) -> bool:
+    """True if counting a stretch takes longer than starting a process."""
+    people = len({change.assessor for change in stretch.changes})
+    return len(stretch.changes) >= WORTHWHILE or people * len(stretch.first.pool.pairs) >= OF_PEOPLE
 
 
 def _environment(known: Mapping[str, str]) -> dict[str, str]:
