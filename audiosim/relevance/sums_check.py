@@ -16,7 +16,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 from scipy.special import log_ndtr
 
 from audiosim.arrays import Array, Integers
@@ -83,7 +82,7 @@ def of_spread(standardised: Array, count: int) -> Array:
 
 def of_systems(pool: Pool, order: Integers) -> Array:
     """(s, k) 1 where a system retrieved a judged pair: the weights of sums over systems."""
-    return np.asarray(sparse.csc_array(pool.retrieved)[:, order].toarray(), dtype=np.float64)
+    return np.asarray(pool.retrieved[:, order].toarray(), dtype=np.float64)
 
 
 def of_pairs(systems: Array) -> Array:
