@@ -230,8 +230,7 @@ class PanelModel:
         together = (listeners.each**2 * judges + listeners.fresh) * self.deviations[JUDGE_QUERY] ** 2
         gains, scale = self.gains, self.layout.scale
         within = tuple(
-            own + np.outer(scale[rows], scale[rows]) * (together + alone * np.eye(len(rows)))
-            for own, rows in zip(gains.within, gains.blocks, strict=True)
+            _with_more(own, scale[rows], together, alone) for own, rows in zip(gains.within, gains.blocks, strict=True)
         )
         every = block_diag(gains.shared, np.diag(variances))
         prior = BlockNormal(self.mean, gains.blocks, within, gains.sparse_loadings.beside(np.hstack(of_pairs)), every)
@@ -239,6 +238,14 @@ class PanelModel:
         column[some] = np.arange(len(some))
         common = self.deviations[JUDGE_QUERY] ** 2
         return Opinions(gains, prior, self.parts, scale, noise, common, taste, column, listeners.each)
+
+
+def _with_more(within: Array, scale: Array, together: float, alone: float) -> Array:
+    """(m, m) K + s s' x (together + alone I)."""
+    found = np.outer(scale, together * scale)
+    found += within
+    found[np.diag_indices_from(found)] += alone * scale**2
+    return found
 
 
 @dataclass(frozen=True, eq=False)
