@@ -326,15 +326,12 @@ def default_selection_rule(belief: Belief) -> str:
     return DrawnByDoubt.name if belief.prior.correlated else AffectedDifferences.name
 
 
-def make_selection_rule(
-    name: str, expected: ExpectedScores, seed: int = 0, known: Mapping[str, SelectionRuleFactory] = SELECTION_RULES
-) -> SelectionRule:
+def make_selection_rule(name: str, expected: ExpectedScores, seed: int = 0) -> SelectionRule:
     """Selection rule by name.
 
-    seed   of its random draws
-    known  rules by name, if a program adds its own
+    seed  seed of its random draws
     """
-    if name not in known:
-        names = f"{', '.join(known)}{did_you_mean(name, known)}"
+    if name not in SELECTION_RULES:
+        names = f"{', '.join(SELECTION_RULES)}{did_you_mean(name, SELECTION_RULES)}"
         raise InputError(f"unknown selection rule {name!r}, expected one of {names}")
-    return known[name](expected, seed)
+    return SELECTION_RULES[name](expected, seed)

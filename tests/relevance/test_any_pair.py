@@ -34,6 +34,15 @@ def test_pairs_that_are_asked_for_come_after_those_that_were_retrieved(pools):
     np.testing.assert_array_equal(more.ranks[:, :n].toarray(), alone.ranks.toarray())
 
 
+def test_documents_that_evidence_alone_names_are_known(demo):
+    (first, *_), pair = build_pool(demo).pairs, Pair("q01", "heard elsewhere")
+    known = Known(
+        demo.with_evidence("likeness", {pair: 1.0, first: 2.0}).with_evidence("tempo", {"d001": 90.0, "d900": 120.0})
+    )
+    assert {"heard elsewhere", "d900"} <= known.documents
+    assert known.among([pair, Pair("q01", "nowhere")]) == (pair,)
+
+
 @pytest.mark.parametrize("name", sorted(FEATURES))
 def test_no_feature_of_a_retrieved_pair_changes_when_others_are_asked_for(pools, demo, name):
     alone, more = pools

@@ -301,8 +301,6 @@ def test_rules_are_found_by_their_names_and_others_are_refused(tiny):
     message = "^unknown selection rule 'luck', expected one of differences, .*, drawn, variances, random, pooled$"
     with pytest.raises(InputError, match=message):
         make_selection_rule("luck", expected)
-    with pytest.raises(InputError, match="^unknown selection rule 'random', expected one of mine$"):
-        make_selection_rule("random", expected, known={"mine": SELECTION_RULES["pooled"]})
 
 
 @pytest.mark.slow

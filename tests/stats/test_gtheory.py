@@ -1,5 +1,6 @@
 import csv
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -174,12 +175,12 @@ def test_required_sizes_are_the_formulae_and_exact_ones_are_not_rounded_up():
     assert CHOSEN.queries_for_absolute(0.9) == 54
     assert CHOSEN.queries_for_relative(0.501) == 5
     assert CHOSEN.queries_for_relative(0.01) == 1
-    assert ASSESSED.queries_for_relative(0.5, 2) == ASSESSED.queries_for_relative(0.5) == 5
-    assert ASSESSED.queries_for_absolute(0.5, 1) == 10  # 2 + 3 + 4.5
-    assert ASSESSED.assessors_for_relative(0.5, 5) == 2
-    assert ASSESSED.assessors_for_relative(0.5, 7) == 1
-    assert ASSESSED.assessors_for_relative(0.5, 3) is None  # the queries alone are too few
-    assert ASSESSED.assessors_for_absolute(0.5, 6) == 5  # 5 / 6 + 4.5 / (6 h) <= 1
+    assert ASSESSED.queries_for_relative(0.5) == 5  # by two assessors
+    assert replace(ASSESSED, assessors=1).queries_for_absolute(0.5) == 10  # 2 + 3 + 4.5
+    assert replace(ASSESSED, queries=5).assessors_for_relative(0.5) == 2
+    assert replace(ASSESSED, queries=7).assessors_for_relative(0.5) == 1
+    assert replace(ASSESSED, queries=3).assessors_for_relative(0.5) is None  # the queries alone are too few
+    assert replace(ASSESSED, queries=6).assessors_for_absolute(0.5) == 5  # 5 / 6 + 4.5 / (6 h) <= 1
     assert ASSESSED.assessors_for_absolute(0.5) == 1
 
 

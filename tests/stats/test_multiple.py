@@ -56,6 +56,7 @@ def test_no_p_values_are_adjusted_to_none():
     ("values", "message"),
     [
         ([[0.1]], r"p-values must be \(m,\), got \(1, 1\)"),
+        (0.1, r"p-values must be \(m,\), got \(\)"),
         ([0.1, 1.2], "p-value 1 must be from 0 to 1, got 1.2"),
         ([np.nan], "p-value 0 must be from 0 to 1, got nan"),
     ],

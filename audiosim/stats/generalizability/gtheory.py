@@ -191,28 +191,24 @@ class Nested:
         n, h = self._sizes(queries, assessors)
         return coefficient(self.system, (self.query + self.system_query + (self.assessor + self.residual) / h) / n)
 
-    def queries_for_relative(self, stability: float, assessors: float | None = None) -> int | None:
+    def queries_for_relative(self, stability: float) -> int | None:
         """Fewest queries with E rho^2 of at least `stability`; None if systems do not differ."""
-        _, h = self._sizes(None, assessors)
-        return fewest(self.system, float(self.system_query + self.residual / h), stability)
+        return fewest(self.system, self.system_query + self.residual / self.assessors, stability)
 
-    def queries_for_absolute(self, stability: float, assessors: float | None = None) -> int | None:
+    def queries_for_absolute(self, stability: float) -> int | None:
         """Fewest queries with Phi of at least `stability`; None if systems do not differ."""
-        _, h = self._sizes(None, assessors)
-        by_query = self.query + self.system_query
-        return fewest(self.system, float(by_query + (self.assessor + self.residual) / h), stability)
+        by_query, by_answer = self.query + self.system_query, self.assessor + self.residual
+        return fewest(self.system, by_query + by_answer / self.assessors, stability)
 
-    def assessors_for_relative(self, stability: float, queries: float | None = None) -> int | None:
+    def assessors_for_relative(self, stability: float) -> int | None:
         """Fewest assessors per query with E rho^2 of at least `stability`; None if no number is enough."""
-        n, _ = self._sizes(queries, None)
-        left = tolerated(self.system, stability) - float(self.system_query / n)
-        return fewest(left, float(self.residual / n), 0.5)
+        left = tolerated(self.system, stability) - self.system_query / self.queries
+        return fewest(left, self.residual / self.queries, 0.5)
 
-    def assessors_for_absolute(self, stability: float, queries: float | None = None) -> int | None:
+    def assessors_for_absolute(self, stability: float) -> int | None:
         """Fewest assessors per query with Phi of at least `stability`; None if no number is enough."""
-        n, _ = self._sizes(queries, None)
-        left = tolerated(self.system, stability) - float((self.query + self.system_query) / n)
-        return fewest(left, float((self.assessor + self.residual) / n), 0.5)
+        left = tolerated(self.system, stability) - (self.query + self.system_query) / self.queries
+        return fewest(left, (self.assessor + self.residual) / self.queries, 0.5)
 
     def curve(
         self,

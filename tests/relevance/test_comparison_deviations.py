@@ -1,0 +1,28 @@
+"""Covariances of compared differences, from components of known size and from those to be learned."""
+
+import numpy as np
+import pytest
+
+from audiosim.corpus.pool import build_pool
+from audiosim.relevance.comparison_deviations import _covariances
+from audiosim.relevance.comparison_model import Compared
+from audiosim.relevance.judges import TASTE
+from audiosim.relevance.random_effects import layout_of
+from audiosim.simulation import Design, synthetic_collection
+
+
+def test_a_component_of_known_size_adds_its_kernel_times_its_variance():
+    pool = build_pool(synthetic_collection(np.random.default_rng(2), Design(4, 2, 6, 4, 12)))
+    layout = layout_of(pool, np.random.default_rng(1).uniform(0.2, 0.4, len(pool.pairs)))
+    first, second = np.arange(0, 12, 2), np.arange(1, 12, 2)
+    compared = Compared(("ann",), first, second, np.zeros(6, dtype=np.int64), np.zeros(6, dtype=np.int64))
+    sizes = {name: 0.3 + place for place, name in enumerate(layout.names)}
+    parts = np.ones((len(pool.pairs), 1))
+    known, none = _covariances(layout, parts, compared, sizes, {})
+    nothing, learned = _covariances(layout, parts, compared, sizes, dict.fromkeys(sizes, 0.5))
+    assert not nothing.any()
+    assert not sizes.keys() & none.keys()
+    np.testing.assert_allclose(known, sum(sizes[name] ** 2 * learned[name] for name in sizes), rtol=1e-12)
+    assert np.diagonal(known).min() > 0
+    # Nobody's taste for systems tells two pairs of the same systems apart.
+    assert none[TASTE] == pytest.approx(0)
