@@ -86,10 +86,11 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
         assert http.get(found[0]["document_sound"]).headers["content-type"] == "audio/wav"
 
 
-def test_a_stranger_comes_from_folders_to_a_published_page_in_few_clicks(chromium, recordings, asked):
+def test_a_stranger_comes_from_folders_to_a_published_page_in_few_clicks(browse, chromium, recordings, asked, audit):
     walk, address = STRANGER["whole_way"](chromium, asked.url, recordings, 0)
     assert walk.clicks < 90
     assert walk.typed == 5
+    assert audit(browse(address)) == []
     with asked.client() as http:
         page = http.get(address).text
         for words in (
