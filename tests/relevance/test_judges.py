@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.optimize import minimize
 
-from audiosim.corpus.model import Judgment
+from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
-from audiosim.relevance.disagreements import disagreements
+from audiosim.relevance.disagreements import Disagreement, disagreements
 from audiosim.relevance.estimators import built_in
 from audiosim.relevance.joint_prior import Uncertainty as Held
 from audiosim.relevance.judge_deviations import COVARIATES, prior_deviations, usual_deviations
@@ -161,6 +161,12 @@ def test_tastes_of_people_who_judged_least_count_as_noise_of_theirs(pool, model,
     folded = model.posterior(panel, Listeners.of("listeners", 3))
     assert len(folded.shared) == len(whole.shared) - 3 * len(pool.systems)
     np.testing.assert_allclose(folded.mean, whole.mean, atol=0.05)
+
+
+def test_a_disagreement_is_written_on_the_scale():
+    one = Disagreement(Pair("q", "d"), {"ann": 0.5, "bob": 0.25}, {"ann": 0.25, "bob": -0.125}, 1.5, 0.1)
+    said = {"grades": {"ann": 50, "bob": 25}, "beyond": {"ann": 25, "bob": -12.5}}
+    assert one.to_dict(100) == {"query": "q", "document": "d", **said, "spread": 1.5, "chance": 0.1}
 
 
 def test_a_pair_belongs_in_equal_parts_to_the_systems_that_retrieved_it(pool):
