@@ -62,6 +62,22 @@ def in_full(gains):
     return np.array([gains.column(place) for place in range(N)])
 
 
+def test_two_pairs_that_go_together_move_exponential_gains_together(broad):
+    """One pair correlated with a single other one, on a scale up to 4, where a gain of .5 still counts in 2^grade."""
+    gains, alone = broad.gains, replace(broad.alone, maximum=4.0, levels=broad.levels / 25)
+    within = [np.diag(np.diagonal(part)) for part in gains.within]
+    within[0][0, 1] = within[0][1, 0] = 0.5 * np.sqrt(within[0][0, 0] * within[0][1, 1])
+    effects = tuple(np.zeros((len(rows), 0)) for rows in gains.blocks)
+    before = Belief(alone, BlockNormal(gains.mean, gains.blocks, tuple(within), effects, np.eye(0)), broad.grades)
+    place = int(gains.blocks[0][0])
+    assert np.count_nonzero(before.gains.column(place)) == 2
+    expected = LinearScores(parse_measure("CG(gain=exponential)@4"), POOL)
+    after = regraded(before, place, 3.6)
+    found, fresh = expected.after(expected.scores(before), before, after, place), expected.scores(after)
+    np.testing.assert_allclose(found.mean, fresh.mean, rtol=1e-12)
+    np.testing.assert_allclose(found.covariance, fresh.covariance, rtol=0, atol=1e-14)
+
+
 @pytest.fixture(scope="module")
 def broad():
     """Gains of .3 to .7 that vary by .1."""
