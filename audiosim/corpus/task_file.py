@@ -6,6 +6,8 @@
     kept_until = 2027-12-31                                 # day after which nobody is to be identified any more
     break_after = 20                                        # answers between two breaks that the page suggests
     headphones = true                                       # nobody judges before they passed a check of headphones
+    languages = ["en", "de"]                                # only people whose browser asks for one of them take part
+    devices = ["computer", "tablet"]                        # and only on one of these
     language = "es"                                         # of these texts and of the page
     grades = "fine"                                         # or broad, or both: on the fine and broad scales
     control = "slider"                                      # or buttons
@@ -44,6 +46,7 @@ MOST_ASPECTS = 8
 WIDEST_ROW = 20  # buttons of one grade
 LONGEST = 4000
 LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+DEVICES = ("computer", "tablet", "phone")
 QUESTIONS = ("further", "before", "after")
 PLACE = re.compile(r" - at `\$(?:\.(\w+))?(?:\[(\d+)\])?(?:\.(\w+))?.*`$")
 
@@ -84,6 +87,8 @@ class TaskTable(Struct, frozen=True, forbid_unknown_fields=True):
     kept_until: date | None = None
     break_after: int | None = None
     headphones: bool = False
+    languages: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
     language: str = ""
     grades: Literal["", "fine", "broad", "both"] = ""
     control: Literal["", "buttons", "slider"] = ""
@@ -177,8 +182,7 @@ def _checked(table: TaskTable) -> TaskTable:
     for key in ("question", "instructions", "consent"):
         if len(getattr(table, key)) > LONGEST:
             raise _WrongKeyError(key, f"{key}: expected up to {LONGEST} characters, found {len(getattr(table, key))}")
-    if table.language and not LANGUAGE.fullmatch(table.language):
-        raise _WrongKeyError("language", f"language: expected a code such as es or pt-BR, found {table.language!r:.80}")
+    _check_blocks(table)
     if table.steps is not None and table.steps < 2:
         raise _WrongKeyError("steps", f"steps: expected 2 or more, found {table.steps}")
     if table.break_after is not None and table.break_after < 1:
@@ -206,6 +210,18 @@ def _checked(table: TaskTable) -> TaskTable:
                 problem = f"{key}: grade = true is for grades on the collection's scale, found it at {one.name}"
                 raise _WrongKeyError(key, problem, number, "grade")
     return table
+
+
+def _check_blocks(table: TaskTable) -> None:
+    """Raise an error unless all languages and devices are known ones."""
+    for key, codes in (("language", [table.language] if table.language else []), ("languages", table.languages)):
+        wrong = [code for code in codes if not LANGUAGE.fullmatch(code)]
+        if wrong:
+            raise _WrongKeyError(key, f"{key}: expected a code such as es or pt-BR, found {wrong[0]!r:.80}")
+    strange = [device for device in table.devices if device not in DEVICES]
+    if strange:
+        problem = f"devices: expected {', '.join(DEVICES)}, found {strange[0]!r:.80}"
+        raise _WrongKeyError("devices", problem + did_you_mean(strange[0], DEVICES))
 
 
 def check_task(path: str | Path, task: AssessorTask, scale: Scale, known: Mapping[str, Iterable[str]]) -> None:
@@ -256,7 +272,7 @@ def task_lines(table: TaskTable) -> list[str]:
     """The lines of a task.toml with the texts, the control and the aspects of a task, without further questions."""
     said = {name: getattr(table, name) for name in ("question", "instructions", "consent", "language", "grades")}
     said |= {"control": table.control, "labels": list(table.labels), "steps": table.steps}
-    said["headphones"] = table.headphones
+    said |= {"headphones": table.headphones, "languages": list(table.languages), "devices": list(table.devices)}
     lines = [f"{name} = {_quoted(value)}" for name, value in said.items() if value]
     for aspect in table.aspect:
         lines += ["", "[[aspect]]", f"name = {_quoted(aspect.name)}", f"question = {_quoted(aspect.question)}"]

@@ -17,6 +17,7 @@ from typing import Annotated
 from fastapi import HTTPException, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
+from audiosim.corpus.task_file import TaskTable
 from audiosim.service.callers.caller import PUBLIC
 from audiosim.service.entrance.exchange import ServedDep, chapter
 from audiosim.service.interface.languages import ENGLISH, chosen_language, in_language
@@ -35,6 +36,7 @@ HEADERS = {"Cache-Control": "no-cache", "Vary": "Accept-Language"}
 FOR_EVER = "public, max-age=31536000, immutable"
 HASH_DIGITS = 16
 LanguageQuery = Annotated[str, Query(max_length=40)]
+ANY_TASK = TaskTable()
 LEVEL = 6  # of compression: a last few percent of 2 MB are not worth the first reader's wait
 
 
@@ -85,9 +87,11 @@ class Release:
             ),
         )
 
-    def fill(self, name: str, collection: str = "", language: str = ENGLISH) -> str:
-        """A page in a language, for a collection if one is named."""
+    def fill(self, name: str, collection: str = "", language: str = ENGLISH, task: TaskTable = ANY_TASK) -> str:
+        """A page in a language, for a collection if one is named, and the people whom its task wants."""
         filled = in_language(self.templates[name], language).replace("{{static}}", f"/static/{self.version}")
+        for key, wanted in (("languages", task.languages), ("devices", task.devices)):
+            filled = filled.replace(f"{{{{{key}}}}}", html.escape(" ".join(wanted)))
         return filled.replace("{{collection}}", html.escape(collection))
 
 
@@ -119,11 +123,11 @@ async def docs() -> Response:
 def judge(request: Request, collection: str, served: ServedDep, lang: LanguageQuery = "") -> Response:
     """The judging page, in the language of the address, of the task or of the browser."""
     known = collection in served.collections.names
-    own = served.collections.language_of(collection) if known else ""
-    language = chosen_language(lang, own, request.headers.get("accept-language", ""))
+    task = served.collections.task_of(collection) if known else ANY_TASK
+    language = chosen_language(lang, task.language, request.headers.get("accept-language", ""))
     if not known:
         return _missing(collection, language)
-    return _sent("judge", collection, language=language)
+    return HTMLResponse(shipped().fill("judge", collection, language, task), headers=HEADERS)
 
 
 @router.api_route("/join/{collection}/{code}", methods=["GET", "HEAD"])

@@ -21,7 +21,7 @@ from audiosim.corpus.arrivals import Stamp, arrivals_stamp
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.collection_files import find_file, find_runs, open_folder
 from audiosim.corpus.folder_stamp import folder_stamp
-from audiosim.corpus.task_file import TASK_FILE, read_task
+from audiosim.corpus.task_file import TASK_FILE, TaskTable, read_task
 from audiosim.errors import AudiosimError, InputError, StoreError
 from audiosim.messages import nearest_name
 from audiosim.service.shelf.served_collection import NotServedError, ServedCollection
@@ -149,15 +149,15 @@ class OpenCollections:
                 self._open.move_to_end(name)
             return one
 
-    def language_of(self, name: str) -> str:
-        """Language of a collection's task, read from its folder if closed; empty if there is none."""
+    def task_of(self, name: str) -> TaskTable:
+        """Keys of a collection's task, read from its folder if closed; the usual ones if there is none."""
         there, folder = self.at_hand(name), self._sources[name].folder
         task = None if there is None else there.collection.assessor_task
         if there is None and folder is not None:
             with suppress(InputError):  # opening the collection says what is wrong
                 path = find_file(Path(folder), TASK_FILE)
                 task = None if path is None else read_task(path)
-        return "" if task is None else task.table.language
+        return TaskTable() if task is None else task.table
 
     def get(self, name: str) -> ServedCollection:
         """The collection with a name, opened if need be; this takes a moment, or seconds with many judgments."""

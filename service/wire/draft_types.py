@@ -71,6 +71,8 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     labels: DraftText = ""
     aspects: DraftText = ""
     headphones: Literal["", "yes"] = ""
+    languages: DraftText = ""
+    devices: DraftText = ""
 
     def to_domain(self) -> DraftSettings:
         """The settings, checked."""
@@ -99,6 +101,8 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
             labels=tuple(line.strip() for line in self.labels.splitlines()),
             aspect=tuple(TaskAspect(name.strip(), words.strip() or name.strip()) for name, _, words in named),
             headphones=self.headphones == "yes",
+            languages=_codes(self.languages),
+            devices=_codes(self.devices),
         )
 
     @classmethod
@@ -122,7 +126,13 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
             "\n".join(said.asked.labels),
             "\n".join(f"{one.name}: {one.question}" for one in said.asked.aspect),
             "yes" if said.asked.headphones else "",
+            " ".join(said.asked.languages),
+            " ".join(said.asked.devices),
         )
+
+
+def _codes(text: str) -> tuple[str, ...]:
+    return tuple(text.replace(",", " ").split())
 
 
 class DraftOut(Wire):

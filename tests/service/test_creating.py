@@ -92,6 +92,8 @@ def test_a_collection_made_over_http_is_the_folder_that_the_commands_read(http, 
         "stopping_rule": "every=0.9",
         "measure": "DCG@2",
         "headphones": "yes",
+        "languages": "en, pt-BR",
+        "devices": "computer tablet",
     }
     assert http.post(f"{draft}/settings", json=settings).json()["settings"]["stopping_rule"] == "every=0.9"
     checked = http.get(f"{draft}/check").json()
@@ -104,7 +106,8 @@ def test_a_collection_made_over_http_is_the_folder_that_the_commands_read(http, 
     assert made.name == "New one"
     assert made.task == "Alike?"
     assert made.cutoff == 2
-    assert made.assessor_task.text.rstrip() == "headphones = true"
+    asked = made.assessor_task.table
+    assert (asked.headphones, asked.languages, asked.devices) == (True, ("en", "pt-BR"), ("computer", "tablet"))
     assert made.scale.levels == (0, 1, 2)
     assert made.runs[0] == Run("one", {f"q{q}": tuple(f"one{q}{rank}" for rank in (1, 2, 3)) for q in range(1, 6)})
     assert made.documents["one11"].genre == "baroque"

@@ -22,6 +22,7 @@ import { Player } from "./player.js";
 import { clicked, openDialog, showScreen, shownScreen, trouble } from "./screens.js";
 import { Several } from "./several.js";
 import { Store } from "./store.js";
+import { unsuited } from "./suited.js";
 import { hasAspects } from "./form.js";
 import { askPerson, knownPairs, showTask } from "./task.js";
 import { height, trainingPairs } from "./training.js";
@@ -40,7 +41,7 @@ const STATES = {
 
 const collection = document.body.dataset.collection;
 const settings = pageSettings();
-const unable = browserTrouble();
+const unable = browserTrouble() || unsuited(document.body.dataset);
 export const player = unable ? null : new Player();
 
 async function begin() {
