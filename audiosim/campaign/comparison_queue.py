@@ -1,5 +1,7 @@
 """Comparisons that assessors are asked for, and the kind of question that tells most in their time."""
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Literal, NamedTuple
@@ -170,7 +172,8 @@ class ComparisonQueue:
         return np.asarray(values.values / -np.log1p(-lots).clip(max=-1e-12))
 
     def _comparison(self, first: int, second: int, assessor: str) -> PairedComparison:
-        """A comparison of two pairs; which stands first is drawn, so that it says nothing of the systems."""
-        turned = (self._lots[1][first] + self._lots[0][second]) % 1 < 0.5
+        """A comparison of two pairs; which stands first is drawn for each assessor, so that it favours no system."""
         (query, a), (_, b) = self._pool.pairs[first], self._pool.pairs[second]
+        lot = hashlib.blake2b(json.dumps([self._settings.seed, assessor, query, a, b]).encode(), digest_size=1)
+        turned = lot.digest()[0] % 2
         return PairedComparison(query, b if turned else a, a if turned else b, "=", assessor)

@@ -24,7 +24,14 @@ from audiosim.expected.judge_effects import judge_effect
 from audiosim.expected.who_judges import Judges, most_disputed
 from audiosim.plugins import find_measure
 from audiosim.relevance.estimators import JOINT, estimator_of
-from audiosim.report.judges_view import checks_view, disagreements_view, effect_view, judges_view, spelled_grades
+from audiosim.report.judges_view import (
+    checks_view,
+    disagreements_view,
+    effect_view,
+    judges_view,
+    order_view,
+    spelled_grades,
+)
 
 PersonName = Annotated[
     str | None,
@@ -76,6 +83,14 @@ def judges(
             show_default=False,
         ),
     ] = None,
+    order_effects: Annotated[
+        bool,
+        typer.Option(
+            "--order-effects",
+            help="Instead, list the effects of order alone: drift of all people together, and preference for the "
+            "document shown first in comparisons.",
+        ),
+    ] = False,
     known: Annotated[
         Path | None,
         typer.Option(
@@ -100,6 +115,8 @@ def judges(
     deviation of the same judgment made again. Drift: the change of their grades from the first to the last. Worth: the
     number of judgments with the usual noise that theirs equal. A second table shows how the ranking changes without
     each person.
+
+    Effects of order: the mean drift of all people, and the share of comparisons that prefer the document shown first.
 
     --set-aside shows the ranking with and without a person's judgments. With --yes it sets them aside in the campaign's
     log: their judgments, past and future, do not count until --take-back. For judgments in files, `set_aside =
@@ -146,11 +163,15 @@ def judges(
         flat = [{**row, "grades": spelled_grades(row), "beyond": spelled_grades(row, "beyond")} for row in rows]
         options.print_result(form, rows, flat, lambda: disagreements_view(rows))
         return
+    reports = Judges.of(build_pool(collection), collection.judgments, collection.comparisons)
+    if order_effects:
+        rows = [one.to_dict() for one in reports.order_effects]
+        options.print_result(form, rows, rows, lambda: order_view(reports.order_effects))
+        return
     checks = {}
     if judgments and "://" in judgments:
         grades = {} if known is None else mean_grades(read_judgments(known, collection.scale)[1])
         checks = self_checks(log_in(judgments, collection), collection.scale, grades)
-    reports = Judges.of(build_pool(collection), collection.judgments)
     reports = reports.with_effects(what, pool, collection.judgments, leave_one_out, subject)
     judged = [row | _checked(checks, row["judge"]) for row in reports.to_dict()]
     flat = [row | _checked(checks, row["judge"]) for row in reports.flat_rows()]

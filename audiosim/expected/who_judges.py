@@ -8,13 +8,14 @@ import numpy as np
 
 from audiosim.corpus.arguments import as_collection
 from audiosim.corpus.grades import mean_grades
-from audiosim.corpus.model import Judgment
+from audiosim.corpus.model import Judgment, PairedComparison
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.display import frame_of, in_notebook
 from audiosim.errors import InputError
 from audiosim.expected.about import THESE, About, as_about
 from audiosim.expected.estimation import expected_scores
 from audiosim.expected.judge_effects import JudgeEffect, judge_effects
+from audiosim.expected.order_effects import OrderEffect, order_effects
 from audiosim.features.machines import machine_grades
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.belief import Belief
@@ -38,22 +39,24 @@ if TYPE_CHECKING:
 class Judges:
     """Reports on all who judge a collection.
 
-    people    in the order of their first judgments
-    machines  in the order of the collection
-    effects   effects of people on the ranking, each left out in turn; most active first
+    people         in the order of their first judgments
+    machines       in the order of the collection
+    effects        effects of people on the ranking, each left out in turn; most active first
+    order_effects  drift of all people together, and preference for the document shown first; empty if too few answered
     """
 
     people: tuple[JudgeReport, ...]
     machines: tuple[MachineReport, ...]
     effects: tuple[JudgeEffect, ...] = ()
+    order_effects: tuple[OrderEffect, ...] = ()
 
     @classmethod
-    def of(cls, pool: Pool, judgments: Sequence[Judgment]) -> "Judges":
+    def of(cls, pool: Pool, judgments: Sequence[Judgment], comparisons: Sequence[PairedComparison] = ()) -> "Judges":
         """Reports for a pool; an InputError if neither people nor machines judged."""
-        found = cls(
-            tuple(reports_on_people(pool, Panel.of(pool, judgments))), tuple(reports_on_machines(pool, judgments))
-        )
-        if not found.people and not found.machines:
+        people = tuple(reports_on_people(pool, Panel.of(pool, judgments)))
+        machines = tuple(reports_on_machines(pool, judgments))
+        found = cls(people, machines, order_effects=order_effects(people, comparisons))
+        if not (found.people or found.machines or found.order_effects):
             raise InputError(f"no person and no machine has judged a pair of {pool.collection}")
         return found
 
@@ -115,7 +118,7 @@ def judges(
     measure, about  for these rankings, as in `audiosim.estimate`
     """
     found, measure = as_collection(collection, judgments), as_measure(measure)
-    reports = Judges.of(build_pool(found), found.judgments)
+    reports = Judges.of(build_pool(found), found.judgments, found.comparisons)
     pool = build_pool(found, measure.cutoff)
     return reports.with_effects(measure, pool, found.judgments, leave_one_out, as_about(about))
 

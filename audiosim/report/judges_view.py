@@ -10,6 +10,7 @@ from audiosim.report.screen import PlainTable, Setting
 
 if TYPE_CHECKING:
     from audiosim.expected.judge_effects import JudgeEffect
+    from audiosim.expected.order_effects import OrderEffect
     from audiosim.expected.ranking import Ranking
     from audiosim.expected.who_judges import Judges
 
@@ -20,13 +21,22 @@ def judges_view(found: "Judges") -> RenderableType:
     parts: list[RenderableType] = []
     if people:
         parts += [Text("People, with 95 % intervals, as shares of the scale:"), _people(people)]
+    if found.order_effects:
+        parts += [*(Text("") for _ in people[:1]), Text("Effects of order:"), order_view(found.order_effects)]
     if found.effects:
         parts += [Text(""), *_effects(found.effects)]
     if machines:
-        parts += [Text("") for _ in people[:1]]
+        parts += [Text("") for _ in parts[:1]]
         parts += [Text("Machines, with 95 % intervals; worth is in further judgments of people:"), _machines(machines)]
         parts += [Text(sentence) for row in machines for sentence in row["findings"]]
     return Group(*parts)
+
+
+def order_view(effects: "Sequence[OrderEffect]") -> RenderableType:
+    """Sentences on effects of order, or one on their absence."""
+    if not effects:
+        return Text("Too few judgments and comparisons to estimate effects of order.")
+    return Group(*(Text(one.sentence) for one in effects))
 
 
 def _effects(effects: "Sequence[JudgeEffect]") -> Sequence[RenderableType]:

@@ -9,8 +9,10 @@ from fastapi.concurrency import run_in_threadpool
 from audiosim.corpus.model import Judgment
 from audiosim.expected.about import About
 from audiosim.expected.judge_effects import judge_effect
+from audiosim.expected.order_effects import order_effects
 from audiosim.expected.who_judges import Judges, reports_on_people
 from audiosim.relevance.joint import JointEstimator
+from audiosim.relevance.judge_reports import JudgeReport
 from audiosim.relevance.relearning import after_comparisons
 from audiosim.selection import Selection
 from audiosim.service.callers.caller import CallerDep
@@ -21,7 +23,7 @@ from audiosim.service.process.memory import kept_beside
 from audiosim.service.routes.campaign_state import AboutQuery
 from audiosim.service.routes.judging import MOST_SHOWN, WRITES, CountQuery, KeyHeader, written
 from audiosim.service.shelf.served_collection import ServedCollection
-from audiosim.service.wire.judge_types import DisagreementsOut, JudgeEffectOut, JudgesOut, NamedJudgeIn
+from audiosim.service.wire.judge_types import DisagreementsOut, JudgeEffectOut, JudgesOut, NamedJudgeIn, OrderEffectOut
 from audiosim.service.wire.judgment_types import RecordOut
 
 router = chapter("campaign")
@@ -34,25 +36,31 @@ EffectsDep = Annotated[Shared, part(lambda state: state.rankings)]
 
 @router.get("/collections/{collection}/judges", response_model=JudgesOut)
 async def show_judges(one: CollectionDep, effects: EffectsDep, machines: bool = True) -> Response:
-    """Show how people and machines judge, as `audiosim judges` does, and who is set aside.
+    """Show how people and machines judge, as `audiosim judges` does, with the effects of order, and who is set aside.
 
     Without `machines` it lists people alone, which is faster; the list is then empty until the first judgment.
     """
     number, selection, _ = one.campaign.current_state
-    work = partial(_all_judges, one) if machines else partial(_people, selection)
-    rows = await effects.do((one, "judges", number, machines), work)
+    work = partial(_all_judges, one) if machines else partial(_only_people, one, selection)
+    found = await effects.do((one, "judges", number, machines), work)
+    order = [OrderEffectOut(**effect.to_dict()) for effect in found.order_effects]
     aside = {name: RecordOut.from_domain(record) for name, record in one.campaign.aside().items()}
-    return answer(JudgesOut(one.collection.identifier, number, rows, aside))
+    return answer(JudgesOut(one.collection.identifier, number, found.to_dict(), order, aside))
 
 
-def _all_judges(one: ServedCollection) -> list[dict[str, Any]]:
-    return Judges.of(one.campaign.selection.pool, one.campaign.judgments()).to_dict()
+def _all_judges(one: ServedCollection) -> Judges:
+    return Judges.of(one.campaign.selection.pool, one.campaign.judgments(), one.campaign.comparisons.in_force()[1])
+
+
+def _only_people(one: ServedCollection, selection: Selection) -> Judges:
+    people = _people(selection)
+    return Judges(people, (), order_effects=order_effects(people, one.campaign.comparisons.in_force()[1]))
 
 
 @kept_beside
-def _people(selection: Selection) -> list[dict[str, Any]]:
-    """Reports on people in a state, as plain values; with a thousand judgments they take a second."""
-    return [one.to_dict() for one in reports_on_people(selection.pool, selection.panel)]
+def _people(selection: Selection) -> tuple[JudgeReport, ...]:
+    """Reports on people in a state; with a thousand judgments they take a second."""
+    return tuple(reports_on_people(selection.pool, selection.panel))
 
 
 @router.get("/collections/{collection}/disagreements", response_model=DisagreementsOut)

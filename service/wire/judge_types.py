@@ -9,15 +9,35 @@ from audiosim.service.wire.judgment_types import Name, RecordOut, Text
 from audiosim.service.wire.state_types import AboutOut
 
 
+class OrderEffectOut(Wire):
+    """Effect of order, with its 95 % interval; `by_chance` if no effect at all is within it.
+
+    `effect` is `drift`, the mean change of `count` people's grades from first to last judgment, as a share of the
+    scale, `between` being its standard deviation from person to person; or `first`, the share of `a` among `count`
+    comparisons without ties.
+    """
+
+    effect: str
+    value: float
+    low: float
+    high: float
+    count: int
+    by_chance: bool
+    between: float | None
+    sentence: str
+
+
 class JudgesOut(Wire):
     """Reports on all judges, people and machines: the rows that `audiosim judges --format json` prints.
 
-    `aside`: people set aside, by name, with the number of the log line that did it; the rows leave them out.
+    `order_effects`: the rows of `audiosim judges --order-effects`; none while too few people have answered. `aside`:
+    people set aside, by name, with the number of the log line that did it; the rows leave them out.
     """
 
     collection: str
     state: int
     judges: list[dict[str, Any]]
+    order_effects: list[OrderEffectOut]
     aside: dict[str, RecordOut]
 
 

@@ -165,6 +165,15 @@ def test_people_are_asked_for_comparisons_that_nobody_holds_and_they_did_not_mak
     assert 0 < sum(sides) < len(sides)  # which stands first is drawn
 
 
+def test_which_document_stands_first_is_drawn_for_each_assessor(collection):
+    first, both = set(), set()
+    for name in ("ann", "bob", "cid", "dan", "eve"):
+        asked = Campaign(collection, measure="CG@1", settings=ONLY).comparisons.ask(20, name)
+        first |= {one[:3] for one in asked}
+        both |= {(one.query, frozenset(one[1:3])) for one in asked}
+    assert len(both) < len(first) < 2 * len(both)
+
+
 def test_a_comparison_whose_earlier_answer_holds_again_is_not_asked_once_more(collection):
     campaign = Campaign(collection, measure="CG@1", settings=ONLY)
     (one,) = campaign.comparisons.ask(1, "ann")

@@ -337,17 +337,21 @@ def test_dropped_files_are_taken_in_and_what_is_wrong_in_one_is_said_by_line(bro
 def test_assessors_and_what_they_cannot_judge_are_listed(browse, campaign):
     campaign.judge("ann", 6, 5)
     campaign.judge("ann", 6, 95)
+    campaign.judge("bob", 10, 50)
     campaign.judge("bob", 1, cannot="the clip is silent")
     page = shown(browse(campaign.page))
     expect(page.locator("#wrong")).to_contain_text("ann grades differently now than at first")
-    (judge,) = campaign.get("judges?machines=false")["judges"]
+    found = campaign.get("judges?machines=false")
+    judge = found["judges"][0]
     assert judge["drift_low"] > 0
     rows = {row[0]: row for row in cells(page, "#assessors")}
     assert list(rows) == ["ann", "bob"]
     assert rows["ann"][1] == "12"
     assert "higher than before" in rows["ann"][6]
     assert f"+{100 * judge['drift']:.0f}" in rows["ann"][6]
-    assert rows["bob"][1] == "0"
+    assert rows["bob"][1] == "10"
+    assert found["order_effects"][0]["sentence"].startswith("Drift of 2 people, on average: ")
+    assert page.locator("#order-effects").text_content() == found["order_effects"][0]["sentence"]
     doubts = campaign.get("assessors")["doubts"]
     assert page.locator("#doubts li").all_inner_texts() == [f"{name}: {why}." for name, why in doubts.items()]
     (listed,) = campaign.get("campaign")["cannot"]

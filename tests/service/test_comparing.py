@@ -90,6 +90,26 @@ def test_invented_names_of_one_address_do_not_hold_every_comparison(coarse, in_p
     assert "half of the pairs" in answers[-1].json()["detail"]
 
 
+def test_a_preference_for_the_document_shown_first_is_reported(coarse, in_process):
+    settings = CampaignSettings(learn_later=True, patience_s=WAIT_S, comparisons="only")
+    with in_process(create_app([coarse], judging=Judging(settings=settings))) as client:
+        assert client.get(f"{COARSE}/judges", params={"machines": "false"}).json()["order_effects"] == []
+        told = 0
+        while told < 10:
+            asked = post(client, "comparisons/next", assessor="lea", count=5)["comparisons"]
+            assert asked, f"only {told} comparisons to make"
+            for one in asked:
+                said = {name: one[name] for name in ("query", "document_a", "document_b")}
+                post(client, "comparisons", 201, **said, answer="a", assessor="lea")
+            told += len(asked)
+        found = client.get(f"{COARSE}/judges", params={"machines": "false"}).json()
+        assert found == client.get(f"{COARSE}/judges").json()
+    (effect,) = found["order_effects"]
+    assert (effect["effect"], effect["value"], effect["high"], effect["count"]) == ("first", 1, 1, told)
+    assert effect["low"] == pytest.approx(0.025 ** (1 / told))
+    assert effect["by_chance"] is False
+
+
 def imported(http, app, text, to="comparisons"):
     """The last file's import, after it was sent and read."""
     answer = http.post(f"{COARSE}/{to}/import", content=text)

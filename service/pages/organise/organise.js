@@ -38,7 +38,7 @@ const HISTORY_MS = 6000; // between two looks at the history, the longest answer
 const ESTIMATE_MS = 10_000; // between two estimates of what remains, each of which costs the service seconds
 const NEXT_MS = 4000; // until the next of them is looked for, where the last was of fewer judgments
 
-const known = { campaign: null, ranking: null, leanings: null, judges: null, history: null, remaining: null, status: null, reached: null, state: null };
+const known = { campaign: null, ranking: null, leanings: null, judges: null, orderEffects: [], history: null, remaining: null, status: null, reached: null, state: null };
 const drawCourse = courseChart();
 const drawScores = scoresChart();
 const showLog = eventLog(`${PATH}/log`);
@@ -152,7 +152,8 @@ const estimate = rounds(async () => {
 }, ESTIMATE_MS);
 
 const watch = rounds(async () => {
-  known.judges = (await get(`${PATH}/judges?machines=false`, { patienceMs: 60_000 })).judges;
+  const found = await get(`${PATH}/judges?machines=false`, { patienceMs: 60_000 });
+  [known.judges, known.orderEffects] = [found.judges, found.order_effects];
   if (!known.campaign) return;
   showNow(known);
   showAssessors(known, turnAside);

@@ -8,7 +8,7 @@ import { drifts } from "./now.js";
 import { recording } from "./pictures.js";
 
 /** Show all who judge; `judges` is null while it is worked out; `turn` opens the dialog that sets one of them aside, or takes them back. */
-export function showAssessors({ campaign, leanings, judges }, turn) {
+export function showAssessors({ campaign, leanings, judges, orderEffects }, turn) {
   const names = Object.keys(campaign.assessors);
   const lying = new Map(leanings.assessors.map((one) => [one.assessor, one]));
   byId("assessors-frame").hidden = byId("assessors-about").hidden = !names.length;
@@ -17,6 +17,8 @@ export function showAssessors({ campaign, leanings, judges }, turn) {
   names.sort((one, other) => first(other) - first(one) || (lying.get(other)?.judgments ?? 0) - (lying.get(one)?.judgments ?? 0));
   byId("assessors", HTMLTableElement).tBodies[0].replaceChildren(...names.map((name) => assessorRow(name, campaign.assessors[name], lying.get(name), judges ? drift(judged.get(name)) : "…", leanings.aside.includes(name), turn)));
   byId("doubts").replaceChildren(...Object.entries(leanings.doubts).map(([name, why]) => element("li", {}, named(name || "unnamed"), `: ${why}.`)));
+  byId("order-effects").textContent = orderEffects.map((one) => one.sentence).join(" ");
+  byId("order-effects").hidden = !orderEffects.length;
   const all = campaign.totals.assessors > names.length ? ` Showing ${whole(names.length)} of ${count(campaign.totals.assessors, "assessor")}.` : "";
   byId("agreement").textContent = names.length ? `${agreement(campaign)}${all}` : "Nobody has judged yet.";
 }
