@@ -8,7 +8,7 @@ from msgspec import Meta, field
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import retrieved_by
 from audiosim.corpus.question import Question
-from audiosim.corpus.task_file import TaskAspect, TaskTable
+from audiosim.corpus.task_file import TaskAspect, TaskTable, TrainingPair
 from audiosim.errors import InputError
 from audiosim.selection import SELECTION_RULES
 from audiosim.service.campaigns.campaign_file import CampaignFile, published_models
@@ -188,7 +188,8 @@ class DraftCheckOut(Wire):
     """A draft as every command would read it, or the `error` that prevents this.
 
     `problems` look like mistakes, `notes` are guesses; `readings` has a line for each file. `questions` are those asked
-    about each pair; `example` is one such pair.
+    about each pair; `example` is one such pair. From the task: `instructions` and `consent`, the questions `before` and
+    `after` judging, and the `training` pairs.
     """
 
     error: str = ""
@@ -205,6 +206,11 @@ class DraftCheckOut(Wire):
     heading: str = ""
     questions: list[Question] = field(default_factory=list)
     example: DraftPairOut | None = None
+    instructions: str = ""
+    consent: str = ""
+    before: list[Question] = field(default_factory=list)
+    after: list[Question] = field(default_factory=list)
+    training: list[TrainingPair] = field(default_factory=list)
 
     @classmethod
     def failed(cls, error: InputError) -> "DraftCheckOut":
@@ -213,6 +219,7 @@ class DraftCheckOut(Wire):
 
     @classmethod
     def from_domain(cls, found: Collection, said: Mapping[str, Any], readings: Sequence[str]) -> "DraftCheckOut":
+        table = TaskTable() if found.assessor_task is None else found.assessor_task.table
         return cls(
             systems=[run.system for run in found.runs],
             queries=said["queries"],
@@ -224,9 +231,14 @@ class DraftCheckOut(Wire):
             notes=said["notes"],
             readings=list(readings),
             task=found.task,
-            heading=found.assessor_task.table.question if found.assessor_task else "",
+            heading=table.question,
             questions=list(Questions.of(found).asked()),
             example=_example(found),
+            instructions=table.instructions,
+            consent=table.consent,
+            before=list(table.before),
+            after=list(table.after),
+            training=list(table.training),
         )
 
 

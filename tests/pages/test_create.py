@@ -9,6 +9,35 @@ from pathlib import Path
 import pytest
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
+TASK = """instructions = "Listen to both."
+consent = "I agree to be counted."
+
+[[before]]
+name = "years"
+kind = "choice"
+text = "Years of lessons?"
+levels = ["none", "some"]
+
+[[after]]
+name = "remarks"
+kind = "text"
+text = "How was it?"
+
+[[training]]
+query = "{query}"
+document = "{document}"
+grade = 2
+text = "The same rhythm."
+"""
+# Pixels that a choice's longest words leave free in it, beside its arrow.
+ROOM = """(select) => {
+  const whole = select.cloneNode(true);
+  whole.style.cssText = "width: max-content; min-width: 0; max-width: none; position: absolute";
+  select.parentNode.append(whole);
+  const needed = whole.offsetWidth;
+  whole.remove();
+  return select.offsetWidth - needed;
+}"""
 LONG_MS = 180_000  # for what the service computes, on a busy machine
 STRANGER = runpy.run_path(str(Path(__file__).resolve().parents[2] / "benchmarks" / "stranger.py"))
 PROMPTS, SYSTEMS = STRANGER["PROMPTS"], tuple(STRANGER["SYSTEMS"])
@@ -53,6 +82,18 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
     page.fill("#set-task", "How well does it continue the prompt?")
     expect(page.locator("#preview-task")).to_have_text("How well does it continue the prompt?")
     expect(page.locator("#preview-form input[type=radio]")).to_have_count(5)
+    with asked.client() as http:
+        pair = http.get("/v1/drafts/first-test/check").json()["example"]
+    task = tmp_path / "task.toml"
+    task.write_text(TASK.format(**pair), encoding="utf-8")
+    page.set_input_files("#some-files", task)
+    expect(page.locator("#preview-consent")).to_contain_text("I agree to be counted.")
+    expect(page.locator("#preview-before-form legend")).to_contain_text("Years of lessons?")
+    expect(page.locator("#preview-after-form")).to_contain_text("How was it?")
+    expect(page.locator("#preview-instructions")).to_have_text("Listen to both.")
+    expect(page.locator("#preview-lessons li")).to_contain_text("the known answer is 2. The same rhythm.")
+    taken = page.get_by_label("What task.toml is taken for")
+    assert taken.evaluate(ROOM) >= 0  # for every choice, and not only for the one that is chosen
     page.click("#plan button")
     expect(page.locator("#goals-table tbody tr")).to_have_count(3, timeout=LONG_MS)
     expect(page.locator("#plan-said")).to_contain_text("Simulated")

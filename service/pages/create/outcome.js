@@ -47,6 +47,21 @@ function showPreview(path, found) {
   };
   byId("preview-clips").replaceChildren(clip("Query", example?.query_file), clip("Candidate", example?.document_file));
   new AnswerForm(byId("preview-form"), questions).show();
+  showAround(found);
+}
+
+/** Texts and questions before and after the pairs. */
+function showAround({ instructions, consent, before, after, training }) {
+  byId("preview-consent").textContent = consent;
+  byId("preview-agree").hidden = !consent;
+  byId("preview-instructions").textContent = instructions;
+  byId("preview-instructions").hidden = !instructions;
+  new AnswerForm(byId("preview-before-form"), before).show();
+  new AnswerForm(byId("preview-after-form"), after).show();
+  list("preview-lessons", training.map(({ query, document: candidate, grade, text }) => `${candidate} for ${query}: the known answer is ${grade}. ${text ?? ""}`));
+  byId("preview-before").hidden = !consent && !before.length && !instructions;
+  byId("preview-after").hidden = !after.length;
+  byId("preview-training").hidden = !training.length;
 }
 
 /** Wire the form that works out what each goal takes; `choose` is called with the one that the organiser wants. */
