@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime
 from typing import Any
 
+from audiosim.campaign.adjudications import Adjudications
 from audiosim.campaign.admission import check_next, check_open, lease_of, marked, reopened, undoing
 from audiosim.campaign.changes import Change
 from audiosim.campaign.comparison_queue import ComparisonQueue
@@ -76,9 +77,9 @@ class Campaign:
         held = sum(len(self._ledger.assessors(pair)) for pair in self._ledger.judged if pair in self._pool.positions)
         estimator = built_in(self._pool, model)
         self.questionnaires = self._ledger.questionnaires  # numbers of lines, by person and moment
-        self.comparisons = ComparisonQueue(
-            self._log, self._ledger, self._pool, self._queue, settings, clock, estimator, lambda: self.selection
-        )
+        parts = (self._log, self._ledger, self._pool, self._queue)
+        self.comparisons = ComparisonQueue(*parts, settings, clock, estimator, lambda: self.selection)
+        self.adjudications = Adjudications(self._write, *parts, clock)
         given = (self._pool, estimator, measure, settings, collection.judgments, held, count_long)
         self._count = begin_count(self.lessons, *given)
         self._log.sync(known)

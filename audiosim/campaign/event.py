@@ -23,6 +23,7 @@ MOMENTS = ("before", "after", HEADPHONES)  # of judging, and of its check, at wh
 KINDS = (*ANSWERS, "repeat", "undo", *LEASES, "learn", *STATES, *ASIDE, *COMPARING, QUESTIONNAIRE)
 
 UNASKED, RUSHED = MARKS
+ADJUDICATION = "adjudication"  # `details["why"]` of the lease of a pair that an organiser gave to one person
 
 NAME_LIMIT = 1000  # characters of an identifier, a name, a key
 WHOLE_LIMIT = 2**53  # whole numbers up to here are exact in every JSON reader

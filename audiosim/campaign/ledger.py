@@ -7,7 +7,18 @@ from typing import NamedTuple
 
 from audiosim.campaign.changes import Change
 from audiosim.campaign.comparison_ledger import Compares, Comparisons, what_compares
-from audiosim.campaign.event import ANSWERS, ASIDE, LEASES, QUESTIONNAIRE, RUSHED, STATES, Event, Record, parse_time
+from audiosim.campaign.event import (
+    ADJUDICATION,
+    ANSWERS,
+    ASIDE,
+    LEASES,
+    QUESTIONNAIRE,
+    RUSHED,
+    STATES,
+    Event,
+    Record,
+    parse_time,
+)
 from audiosim.campaign.listening import Listening
 from audiosim.campaign.names import name_key, normal_name
 from audiosim.campaign.seconds_taken import SecondsTaken
@@ -20,7 +31,7 @@ class Lease(NamedTuple):
     """A pair leased to an assessor until a time.
 
     again  True if they judged it before and should judge it again
-    why    reason for asking a second opinion; or empty
+    why    reason for asking a second opinion, or ADJUDICATION; or empty
     """
 
     pair: Pair
@@ -46,6 +57,7 @@ class Ledger:
     comparisons  handed out and answered
     seconds  that answers took
     questionnaires  numbers of the events with people's last answers about themselves, by name and moment
+    adjudications  numbers of the first lines that gave a person a pair to adjudicate, by name and pair
     """
 
     def __init__(
@@ -59,6 +71,7 @@ class Ledger:
         self.cannot: dict[Pair, dict[str, int]] = {}
         self.times: dict[str, list[float]] = {}
         self.questionnaires: dict[str, dict[str, int]] = {}
+        self.adjudications: dict[str, dict[Pair, int]] = {}
         self._given = {(judgment.pair, judgment.assessor): judgment for judgment in judgments}
         self._holding: dict[Pair, dict[str, int]] = {}  # event by assessor; 0: the collection's own
         for pair, assessor in self._given:
@@ -100,7 +113,7 @@ class Ledger:
         elif event.kind == "repeat":
             self._take_repeat(number, event)
         elif event.kind in LEASES:
-            self._lease(event)
+            self._lease(number, event)
         elif event.kind in STATES:
             self.state = STATES[event.kind]
         return [] if change is None else [change]
@@ -189,12 +202,16 @@ class Ledger:
         self._answers[undone.pair, event.assessor].remove(event.refers)
         return self._settle(undone.pair, event.assessor)
 
-    def _lease(self, event: Event) -> None:
-        before = self._leases.get(event.pair)
+    def _lease(self, number: int, event: Event) -> None:
+        before, began = self._leases.get(event.pair), parse_time(event.time)
+        until, why = parse_time(event.until), str(event.details.get("why") or "")
+        if why == ADJUDICATION:
+            self.adjudications.setdefault(event.assessor, {}).setdefault(event.pair, number)
+            if before is not None and before.assessor != event.assessor and before.until > began:
+                return  # asked of one person while another has it: theirs until it ends
         if before is not None and before.assessor != event.assessor:
             del self._leases[event.pair]  # so that it becomes the last of the new holder's
-        self._handed.setdefault((event.pair, event.assessor), parse_time(event.time).timestamp())
-        until, why = parse_time(event.until), str(event.details.get("why") or "")
+        self._handed.setdefault((event.pair, event.assessor), began.timestamp())
         self._leases[event.pair] = Lease(event.pair, event.assessor, until, event.kind == "again", why)
 
     def _settle(self, pair: Pair, assessor: str) -> Change | None:
@@ -213,7 +230,7 @@ class Ledger:
             return None
         more = (grade is not None) - (before is not None)
         own = math.nan if grade is None else grade
-        said = mean_grade(self._said(pair)), len(self.assessors(pair))
+        said = mean_grade(self.said(pair)), len(self.assessors(pair))
         return Change(self.number, pair, *said, more, assessor, own)
 
     def _hold(self, pair: Pair, assessor: str, number: int | None) -> None:
@@ -226,7 +243,7 @@ class Ledger:
         if not held:
             del self._holding[pair]
 
-    def _said(self, pair: Pair) -> dict[str, float]:
+    def said(self, pair: Pair) -> dict[str, float]:
         """The grades of a pair that hold, by assessor."""
         grades = {name: self._grade(pair, name, number) for name, number in self._holding.get(pair, {}).items()}
         return {name: grade for name, grade in grades.items() if grade is not None}

@@ -9,6 +9,7 @@ import numpy as np
 
 from audiosim.arrays import Booleans
 from audiosim.campaign.check_pairs import CheckPairs
+from audiosim.campaign.event import ADJUDICATION
 from audiosim.campaign.ledger import Ledger
 from audiosim.campaign.second import SecondOpinions
 from audiosim.campaign.settings import CampaignSettings
@@ -24,7 +25,7 @@ NOISE_SHARE = 0.25  # of a person's answers that may be second opinions for lear
 
 
 class Offer(NamedTuple):
-    """A pair that an assessor is offered, with the reason if it is for a second opinion."""
+    """A pair that an assessor is offered, with the reason if it is for a second opinion or an adjudication."""
 
     pair: Pair
     why: str = ""
@@ -114,14 +115,16 @@ class Queue:
             return []
         held = {lease.pair: lease.assessor for lease in ledger.leases(now)}
         out = self._unanswerable(ledger, assessor)
-        first = (pair for pair in self._first(held, assessor) if pair not in out and pair in self._pool.positions)
-        pairs = list(islice(first, count))
+        asked = self._adjudicated(ledger, held, assessor)
+        first = dict.fromkeys((*asked, *self._first(held, assessor)))
+        pairs = list(islice((pair for pair in first if pair not in out and pair in self._pool.positions), count))
         if len(pairs) < count:
             pairs += self._checks.offered(ledger, assessor, {*held, *out, *pairs}, count - len(pairs))
-        why: dict[Pair, str] = {}
+        why = dict.fromkeys(asked, ADJUDICATION)
         if len(pairs) < count and assessor and self._settings.second_opinions:
-            why = self._opinion(ledger, selection, assessor, {*held, *out, *pairs})
-            pairs += why
+            opinion = self._opinion(ledger, selection, assessor, {*held, *out, *pairs})
+            pairs += opinion
+            why |= opinion
         if len(pairs) < count:
             # Of the judged ones the selection may not know the last yet.
             allowed = self._mask((*held, *out, *ledger.judged, *pairs))
@@ -183,6 +186,13 @@ class Queue:
         return {lease.assessor for lease in ledger.leases(now)} | {
             name for name, times in ledger.times.items() if times[-1] > since
         }
+
+    def _adjudicated(self, ledger: Ledger, held: Mapping[Pair, str], assessor: str) -> list[Pair]:
+        """Pairs that wait for a person's adjudication and that nobody else has now."""
+        asked = ledger.adjudications.get(assessor, {})
+        return [
+            pair for pair in asked if held.get(pair, assessor) == assessor and assessor not in ledger.assessors(pair)
+        ]
 
     def _first(self, held: Mapping[Pair, str], assessor: str) -> Iterator[Pair]:
         """Pairs that come before the selection's own choice: the assessor's leases, then second judgments."""

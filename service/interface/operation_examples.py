@@ -7,7 +7,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.relevance.model_files import Model
 from audiosim.service.shelf.shelf import Served
 
-ASSESSOR, SYSTEM, RECORDING, JUDGE = "ann", "my-system", "my-recording", "my-machine"
+ASSESSOR, ADJUDICATOR, SYSTEM, RECORDING, JUDGE = "ann", "carol", "my-system", "my-recording", "my-machine"
 FEATURES = 1000  # more than any model has, so that models without features sort last
 JSON, CSV, TEXT, TABLE = "application/json", "text/csv", "text/plain", "text/tab-separated-values"
 
@@ -137,6 +137,11 @@ BODIES: dict[str, Callable[[_Named], dict[str, Any]]] = {
     "pause": _reason,
     "resume": lambda _: {},
     "close": _reason,
+    "ask_adjudication": lambda named: {
+        "query": named.query,
+        "document": named.document,
+        "assessor": ADJUDICATOR,
+    },
     "set_aside": lambda _: {"judge": ASSESSOR, "reason": "did not listen"},
     "take_back": lambda _: {"judge": ASSESSOR},
     "invite": lambda _: {"name": ASSESSOR, "days": 30},

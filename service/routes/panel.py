@@ -6,7 +6,9 @@ from typing import Annotated, Any
 from fastapi import Body, Query, Response
 from fastapi.concurrency import run_in_threadpool
 
-from audiosim.corpus.model import Judgment
+from audiosim.campaign.event import utc_now
+from audiosim.corpus.model import Judgment, Pair
+from audiosim.errors import InputError
 from audiosim.expected.about import About
 from audiosim.expected.judge_effects import judge_effect
 from audiosim.expected.order_effects import order_effects
@@ -16,14 +18,24 @@ from audiosim.relevance.judge_reports import JudgeReport
 from audiosim.relevance.relearning import after_comparisons
 from audiosim.selection import Selection
 from audiosim.service.callers.caller import CallerDep
+from audiosim.service.callers.tokens import TokenStore
 from audiosim.service.entrance.exchange import CollectionDep, answer, chapter
 from audiosim.service.entrance.limits import Shared
 from audiosim.service.operation.service_state import part
 from audiosim.service.process.memory import kept_beside
 from audiosim.service.routes.campaign_state import AboutQuery
 from audiosim.service.routes.judging import MOST_SHOWN, WRITES, CountQuery, KeyHeader, written
+from audiosim.service.routes.sessions import AccessDep
 from audiosim.service.shelf.served_collection import ServedCollection
-from audiosim.service.wire.judge_types import DisagreementsOut, JudgeEffectOut, JudgesOut, NamedJudgeIn, OrderEffectOut
+from audiosim.service.wire.judge_types import (
+    AdjudicationIn,
+    AdjudicationsOut,
+    DisagreementsOut,
+    JudgeEffectOut,
+    JudgesOut,
+    NamedJudgeIn,
+    OrderEffectOut,
+)
 from audiosim.service.wire.judgment_types import RecordOut
 
 router = chapter("campaign")
@@ -82,6 +94,37 @@ def _disputed(selection: Selection) -> list[dict[str, Any]]:
     if not panel.several or not isinstance(estimator, JointEstimator):
         return []
     return [one.to_dict(pool.scale.maximum) for one in estimator.disagreements(panel, MOST_SHOWN)]
+
+
+@router.get("/collections/{collection}/adjudications")
+def show_adjudications(one: CollectionDep) -> AdjudicationsOut:
+    """List the pairs that organisers gave to named people: those that wait, and their decisions."""
+    one.campaign.refresh()
+    return AdjudicationsOut.from_domain(one.collection.identifier, one.campaign.adjudications.all())
+
+
+@router.post("/collections/{collection}/adjudications", **WRITES)
+def ask_adjudication(
+    access: AccessDep, response: Response, one: CollectionDep, asked: Annotated[AdjudicationIn, Body()]
+) -> RecordOut:
+    """Put a pair first in a person's queue, such as one on which others differ; their judgment counts like any other.
+
+    The record is the lease by which the log keeps the request; the same request again changes nothing.
+    """
+    name = _named(one, asked.assessor)
+    if name not in one.campaign.assessors():
+        _check_invited(access.tokens, one.collection.identifier, name)
+    return written(one.campaign.adjudications.ask(Pair(asked.query, asked.document), name), response)
+
+
+def _check_invited(tokens: TokenStore | None, collection: str, name: str) -> None:
+    """Raise an error if this person has no valid token for judging a collection; without tokens everybody may judge."""
+    if tokens is None:
+        return
+    now, judging = utc_now(), ("assessor", "organiser")
+    valid = [token for token in tokens.tokens() if token.role in judging and token.valid(now)]
+    if not any(token.name == name and token.collection in ("", collection) for token in valid):
+        raise InputError(f"{name} is not invited to judge {collection}: invite them first")
 
 
 @router.get("/collections/{collection}/judge-effect", response_model=JudgeEffectOut)

@@ -1,9 +1,11 @@
 """The wire types of judges: reports on them, and the setting aside of one."""
 
-from typing import Annotated, Any
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from audiosim.campaign.adjudications import Adjudication
 from audiosim.service.entrance.exchange import Strict, Wire
 from audiosim.service.wire.judgment_types import Name, RecordOut, Text
 from audiosim.service.wire.state_types import AboutOut
@@ -62,6 +64,42 @@ class DisagreementsOut(Wire):
     collection: str
     state: int
     pairs: list[DisagreementOut]
+
+
+class AdjudicationIn(Strict, forbid_unknown_fields=True):
+    """Pair to put first in a person's queue."""
+
+    query: Annotated[Name, Meta(min_length=1)]
+    document: Annotated[Name, Meta(min_length=1)]
+    assessor: Annotated[Name, Meta(min_length=1)]
+
+
+class AdjudicationOut(Wire):
+    """Pair that an organiser gave to a person, with the number and time of the log line that did so.
+
+    `status`: waiting, judged, cannot (they cannot judge it) or set aside (nothing that they say counts). `grade` is
+    null until it is judged.
+    """
+
+    number: int
+    time: str
+    query: str
+    document: str
+    assessor: str
+    status: Literal["waiting", "judged", "cannot", "set aside"]
+    grade: float | None
+
+
+class AdjudicationsOut(Wire):
+    """Pairs that organisers gave to named people, in the order in which they were asked for."""
+
+    collection: str
+    adjudications: list[AdjudicationOut]
+
+    @classmethod
+    def from_domain(cls, collection: str, found: Iterable[Adjudication]) -> "AdjudicationsOut":
+        rows = [AdjudicationOut(one.number, one.time, *one.pair, one.assessor, one.status, one.grade) for one in found]
+        return cls(collection, rows)
 
 
 class NamedJudgeIn(Strict, forbid_unknown_fields=True, omit_defaults=True):

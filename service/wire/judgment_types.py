@@ -338,7 +338,8 @@ class LeasedOut(Wire):
 
     `second` marks a second opinion on a pair that someone else has judged; `again` one that the assessor judged before:
     the new answer replaces nothing. `why` gives the reason for a second opinion: it `tells more` than an unjudged pair
-    would, or it serves to learn the `noise` of people; empty if it was drawn at random.
+    would, or it serves to learn the `noise` of people; empty if it was drawn at random. It is `adjudication` for a pair
+    that the organiser gave to this person.
     """
 
     query: str

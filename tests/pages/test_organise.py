@@ -414,6 +414,24 @@ def test_pairs_on_which_assessors_differ_are_listed_where_the_model_tells_people
         grades = ", ".join(f"{name} {grade:g}" for name, grade in listed["grades"].items())
         assert row[:4] == [listed["query"], listed["document"], grades, f"{listed['spread']:.1f}"]
         assert listed["grades"] == {"ann": 0, "<bob>": 100}
+        ask, dialog = page.get_by_role("button", name="Ask…"), page.get_by_role("dialog")
+        ask.click()
+        expect(dialog).to_contain_text("Everybody who judges here or is invited has judged this pair or been asked.")
+        expect(dialog.get_by_role("button", name="Ask", exact=True)).to_be_disabled()
+        dialog.get_by_role("button", name="Cancel").click()
+        (other,) = told.next("carol").json()["pairs"]
+        body = {"query": other["query"], "document": other["document"], "assessor": "carol", "fine": 50}
+        assert client.post(f"{told.path}/judgments", json=body).status_code == 201
+        expect(page.locator("#assessors")).to_contain_text("carol")
+        ask.click()
+        expect(dialog.get_by_label("Person").locator("option")).to_contain_text(["carol"])
+        dialog.get_by_role("button", name="Ask", exact=True).click()
+        expect(page.locator("#disputed")).to_contain_text("carol (waiting)")
+        (next_one,) = told.next("carol").json()["pairs"]
+        assert (next_one["document"], next_one["why"]) == (listed["document"], "adjudication")
+        body = {"query": listed["query"], "document": listed["document"], "assessor": "carol", "fine": 40}
+        assert client.post(f"{told.path}/judgments", json=body).status_code == 201
+        expect(page.locator("#disputed")).to_contain_text("carol (40)")
         page.close()
 
 

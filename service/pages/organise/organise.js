@@ -10,13 +10,14 @@ import { choice, choosing, linkTo, showAspects, showChosen } from "./chosen.js";
 import { controls, showStatus } from "./control.js";
 import { courseChart, courseOf } from "./course.js";
 import { fileImports } from "./imports.js";
+import { adjudicating } from "./disputed.js";
 import { follow } from "./live.js";
 import { drillDown, refreshDetail } from "./drill.js";
 import { eventLog } from "./log.js";
 import { SURE, showNow } from "./now.js";
 import { resultLinks } from "./links.js";
 import { openLinks } from "./open_links.js";
-import { invitations, showAssessors, showCannot, showDisputed } from "./people.js";
+import { invitations, showAssessors, showCannot } from "./people.js";
 import { allowPictures, pictureDialog } from "./pictures.js";
 import { planning } from "./plan.js";
 import { publishing } from "./publish.js";
@@ -45,6 +46,7 @@ const showLog = eventLog(`${PATH}/log`);
 const showImports = fileImports(PATH);
 const showPublications = publishing(PATH, () => refresh());
 const turnAside = asideDialog(PATH, () => refresh());
+const showDisputed = adjudicating(PATH, () => ({ names: Object.keys(known.campaign.assessors), aside: known.leanings.aside }), () => refresh());
 
 function badge(id, [said, kind]) {
   byId(id).textContent = said;
@@ -119,7 +121,7 @@ function showTable(ranking, shown) {
 /** What only one tab shows is asked for while that is open. */
 const OF_TABS = {
   ranking: refreshDetail,
-  assessors: async () => showDisputed(await get(`${PATH}/disagreements`, { patienceMs: 60_000 })),
+  assessors: () => showDisputed(),
   progress: async () => {
     showChanges().catch(showTrouble);
     showProgress(await get(`${PATH}/progress`));

@@ -60,28 +60,6 @@ function drift(judge) {
   return element("span", { class: "drifts" }, element("span", { "aria-hidden": "true" }, `${sign} `), element("span", { class: "hidden-visually" }, word), range);
 }
 
-/** Pairs to talk over. */
-export function showDisputed({ pairs }) {
-  byId("disputed-frame").hidden = !pairs.length;
-  byId("disputed-about").textContent = pairs.length
-    ? "Pairs judged by several people, by how much their grades differ beyond how each of them judges elsewhere. Spread is 1 where they differ as people do here; chance is the probability of at least as much. Talk the first ones over, or have them judged once more."
-    : "No pair has been judged by two people yet.";
-  const number = (said) => element("td", { class: "number" }, said);
-  byId("disputed", HTMLTableElement).tBodies[0].replaceChildren(
-    ...pairs.map((one) =>
-      element(
-        "tr",
-        {},
-        element("th", { scope: "row", title: apart(one.query) }, recording("query", one.query)),
-        element("td", {}, recording("document", one.document)),
-        element("td", {}, ...Object.entries(one.grades).flatMap(([name, grade], place) => [...(place ? [", "] : []), named(name || "unnamed"), ` ${grade}`])),
-        number(one.spread.toFixed(1)),
-        number(one.chance < 0.001 ? "< 0.001" : one.chance.toFixed(3)),
-      ),
-    ),
-  );
-}
-
 export function showCannot({ cannot, dropped, totals }) {
   const gone = new Set(dropped.map((pair) => `${pair.query}\n${pair.document}`));
   byId("cannot-frame").hidden = !cannot.length;

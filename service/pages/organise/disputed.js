@@ -1,0 +1,94 @@
+// The pairs on which assessors differ most, and whom an organiser asks to judge one of them too.
+
+import { get, post } from "../api.js";
+import { announce, byId, element } from "../page.js";
+import { apart, named } from "../text.js";
+import { recording } from "./pictures.js";
+
+const STATUS = { waiting: "waiting", cannot: "cannot judge it", "set aside": "set aside" };
+let chosen = { query: "", document: "" };
+
+/** Wire the dialog; `people` tells who judges and who is set aside, `done` is called after each request. */
+export function adjudicating(path, people, done) {
+  const dialog = byId("adjudicate", HTMLDialogElement);
+  byId("adjudicate-no").addEventListener("click", () => dialog.close());
+  byId("adjudicate-form").addEventListener("submit", async (event) => {
+    event.preventDefault(); // the dialog stays until the service has it
+    const assessor = byId("adjudicate-who", HTMLSelectElement).value;
+    byId("adjudicate-trouble").hidden = true;
+    try {
+      await post(`${path}/adjudications`, { ...chosen, assessor });
+    } catch (error) {
+      showTrouble(error);
+      return;
+    }
+    dialog.close();
+    announce(`${apart(assessor)} is asked`);
+    byId("disputed-frame").focus();
+    done();
+  });
+  const ask = async ({ query, document, grades }, asked) => {
+    chosen = { query, document };
+    byId("adjudicate-trouble").hidden = true;
+    byId("adjudicate-pair").replaceChildren("Document ", named(document), " for query ", named(query));
+    byId("adjudicate-who").replaceChildren();
+    byId("adjudicate-yes", HTMLButtonElement).disabled = true;
+    dialog.showModal();
+    try {
+      const { invited } = await get(`${path}/invitations`);
+      if (chosen.query === query && chosen.document === document) offer(new Set([...people().names, ...invited.filter((one) => !one.ended).map((one) => one.name)]), new Set([...Object.keys(grades), ...people().aside, ...asked.map((one) => one.assessor)]));
+    } catch (error) {
+      showTrouble(error);
+    }
+  };
+  return async () => {
+    const [{ pairs }, { adjudications }] = await Promise.all([get(`${path}/disagreements`, { patienceMs: 60_000 }), get(`${path}/adjudications`)]);
+    showDisputed(pairs, adjudications, ask);
+  };
+}
+
+/** Let one of these names be chosen, unless it is among those left out. */
+function offer(names, without) {
+  const left = [...names].filter((name) => name && !without.has(name)).sort((one, other) => one.localeCompare(other));
+  byId("adjudicate-who").replaceChildren(...left.map((name) => element("option", { value: name }, apart(name))));
+  byId("adjudicate-yes", HTMLButtonElement).disabled = !left.length;
+  if (!left.length) showTrouble(new Error("Everybody who judges here or is invited has judged this pair or been asked"));
+}
+
+function showTrouble(error) {
+  byId("adjudicate-trouble").textContent = `${error.message}.`;
+  byId("adjudicate-trouble").hidden = false;
+}
+
+function showDisputed(pairs, adjudications, ask) {
+  byId("disputed-frame").hidden = !pairs.length;
+  byId("disputed-about").textContent = pairs.length
+    ? "Pairs judged by several people, by how much their grades differ beyond how each of them judges elsewhere. Spread is 1 where they differ as people do here; chance is the probability of at least as much. Talk the first ones over, or ask one more person."
+    : "No pair has been judged by two people yet.";
+  byId("disputed", HTMLTableElement).tBodies[0].replaceChildren(...pairs.map((one) => disputedRow(one, adjudications.filter((asked) => asked.query === one.query && asked.document === one.document), ask)));
+}
+
+function disputedRow(one, asked, ask) {
+  const number = (said) => element("td", { class: "number" }, said);
+  return element(
+    "tr",
+    {},
+    element("th", { scope: "row", title: apart(one.query) }, recording("query", one.query)),
+    element("td", {}, recording("document", one.document)),
+    element("td", {}, ...listed(Object.entries(one.grades).map(([name, grade]) => [named(name || "unnamed"), ` ${grade}`]))),
+    number(one.spread.toFixed(1)),
+    number(one.chance < 0.001 ? "< 0.001" : one.chance.toFixed(3)),
+    element(
+      "td",
+      {},
+      ...listed(asked.map(({ assessor, status, grade }) => [named(assessor), ` (${STATUS[status] ?? grade})`])),
+      " ",
+      element("button", { type: "button", class: "plain", "aria-haspopup": "dialog", on: { click: () => ask(one, asked) } }, "Ask…", element("bdi", { class: "hidden-visually" }, ` about ${one.document} for ${one.query}`)),
+    ),
+  );
+}
+
+/** Nodes of several items, with commas between them. */
+function listed(items) {
+  return items.flatMap((item, place) => [...(place ? [", "] : []), ...item]);
+}

@@ -1,0 +1,77 @@
+"""Giving a disputed pair to a person over HTTP, where tokens say who is invited."""
+
+import pytest
+
+from service.callers.tokens import TokenStore
+
+COARSE = "/v1/collections/coarse"
+QUEUE = f"{COARSE}/adjudications"
+
+
+@pytest.fixture
+def started(commanded, folders, tmp_path):
+    """Starts a server on one database, each time it is called, and gives a function that asks it as somebody."""
+    url = f"sqlite:///{tmp_path / 'campaign.db'}"
+    store = TokenStore(url)
+    made = {name: store.create(name, "assessor", "coarse") for name in ("ann", "bob", "carol")}
+    made |= {"me": store.create("me", "organiser"), "sam": store.create("sam", "assessor", "small")}
+    store.close()
+
+    def start(use):
+        with commanded(folders, tmp_path / "log", "--db", url, "--unasked", "count") as server, server.client() as http:
+
+            def ask(method, path, who, status, **more):
+                answer = http.request(method, path, headers={"Authorization": f"Bearer {made[who]}"}, **more)
+                assert answer.status_code == status, answer.text
+                return answer.json()
+
+            return use(ask)
+
+    return start
+
+
+@pytest.mark.slow
+def test_a_pair_waits_for_the_person_asked_across_a_restart_and_its_decision_is_listed(started):
+    def before(ask):
+        (found,) = ask("POST", f"{COARSE}/next", "ann", 200, json={})["pairs"]
+        ask(
+            "POST",
+            f"{COARSE}/judgments",
+            "ann",
+            201,
+            json={"query": found["query"], "document": found["document"], "grade": 0},
+        )
+        (row,) = (one for one in ask("GET", f"{COARSE}/log", "me", 200)["events"] if one["kind"] == "judgment")
+        # The organiser has the names of the pair, ann its aliases.
+        pair = {"query": row["query"], "document": row["document"]}
+        asked = ask("POST", QUEUE, "me", 201, json={**pair, "assessor": "carol"})
+        assert ask("POST", QUEUE, "me", 200, json={**pair, "assessor": "carol"}) == asked | {"replayed": True}
+        for name, message in (
+            (
+                "ann",
+                f"ann has judged document {pair['document']} for query {pair['query']} already: expected somebody "
+                "who has not",
+            ),
+            ("sam", "sam is not invited to judge coarse: invite them first"),
+            ("zoe", "zoe is not invited to judge coarse: invite them first"),
+        ):
+            assert ask("POST", QUEUE, "me", 422, json={**pair, "assessor": name})["detail"] == message
+        nowhere = ask("POST", QUEUE, "me", 422, json={**pair, "document": "nowhere", "assessor": "carol"})
+        assert "nowhere" in nowhere["detail"]
+        ask("POST", QUEUE, "ann", 403, json={**pair, "assessor": "carol"})
+        ask("GET", QUEUE, "carol", 403)
+        return pair, asked["number"]
+
+    def after(ask):
+        expected = {"number": number, **pair, "assessor": "carol", "status": "waiting", "grade": None}
+        (waiting,) = ask("GET", QUEUE, "me", 200)["adjudications"]
+        assert waiting == expected | {"time": waiting["time"]}
+        (handed,) = ask("POST", f"{COARSE}/next", "carol", 200, json={})["pairs"]
+        assert (handed["why"], handed["second"], handed["again"]) == ("adjudication", True, False)
+        body = {"query": handed["query"], "document": handed["document"], "grade": 2}
+        ask("POST", f"{COARSE}/judgments", "carol", 201, json=body)
+        (decided,) = ask("GET", QUEUE, "me", 200)["adjudications"]
+        assert decided == waiting | {"status": "judged", "grade": 2}
+
+    pair, number = started(before)
+    started(after)
