@@ -319,7 +319,7 @@ def test_dropped_files_are_taken_in_and_what_is_wrong_in_one_is_said_by_line(bro
     lines = [f"{q} 0 {d} {grade:g}\n" for (q, d), grade in truth.grades().items() if (q, d) in pool.positions]
     (tmp_path / "right.qrels").write_text("".join(lines[-40:]), encoding="utf-8")
     (tmp_path / "wrong.qrels").write_text("q 0 d\n", encoding="utf-8")
-    page = shown(browse(campaign.page))
+    page = shown(browse(campaign.page, reduced_motion="reduce"))  # colours change at once, for the audit
     page.get_by_role("tab", name="Log and files").click()
     page.set_input_files("#add-files", tmp_path / "right.qrels")
     expect(page.locator("#added li")).to_have_text(re.compile(r"^right\.qrels: (40 answers imported|being imported)"))
