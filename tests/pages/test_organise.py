@@ -443,6 +443,7 @@ def test_the_plan_is_what_the_service_tells_for_so_many_listeners(browse, campai
     page.get_by_label("Listeners at the same time").fill("3")
     page.get_by_role("button", name="Make a plan").click()
     expect(page.locator("#plan-said")).to_contain_text("more judgments")
+    expect(page.get_by_role("button", name="Make a plan")).to_be_enabled()  # once no more campaigns are simulated
     plan = campaign.get("plan?listeners=3")
     said = page.inner_text("#plan-said")
     assert (

@@ -3,19 +3,11 @@
 import { get, newKey, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { day, named } from "../text.js";
+import { attempting } from "./attempt.js";
 
 /** The form that makes links to the results, and the list of those there are. */
 export function resultLinks(path) {
-  const trouble = byId("share-trouble");
-  const attempt = async (work) => {
-    trouble.hidden = true;
-    try {
-      await work();
-    } catch (error) {
-      trouble.textContent = `${error.message}.`;
-      trouble.hidden = false;
-    }
-  };
+  const attempt = attempting("share-trouble");
   const revoke = (name) =>
     attempt(async () => {
       showLinks(await post(`${path}/revoke`, { name }, { key: newKey() }), revoke);

@@ -3,6 +3,7 @@
 import { get, newKey, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { count, day, named, whole } from "../text.js";
+import { attempting } from "./attempt.js";
 import { csvOf } from "./invite_many.js";
 
 const FIELDS = ["name", "people", "days", "parameter", "judgments", "completion", "return_to", "screened_out", "screened_return_to"];
@@ -14,17 +15,8 @@ const NUMBERS = ["people", "days", "judgments"];
  * path  of the collection, at the service
  */
 export function openLinks(path) {
-  const trouble = byId("open-link-trouble");
+  const attempt = attempting("open-link-trouble");
   let address = "";
-  const attempt = async (work) => {
-    trouble.hidden = true;
-    try {
-      await work();
-    } catch (error) {
-      trouble.textContent = `${error.message}.`;
-      trouble.hidden = false;
-    }
-  };
   const show = async () => {
     const { links } = await get(`${path}/open-links`);
     showLinks(links, close);
@@ -145,17 +137,8 @@ function showParticipants(participants, openData) {
 /** The dialog about one person's data; opens it. `done` is called when they were deleted. */
 function personalData(path, done) {
   const dialog = byId("own-data", HTMLDialogElement);
-  const trouble = byId("own-data-trouble");
+  const attempt = attempting("own-data-trouble");
   let person = "";
-  const attempt = async (work) => {
-    trouble.hidden = true;
-    try {
-      await work();
-    } catch (error) {
-      trouble.textContent = `${error.message}.`;
-      trouble.hidden = false;
-    }
-  };
   byId("own-data-no").addEventListener("click", () => dialog.close());
   byId("own-data-file").addEventListener("click", () =>
     attempt(async () => {
@@ -176,7 +159,7 @@ function personalData(path, done) {
   });
   return (name, answers) => {
     person = name;
-    trouble.hidden = true;
+    byId("own-data-trouble").hidden = true;
     byId("own-data-aside", HTMLInputElement).checked = false;
     byId("own-data-title").replaceChildren("Data of ", named(name));
     byId("own-data-about").textContent = `Deleting forgets their identifier and ends their access. ${count(answers, "answer")} of theirs stay in the log, under the drawn name, which is then nobody's. This cannot be undone.`;

@@ -3,6 +3,7 @@
 import { get, newKey, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { apart, count, day, duration, named, signed, whole } from "../text.js";
+import { attempting } from "./attempt.js";
 import { inviteMany } from "./invite_many.js";
 import { drifts } from "./now.js";
 import { recording } from "./pictures.js";
@@ -81,16 +82,7 @@ export function showCannot({ cannot, dropped, totals }) {
 
 /** The form that makes links, and the list of those who have one. */
 export function invitations(path) {
-  const trouble = byId("invite-trouble");
-  const attempt = async (work) => {
-    trouble.hidden = true;
-    try {
-      await work();
-    } catch (error) {
-      trouble.textContent = `${error.message}.`;
-      trouble.hidden = false;
-    }
-  };
+  const attempt = attempting("invite-trouble");
   const withdraw = (name) => attempt(async () => {
     showInvited(await post(`${path}/withdraw`, { name }, { key: newKey() }), withdraw);
     announce(`Invitation of ${name} withdrawn`);

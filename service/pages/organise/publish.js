@@ -3,6 +3,7 @@
 import { get, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { named, when, whole } from "../text.js";
+import { attempting } from "./attempt.js";
 
 const PATIENCE_MS = 300_000; // a bundle draws its missing grades many times
 
@@ -17,6 +18,7 @@ const box = (id) => byId(id, HTMLInputElement);
  */
 export function publishing(path, closed) {
   const place = `${path}/publications`;
+  const attempt = attempting("publish-trouble");
   const withdraw = (number) =>
     attempt(async () => {
       list(await post(`${place}/withdraw`, { number }), withdraw);
@@ -50,17 +52,6 @@ async function publish(path, place, closed, withdraw) {
     throw error;
   } finally {
     button.disabled = false;
-  }
-}
-
-async function attempt(work) {
-  const trouble = byId("publish-trouble");
-  trouble.hidden = true;
-  try {
-    await work();
-  } catch (error) {
-    trouble.textContent = `${error.message}.`;
-    trouble.hidden = false;
   }
 }
 
