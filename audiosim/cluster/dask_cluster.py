@@ -190,8 +190,24 @@ def _connect(scheduler: str) -> "Client":
         from distributed import Client
     except ImportError:
         raise InputError("a cluster needs Dask, which audiosim[scale] brings: pip install 'audiosim[scale]'") from None
+
+    class ClosedAtOnce(Client):  # type: ignore[misc]  # distributed has no types
+        """Client that is closed as soon as it cannot connect.
+
+        distributed leaves this to the garbage collector, which may run in the thread of the next client's loop: there
+        closing waits for a lock that the next client holds until its loop has started.
+        """
+
+        def start(self, **options: object) -> None:
+            try:
+                super().start(**options)
+            except BaseException:
+                self.close()
+                self._loop_runner.stop()  # close() leaves the thread of a client that has closed itself
+                raise
+
     try:
-        return Client(scheduler, timeout=CONNECT_S, set_as_default=False)
+        return ClosedAtOnce(scheduler, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError, MemoryError):  # the last where another server's answer is read as a length
         raise InputError(f"no scheduler answers at {scheduler}, expected an address like tcp://10.0.0.1:8786") from None
 

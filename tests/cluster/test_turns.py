@@ -1,6 +1,7 @@
 """Campaigns played here, in processes, by a backend of joblib's and on a Dask cluster come to the same."""
 
 import contextlib
+import gc
 import importlib.util
 import json
 import os
@@ -242,9 +243,17 @@ def test_processes_and_a_cluster_are_not_asked_for_at_once(run, small_demo):
     assert (code, err) == (1, "audiosim: --scheduler needs --repeat: it is about parts of the collection\n")
 
 
-def test_a_server_that_is_no_scheduler_is_an_error(monkeypatch):
-    """The first bytes of a page would be the length of a message of exabytes."""
-    monkeypatch.setattr(dask_cluster, "CONNECT_S", 1)
+def refused(address):
+    """An attempt to work at an address where no scheduler is, which leaves no thread behind."""
+    before = set(threading.enumerate())
+    with pytest.raises(InputError, match=f"^no scheduler answers at {address}, expected an address like"):
+        list(each_in_turn(Path, 2, 1, quietly, address))
+    assert set(threading.enumerate()) <= before
+
+
+@pytest.fixture
+def page_server():
+    """Address of a server whose answer begins as a page does: read as a length, that is exabytes."""
 
     def answer(listening):
         with contextlib.suppress(OSError):  # closed at the end
@@ -255,12 +264,28 @@ def test_a_server_that_is_no_scheduler_is_an_error(monkeypatch):
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         threading.Thread(target=answer, args=(listening,), daemon=True).start()
-        address = f"tcp://127.0.0.1:{listening.getsockname()[1]}"
-        with pytest.raises(InputError, match=f"^no scheduler answers at {address}, expected an address like"):
-            list(each_in_turn(Path, 2, 1, quietly, address))
+        yield f"tcp://127.0.0.1:{listening.getsockname()[1]}"
+
+
+def test_a_server_that_is_no_scheduler_is_an_error(monkeypatch, page_server):
+    monkeypatch.setattr(dask_cluster, "CONNECT_S", 1)
+    refused(page_server)
 
 
 def test_a_scheduler_that_does_not_answer_is_an_error(monkeypatch):
     monkeypatch.setattr(dask_cluster, "CONNECT_S", 1)
-    with pytest.raises(InputError, match=r"^no scheduler answers at tcp://127\.0\.0\.1:9, expected an address like"):
-        list(each_in_turn(Path, 2, 1, quietly, "tcp://127.0.0.1:9"))
+    refused("tcp://127.0.0.1:9")
+
+
+def test_a_second_attempt_does_not_wait_for_what_is_left_of_the_first(monkeypatch, page_server):
+    """distributed's client closes itself when it is collected, in whichever thread that happens."""
+    from distributed import utils
+
+    def collect_and_run(*args, run=utils.asyncio_run, **options):
+        gc.collect()
+        return run(*args, **options)
+
+    monkeypatch.setattr(dask_cluster, "CONNECT_S", 1)
+    refused(page_server)
+    monkeypatch.setattr(utils, "asyncio_run", collect_and_run)
+    refused("tcp://127.0.0.1:9")
