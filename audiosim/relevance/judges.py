@@ -202,6 +202,9 @@ class PanelModel:
         key = listeners, len(panel.judges), some.tobytes()
         found = self._opinions.get(key)
         if found is None:
+            # A panel that has grown is not asked about again, and with hundreds of people each takes tens of megabytes.
+            for other in [other for other in list(self._opinions) if other[1:] != key[1:]]:
+                self._opinions.pop(other, None)
             if len(self._opinions) >= OPINIONS_KEPT:
                 self._opinions.clear()
             found = self._opinions[key] = self._before(len(panel.judges), some, listeners)

@@ -1,5 +1,6 @@
 """Judgments by several people, against multivariate normal distributions written out in full."""
 
+import gc
 import math
 from dataclasses import replace
 
@@ -31,6 +32,7 @@ from audiosim.relevance.judges import (
     PanelModel,
     with_judges,
 )
+from audiosim.relevance.opinions import Opinions
 from audiosim.relevance.random_effects import layout_of
 from audiosim.simulation import Design, synthetic_collection
 from audiosim.stats.normal.components import estimate_components
@@ -131,6 +133,20 @@ def test_judgments_one_after_the_other_say_what_they_do_all_at_once(pool, model,
     changed = replace(panel, gain=panel.gain[::-1].copy())
     anew = replace(model).posterior(changed, Listeners.of(who, 3))
     np.testing.assert_allclose(model.posterior(changed, Listeners.of(who, 3)).mean, anew.mean, atol=1e-11)
+
+
+def test_a_panel_that_has_grown_leaves_nothing_of_the_smaller_one_in_memory(model, panel):
+    def alive():
+        gc.collect()
+        return sum(isinstance(one, Opinions) for one in gc.get_objects())
+
+    model = replace(model)
+    before = alive()
+    model.posterior(panel.without(2), Listeners.of("panel", 2))
+    model.posterior(panel.without(2), Listeners.of("listeners", 2))
+    assert alive() == before + 2
+    model.posterior(panel, Listeners.of("panel", 3))
+    assert alive() == before + 1
 
 
 def test_a_pair_that_everybody_of_a_panel_judged_is_known_and_listeners_at_large_are_not(pool, model):
