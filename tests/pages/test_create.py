@@ -92,7 +92,7 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
     expect(page.locator("#preview-after-form")).to_contain_text("How was it?")
     expect(page.locator("#preview-instructions")).to_have_text("Listen to both.")
     expect(page.locator("#preview-lessons li")).to_contain_text("the known answer is 2. The same rhythm.")
-    taken = page.get_by_label("What task.toml is taken for")
+    taken = page.get_by_label("Kind of task.toml")
     assert taken.evaluate(ROOM) >= 0  # for every choice, and not only for the one that is chosen
     page.click("#plan button")
     expect(page.locator("#goals-table tbody tr")).to_have_count(3, timeout=LONG_MS)

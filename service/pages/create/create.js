@@ -75,7 +75,7 @@ async function check(path, files) {
   const turn = ++checks;
   offerFolders(files);
   const right = await showCheck(path).catch((error) => {
-    byId("check-said").textContent = `Not checked: ${error.message}.`;
+    byId("check-said").textContent = `The check failed: ${error.message}.`;
     return false;
   });
   if (turn === checks) byId("create", HTMLButtonElement).disabled = !right || files.sending;
@@ -88,7 +88,7 @@ function offerFolders(files) {
   const chosen = select.value;
   const offered = files.has("runs") ? [] : folders;
   byId("prompts-field").hidden = offered.length < 2;
-  select.replaceChildren(element("option", { value: "" }, "the one called prompts"), ...offered.map((name) => element("option", { value: name }, name)));
+  select.replaceChildren(element("option", { value: "" }, "the folder named prompts"), ...offered.map((name) => element("option", { value: name }, name)));
   select.value = offered.includes(chosen) ? chosen : "";
 }
 
@@ -129,8 +129,8 @@ function fillChoices({ measures, stopping_rules, selection_rules, models }) {
   const option = (value, words) => element("option", { value }, words);
   byId("measures").replaceChildren(...measures.map((name) => option(`${name}@5`, `${name}@5`)));
   byId("goals").replaceChildren(...Object.entries(stopping_rules).map(([goal, words]) => option(goal, words)));
-  byId("set-rule").replaceChildren(option("", "as the service has it"), ...selection_rules.map((name) => option(name, name)));
-  byId("set-model").replaceChildren(option("", "as the service has it"), ...models.map((name) => option(name, name)));
+  byId("set-rule").replaceChildren(option("", "the service's default"), ...selection_rules.map((name) => option(name, name)));
+  byId("set-model").replaceChildren(option("", "the service's default"), ...models.map((name) => option(name, name)));
 }
 
 async function attempt(work, place = "trouble") {

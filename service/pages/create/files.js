@@ -146,7 +146,7 @@ export class Files {
 
   #choice(name, kind) {
     const options = Object.entries(KINDS).filter(([key]) => key !== "recording").map(([key, words]) => element("option", { value: key, selected: key === kind }, words));
-    const select = element("select", { "aria-label": `What ${name} is taken for` }, ...options);
+    const select = element("select", { "aria-label": `Kind of ${name}` }, ...options);
     select.addEventListener("change", () => this.#retake(name, select.value));
     return select;
   }

@@ -13,7 +13,7 @@ export async function showCheck(path) {
   byId("check-said").textContent = "Checking…";
   const found = await get(`${path}/check`, { patienceMs: PATIENCE_MS });
   const right = !found.error;
-  byId("check-said").textContent = right ? said(found) : `Not yet: ${found.error}.`;
+  byId("check-said").textContent = right ? said(found) : `This cannot be created yet: ${found.error}.`;
   byId("check-said").className = right ? (found.problems.length ? "note warn" : "note good") : "note";
   list("problems", found.problems);
   byId("problems").hidden = !found.problems.length;
@@ -80,9 +80,9 @@ export function planning(path, choose) {
         body.append(row(await post(`${path}/plan`, { stopping_rule: goal, listeners: Number(byId("listeners", HTMLInputElement).value) }, { patienceMs: PATIENCE_MS, tries: 1 }), choose));
       }
       byId("plan-said").textContent = "Simulated with grades drawn from the model, at the pace of the judgments so far or 30 s a judgment.";
-      announce("Goals worked out");
+      announce("The plan is ready");
     } catch (error) {
-      byId("plan-said").textContent = `Not worked out: ${error.message}.`;
+      byId("plan-said").textContent = `Planning failed: ${error.message}.`;
     } finally {
       button.disabled = false;
     }

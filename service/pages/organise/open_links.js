@@ -110,7 +110,7 @@ function showParticipants(participants, openData) {
   byId("participants-frame").hidden = !participants.length;
   const done = participants.filter((one) => one.done).length;
   byId("participants-about").textContent = participants.length
-    ? `${count(participants.length, "person", "people")} came, ${whole(done)} finished. Their identifiers elsewhere are shown to organisers alone and are in no export.`
+    ? `${count(participants.length, "person", "people")} joined, ${whole(done)} finished. Only organisers see their identifiers on other platforms; exports leave these out.`
     : "";
   byId("participants", HTMLTableElement).tBodies[0].replaceChildren(
     ...participants.map(({ name, link, reference, created, answers, done, screened }) =>
@@ -162,7 +162,7 @@ function personalData(path, done) {
     byId("own-data-trouble").hidden = true;
     byId("own-data-aside", HTMLInputElement).checked = false;
     byId("own-data-title").replaceChildren("Data of ", named(name));
-    byId("own-data-about").textContent = `Deleting forgets their identifier and ends their access. ${count(answers, "answer")} of theirs stay in the log, under the drawn name, which is then nobody's. This cannot be undone.`;
+    byId("own-data-about").textContent = `Deleting forgets their identifier and ends their access. ${count(answers, "answer")} of theirs stay in the log, under a drawn name that no longer leads to anybody. This cannot be undone.`;
     dialog.showModal();
   };
 }

@@ -296,7 +296,7 @@ function start(caller) {
       if (byId("live").textContent !== LIVE[state][0] && state === "reconnecting") announce("Connection lost. Reconnecting.");
       badge("live", LIVE[state]);
     },
-    stopped: () => showEntrance("Your token has ended. Sign in with another one."),
+    stopped: () => showEntrance("Your token has expired. Sign in with another one."),
   });
 }
 
