@@ -44,10 +44,12 @@ settings.register_profile("audiosim", deadline=None)
 settings.load_profile("audiosim")
 
 # What `make test-fast` leaves out: tests of these fixtures, and those that are marked slow themselves.
-SLOW_FIXTURES = {"initialised", "postgres", "chromium"}
+SLOW_FIXTURES = {"initialised", "postgres", "chromium", "output"}
 # What to install for tests that were skipped, by a word of the reason that they give.
 WANTED = {
     "Chromium": "apt-get install chromium-headless-shell",
+    "Firefox": "apt-get install firefox-esr",
+    "sound server": "apt-get install pulseaudio",
     "PostgreSQL": "apt-get install postgresql",
     "ffmpeg": "apt-get install ffmpeg",
     "psycopg": 'pip install "audiosim[postgres]"',

@@ -5,7 +5,7 @@ import { t, tn, tnodes } from "../language.js";
 import { announce, byId, element, switchThemes } from "../page.js";
 import { apart, named } from "../text.js";
 import { listAnswers } from "./answers.js";
-import { Clips } from "./clips.js";
+import { Clips, hasSound } from "./clips.js";
 import { Compare } from "./compare.js";
 import { showScreenedOut } from "./completed.js";
 import { Desk } from "./desk.js";
@@ -18,7 +18,7 @@ import { listenToKeys, showKeys } from "./keys.js";
 import { Outbox } from "./outbox.js";
 import { ownData, showRetention } from "./own_data.js";
 import { Pace } from "./pace.js";
-import { Player } from "./player.js";
+import { Player, started } from "./player.js";
 import { clicked, openDialog, showScreen, shownScreen, trouble } from "./screens.js";
 import { Several } from "./several.js";
 import { Store } from "./store.js";
@@ -130,7 +130,10 @@ async function welcome(judging, leave) {
   const lessons = fresh ? lessonsOf(judging) : [];
   showWelcome(work, lessons, leave);
   const trained = await Promise.race([clicked("start").then(() => true), clicked("skip-training").then(() => false)]);
-  await player.context.resume();
+  const heard = work.comparisons.length > 0 || work.pairs.some(hasSound);
+  while (!(await started(player.context)) && heard) {
+    await trouble(t("This device plays no sound. Connect headphones or loudspeakers, then try again."));
+  }
   if (trained) await train(judging, lessons);
   await work.store.keep("trained", true);
   judging.pace.begin();

@@ -1,10 +1,18 @@
 // Clips in step: all run, one is heard; switching fades over within 10 ms at the same position.
 
+import { wait } from "../api.js";
+
 const FADE_S = 0.01;
 const SOON_S = 0.005;
 const SAME_S = 0.25; // clips that differ by less are cut to the shorter
+const STARTING_MS = 5_000; // of an output; where there is none, some browsers neither start nor refuse
 const LOUDNESS_DB = -20; // that clips are brought to, in LUFS: ITU-R BS.1770
 export const SIDES = ["query", "candidate"];
+
+/** Start a context, after a click: whether this device plays sound. */
+export function started(context) {
+  return Promise.race([context.resume().then(() => true), wait(STARTING_MS).then(() => false)]);
+}
 
 /** Length of the loop in which all clips run, in seconds: a much shorter one is repeated within it. */
 export function loopLength(durations) {
