@@ -169,6 +169,12 @@ def test_docstrings_begin_with_a_noun_or_a_verb(folder):
     assert found == set()
 
 
+def test_comments_above_what_pages_define_begin_with_a_noun_or_a_verb():
+    begun = re.compile(rf"^(?:\s*/\*\*\s+(?:\*\s)?|// )({'|'.join(QUESTIONS)})\b.*", re.MULTILINE)
+    scripts = (path for path in (ROOT / "service" / "pages").rglob("*.js") if "vendor" not in path.parts)
+    assert [(path.name, one[0]) for path in scripts for one in begun.finditer(path.read_text("utf-8"))] == []
+
+
 @pytest.mark.parametrize("folder", [*ANYWHERE, "docs", "gallery", "notebooks"])
 def test_people_are_they(folder):
     pages = [path for kind in ("py", "md", "html", "js") for path in (ROOT / folder).rglob(f"*.{kind}")]

@@ -15,7 +15,7 @@ export class Problem extends Error {
     this.retryAfterS = retryAfterS;
   }
 
-  /** Whether the same request may be answered another time. */
+  /** True if the same request may succeed later. */
   get passing() {
     return WORTH_REPEATING.has(this.status);
   }
@@ -121,7 +121,7 @@ export function wait(ms) {
   return new Promise((done) => setTimeout(done, ms));
 }
 
-/** Who is asking: `{name, role, collection, open}`, or null where the service wants a token, or another one. */
+/** The caller: `{name, role, collection, open}`, or null if the service wants a token, or another one. */
 export async function session() {
   try {
     const who = await get("/v1/session");
@@ -132,7 +132,7 @@ export async function session() {
   }
 }
 
-/** Whose a token is; answers as `session`, and an error where it is nobody's. */
+/** Owner of a token; answers as `session`, and with an error if it is nobody's. */
 export const whose = (token) => get("/v1/session", { token });
 
 /** Keep a token in a cookie that scripts cannot read; answers as `session`. */

@@ -1,4 +1,4 @@
-// What both pages need of the document: themes, announcements, building of elements.
+// Parts of the document that all pages share: themes, announcements, building of elements.
 
 import { m, t } from "./language.js";
 

@@ -44,7 +44,7 @@ export function target(goal) {
   return found ? Number(found[1]) : null;
 }
 
-/** Whether judging ended as nothing is left to judge, short of the confidence that was the goal. */
+/** True if judging ended because nothing is left to judge, short of the goal. */
 export const exhausted = ({ judged, pool, confidence }, goal) => judged >= pool && confidence !== null && confidence < (target(goal) ?? 0);
 
 /** Round numbers, about as many as wanted, that cover a range. */

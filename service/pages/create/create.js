@@ -81,7 +81,7 @@ async function check(path, files) {
   if (turn === checks) byId("create", HTMLButtonElement).disabled = !right || files.sending;
 }
 
-/** Where recordings are all there is, one of their folders has the prompts. */
+/** Offer the folders of recordings as prompts, if there is nothing but recordings. */
 function offerFolders(files) {
   const { folders } = files;
   const select = byId("set-prompts", HTMLSelectElement);

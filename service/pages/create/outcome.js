@@ -1,4 +1,4 @@
-// What comes of the files and settings so far: the check, what goals take, and the page that assessors will see.
+// Outcome of the files and settings so far: the check, the plan, and the page that assessors will see.
 
 import { get, post } from "../api.js";
 import { AnswerForm, hasAspects } from "../judge/form.js";

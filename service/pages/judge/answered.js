@@ -1,4 +1,4 @@
-// What answers mean: where a slider starts, whether two grades contradict each other, answers in words.
+// Meaning of answers: the start of a slider, contradictions between two grades, answers in words.
 
 import { m, t } from "../language.js";
 
@@ -7,13 +7,13 @@ const STANDARD = ["broad", "fine", "grade", "note"]; // names of the service's o
 const USUAL = [m("Least similar"), m("Most similar"), m("Lowest"), m("Highest"), m("Not similar"), m("Somewhat similar"), m("Very similar"), m("Similar"), m("nothing alike"), m("sounds the same")];
 const GROSS = 50; // points of 100 between a broad grade's own range and the fine grade
 
-/** Where a slider starts that nobody has moved: in the middle, or for the fine grade in that of what the broad one says. */
+/** Start of a slider that nobody has moved: the middle, for the fine grade the middle of the broad grade's part. */
 export function startOf({ name, levels }, said) {
   const share = name === "fine" && said.broad !== undefined ? [0.17, 0.5, 0.83][said.broad] : 0.5;
   return Math.round(share * (levels.length - 1));
 }
 
-/** Whether a broad and a fine grade of one pair contradict each other so much that one is likely a slip. */
+/** True if a broad and a fine grade of one pair contradict each other so much that one is likely a slip. */
 export function disagree({ broad: coarse = null, fine: exact = null }) {
   if (coarse === null || exact === null) return false;
   return (coarse === 0 && exact > GROSS) || (coarse === 2 && exact < GROSS) || (coarse === 1 && (exact < 10 || exact > 90));

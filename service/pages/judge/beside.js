@@ -83,7 +83,7 @@ export class Beside extends EventTarget {
   }
 
   /**
-   * What is to be heard still, in words; empty where nothing is, as where the query does not play.
+   * Clips that must still be heard, in words; empty if there are none.
    *
    * spared  places of clips that need not be heard
    */

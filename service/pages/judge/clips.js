@@ -62,12 +62,12 @@ function addresses(pair) {
   ];
 }
 
-/** Whether there is anything to hear of a pair. */
+/** True if a pair has any sound. */
 export function hasSound(pair) {
   return addresses(pair).some(({ sound }) => sound);
 }
 
-/** What a map holds, or what is made now; failures are not kept, and of the rest only the latest. */
+/** Value of a map, or one made now; failures are not kept, and of the rest only the latest. */
 function remembered(map, name, most, make) {
   const known = map.get(name) ?? make();
   map.delete(name);

@@ -97,7 +97,7 @@ export class Compare extends EventTarget {
     return true;
   }
 
-  /** What keeps the comparison from being saved, in words; empty where nothing does. */
+  /** Reasons why the comparison cannot be saved yet, in words; empty if there are none. */
   get missing() {
     return [this.desk.missing(), this.said === null ? t("Choose an answer") : ""].filter(Boolean).join(", ");
   }

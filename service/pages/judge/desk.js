@@ -62,7 +62,7 @@ export class Desk extends EventTarget {
     byId("sound-trouble").hidden = !text;
   }
 
-  /** What keeps the pair from being saved, in words; empty where nothing does. */
+  /** Reasons why the pair cannot be saved yet, in words; empty if there are none. */
   get missing() {
     const wants = [];
     const heard = this.player.count();
@@ -80,7 +80,7 @@ export class Desk extends EventTarget {
     return { answers: { ...this.form.said }, heard: [...this.player.count()] };
   }
 
-  /** What goes with an answer: how long was listened, and how long it took. */
+  /** Details of an answer: seconds of listening, and seconds that it took. */
   get details() {
     const [query, candidate] = this.player.count();
     return {

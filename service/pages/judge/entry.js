@@ -1,4 +1,4 @@
-// Who judges: by an invitation, a token, or a name where the service is open.
+// Identity of the person who judges: by an invitation, a token, or a name where the service is open.
 
 import { logIn, logOut, session, takeInvitation } from "../api.js";
 import { accept } from "../invitation.js";

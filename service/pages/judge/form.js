@@ -12,7 +12,7 @@ const CONTROLS = {
 
 const USUAL_GRADES = ["broad", "fine", "grade"];
 
-/** Whether a pair gets a grade of each of several aspects, whose questions need not be about similarity. */
+/** True if a pair gets a grade of each of several aspects, whose questions need not be about similarity. */
 export const hasAspects = (questions) => questions.some(({ name, grade }) => grade && !USUAL_GRADES.includes(name));
 
 /** Builds the controls of some questions into a form; `change` events tell of an answer that changed. */
@@ -87,7 +87,7 @@ export class AnswerForm extends EventTarget {
   }
 }
 
-/** Of the control of a question; `id` where there are several forms of the same questions. */
+/** Identifier of a question's control; `id` if there are several forms of the same questions. */
 const idOf = ({ name, id = name }) => `answer-${id}`;
 
 function choices(question, take) {

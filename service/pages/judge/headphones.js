@@ -49,7 +49,7 @@ export class HeadphoneCheck {
     return state === "passed";
   }
 
-  /** What a key does while the check is on; whether it does anything. */
+  /** Act on a key during the check; true if the key does anything. */
   key({ key, repeat }) {
     const button = PLACES.includes(Number(key)) ? byId(`headphones-${key}`, HTMLButtonElement) : null;
     if (!button || button.disabled || repeat) return false;

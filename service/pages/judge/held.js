@@ -31,7 +31,7 @@ function say(now, count, waiting) {
   byId("held-safe").textContent = `${tn("Your answer is safe.", "All your {n} answers are safe.", count)}${waiting ? ` ${t("{waiting} on this device will be sent as soon as possible.", { waiting })}` : ""}`;
 }
 
-/** Who paused or closed the campaign, when, and why, as far as it is known: as nodes. */
+/** Person who paused or closed the campaign, the time and the reason, as far as known: as nodes. */
 export function whoDid({ status, by, since, reason }) {
   const when = new Date(since);
   const today = when.toDateString() === new Date().toDateString();

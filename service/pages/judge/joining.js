@@ -10,7 +10,7 @@ import { assessorName, deviceKey } from "./store.js";
 
 const JOIN = /^\/join\/[^/]+\/([^/]+)$/;
 const OF_PAGE = ["ask", "batch", "break", "lang", "listen"];
-// What the service says where nobody comes in, so that it is translated.
+// The service's reasons for admitting nobody, so that they are translated.
 const SHUT = new Map([
   ["this link is closed", m("This link is closed: nobody new can take part.")],
   ["this link has ended", m("This link has ended: nobody new can take part.")],
@@ -18,7 +18,7 @@ const SHUT = new Map([
   ["judging has ended", m("This listening test has ended. Thank you for your interest.")],
 ]);
 
-/** Whether the page was opened by an open link. */
+/** True if the page was opened by an open link. */
 export const joins = () => JOIN.test(location.pathname);
 
 /** The page's own settings in the address; an open link's other parameters are for others. */

@@ -81,7 +81,7 @@ async function asked(what) {
   }
 }
 
-/** What is to be answered of each pair; where the address asks for what there is not, that is said, and the usual asked. */
+/** Questions about each pair. If the address asks for questions that do not exist, say so and use the usual ones. */
 async function askedQuestions() {
   const usual = () => asked("/questions");
   if (settings.ask === null) return usual();

@@ -15,7 +15,7 @@ const RETRY_MS = 3_000;
 const DRAFT_MS = 250;
 
 /**
- * What is before the assessor has a `kind`: "training", "pair", "revision", or null where there is no pair.
+ * The item before the assessor has a `kind`: "training", "pair", "revision", or null if there is no pair.
  *
  * mode  the same, but null while its clips are still coming, or its answer is being kept
  */

@@ -1,4 +1,4 @@
-// What the keys do. Letters and digits can be switched off, as WCAG 2.1.4 asks; native controls keep their own keys.
+// Keys of the page. Letters and digits can be switched off, as WCAG 2.1.4 asks; native controls keep their own keys.
 
 import { t } from "../language.js";
 import { byId, element } from "../page.js";

@@ -8,7 +8,7 @@ export function lot(text) {
   return (hash ^ (hash >>> 13)) >>> 0;
 }
 
-/** What names a pair on this page. */
+/** Name of a pair on this page. */
 export const nameOf = ({ query, document }) => JSON.stringify([query, document]);
 
 /** Pairs in an assessor's order: candidates of one query together, queries and candidates by lot. */

@@ -1,4 +1,4 @@
-// What is stored about the person who judges: shown to them as a file, and deleted if they wish so.
+// Stored data about the person who judges: shown to them as a file, and deleted if they wish so.
 
 import { get, logOut, post } from "../api.js";
 import { m, t, tnodes } from "../language.js";

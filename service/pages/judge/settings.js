@@ -1,4 +1,4 @@
-// What the address asks of the page: /judge/demo?batch=20&listen=5&break=30&ask=both
+// Settings in the page's address: /judge/demo?batch=20&listen=5&break=30&ask=both
 
 import { t } from "../language.js";
 

@@ -74,7 +74,7 @@ export class Several extends EventTarget {
     this.desk?.beside.player.pause();
   }
 
-  /** What was said so far, by candidate. */
+  /** Answers so far, by candidate. */
   get drafts() {
     return this.pairs.map((_, place) => ({ answers: { ...this.desk.forms[place].said }, cannot: this.cannot[place] ?? undefined }));
   }
@@ -102,7 +102,7 @@ export class Several extends EventTarget {
     done(answers);
   }
 
-  /** What is to be sent of each candidate: its share of the seconds, and of what was heard of the query. */
+  /** The body to send for each candidate: its share of the seconds, and of the listening to the query. */
   #answers() {
     const count = this.pairs.length;
     const [query, ...candidates] = this.desk.beside.player.count();
@@ -136,7 +136,7 @@ export class Several extends EventTarget {
     return form.move({ ArrowLeft: -1, ArrowRight: 1, ArrowUp: 10, ArrowDown: -10 }[key]);
   }
 
-  /** What keeps the page from being saved, in words; empty where nothing does. */
+  /** Reasons why the page cannot be saved yet, in words; empty if there are none. */
   get missing() {
     const refused = this.pairs.flatMap((_, place) => (this.cannot[place] ? [place + 1] : []));
     const spared = refused.length === this.pairs.length ? [0, ...refused] : refused;

@@ -1,4 +1,4 @@
-// What this device keeps of an assessor's work: answers on their way, where clips are, the draft of a grade.
+// An assessor's work on this device: answers on their way, addresses of clips, the draft of a grade.
 
 // @ts-types="./idb.d.ts"
 import { deleteDB, openDB } from "../vendor/idb/index.js";
@@ -140,7 +140,7 @@ async function forget(name) {
 
 let device = null; // where storage is forbidden it is kept for as long as the page is open
 
-/** What this browser is known by to open links: 128 random bits, drawn once. */
+/** Mark by which open links recognise this browser: 128 random bits, drawn once. */
 export function deviceKey() {
   try {
     device ??= localStorage.getItem(DEVICE);

@@ -28,7 +28,7 @@ const words = (text) => text.split(" ").filter(Boolean);
 const ofDevice = (device) => t(DEVICES[device]);
 const listed = (names, type) => new Intl.ListFormat(language, { type }).format(new Set(names));
 
-/** Whether the browser asks for a language: en for en-GB too, but pt-BR for no other Portuguese. */
+/** True if the browser asks for a language: en for en-GB too, but pt-BR for no other Portuguese. */
 function spoken(code) {
   const wanted = `${code}-`.toLowerCase();
   return navigator.languages.some((one) => `${one}-`.toLowerCase().startsWith(wanted));

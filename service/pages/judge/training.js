@@ -24,7 +24,7 @@ const query = (pair) => ({ sound: pair.query_sound, peaks: pair.query_peaks });
 const candidate = (pair) => ({ sound: pair.document_sound, peaks: pair.document_peaks });
 const put = (one, other) => ({ query_sound: one.sound, query_peaks: one.peaks, document_sound: other.sound, document_peaks: other.peaks });
 
-/** How high grades are on their scales, from 0 to 1: the mean of those that were given. */
+/** Mean height of the given grades on their scales, from 0 to 1. */
 export function height(said, questions) {
   const shares = questions
     .filter(({ name, grade }) => grade && said[name] != null)

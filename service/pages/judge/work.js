@@ -32,7 +32,7 @@ export class Work {
     outbox.addEventListener("sent", ({ detail }) => this.#numbered(detail));
   }
 
-  /** Where it stands: what the service knows, and what is on its way there. */
+  /** Current state: the answers that the service has, and those on their way there. */
   async load() {
     const waiting = await this.store.waiting(); // first: what is sent meanwhile is then among the service's answers
     const answers = await this.#answered();
@@ -65,7 +65,7 @@ export class Work {
     }
   }
 
-  /** What holds of each pair: the latest answer by name, in the order of these answers. */
+  /** The latest answer to each pair, by name, in the order of these answers. */
   get answers() {
     const latest = new Map();
     for (const answer of this.history) {
@@ -75,14 +75,14 @@ export class Work {
     return latest;
   }
 
-  /** How many pairs of the present batch are answered. */
+  /** Number of answered pairs of the present batch. */
   get done() {
     return this.answers.size % this.settings.batch;
   }
 
   /** Ask for the rest of the batch; what this assessor holds already comes first, and stays theirs for longer. */
   async lease() {
-    // What is answered and not sent yet would be handed out again.
+    // A pair that is answered, but not sent yet, would be handed out again.
     await Promise.race([this.outbox.flush(), wait(FLUSH_MS)]);
     if (this.comparing && (await this.#leaseComparisons())) return;
     const body = { assessor: this.assessor, count: this.settings.batch - this.done, by_query: true };
@@ -131,7 +131,7 @@ export class Work {
     return last;
   }
 
-  /** How far this person is, and whether they are done; null where the service does not say now. */
+  /** Progress of this person, and whether they are done; null if the service does not answer now. */
   async completion() {
     await Promise.race([this.outbox.flush(), wait(FLUSH_MS)]);
     const of = new URLSearchParams({ assessor: this.assessor });
@@ -214,7 +214,7 @@ export class Work {
 
 const matches = (answer, { number, of }) => (number ? answer.number === number : answer.key === of);
 
-/** What is to be sent of a pair, its answers beside its other fields. */
+/** The body to send for a pair: its answers beside its other fields. */
 export const spread = ({ answers, ...rest }) => ({ ...rest, ...answers });
 
 /** @param {{details?: Record<string, any>, [field: string]: any}} record */

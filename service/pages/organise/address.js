@@ -1,6 +1,6 @@
 // Addresses of what lies behind a row of the ranking: #system=A, #system=A&query=q1, #a=A&b=B, each with &aspect=form.
 
-/** What the page's address asks for: a view with its names; a tab; or only an aspect of the ranking. */
+/** Read the page's address: a view with its names; a tab; or only an aspect of the ranking. */
 export function readAddress() {
   const said = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
   const [system, query, a, b] = ["system", "query", "a", "b"].map((name) => said.get(name));

@@ -1,4 +1,4 @@
-// What charts over judged pairs have in common: axes, labels that keep clear of each other, a course that never turns back.
+// Parts that charts over judged pairs share: axes, labels that keep clear of each other, a course that never turns back.
 
 import { line, svg, text } from "./svg.js";
 import { ticks, whole } from "../text.js";
@@ -38,7 +38,7 @@ export function roomFor(measure, labels) {
   return { left: Math.ceil(widest) + 2 * GAP_PX, top: Math.ceil(above + below) + GAP_PX, bottom: Math.ceil(2.5 * (above + below)) };
 }
 
-/** Where things are: `x` and `y` turn values into places; `edges` is the room around the plot. */
+/** Coordinates: `x` and `y` turn values into places; `edges` is the room around the plot. */
 export function frameOf(width, height, [first, last], [bottom, top], edges) {
   const inner = { x: Math.max(1, width - edges.left - edges.right), y: height - edges.top - edges.bottom };
   return {

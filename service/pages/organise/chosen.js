@@ -26,7 +26,7 @@ function choose(system, on) {
   showChosen();
 }
 
-/** What may be compared now; `systems` those that there are. */
+/** Say which systems may be compared now; `systems` are those there are. */
 export function showChosen(systems = null) {
   if (systems) chosen = chosen.filter((name) => systems.includes(name));
   byId("compare").hidden = !chosen.length;

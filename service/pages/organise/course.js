@@ -25,7 +25,7 @@ export function courseChart() {
 }
 
 /**
- * What is drawn: the history, with where the campaign stands now as its last moment, and what remains.
+ * Data of the chart: the history, with the present as its last moment, and the judgments that remain.
  *
  * Moments at which there was nothing to order have no confidence and are left out.
  */

@@ -1,4 +1,4 @@
-// What happened in a campaign, the latest first.
+// The events of a campaign, the latest first.
 
 import { get } from "../api.js";
 import { byId, element } from "../page.js";
@@ -6,7 +6,7 @@ import { count, named, when } from "../text.js";
 
 const CLOSER = { a: "the first", b: "the second", "=": "neither" };
 
-/** What each kind of event says, as nodes. */
+/** The words for each kind of event, as nodes. */
 const SAID = {
   cannot: ({ details }) => ["cannot judge: ", named(details.reason)],
   comparison: ({ query, document, details }) => [`compared, ${CLOSER[details.answer]} closer`, element("div", { class: "muted" }, named(query), ": ", named(document), ", ", named(details.document_b))],

@@ -1,4 +1,4 @@
-// What matters now: the verdict on the ranking, what to do next, and what is wrong.
+// The present state: the verdict on the ranking, the next step, and the problems.
 
 import { byId, element } from "../page.js";
 import { count, duration, exhausted, listed, named, percent, whole, withNames } from "../text.js";
@@ -43,7 +43,7 @@ const WORDS = { output: "the systems' results" }; // evidence that has another n
 
 const FIT = { PASS: "good", FAIL: "bad", "NOT CHECKED": "" };
 
-/** Whether judgments come out as the model predicts them, in the command's words; nothing where nothing rests on it. */
+/** Result of the model check, in the command's words; nothing if no ranking depends on it. */
 function showFit({ fit, fit_sentence: said, judged, pool }) {
   byId("fit").hidden = judged >= pool;
   byId("fit").className = `note small ${FIT[fit]}`;
@@ -61,7 +61,7 @@ function nextSteps({ campaign, ranking, remaining }) {
   return [...steps, [left(campaign, remaining, people)], ...closest(ranking)];
 }
 
-/** How much work is left, for one person and for those who are here. */
+/** Work that is left, for one person and for those who are here. */
 function left({ pace, goal }, remaining, people) {
   if (!remaining) return "Estimating how many judgments are left…";
   if (remaining.median === null) return `Keep judging: over ${count(remaining.more_than, "pair")} to go to the goal (${goal.goal}).`;
@@ -91,7 +91,7 @@ function troubles({ campaign, ranking, leanings, judges }) {
   ];
 }
 
-/** Who answers faster than anybody can listen, or claims more listening than there was time for. */
+/** People who answer faster than anybody can listen, or claim more listening than there was time for. */
 function doubtTrouble(doubts) {
   const found = Object.entries(doubts).map(([assessor, reason]) => ({ assessor, reason }));
   return found.length ? [[whoTo(found), ` may not listen: ${found.map((one) => one.reason).slice(0, 3).join("; ")}.`]] : [];
@@ -108,7 +108,7 @@ function leaningTrouble(assessors) {
   return far.length ? [[whoTo(far), ` ${far.length === 1 ? "grades" : "grade"} more than ${percent(FAR, 0)} of the scale away from the others.`]] : [];
 }
 
-/** Whether somebody's grades rise or fall for sure from their first judgment to their last. */
+/** People whose grades certainly rise or fall from their first judgment to their last. */
 export const drifts = (judge) => Boolean(judge) && judge.drift !== null && (judge.drift_low > 0 || judge.drift_high < 0);
 
 function driftTrouble(judges) {

@@ -118,7 +118,7 @@ function showTable(ranking, shown) {
   showChosen(ranking.systems.map((one) => one.system));
 }
 
-/** What only one tab shows is asked for while that is open. */
+/** Fetch what a single tab shows, while that tab is open. */
 const OF_TABS = {
   ranking: refreshDetail,
   assessors: () => showDisputed(),
@@ -183,13 +183,13 @@ function showFigures(campaign, ranking) {
   byId("pace-more").textContent = pace.median_s === null ? "per assessor; not known yet" : `per assessor; median ${duration(pace.median_s)} a judgment`;
 }
 
-/** Which queries the confidence is about, and how sure the ranking is of others of their kind. */
+/** Name the queries that the confidence is about, and the confidence for other queries of their kind. */
 function statedOf({ about, of_this_kind: others }) {
   if (about.queries === "queries") return "for queries of this kind";
   return others === null ? "for these queries" : `for these queries (${percent(others)} for queries of this kind)`;
 }
 
-/** What every event says. */
+/** Functions that show each event's news. */
 function showChange(change) {
   byId("confidence").textContent = percent(change.confidence);
   byId("judged").textContent = percent(change.judged / change.pool);
@@ -221,7 +221,7 @@ function showMet() {
   byId("met-when").textContent = met ? `${asked}: ${first}` : `${asked}${counting(known.campaign)}`;
 }
 
-/** What a stopping rule goes by: less than the confidence, so that it keeps its word though it looks again and again. */
+/** Confidence that a stopping rule uses: less than the stated one, because the rule looks again and again. */
 function counting({ goal, judged, confidence }) {
   if (!judged || target(goal.goal) === null || known.reached || percent(goal.level) === percent(confidence)) return "";
   return `; ${percent(goal.level)} after the small-sample correction`;

@@ -17,7 +17,7 @@ export function pictureDialog(collectionPath) {
   dialog.addEventListener("close", () => asked++); // what comes later is of no use
 }
 
-/** Whether the campaign has sound, from which names become buttons. */
+/** True if the campaign has sound; names are buttons then. */
 export function allowPictures(campaign) {
   heard = campaign.heard;
 }

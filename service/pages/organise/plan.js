@@ -1,4 +1,4 @@
-// What the goal will take, what judging will not settle, and what else could be had: worked out when it is asked for.
+// The plan, computed on request: judgments to the goal, ties that judging will not settle, and alternatives.
 
 import { get, wait } from "../api.js";
 import { announce, byId, element } from "../page.js";

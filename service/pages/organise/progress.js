@@ -1,4 +1,4 @@
-// How far the judging is, by query and by system.
+// Progress of the judging, by query and by system.
 
 import { byId, element } from "../page.js";
 import { longName, whole } from "../text.js";

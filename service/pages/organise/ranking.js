@@ -77,7 +77,7 @@ function systemRow(system, index, range, above, most) {
   );
 }
 
-/** What the intervals of ranks settle: who can be best, who is surely near the top, who can be last. */
+/** Conclusions from the intervals of ranks: who can be best, who is surely near the top, who can be last. */
 function showSettled(systems) {
   const about = byId("ranking-settled");
   about.hidden = systems.length <= MANY;

@@ -1,4 +1,4 @@
-// What changed since yesterday, or since this browser last showed the page.
+// Changes since yesterday, or since this browser last showed the page.
 
 import { get } from "../api.js";
 import { byId, element } from "../page.js";

@@ -29,7 +29,7 @@ function tabOf(panel) {
 
 function choose(panel) {
   select(panel);
-  // What lies behind a row of the ranking has an address to come back to; a tab takes the place of another.
+  // A view behind a row of the ranking has an address to come back to; a tab takes the place of another.
   const leaving = location.hash.includes("=") ? "pushState" : "replaceState";
   history[leaving](null, "", `#${panel.id.replace("panel-", "")}`);
   dispatchEvent(new HashChangeEvent("hashchange"));
