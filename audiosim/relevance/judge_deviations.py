@@ -88,6 +88,8 @@ class PanelModels:
         key = _key(first)
         found = self._made.get(key)
         if found is None:
+            for made in list(self._made.values()):  # for states from before, which are seldom asked again
+                made.forget()
             if len(self._made) >= PANELS_KEPT:
                 self._made.clear()
             found = self._made[key] = self._make(first)

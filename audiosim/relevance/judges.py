@@ -210,6 +210,10 @@ class PanelModel:
             found = self._opinions[key] = self._before(len(panel.judges), some, listeners)
         return found.given(panel.place, panel.judge, panel.gain)
 
+    def forget(self) -> None:
+        """Drop what is cached of earlier posteriors: with hundreds of people that takes tens of megabytes."""
+        self._opinions.clear()
+
     def noise_of_each(self, judges: int) -> Array:
         """(p,) noise of so many people, relative to the common noise."""
         known = np.empty(0) if self.noise is None else self.noise[:judges]  # withdrawn judgments may shrink the panel

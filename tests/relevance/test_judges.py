@@ -17,7 +17,7 @@ from audiosim.errors import InputError
 from audiosim.relevance.disagreements import Disagreement, disagreements
 from audiosim.relevance.estimators import built_in
 from audiosim.relevance.joint_prior import Uncertainty as Held
-from audiosim.relevance.judge_deviations import COVARIATES, prior_deviations, usual_deviations
+from audiosim.relevance.judge_deviations import COVARIATES, PanelModels, prior_deviations, usual_deviations
 from audiosim.relevance.judge_noise import VARIES, judge_noise
 from audiosim.relevance.judge_reports import judge_reports
 from audiosim.relevance.judged_rows import JudgedRows, most_telling
@@ -32,6 +32,7 @@ from audiosim.relevance.judges import (
     PanelModel,
     with_judges,
 )
+from audiosim.relevance.moments import FIRST_LEARNING
 from audiosim.relevance.opinions import Opinions
 from audiosim.relevance.random_effects import layout_of
 from audiosim.simulation import Design, synthetic_collection
@@ -135,18 +136,28 @@ def test_judgments_one_after_the_other_say_what_they_do_all_at_once(pool, model,
     np.testing.assert_allclose(model.posterior(changed, Listeners.of(who, 3)).mean, anew.mean, atol=1e-11)
 
 
-def test_a_panel_that_has_grown_leaves_nothing_of_the_smaller_one_in_memory(model, panel):
-    def alive():
-        gc.collect()
-        return sum(isinstance(one, Opinions) for one in gc.get_objects())
+def opinions_in_memory():
+    gc.collect()
+    return sum(isinstance(one, Opinions) for one in gc.get_objects())
 
-    model = replace(model)
-    before = alive()
+
+def test_a_panel_that_has_grown_leaves_nothing_of_the_smaller_one_in_memory(model, panel):
+    model, before = replace(model), opinions_in_memory()
     model.posterior(panel.without(2), Listeners.of("panel", 2))
     model.posterior(panel.without(2), Listeners.of("listeners", 2))
-    assert alive() == before + 2
+    assert opinions_in_memory() == before + 2
     model.posterior(panel, Listeners.of("panel", 3))
-    assert alive() == before + 1
+    assert opinions_in_memory() == before + 1
+
+
+def test_a_model_learned_anew_leaves_nothing_of_the_one_before_in_memory(model):
+    place, judge = np.divmod(np.arange(FIRST_LEARNING), 3)
+    panel = Panel(("ann", "bob", "eve"), place, judge, np.linspace(0, 1, FIRST_LEARNING))
+    models, before = PanelModels(lambda _: replace(model)), opinions_in_memory()
+    for judged in (FIRST_LEARNING - 1, FIRST_LEARNING):
+        some = panel.first(judged)
+        models.of(some).posterior(some, Listeners.of("panel", 3))
+        assert opinions_in_memory() == before + 1
 
 
 def test_a_pair_that_everybody_of_a_panel_judged_is_known_and_listeners_at_large_are_not(pool, model):
