@@ -2,11 +2,12 @@
 
 Of a comparisons.tsv without runs six people are drawn among those with the most answers, and some of these answers.
 For every answer of the others that prefers one of two documents: the probability that was stated for the likelier one,
-and whether it was the preferred one. Beside it Bradley and Terry's model (choix) and TrueSkill, for which every
-document of a query is a player.
+and whether it was the preferred one. Beside it Bradley and Terry's model (choix) and TrueSkill. There are no systems:
+for all three every document of a query is a system, or player, of its own. The answers of the busiest are those of the
+people who were among those drawn from: they answer more like the six than all others do.
 
     pip install 'audiosim[bench]'
-    python benchmarks/compared_documents.py [--draws 12] [--agreeing .55] [FILE]
+    python benchmarks/compared_documents.py [--draws 24] [--agreeing .55] [FILE]
 
 `--agreeing` leaves out those of the others who agree less often with the majority of everybody else: who answers at
 random is predicted by nobody.
@@ -18,8 +19,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from comparisons import MOMENTS, PEOPLE, Answers, bradley_terry, true_skill
+from comparisons import MOMENTS, PEOPLE, Answers, bradley_terry, true_skill, with_error
+from figures import Figures
 from scipy.special import expit, ndtr
+from threadpoolctl import threadpool_limits
 
 from audiosim import Collection, PairedComparison
 from audiosim.arrays import Array
@@ -32,6 +35,7 @@ from audiosim.relevance.estimators import built_in
 USUAL = Path(__file__).parents[2] / "shared" / "data" / "listeners" / "melody2010" / "comparisons.tsv"
 BUSIEST = 20  # people to draw from: six others have too few answers together
 LEAST = 600  # answers of the six together
+METHODS = ("audiosim", "audiosim, answers of the busiest", "Bradley-Terry, choix", "TrueSkill")
 FEWEST = 8  # preferences by which somebody is held to answer at random
 
 
@@ -43,34 +47,25 @@ def documents_of(comparisons: Sequence[PairedComparison]) -> dict[str, list[str]
     return {query: sorted(documents) for query, documents in found.items()}
 
 
-def as_collection(comparisons: Sequence[PairedComparison], rng: np.random.Generator) -> Collection:
-    """A collection in which nothing but the answers tells one document of a query from another.
-
-    Each system retrieves one document of a query, whichever was drawn, so that ranks and systems in common say nothing.
-    """
-    drawn = {query: rng.permutation(names).tolist() for query, names in documents_of(comparisons).items()}
-    most = max(map(len, drawn.values()))
-    runs = [
-        Run(f"S{place}", {query: (names[place],) for query, names in drawn.items() if place < len(names)})
-        for place in range(most)
-    ]
-    return Collection("compared", "compared", FINE, 1, tuple(runs))
-
-
-def as_players(comparisons: Sequence[PairedComparison]) -> Collection:
+def as_collection(comparisons: Sequence[PairedComparison]) -> Collection:
     """A collection in which each document of a query is a system of its own."""
     pairs = [(query, name) for query, names in documents_of(comparisons).items() for name in names]
-    return Collection("players", "players", FINE, 1, tuple(Run(f"{q} {d}", {q: (d,)}) for q, d in pairs))
+    return Collection("compared", "compared", FINE, 1, tuple(Run(f"{q} {d}", {q: (d,)}) for q, d in pairs))
 
 
-def drawn_people(comparisons: Sequence[PairedComparison], rng: np.random.Generator) -> set[str]:
-    """Six people with enough answers."""
+def busiest(comparisons: Sequence[PairedComparison]) -> dict[str, int]:
+    """The people with most answers, and the number of these."""
     names, counts = np.unique([one.assessor for one in comparisons], return_counts=True)
-    busiest = np.argsort(-counts, kind="stable")[:BUSIEST]
+    most = np.argsort(-counts, kind="stable")[:BUSIEST]
+    return dict(zip(names[most].tolist(), counts[most].tolist(), strict=True))
+
+
+def drawn_people(counts: dict[str, int], rng: np.random.Generator) -> set[str]:
+    """Six people with enough answers."""
     while True:
-        asked = rng.choice(busiest, PEOPLE, replace=False)
-        if counts[asked].sum() >= LEAST:
-            return set(names[asked].tolist())
+        asked = set(rng.choice(list(counts), PEOPLE, replace=False).tolist())
+        if sum(counts[name] for name in asked) >= LEAST:
+            return asked
 
 
 def scored(chance: Array, won: Array) -> list[float]:
@@ -97,18 +92,20 @@ def at_random(comparisons: Sequence[PairedComparison], agreeing: float) -> set[s
 
 
 def answered(comparisons: Sequence[PairedComparison], seed: int, without: set[str]) -> list[list[list[float]]]:
-    """Scores of audiosim, choix and TrueSkill at each moment, as `scored` has them.
+    """Scores of METHODS at each moment, as `scored` has them.
 
     without  people whose answers are not predicted
     """
     rng = np.random.default_rng(seed)
-    asked = drawn_people(comparisons, rng)
+    drawn_from = busiest(comparisons)
+    asked = drawn_people(drawn_from, rng)
     theirs = [one for one in comparisons if one.assessor in asked]
     others = [one for one in comparisons if one.assessor not in asked | without and one.answer != "="]
-    collection, players = as_collection(comparisons, rng), as_players(comparisons)
+    collection = as_collection(comparisons)
     pool = build_pool(collection)
     held_out = Compared.of(pool, others)
-    said = Answers(players, others)
+    said = Answers(collection, others)
+    alike = np.isin(held_out.judge, [code for code, name in enumerate(held_out.judges) if name in drawn_from])
     a, b, won = said.first, said.second, said.won == 1
     order, rows = rng.permutation(len(theirs)), []
     for moment in MOMENTS:
@@ -117,37 +114,36 @@ def answered(comparisons: Sequence[PairedComparison], seed: int, without: set[st
         belief = built_in(pool, None).predict(np.full(len(pool.pairs), np.nan))
         chances = belief.answers.chances(belief.prior, held_out)
         own = chances[:, 0] / (chances[:, 0] + chances[:, 2])
-        made = Answers(players, some)
+        made = Answers(collection, some)
         strength, (skill, unsure, performance) = bradley_terry(made), true_skill(made)
         by_skill = ndtr((skill[a] - skill[b]) / np.sqrt(unsure[a] + unsure[b] + 2 * performance))
-        rows.append(
-            [scored(own, held_out.answer > 0), scored(expit(strength[a] - strength[b]), won), scored(by_skill, won)]
-        )
+        first = held_out.answer > 0
+        theirs_alone = scored(own[alike], first[alike])
+        by_strength = expit(strength[a] - strength[b])
+        rows.append([scored(own, first), theirs_alone, scored(by_strength, won), scored(by_skill, won)])
     return rows
 
 
 def main() -> None:
-    """Print a row for each number of answers and each method."""
+    """Print a row for each number of answers and each method, and keep them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", nargs="?", type=Path, default=USUAL)
-    parser.add_argument("--draws", type=int, default=12)
+    parser.add_argument("--draws", type=int, default=24)
     parser.add_argument("--agreeing", type=float, default=0.0)
     arguments = parser.parse_args()
     comparisons = read_comparisons(arguments.file)
     without = at_random(comparisons, arguments.agreeing)
     print(f"{len(without)} people are not predicted")
-    found = np.array([answered(comparisons, seed, without) for seed in range(arguments.draws)])
-    print("answers  by         stated  right  stated less right, error  log score")
-    for moment, rows in zip(MOMENTS, np.moveaxis(found, 1, 0), strict=True):
-        for name, (stated, right, score) in zip(
-            ("audiosim", "choix", "TrueSkill"), np.moveaxis(rows, 0, 2), strict=True
-        ):
-            excess = stated - right
-            error = excess.std(ddof=1) / np.sqrt(len(excess)) if len(excess) > 1 else np.nan
-            print(
-                f"{moment:7}  {name:9}  {stated.mean():6.3f}  {right.mean():5.3f}  "
-                f"{excess.mean():+17.3f}, {error:.3f}  {score.mean():9.4f}"
-            )
+    part = f"agreeing {arguments.agreeing:g}" if arguments.agreeing else ""
+    with Figures("compared_documents", part) as figures, threadpool_limits(1):
+        found = np.array([answered(comparisons, seed, without) for seed in range(arguments.draws)])
+        rows = []
+        for moment, at in zip(MOMENTS, np.moveaxis(found, 1, 0), strict=True):
+            for name, (stated, right, score) in zip(METHODS, np.moveaxis(at, 0, 2), strict=True):
+                means = f"{stated.mean():.3f}", f"{right.mean():.3f}", with_error(stated - right), f"{score.mean():.4f}"
+                rows.append([str(moment), name, *means])
+        head = ["answers of six people", "by", "stated", "right", "stated less right, standard error"]
+        figures.table("preferences of others", [*head, "mean log of the probability"], rows)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ and by TrueSkill, and for all but the counts the mean logarithm of the probabili
 preferred, where they preferred one.
 
     pip install 'audiosim[bench]'
-    python benchmarks/comparisons.py [--draws 12] [FOLDER]
+    python benchmarks/comparisons.py [--draws 72] [FOLDER]
 """
 
 import argparse
@@ -17,11 +17,16 @@ from pathlib import Path
 import choix
 import numpy as np
 import trueskill
+from figures import Figures
 from scipy.special import expit, ndtr
+from threadpoolctl import threadpool_limits
 
-from audiosim import Collection, PairedComparison, estimate
+from audiosim import Collection, PairedComparison
 from audiosim.arrays import Array
 from audiosim.corpus.pool import build_pool
+from audiosim.expected.estimation import expected_scores, rank_belief
+from audiosim.expected.who_judges import as_about
+from audiosim.measures.measure import parse_measure
 from audiosim.relevance.comparison_model import Compared
 from audiosim.relevance.estimators import built_in
 
@@ -90,7 +95,11 @@ def played(collection: Collection, seed: int) -> list[list[float]]:
     for moment in MOMENTS:
         some = tuple(theirs[place] for place in order[:moment])
         asked_of = replace(collection, comparisons=some)
-        ranking = estimate(asked_of, measure="CG@1", about="listeners")
+        pool = build_pool(asked_of)
+        estimator = built_in(pool, None)
+        belief = estimator.predict(np.full(len(pool.pairs), np.nan))
+        expected = expected_scores(parse_measure("CG@1"), pool)
+        ranking = rank_belief(expected, estimator, belief, about=as_about("listeners"))
         first, second = ranking.pairs
         true = np.sign(truth[first] - truth[second])
 
@@ -103,8 +112,6 @@ def played(collection: Collection, seed: int) -> list[list[float]]:
         a, b, won = said.first[decided], said.second[decided], said.won[decided] == 1
         by_strength = expit(strength[a] - strength[b])
         by_skill = ndtr((skill[a] - skill[b]) / np.sqrt(unsure[a] + unsure[b] + 2 * performance))
-        pool = build_pool(asked_of)
-        belief = built_in(pool, None).predict(np.full(len(pool.pairs), np.nan))
         held_out = Compared.of(pool, kept)
         chances = belief.answers.chances(belief.prior, held_out)
         wins, loses = chances[:, 0], chances[:, 2]
@@ -115,23 +122,28 @@ def played(collection: Collection, seed: int) -> list[list[float]]:
     return rows
 
 
+def with_error(excess: Array) -> str:
+    """Mean of stated less right over draws, with its standard error."""
+    return f"{excess.mean():+.3f} ± {excess.std(ddof=1) / np.sqrt(len(excess)):.3f}"
+
+
 def main() -> None:
-    """Print a row for each number of answers."""
+    """Print a row for each number of answers, and keep them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path, default=USUAL)
-    parser.add_argument("--draws", type=int, default=12)
+    parser.add_argument("--draws", type=int, default=72)
     arguments = parser.parse_args()
     collection = Collection.load(arguments.folder)
-    found = np.array([played(collection, seed) for seed in range(arguments.draws)])
-    print("answers  stated  right  by wins  choix  TrueSkill  stated less right, error    log score  choix  TrueSkill")
-    for moment, rows in zip(MOMENTS, np.moveaxis(found, 1, 0), strict=True):
-        stated, right, wins, choice, skill, *scores = rows.mean(axis=0)
-        excess = rows[:, 0] - rows[:, 1]
-        error = excess.std(ddof=1) / np.sqrt(len(excess)) if len(excess) > 1 else np.nan
-        print(
-            f"{moment:7}  {stated:6.3f}  {right:5.3f}  {wins:7.3f}  {choice:5.3f}  {skill:9.3f}  "
-            f"{excess.mean():+17.3f}, {error:.3f}    " + "  ".join(f"{score:.4f}" for score in scores)
-        )
+    with Figures("comparisons", collection.identifier) as figures, threadpool_limits(1):
+        found = np.array([played(collection, seed) for seed in range(arguments.draws)])
+        orders, scores = [], []
+        for moment, rows in zip(MOMENTS, np.moveaxis(found, 1, 0), strict=True):
+            means = rows.mean(axis=0).round(4).tolist()
+            orders.append([str(moment), *(f"{mean:.3f}" for mean in means[:5]), with_error(rows[:, 0] - rows[:, 1])])
+            scores.append([str(moment), *(f"{mean:.4f}" for mean in means[5:])])
+        head = ["answers of six people", "stated", "right", "right by counting wins", "by choix", "by TrueSkill"]
+        figures.table("order of systems", [*head, "stated less right, standard error"], orders)
+        figures.table("mean log of the probability", [head[0], "audiosim", "Bradley-Terry, choix", "TrueSkill"], scores)
 
 
 if __name__ == "__main__":

@@ -1,23 +1,34 @@
 """Write listeners/deviations.json: how much people who judge differ, over collections judged by several.
 
     python models/make_listeners.py COLLECTION ...
+    python models/make_listeners.py --comparisons COLLECTION ...
 
 COLLECTION is a folder whose judgments.tsv names the assessor of each judgment. Only deviations are kept: of each
 collection those of severity, taste (person x system), person x query and noise, as shares of the scale. The file has a
 log-normal distribution of each for one more collection: the mean of the logarithms, and their standard deviation times
 sqrt(1 + 1 / collections), as that mean is not known either. Sources of those that come with the package: VCC 2020
 (quality, English listeners), SiSEC 2008 (MUSHRA), DialSummEval (relevance), WMT 2023 (MQM, Chinese-English).
+
+With --comparisons nothing is written. The grades that a person gave to two documents of a query are an answer which of
+them is better, or that they are the same; printed of each collection are the deviations that such answers show, in
+those of a pair, and the probabilities of mean shares of guesses. Their means are `CHANCES` of
+`relevance.answering_habits`.
 """
 
 import json
 import sys
+from collections import defaultdict
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.lines import write_text
+from audiosim.corpus.model import Judgment, PairedComparison
 from audiosim.corpus.pool import build_pool
+from audiosim.relevance.answering_habits import CHANCES, MEANS
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.judge_deviations import JudgeDeviations, usual_deviations
@@ -27,6 +38,8 @@ from audiosim.stats.normal.layout import REST
 HERE = Path(__file__).parent
 PEOPLE = (SEVERITY, TASTE, JUDGE_QUERY, REST)
 MOST = 2000  # judgments of a collection, drawn: whole queries, so that people meet on pairs
+COMPARED, OF_A_QUERY, ANSWERS = 14, 6, 400  # people, answers of a person about a query, and answers in all
+FEWEST = 10  # answers of each of these people
 WIDE = 1.5  # standard deviation of the logarithm of a size: hardly anything is held before
 LEAST = 0.4  # that of collections at least: a handful of them tells little of how they vary
 
@@ -49,6 +62,40 @@ def deviations_of(folder: Path) -> dict[str, float]:
     return {name: model.likeliest[name] * units[name] for name in PEOPLE}
 
 
+def answers_of(collection: Collection, rng: np.random.Generator) -> list[PairedComparison]:
+    """Grades compared two by two: some of each query of a person, for some people with enough, in random order."""
+    said: dict[tuple[str, str], list[Judgment]] = defaultdict(list)
+    for one in collection.judgments:
+        said[one.assessor, one.query].append(one)
+    made: dict[str, list[PairedComparison]] = defaultdict(list)
+    for (name, query), own in said.items():
+        pairs = list(combinations(own, 2))
+        for a, b in (pairs[place] for place in rng.permutation(len(pairs))[:OF_A_QUERY]):
+            answer = "a" if a.grade > b.grade else "b" if a.grade < b.grade else "="
+            made[name].append(PairedComparison(query, a.document, b.document, answer, name))
+    people = rng.permutation(sorted(name for name, own in made.items() if len(own) >= FEWEST))[:COMPARED]
+    every = [one for name in people.tolist() for one in made[name]]
+    return [every[place] for place in rng.permutation(len(every))[:ANSWERS]]
+
+
+def print_comparisons(folders: list[str]) -> None:
+    """Print what grades compared two by two show of people who compare."""
+    every = []
+    for folder in folders:
+        collection = Collection.load(Path(folder))
+        made = answers_of(collection, np.random.default_rng(1))
+        pool = build_pool(replace(collection, judgments=(), comparisons=tuple(made)), collection.cutoff)
+        estimator = estimator_of(pool, "joint")
+        answers = estimator.predict(np.full(len(pool.pairs), np.nan)).answers
+        if answers is None:
+            raise TypeError("joint takes comparisons")
+        likely = answers.habits.means / CHANCES
+        every.append(likely / likely.sum())
+        sizes = " ".join(f"{name} {size:.2f}" for name, size in answers.model.deviations.items())
+        print(f"{Path(folder).name}, {len(made)} answers: {sizes}; shares", every[-1].round(2), flush=True)
+    print("mean share of guesses", MEANS, "has probability", np.mean(every, axis=0).round(2))
+
+
 def main(folders: list[str]) -> None:
     found = {Path(folder).name: deviations_of(Path(folder)) for folder in folders}
     for name, deviations in found.items():
@@ -65,4 +112,7 @@ def main(folders: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    if sys.argv[1:2] == ["--comparisons"]:
+        print_comparisons(sys.argv[2:])
+    else:
+        main(sys.argv[1:])

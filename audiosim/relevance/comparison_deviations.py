@@ -1,34 +1,39 @@
 """Standard deviations for comparisons: of gains, taste, opinion, noise and ties, learned from the answers."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from audiosim.arrays import Array
+from audiosim.relevance.answering_habits import FIXED, Habits, learned_habits, usual_habits
 from audiosim.relevance.comparison_model import NOISE, OPINION, TIE, Compared, shared_opinions
 from audiosim.relevance.judge_deviations import usual_deviations
 from audiosim.relevance.judges import TASTE
 from audiosim.stats.normal.layout import REST, Layout
-from audiosim.stats.responses.thurstone import Sites, answer_likelihood, answer_moments
+from audiosim.stats.responses.thurstone import Answering, AnswerLikelihood, Sites, answer_likelihood
 
 MOST = 400  # comparisons to learn from, spread evenly over all
 NOISE_UNSURE, TIE_UNSURE = 0.5, 0.7  # standard deviations of the logarithms of opinion and noise, and of ties
 STEP = 1e-4  # of a logarithm, for a derivative by differences
+FARTHEST = 3.0  # from the prior's median, in standard deviations
+ROUNDS = 2  # rounds of learning deviations by people's habits
 
 
 def usual_comparison_deviations(layout: Layout) -> tuple[dict[str, float], dict[str, float]]:
     """Medians of TASTE, OPINION, NOISE and TIE before anything is compared, and deviations of their logarithms.
 
     Taste and noise have the values of people who grade. Half the noise variance of a grade is an opinion about the
-    pair; the other half, twice in a comparison, is its noise. See `usual_deviations`.
+    pair; the other half, twice in a comparison, is its noise. See `usual_deviations`. Ties are as wide as the noise:
+    where grades of four collections are compared, .2 to .6 against .2 to .4 (`models/make_listeners.py --comparisons`).
     """
     of, deviation = usual_deviations().of, float(np.sqrt(np.mean(layout.scale**2)))
     noise = of[REST][0] / deviation
     half = noise / float(np.sqrt(2))
     return (
-        {TASTE: of[TASTE][0], OPINION: half, NOISE: noise, TIE: half},
+        {TASTE: of[TASTE][0], OPINION: half, NOISE: noise, TIE: noise},
         {TASTE: of[TASTE][1], OPINION: NOISE_UNSURE, NOISE: NOISE_UNSURE, TIE: TIE_UNSURE},
     )
 
@@ -54,65 +59,99 @@ def learn_comparison_deviations(
     mean    (n,) of the gains
     centre, spread  medians and standard deviations of logarithms, of the components, TASTE, OPINION, NOISE and TIE
 
-    Maximises the approximate likelihood times the prior, with derivatives; see `_spreads`.
+    Maximises the approximate likelihood times the prior, with derivatives, and learns people's habits in between.
     """
-    from scipy.optimize import minimize  # costs start-up time that most uses need not pay
-
     few = compared.some(np.unique(np.linspace(0, len(compared) - 1, MOST).round().astype(np.int64)))
     fixed, kernels = _covariances(layout, parts, few, centre, spread)
-    names = [*kernels, NOISE, TIE]
-    middle = np.log([centre[name] for name in names])
-    width = np.array([spread[name] for name in names])
     off = mean[few.first] - mean[few.second]
     deviation = np.sqrt((layout.scale[few.first] ** 2 + layout.scale[few.second] ** 2) / 2)
-    sites: Sites | None = None
-
-    def cost(at: Array) -> tuple[float, Array]:
-        nonlocal sites
-        size = dict(zip(names, np.exp(at), strict=True))
-        covariance = fixed + sum(size[name] ** 2 * of for name, of in kernels.items())
-        noise, tie = size[NOISE] * deviation, size[TIE] * deviation
-        found = answer_likelihood(covariance, off, few.answer, noise, tie, sites)
-        sites = found.sites
-        slope = [
-            size[name] ** 2 * (found.residual @ of @ found.residual - np.sum(found.precision * of))
-            for name, of in kernels.items()
-        ]
-        for by in ((1.0, 0.0), (0.0, 1.0)):
-            ends = [
-                answer_moments(few.answer, *found.cavity, noise * np.exp(step * by[0]), tie * np.exp(step * by[1])).log
-                for step in (STEP, -STEP)
-            ]
-            slope.append(float((ends[0] - ends[1]).sum()) / (2 * STEP))
-        standard = (at - middle) / width
-        return float(standard @ standard / 2 - found.log), standard / width - np.array(slope)
-
-    best = minimize(cost, middle, jac=True, method="L-BFGS-B", options={"maxiter": 40, "ftol": 1e-7})
-    size = dict(zip(names, np.exp(best.x).tolist(), strict=True))
-    return LearnedDeviations(size, _spreads(size, fixed, kernels, few, off, deviation, spread))
+    task = _Task(few, fixed, kernels, off, deviation)
+    size, habits = {name: centre[name] for name in (*kernels, NOISE, TIE)}, usual_habits(len(few.judges), FIXED)
+    for last in range(ROUNDS):
+        size = task.likeliest(size, habits, centre, spread)
+        if last < ROUNDS - 1:
+            habits = task.habits(size, habits)
+    return LearnedDeviations(size, task.spreads(size, habits, spread))
 
 
-def _spreads(
-    size: Mapping[str, float],
-    fixed: Array,
-    kernels: Mapping[str, Array],
-    compared: Compared,
-    off: Array,
-    deviation: Array,
-    spread: Mapping[str, float],
-) -> dict[str, float]:
-    """Standard deviations of the logarithms of the sizes of kernels, by prior and expected information.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Task:
+    """Comparisons to learn from.
 
-    Entry i, j of the latter is tr(R D_i R D_j) / 2 where D_i = 2 size_i^2 K_i; noise and ties keep their prior spread.
+    fixed      (J, J) covariance of the differences by components of known size
+    kernels    (J, J) by name, of components of unit size
+    off        (J,) mean of the differences
+    deviation  (J,) of a pair
     """
-    covariance = fixed + sum(size[name] ** 2 * of for name, of in kernels.items())
-    noise, tie = size[NOISE] * deviation, size[TIE] * deviation
-    precision = answer_likelihood(covariance, off, compared.answer, noise, tie).precision
-    by_size = [2 * size[name] ** 2 * (precision @ of) for name, of in kernels.items()]
-    information = np.array([[np.sum(one * other.T) / 2 for other in by_size] for one in by_size])
-    information += np.diag([spread[name] ** -2 for name in kernels])
-    errors = np.sqrt(np.diagonal(np.linalg.inv(information)))
-    return {**spread, **dict(zip(kernels, errors.tolist(), strict=True))}
+
+    compared: Compared
+    fixed: Array
+    kernels: Mapping[str, Array]
+    off: Array
+    deviation: Array
+
+    def likeliest(
+        self, start: Mapping[str, float], habits: Habits, centre: Mapping[str, float], spread: Mapping[str, float]
+    ) -> dict[str, float]:
+        """Most likely sizes, if people have these habits."""
+        from scipy.optimize import minimize  # costs start-up time that most uses need not pay
+
+        names = [*self.kernels, NOISE, TIE]
+        middle = np.log([centre[name] for name in names])
+        width = np.array([spread[name] for name in names])
+        sites: Sites | None = None
+
+        def cost(at: Array) -> tuple[float, Array]:
+            nonlocal sites
+            size = dict(zip(names, np.exp(at), strict=True))
+            answers, found = self._found(size, habits, sites)
+            sites = found.sites
+            slope = [
+                size[name] ** 2 * (found.residual @ of @ found.residual - np.sum(found.precision * of))
+                for name, of in self.kernels.items()
+            ]
+            up, down = np.exp(STEP), np.exp(-STEP)
+            for more, less in (((up, 1.0), (down, 1.0)), ((1.0, up), (1.0, down))):
+                ends = [answers.sized(*by).moments(*found.cavity).log for by in (more, less)]
+                slope.append(float((ends[0] - ends[1]).sum()) / (2 * STEP))
+            standard = (at - middle) / width
+            return float(standard @ standard / 2 - found.log), standard / width - np.array(slope)
+
+        first = np.log([start[name] for name in names])
+        # Where no answer contradicts another, a step of the search could end at errors of 0, where no site is finite.
+        ends = list(zip(middle - FARTHEST * width, middle + FARTHEST * width, strict=True))
+        best = minimize(cost, first, jac=True, bounds=ends, method="L-BFGS-B", options={"maxiter": 40, "ftol": 1e-7})
+        return dict(zip(names, np.exp(best.x).tolist(), strict=True))
+
+    def habits(self, size: Mapping[str, float], habits: Habits) -> Habits:
+        """Habits of people by their answers, given the sizes; `habits` are those before."""
+        _, found = self._found(size, habits)
+        few, none = self.compared, np.zeros(len(self.off))
+        noise, tie = size[NOISE] * self.deviation, size[TIE] * self.deviation
+        return learned_habits(len(few.judges), few.judge, few.answer, found.cavity, noise, tie, none, FIXED)
+
+    def spreads(self, size: Mapping[str, float], habits: Habits, spread: Mapping[str, float]) -> dict[str, float]:
+        """Standard deviations of the logarithms of the sizes of kernels, by prior and expected information.
+
+        Entry i, j of the latter is tr(R D_i R D_j) / 2 where D_i = 2 size_i^2 K_i; noise and ties keep their prior
+        spread.
+        """
+        _, found = self._found(size, habits)
+        by_size = [2 * size[name] ** 2 * (found.precision @ of) for name, of in self.kernels.items()]
+        information = np.array([[np.sum(one * other.T) / 2 for other in by_size] for one in by_size])
+        information += np.diag([spread[name] ** -2 for name in self.kernels])
+        errors = np.sqrt(np.diagonal(np.linalg.inv(information)))
+        return {**spread, **dict(zip(self.kernels, errors.tolist(), strict=True))}
+
+    def _found(
+        self, size: Mapping[str, float], habits: Habits, sites: Sites | None = None
+    ) -> tuple[Answering, AnswerLikelihood]:
+        """The answers as people of these habits come to them, and how likely they are."""
+        covariance = self.fixed + sum(size[name] ** 2 * of for name, of in self.kernels.items())
+        noise, tie = size[NOISE] * self.deviation, size[TIE] * self.deviation
+        few = self.compared
+        answers = habits.answering(few.judge, few.answer, noise, tie, np.zeros(len(noise)))
+        return answers, answer_likelihood(covariance, self.off, answers, sites)
 
 
 def _covariances(

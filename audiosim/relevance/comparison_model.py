@@ -16,13 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.special import ndtr, softmax
 
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.model import PairedComparison
 from audiosim.corpus.pool import Pool
 from audiosim.errors import InputError
 from audiosim.properties import cached_property
+from audiosim.relevance.answering_habits import Habits, Unsure, guessed, learned_habits, usual_habits
 from audiosim.relevance.judges import TASTE, TASTES, Listeners, Who
 from audiosim.stats.normal.block_normal import BlockNormal
 from audiosim.stats.normal.conditioning import ConditionedBlock, by_number, condition_block
@@ -34,16 +34,13 @@ from audiosim.stats.responses.thurstone import (
     A,
     B,
     Sites,
-    answer_moments,
     cavity,
     propagate,
 )
 
 NOISE, TIE, OPINION = "comparison", "tie", "judge_pair"
 CODES = {"a": A, "=": SAME, "b": B}
-CARE = 0.35  # standard deviation of the logarithm of a person's noise relative to the common noise
-GRID = np.linspace(-1.5, 1.5, 31)  # of that logarithm
-ROUNDS = 2  # rounds of learning how careful people are
+ROUNDS = 2  # rounds of learning people's habits
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,14 +154,26 @@ class ComparisonModel:
     parts   (n, s) share of each pair that belongs to what each system retrieved
     scale   (n,) deviation of each pair
     deviations  TASTE, a share of the scale, and OPINION, NOISE and TIE, in deviations of a pair
-    care    (p,) noise of each person relative to the common noise
+    unsure  how little is known of people's habits before they answer
+    habits  of the people who compared
+    at_random  (3,) probabilities of b, the same and a if an answer is guessed
     """
 
     compared: Compared
     parts: Array
     scale: Array
     deviations: Mapping[str, float]
-    care: Array
+    unsure: Unsure
+    habits: Habits
+    at_random: Array
+
+    @classmethod
+    def of(
+        cls, compared: Compared, parts: Array, scale: Array, deviations: Mapping[str, float], unsure: Unsure
+    ) -> "ComparisonModel":
+        """Model before the habits of those who compared are learned."""
+        habits = usual_habits(len(compared.judges), unsure)
+        return cls(compared, parts, scale, deviations, unsure, habits, guessed(compared.answer))
 
     @cached_property
     def _deviation(self) -> Array:
@@ -185,10 +194,14 @@ class ComparisonModel:
 
     @property
     def noise(self) -> Array:
-        """(J,) standard deviation of the error of each comparison, including tastes that are not separate effects."""
-        own = self.deviations[NOISE] * self._deviation * self.care[self.compared.judge]
+        """(J,) standard deviation of the error that people have in common."""
+        return self.deviations[NOISE] * self._deviation
+
+    @property
+    def _beside(self) -> Array:
+        """(J,) variance of the error by tastes that are not separate effects."""
         folded = ~np.isin(self.compared.judge, self._tasters)
-        return np.asarray(np.sqrt(own**2 + folded * self.deviations[TASTE] ** 2 * (self._differ**2).sum(axis=1)))
+        return np.asarray(folded * self.deviations[TASTE] ** 2 * (self._differ**2).sum(axis=1))
 
     @property
     def tie(self) -> Array:
@@ -204,7 +217,9 @@ class ComparisonModel:
 
     def sites(self, differences: ComparedDifferences, start: Sites | None = None) -> Sites:
         """Gaussian measurements of the differences that stand for the answers."""
-        return propagate(differences.given, self.compared.answer, self.noise, self.tie, start)
+        judge, answer = self.compared.judge, self.compared.answer
+        answers = self.habits.answering(judge, answer, self.noise, self.tie, self._beside)
+        return propagate(differences.given, answers.moments, len(answer), start)
 
     def posterior(
         self, gains: BlockNormal, differences: ComparedDifferences, sites: Sites, listeners: Listeners
@@ -243,42 +258,36 @@ class ComparisonModel:
         gains     of listeners at large, given all answers
         compared  the comparisons put to them
         """
-        mean, variance, tie = self.differences_heard(gains, compared)
-        mean, tie = mean / np.sqrt(variance), tie / np.sqrt(variance)
-        prefer, reject = ndtr(mean - tie), ndtr(-mean - tie)
-        return np.column_stack([prefer, 1 - prefer - reject, reject])
+        other, mean, variance = self._heard(gains, compared)
+        return self.habits.of_others(mean, variance, other.noise, other.tie, self.at_random)
 
     def differences_heard(self, gains: BlockNormal, compared: Compared) -> tuple[Array, Array, Array]:
         """(J,) means and variances of the differences that somebody who has not compared yet hears, and their ties.
 
         gains, compared  as of `chances`
         """
-        other = replace(self, compared=compared, care=np.ones(len(compared.judges)))
-        own = (self.deviations[NOISE] ** 2 + 2 * self.deviations[OPINION] ** 2) * other._deviation**2
-        variance = own + self.deviations[TASTE] ** 2 * (other._differ**2).sum(axis=1)
+        other, mean, variance = self._heard(gains, compared)
+        return mean, variance + other.noise**2, other.tie
+
+    def _heard(self, gains: BlockNormal, compared: Compared) -> tuple["ComparisonModel", Array, Array]:
+        """Model of other comparisons by somebody new, and (J,) means and variances of the differences, no noise."""
+        other = replace(self, compared=compared)
+        variance = 2 * (self.deviations[OPINION] * other._deviation) ** 2
+        variance += self.deviations[TASTE] ** 2 * (other._differ**2).sum(axis=1)
         for rows in by_number(gains.block[compared.first]):
             places, at = np.unique([compared.first[rows], compared.second[rows]], return_inverse=True)
             among, (first, second) = gains.among(places), at.reshape(2, -1)
             variance[rows] += among[first, first] + among[second, second] - 2 * among[first, second]
-        return gains.mean[compared.first] - gains.mean[compared.second], variance, other.tie
+        return other, gains.mean[compared.first] - gains.mean[compared.second], variance
 
-    def careful(self, differences: ComparedDifferences, sites: Sites) -> "ComparisonModel":
-        """The same model with each person's care learned from their answers; its logarithm has a normal prior.
-
-        Takes the posterior mean on a grid, with the answers of all others as their sites have them.
-        """
-        mean, variance = cavity(sites, *differences.given(sites))
-        common = replace(self, care=np.ones(len(self.care)))
-        logs = [
-            answer_moments(self.compared.answer, mean, variance, common.noise * np.exp(by), self.tie).log for by in GRID
-        ]
-        by_person = np.array(
-            [
-                np.bincount(self.compared.judge, log, minlength=len(self.care)) - (by / CARE) ** 2 / 2
-                for by, log in zip(GRID, logs, strict=True)
-            ]
+    def with_habits(self, differences: ComparedDifferences, sites: Sites) -> "ComparisonModel":
+        """The same model with people's habits by their answers, with those of all others as their sites have them."""
+        found = cavity(sites, *differences.given(sites))
+        judge, answer = self.compared.judge, self.compared.answer
+        habits = learned_habits(
+            len(self.compared.judges), judge, answer, found, self.noise, self.tie, self._beside, self.unsure
         )
-        return replace(self, care=np.exp(GRID @ softmax(by_person, axis=0)))
+        return replace(self, habits=habits)
 
     def _between(self, places: Integers, rows: Integers, values: Array) -> Array:
         """(k, m) values (n,) of the compared pairs: that of the first less that of the second."""
@@ -323,7 +332,7 @@ def _with_own(gains: BlockNormal, variance: Array) -> BlockNormal:
 class ComparedGains:
     """Comparisons that were made, and their consequences for gains.
 
-    model  of the comparisons, before each person's care is learned
+    model  of the comparisons, before people's habits are learned
     prior  of the gains before any judgment or comparison
     """
 
@@ -335,9 +344,14 @@ class ComparedGains:
         model, differences = self.model, self.model.differences(self.prior)
         sites = model.sites(differences)
         for _ in range(ROUNDS):
-            model = model.careful(differences, sites)
+            model = model.with_habits(differences, sites)
             sites = model.sites(differences, sites)
         return model, differences, sites
+
+    @property
+    def habits(self) -> Habits:
+        """Habits of the people who compared, by their answers."""
+        return self._begun[0].habits
 
     def chances(self, gains: MultivariateNormal, compared: Compared) -> Array:
         """(J, 3) probability that somebody else answers a, the same, or b; see `ComparisonModel.chances`.

@@ -27,9 +27,10 @@ from audiosim.arrays import Array, Integers
 from audiosim.corpus.model import PairedComparison
 from audiosim.corpus.pool import UNKNOWN, Pool
 from audiosim.features.registry import FEATURES
+from audiosim.relevance.answering_habits import CHANCES, Unsure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.comparison_deviations import learn_comparison_deviations, usual_comparison_deviations
-from audiosim.relevance.comparison_model import Compared, ComparedGains, ComparisonModel
+from audiosim.relevance.comparison_model import NOISE, OPINION, TIE, Compared, ComparedGains, ComparisonModel
 from audiosim.relevance.disagreements import Disagreement, disagreements
 from audiosim.relevance.evidence_effects import EvidenceEffects
 from audiosim.relevance.evidence_kind import EvidenceKind
@@ -45,7 +46,7 @@ from audiosim.relevance.judge_deviations import (
 )
 from audiosim.relevance.judge_reports import MOST, JudgeReport, judge_reports
 from audiosim.relevance.judged_rows import JudgedRows, most_telling
-from audiosim.relevance.judges import Panel, PanelModel, People, with_judges
+from audiosim.relevance.judges import TASTE, Panel, PanelModel, People, with_judges
 from audiosim.relevance.kinship import Kinship, kinship_of
 from audiosim.relevance.level_use import Levels
 from audiosim.relevance.model_files import Model, usual_model
@@ -111,7 +112,10 @@ class JointEstimator:
         with one_thread():
             learned = learn_comparison_deviations(layout, held.mean, self._parts_of_pairs(), compared, centre, spread)
         found, left = ({name: of[name] for name in held.centre} for of in (learned.found, learned.spread))
-        self._comparison_deviations = {name: learned.found[name] for name in own}
+        # Of noise and ties, which change no covariance, people's habits are averaged over what is unknown.
+        people = {name: learned.found[name] for name in own}
+        doubtful = {name: people[name] for name in (TASTE, OPINION)}
+        self._comparison_deviations = people | held.standard_deviations(doubtful, learned.spread)
         self._held = replace(held, centre=found, spread=left, compared=True)
 
     def _answers(self, gains: BlockNormal) -> ComparedGains | None:
@@ -128,9 +132,11 @@ class JointEstimator:
 
     def comparison_model(self, compared: Compared) -> ComparisonModel:
         """Model of comparisons put to somebody, with deviations as last learned, or the usual ones."""
-        deviations = self._comparison_deviations or usual_comparison_deviations(self._prior.layout)[0]
+        usual, unsure = usual_comparison_deviations(self._prior.layout)
+        deviations = self._comparison_deviations or usual
+        noise, tie = ((float(np.log(usual[name] / deviations[name])), unsure[name]) for name in (NOISE, TIE))
         parts, scale = self._parts_of_pairs(), self._prior.layout.scale
-        return ComparisonModel(compared, parts, scale, deviations, np.ones(len(compared.judges)))
+        return ComparisonModel.of(compared, parts, scale, deviations, Unsure(noise, tie, CHANCES))
 
     def comparing(self, comparisons: tuple[PairedComparison, ...], learned_from: int = 0) -> "JointEstimator":
         """The estimator that knows these comparisons, and no others.

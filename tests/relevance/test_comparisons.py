@@ -10,12 +10,13 @@ import pytest
 from audiosim import Collection, estimate
 from audiosim.corpus.model import PairedComparison, Run, Scale
 from audiosim.corpus.pool import build_pool
+from audiosim.relevance.answering_habits import CARES, CHANCES, FIXED, GUESSES, WIDTHS, Habits, guessed
 from audiosim.relevance.comparison_model import NOISE, OPINION, TIE, Compared, ComparisonModel
 from audiosim.relevance.estimators import built_in
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.judges import TASTE, Listeners
 from audiosim.stats.normal.block_normal import BlockNormal
-from audiosim.stats.responses.thurstone import SAME, A, B, answer_likelihood
+from audiosim.stats.responses.thurstone import SAME, A, Answering, B, answer_likelihood
 
 SYSTEMS, QUERIES = 5, 40
 
@@ -57,6 +58,15 @@ def test_the_last_answer_of_each_person_counts_whichever_document_stood_first():
     assert [pool.pairs[place].document for place in found.second] == ["q1/S1", "q1/S2"]
 
 
+OTHERS = np.random.default_rng(8).dirichlet(np.ones(len(CARES) * len(WIDTHS) * len(GUESSES)))
+
+
+def known_habits(care):
+    """People whose care is known, who do not guess; others' habits are spread over all of the grid."""
+    others = OTHERS.reshape(len(CARES), len(WIDTHS), len(GUESSES))
+    return Habits(np.log(care), np.zeros(len(care)), np.ones(len(care)), np.zeros(len(care)), others, CHANCES)
+
+
 @pytest.fixture
 def small():
     """Gains of two queries with an effect in common, comparisons in both, and all of it as one dense normal."""
@@ -75,7 +85,8 @@ def small():
     )
     parts = np.vstack([np.eye(3), np.eye(3)])
     deviations = {TASTE: 0.05, OPINION: 0.4, NOISE: 0.6, TIE: 0.3}
-    model = ComparisonModel(compared, parts, np.full(6, 0.3), deviations, np.array([1.0, 1.5]))
+    habits, at_random = known_habits(np.array([1.0, 1.5])), guessed(compared.answer)
+    model = ComparisonModel(compared, parts, np.full(6, 0.3), deviations, FIXED, habits, at_random)
     dense = np.zeros((6, 6))
     for rows, own in zip(blocks, within, strict=True):
         dense[np.ix_(rows, rows)] = own
@@ -99,7 +110,7 @@ def test_posterior_is_that_of_one_dense_normal(small, who):
         differ[j, 12 + 6 * judge + first], differ[j, 12 + 6 * judge + second] = 1, -1
     noise = 0.6 * 0.3 * np.array([1.0, 1.5])[model.compared.judge]
     own = differ @ whole @ differ.T
-    found = answer_likelihood(own, np.zeros(5), model.compared.answer, noise, 0.3 * 0.3)
+    found = answer_likelihood(own, np.zeros(5), Answering.plain(model.compared.answer, noise, 0.3 * 0.3))
     people = Listeners.of(who, 2)
     each = people.each
     stated = np.hstack([np.eye(6), each * parts, each * parts, each * np.eye(6), each * np.eye(6)])
@@ -115,16 +126,21 @@ def test_posterior_is_that_of_one_dense_normal(small, who):
 
 
 def test_chances_of_answers_are_those_of_people_drawn(small):
-    """A hundred thousand people who have not compared yet, each with tastes, opinions and errors of their own."""
+    """Two hundred thousand people who have not compared yet, each with tastes, opinions, errors and habits."""
     gains, model, covariance, parts = small
     asked = Compared(("carl",), np.array([0, 4]), np.array([2, 3]), np.array([0, 0]), np.array([A, A]))
-    rng, people = np.random.default_rng(2), 100_000
+    rng, people = np.random.default_rng(2), 200_000
     means = np.array([0.4, 0.5, 0.55, 0.6, 0.5, 0.3])
     values = rng.multivariate_normal(means, covariance, people) + 0.05 * rng.standard_normal((people, 3)) @ parts.T
     values += 0.4 * 0.3 * rng.standard_normal((people, 6))
-    d = values[:, asked.first] - values[:, asked.second] + 0.6 * 0.3 * rng.standard_normal((people, 2))
-    expected = np.column_stack([(d > 0.09).mean(axis=0), (np.abs(d) <= 0.09).mean(axis=0), (d < -0.09).mean(axis=0)])
-    assert model.chances(replace(gains, mean=means), asked) == pytest.approx(expected, abs=0.006)
+    care, width, guess = np.unravel_index(rng.choice(len(OTHERS), people, p=OTHERS), (9, 7, 6))
+    noise, tie = 0.6 * 0.3 * np.exp(CARES[care])[:, None], 0.3 * 0.3 * np.exp(WIDTHS[width])[:, None]
+    d = values[:, asked.first] - values[:, asked.second] + noise * rng.standard_normal((people, 2))
+    said = np.where(d > tie, A, np.where(d < -tie, B, SAME))
+    by_chance = rng.choice([A, SAME, B], (people, 2), p=[3 / 8, 2 / 8, 3 / 8])  # one of five answers is a tie
+    said = np.where(rng.random((people, 2)) < GUESSES[guess][:, None], by_chance, said)
+    expected = np.column_stack([(said == answer).mean(axis=0) for answer in (A, SAME, B)])
+    assert model.chances(replace(gains, mean=means), asked) == pytest.approx(expected, abs=0.005)
 
 
 @pytest.mark.slow
@@ -153,23 +169,20 @@ def test_whoever_never_contradicts_himself_may_contradict_others(opinion):
 
 
 @pytest.mark.slow
-def test_a_careless_person_counts_less():
+def test_whoever_guesses_is_found_and_counts_less():
     rng = np.random.default_rng(5)
     made, _ = drawn(rng, 600)
-    lots = [
-        PairedComparison(one.query, one.document_a, one.document_b, str(rng.choice(["a", "b", "="])), one.assessor)
-        if one.assessor == "p0"
-        else one
-        for one in made
-    ]
+    lots = [replace(one, answer=str(rng.choice(["a", "b", "="]))) if one.assessor == "p0" else one for one in made]
     estimator = built_in(build_pool(collection(lots)), None)
     assert isinstance(estimator, JointEstimator)
     answers = estimator.predict(np.full(SYSTEMS * QUERIES, np.nan)).answers
-    model = answers._begun[0]
-    care = dict(zip(model.compared.judges, model.care, strict=True))
-    careless = care.pop("p0")
-    assert careless > max(care.values())
-    assert careless > 1.3 * np.mean(list(care.values()))
+    model, _, sites = answers._begun
+    guess = dict(zip(model.compared.judges, answers.habits.guess, strict=True))
+    assert guess.pop("p0") > 0.6
+    assert max(guess.values()) < 0.2
+    code = model.compared.judges.index("p0")
+    of_theirs = sites.precision[model.compared.judge == code].mean()
+    assert of_theirs < 0.2 * sites.precision[model.compared.judge != code].mean()
 
 
 @pytest.mark.slow
