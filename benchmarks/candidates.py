@@ -17,6 +17,7 @@ its own.
 import argparse
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +28,7 @@ from threadpoolctl import threadpool_limits
 from audiosim import Collection
 from audiosim.arrays import Array
 from audiosim.campaign import Campaign, CampaignSettings
-from audiosim.campaign.event import judgment_event
+from audiosim.campaign.event import judgment_event, write_time
 from audiosim.campaign.seconds_taken import GRADE, USUAL_S
 from audiosim.corpus.model import Judgment
 from audiosim.corpus.question import ON_ONE_PAGE
@@ -43,7 +44,6 @@ SEVERITY, HEARING, NOISE = 0.10, 0.06, 0.17  # of the scale: judge, judge x quer
 CLIP_S = USUAL_S[GRADE] / 2
 UNTIL = 0.95
 BATCH = 20
-NOW = "2026-01-01T12:00:00Z"
 EVERY = 10  # judgments between two looks at the confidence
 
 
@@ -92,7 +92,7 @@ def played(part: Collection, way: Way, seed: int) -> tuple[float, int, float]:
         details = {"seconds": taken / len(page)} | ({ON_ONE_PAGE: len(page)} if way.candidates else {})
         for pair in page:
             one = Judgment(*pair, float(np.rint(grades[turn % PEOPLE, pool.positions[pair]])), name)
-            campaign.tell(replace(judgment_event(one, part.scale, NOW), details=details))
+            campaign.tell(replace(judgment_event(one, part.scale, write_time(datetime.now(UTC))), details=details))
         seconds, count, turn = seconds + taken, count + len(page), turn + 1
         if count - looked >= EVERY:
             looked = count

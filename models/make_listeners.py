@@ -11,8 +11,8 @@ sqrt(1 + 1 / collections), as that mean is not known either. Sources of those th
 
 With --comparisons nothing is written. The grades that a person gave to two documents of a query are an answer which of
 them is better, or that they are the same; printed of each collection are the deviations that such answers show, in
-those of a pair, and the probabilities of mean shares of guesses. Their means are `CHANCES` of
-`relevance.answering_habits`.
+those of a pair, and the probabilities of mean shares of guesses. Their means over collections, for one draw of people,
+are beside `CHANCES` of `relevance.answering_habits`.
 """
 
 import json

@@ -44,7 +44,7 @@ class Unsure:
 
 
 # Of MEANS for one more collection: the mean of what four say whose people graded, each person's grades compared two by
-# two. `models/make_listeners.py --comparisons` prints them.
+# two. They are of one draw of people; that of `models/make_listeners.py --comparisons` has .35, .31, .19, .09 and .06.
 CHANCES = np.array([0.27, 0.32, 0.25, 0.12, 0.04])
 FIXED = Unsure((0.0, 0.05), (0.0, 0.05), CHANCES)  # where the common noise and ties are themselves sought
 
