@@ -171,7 +171,13 @@ PATIENCE_S = 180  # that a process may take on a busy machine, whatever it does
 # A process is forked from one that has imported all that it needs: that takes a tenth of starting Python anew.
 FORKS = multiprocessing.get_context("forkserver" if sys.platform != "win32" else "spawn")
 FORKS.set_forkserver_preload(
-    ["audiosim.cli", "audiosim.service.app", "audiosim.service.callers.tokens", "uvloop", "sqlalchemy.dialects.sqlite"]
+    [
+        "audiosim.cli.service_commands",
+        "audiosim.service.app",
+        "audiosim.service.callers.tokens",
+        "uvloop",
+        "sqlalchemy.dialects.sqlite",
+    ]
 )
 ALONE = """
 import os, sys, warnings

@@ -33,6 +33,7 @@ def test_every_file_of_the_table_is_there():
 
 
 # What other code asks for by name has a reason of its own there; the last of each kind that came has none.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "group", "name"),
     [
@@ -57,6 +58,7 @@ def test_what_was_added_stands_in_its_own_file_and_in_the_list_of_what_is_regist
     assert used - {own} == set()
 
 
+@pytest.mark.slow
 def test_confidence_is_computed_in_one_file():
     defined = {
         path
@@ -67,6 +69,7 @@ def test_confidence_is_computed_in_one_file():
     assert defined == set(re.findall(r"`([^`]+)`", ADDED["see where confidence is computed"]))
 
 
+@pytest.mark.slow
 def test_a_judgment_takes_at_most_six_forms_and_each_of_them_is_there():
     journey = PAGE.partition("- *A judgment*, in six forms:")[2].partition("On the way:")[0]
     forms = re.findall(r"`([A-Z]\w+)`", journey)
@@ -75,6 +78,7 @@ def test_a_judgment_takes_at_most_six_forms_and_each_of_them_is_there():
     assert set(forms) <= classes
 
 
+@pytest.mark.slow
 def test_the_way_of_a_judgment_is_of_functions_that_are_there():
     way = re.findall(r"`(\w+(?:\.\w+)?)`", PAGE.partition("On the way:")[2].partition(";")[0])
     assert len(way) == 6

@@ -95,6 +95,7 @@ def test_with_all_judgments_the_scores_are_the_mean_grades(run):
     assert (random["variance"], result["confidence"], result["judged"]) == (0, 1, 600)
 
 
+@pytest.mark.slow
 def test_predict_writes_completed_judgments(run, tmp_path):
     code, out, _ = run("predict", DEMO, "--format", "qrels")
     assert (code, len(out.splitlines())) == (0, 600)
@@ -125,6 +126,7 @@ def test_options_of_completed_judgments_belong_together(run, options, message):
     assert message in err
 
 
+@pytest.mark.slow
 def test_predict_writes_the_columns_of_csv_as_parquet(run, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "predicted.parquet"
@@ -161,6 +163,7 @@ def test_predict_gives_every_unjudged_pair(run):
     }
 
 
+@pytest.mark.slow
 def test_predict_takes_pairs_that_no_system_retrieved_in_the_order_of_their_list(run, tmp_path):
     path = tmp_path / "pairs.tsv"
     path.write_text("q03\td044\nq01\td070\nq01\td002\n")
@@ -181,6 +184,7 @@ def test_predict_as_csv_names_the_level_of_each_probability(run):
     assert [key for key in rows[0] if key.startswith("p")] == [f"p{level}" for level in range(5, 100, 10)]
 
 
+@pytest.mark.slow
 def test_predictions_as_csv_are_those_of_json_however_many_rows_are_in_memory_at_a_time(run, monkeypatch):
     monkeypatch.setattr(predict_command, "LINES_AT_ONCE", 250)  # 600 pairs: two full portions and a part
     found = csv.DictReader(io.StringIO(run("predict", DEMO, "--model", "mjud", "--format", "csv")[1]))
@@ -208,6 +212,7 @@ def test_next_says_so_when_everything_is_judged(run):
     assert (code, out.strip()) == (0, "none: every pair is judged")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["estimate", "predict", "next"])
 def test_tables_show_what_json_says(run, command):
     code, out, _ = run(command, DEMO)
@@ -524,6 +529,7 @@ def test_train_says_what_it_leaves_out_and_shouts_about_own_judgments(run, tmp_p
     assert 'class="alarm">OWN JUDGMENT INCLUDED' in (tmp_path / "m.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scale", "named", "levels", "fallback"),
     [
@@ -543,6 +549,7 @@ def test_train_reads_the_grades_of_the_scale_asked_for(run, tmp_path, scale, nam
     assert (fields["scale"], fields["levels"], found) == (named, levels, fallback)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -571,6 +578,7 @@ def test_what_cannot_be_trained_is_one_line_and_leaves_no_file(run, tmp_path, mo
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_evaluate_gives_systems_and_pairs_by_measure(run):
     measures = ["--measure", "CG@5", "--measure", "nDCG@5"]
     found = parsed(run("evaluate", DEMO, "--judgments", TRUTH, *measures, "--test", "sign", "--format", "json"))
@@ -581,6 +589,7 @@ def test_evaluate_gives_systems_and_pairs_by_measure(run):
     assert len(out.splitlines()) == 11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["evaluate", "reliability"])
 def test_unjudged_documents_stop_an_evaluation_unless_told_otherwise(run, command):
     code, out, err = run(command, DEMO)
@@ -591,6 +600,7 @@ def test_unjudged_documents_stop_an_evaluation_unless_told_otherwise(run, comman
     assert len(zero[2].splitlines()) == zero[0]
 
 
+@pytest.mark.slow
 def test_reliability_gives_shares_coefficients_and_queries(run):
     (study,) = parsed(run("reliability", DEMO, "--judgments", TRUTH, "--format", "json")).values()
     assert study["system"] + study["query"] + study["residual"] == pytest.approx(1)
@@ -645,6 +655,7 @@ def test_reliability_has_split_halves_growth_and_assessors(run, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_a_study_is_sampled_and_read_again_once_people_have_answered(run, tmp_path):
     path = tmp_path / "answers.tsv"
     call = ("study", "sample", DEMO, "--judgments", TRUTH, "-o", path, "--scale", "graded-4", "--wanted", "2")
@@ -662,6 +673,7 @@ def test_a_study_is_sampled_and_read_again_once_people_have_answered(run, tmp_pa
     assert (answered["scale"], answered["answers"]) == ("graded-4", len(lines))
 
 
+@pytest.mark.slow
 def test_results_by_the_query_s_own_artist_are_said_or_dropped(run, tmp_path):
     (tmp_path / "runs.trec").write_text("q Q0 q 1 3 S\nq Q0 b 2 2 S\nq Q0 c 3 1 S\nq Q0 b 1 2 T\nq Q0 c 2 1 T\n")
     said = "1 result is the query's own recording, 0 results are by its artist"
@@ -672,6 +684,7 @@ def test_results_by_the_query_s_own_artist_are_said_or_dropped(run, tmp_path):
     assert "artist" not in run("predict", tmp_path, "--model", "uniform", "--same-artist", "keep")[2]
 
 
+@pytest.mark.slow
 def test_a_comparison_and_a_plan_leave_out_results_by_the_query_s_own_artist(run, tmp_path):
     (tmp_path / "runs.trec").write_text("q Q0 q 1 3 S\nq Q0 b 2 2 S\nq Q0 c 3 1 S\nq Q0 c 1 2 T\nq Q0 b 2 1 T\n")
     (tmp_path / "judgments.tsv").write_text("q b 70\nq c 20\nq q 90\n")
@@ -684,6 +697,7 @@ def test_a_comparison_and_a_plan_leave_out_results_by_the_query_s_own_artist(run
     assert "such as document q for query q in system S: left out" in said
 
 
+@pytest.mark.slow
 def test_differences_may_be_normal_wherever_a_confidence_is_stated(run):
     for call in (("estimate", DEMO), ("compare", DEMO, "rhythm", "harmony")):
         t, normal = (

@@ -26,6 +26,7 @@ def new_run(tmp_path):
     return tmp_path / "new.trec"
 
 
+@pytest.mark.slow
 def test_a_run_joins_a_folder_and_every_command_sees_it(run, demo, new_run):
     before = Collection.load(demo)
     code, out, _ = run("join", demo, new_run, "--team", "NEW", "--partial", "--format", "json")
@@ -40,6 +41,7 @@ def test_a_run_joins_a_folder_and_every_command_sees_it(run, demo, new_run):
     assert "new" in {row["system"] for row in json.loads(out)["systems"]}
 
 
+@pytest.mark.slow
 def test_a_file_is_called_after_the_system_whose_name_is_given(run, demo, new_run):
     assert run("join", demo, new_run, "--system", "a b/c")[0] == 1  # white space parts the columns of a run
     assert run("join", demo, new_run, "--system", "b/c", "--partial")[0] == 0
@@ -61,6 +63,7 @@ def test_an_address_that_names_no_collection_is_refused(run, new_run):
     assert "expected the address of a collection, such as http://127.0.0.1:9/v1/collections/NAME" in err
 
 
+@pytest.mark.slow
 def test_what_a_collection_lacks_and_evidence_that_tells_nothing_are_notes_on_stderr(run, demo):
     (demo / "evidence").mkdir()
     documents = [line.split("\t")[0] for line in (demo / "documents.tsv").read_text().splitlines()[1:]]
@@ -82,6 +85,7 @@ def test_what_a_collection_lacks_and_evidence_that_tells_nothing_are_notes_on_st
     assert run("estimate", demo, "--model", "mout")[2] == ""  # a model that has no use for what is unknown here
 
 
+@pytest.mark.slow
 def test_worth_lists_each_piece_of_evidence(run):
     call = ("worth", DEMO, "--judgments", DEMO / "truth.qrels", "--judged", "0", "--no-replays", "--format", "json")
     code, out, _ = run(*call)
@@ -98,6 +102,7 @@ def test_evidence_is_not_for_a_bundle(run, tmp_path):
     assert "--evidence is for a page, which ends in .html" in err
 
 
+@pytest.mark.slow
 def test_judges_are_reported_with_intervals_that_hold_what_is_known_of_them(run, tmp_path):
     # Ann gives a quarter of the scale more than bob for each of the same pairs: half of that above the middle of both.
     judged = [line.split() for line in (DEMO / "truth.qrels").read_text().splitlines()[:120]]

@@ -138,6 +138,7 @@ def test_judgments_with_holes_are_evaluated_with_bounds_or_in_part(run, folder):
     assert run("evaluate", folder, "--measure", "CG@1", "--unjudged", "zero")[1].count("0.000 – 1.000") == 1
 
 
+@pytest.mark.slow
 def test_a_campaign_is_replayed_on_what_is_judged_throughout(run, folder):
     lines = RUNS + "".join(f"q{q} Q0 d{d} 1 {-d} U\n" for q in (1, 2) for d in (2, 1))
     (folder / "runs.trec").write_text(lines + "q3 Q0 d9 1 1 S\nq3 Q0 d8 1 1 T\n")

@@ -42,6 +42,7 @@ def run(*arguments):
     return CliRunner().invoke(app, ["judges", *map(str, arguments), "--measure", "CG@2", "--format", "json"])
 
 
+@pytest.mark.slow
 def test_the_effect_is_shown_and_nothing_written_until_it_is_asked_for(folder, tmp_path):
     url = f"sqlite:///{tmp_path / 'campaign.db'}"
     with closing(DatabaseStore(url, "two")) as store:
@@ -60,6 +61,7 @@ def test_the_effect_is_shown_and_nothing_written_until_it_is_asked_for(folder, t
     assert {one.assessor for one in judgments_in(url, Collection.load(folder))} == {"ann", "bob"}
 
 
+@pytest.mark.slow
 def test_in_files_collection_toml_sets_aside(folder):
     shown = run(folder, "--set-aside", "bob")
     assert json.loads(shown.stdout)["best_without"] == "A"
@@ -72,6 +74,7 @@ def test_in_files_collection_toml_sets_aside(folder):
     assert [row["judge"] for row in json.loads(run(folder).stdout)] == ["ann"]
 
 
+@pytest.mark.slow
 def test_the_table_has_a_line_for_the_ranking_without_each(folder):
     rows = {row["judge"]: row["without"] for row in json.loads(run(folder).stdout)}
     assert (rows["ann"]["turned"], rows["bob"]["turned"], rows["bob"]["best_without"]) == (0, 1, "A")
@@ -79,6 +82,7 @@ def test_the_table_has_a_line_for_the_ranking_without_each(folder):
     assert "CG@2, on these queries: confidence 1.000; without each person in turn:" in told
 
 
+@pytest.mark.slow
 def test_the_pairs_on_which_people_differ_most_are_listed(folder):
     lines = (folder / "judgments.csv").read_text(encoding="utf-8").splitlines()
     agreed = [line for line in lines if ",bob" not in line]
@@ -114,6 +118,7 @@ def test_a_set_aside_that_is_no_list_of_names_is_refused(folder):
     assert "collection.toml:1: set_aside: expected a list of names, found 'bob'" in f"{done.stderr}{done.exception}"
 
 
+@pytest.mark.slow
 def test_a_ranking_is_by_one_aspect_or_by_their_mean(folder):
     rows = FOLDER["judgments.csv"].splitlines()[1:]
     named = [row.replace("bob", "ann") + (",form" if "ann" in row else ",sound") for row in rows]

@@ -53,6 +53,7 @@ def test_simulate_says_how_a_campaign_went(ask, folder):
     assert found["confidence"] >= 0.9 > max(point["confidence"] for point in found["curve"][:-1])
 
 
+@pytest.mark.slow
 def test_simulate_stops_at_whichever_goal_is_met_first(ask):
     both = ("--stopping-rule", "judgments=7", "--stopping-rule", "confidence=0.999")
     assert ask("simulate", *both)["judged"] == 7
@@ -338,6 +339,7 @@ def test_a_wrong_option_of_simulate_is_exit_code_2(run, folder, options):
     assert run("simulate", folder, *options)[0] == 2
 
 
+@pytest.mark.slow
 def test_next_by_query_stays_with_few_queries(ask, folder):
     options = ["--judgments", "none", "--selection-rule", "doubts", "-n", "10"]
     alone, grouped = ask("next", *options), ask("next", *options, "--by-query")
@@ -351,6 +353,7 @@ def test_next_by_query_stays_with_few_queries(ask, folder):
     assert sum(row["weight"] for row in grouped) < sum(weights)
 
 
+@pytest.mark.slow
 def test_next_draws_what_is_tied_by_the_seed(ask):
     options = ["--judgments", "none", "-n", "5", "--seed"]
     assert ask("next", *options, "1") == ask("next", *options, "1")

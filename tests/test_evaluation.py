@@ -201,6 +201,7 @@ def test_the_page_opens_in_a_browser_without_a_complaint(demo, tmp_path, judged)
     assert page.count("<svg") == page.count("aria-label=")
 
 
+@pytest.mark.slow
 def test_the_report_says_in_words_what_estimate_says(demo):
     pool = build_pool(demo, 5)
     selection = Selection.start(pool, parse_measure("nDCG@5"), estimator_of(pool, "mjud"), demo.judgments[:99])
@@ -219,6 +220,7 @@ def test_the_report_says_in_words_what_estimate_says(demo):
         assert f">{ranks}</td>" in row
 
 
+@pytest.mark.slow
 def test_the_report_says_what_each_piece_of_evidence_is_worth(demo):
     piece = PieceWorth("sound <x>", 1.0, 0.1, 0.0123, 0.0011, 0.0234, 0.05, -0.01, 0.1, 132.0)
     unplayed = PieceWorth("genre", 0.9, 0.1, -0.002, -0.01, 0.004, 0.0, -0.1, 0.1, None)
@@ -249,6 +251,7 @@ def test_measures_agree_on_the_ranking_as_scipy_has_it(demo):
         assert row["rmse_differences"] == pytest.approx(np.sqrt((pairs[np.triu_indices(len(gaps), 1)] ** 2).mean()))
 
 
+@pytest.mark.slow
 def test_listeners_are_a_sample_where_all_of_them_judged_everything(demo):
     rng = np.random.default_rng(0)
     people = {name: rng.normal(0, 8, len(demo.judgments)) for name in ("ann", "bob", "cid")}

@@ -54,6 +54,7 @@ def test_predict_is_the_command_of_its_name(run, demo, tmp_path):
 
 
 # The scores by plain arithmetic: gains added up, over queries and ranks.
+@pytest.mark.slow
 def test_where_the_model_was_refused_gains_are_those_of_what_the_ranking_states_instead(judged):
     some = judged.judgments[::4]
     said = audiosim.predict(judged, pairs=[one.pair for one in some], judgments=()).rows
@@ -76,6 +77,7 @@ def test_where_the_model_was_refused_gains_are_those_of_what_the_ranking_states_
         assert ranking.scores.mean[ranking.systems.index(run.system)] == pytest.approx(found, abs=1e-7)
 
 
+@pytest.mark.slow
 def test_where_all_is_judged_nothing_is_said_to_lack_for_a_check_of_the_model(judged):
     for found in (audiosim.compare(judged, "rhythm", "harmony"), audiosim.estimate(judged)):
         said = found.to_dict()
@@ -137,6 +139,7 @@ def test_an_estimator_of_one_s_own_predicts(tiny):
     assert repr(found) == "7 pairs predicted by uniform"
 
 
+@pytest.mark.slow
 def test_a_model_file_is_given_as_text_or_as_a_path(judged, tmp_path):
     path = tmp_path / "trained.json"
     save_model(audiosim.train(judged, "fTEAM,sGEN").model, path)
@@ -150,6 +153,7 @@ def test_a_model_file_is_given_as_text_or_as_a_path(judged, tmp_path):
         assert expected(path) == expected(str(path)) != expected(None)
 
 
+@pytest.mark.slow
 def test_a_model_is_trained_by_the_name_of_its_features(judged):
     found = audiosim.train(judged, "fTEAM,sGEN")
     assert found.model.terms == ("fTEAM", "sGEN")

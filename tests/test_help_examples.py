@@ -104,6 +104,7 @@ def prepare(place, run, answer_study, words):
         shutil.copytree(place / "my-demo" / "sounds.index", place / "shards" / "one.index")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unspread")
 @pytest.mark.parametrize("text", MARKED)
 def test_an_example_runs(text, place, run, answer_study):
@@ -118,6 +119,7 @@ def test_an_example_runs(text, place, run, answer_study):
         assert Path(output).exists()
 
 
+@pytest.mark.slow
 def test_the_shell_completes_commands_and_options(monkeypatch):
     def completed(words):
         environment = {**os.environ, "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}

@@ -46,6 +46,7 @@ def drawn():
     yield draw_triangle(["A", "B", "C"], [[0, 0.7, float("inf")]] * 3, [[False, True, False]] * 3)
 
 
+@pytest.mark.slow
 @needs_hover
 def test_every_kind_of_plot_is_sound_vega_lite():
     for axes in drawn():
@@ -71,6 +72,7 @@ def test_what_has_no_plot_is_refused(ranking, tmp_path):
             audiosim.hover(ranking).save(tmp_path / "ranking.html")
 
 
+@pytest.mark.slow
 @needs_hover
 def test_a_plot_is_saved_in_each_form(ranking, tmp_path):
     beginnings = {".html": b"<!DOCTYPE html>", ".json": b"{", ".svg": b"<svg", ".png": b"\x89PNG"}

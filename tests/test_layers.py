@@ -93,6 +93,7 @@ def test_a_module_stays_under_four_hundred_lines():
     assert {module: count for module, count in lines.items() if count >= 400} == {}
 
 
+@pytest.mark.slow
 def test_no_function_does_more_than_sixty_lines():
     # Docstring and parameters aside: the options of a command are declarations.
     long = {

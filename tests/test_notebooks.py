@@ -25,6 +25,7 @@ def test_a_ranking_is_one_line_and_a_table_in_a_notebook(tiny):
     assert "<p>CG@2 of 3 systems" in html
 
 
+@pytest.mark.slow
 def test_everything_a_notebook_shows_is_short(tiny, mirex2011):
     for collection in (tiny, mirex2011):
         campaign = audiosim.Campaign(collection, "mout")

@@ -58,6 +58,7 @@ def test_tenths_are_shares_of_all_values():
     assert [bar.get_height() for bar in axes.patches] == [0.5, 0, 0, 0, 0, 0.25, 0, 0, 0, 0.25]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("systems", [3, NUMBERED + 1])
 def test_a_triangle_fills_what_is_marked_and_has_numbers_where_there_is_room(systems):
     marked = np.zeros((systems, systems), dtype=bool)
@@ -75,6 +76,7 @@ def test_ticks_are_round_numbers(most, step):
     assert np.diff(axes.get_xticks()) == pytest.approx(step)
 
 
+@pytest.mark.slow
 def test_labels_of_forty_systems_do_not_overlap_nor_leave_the_figure():
     values = np.linspace(0, 1, 40)
     for axes in (
@@ -87,6 +89,7 @@ def test_labels_of_forty_systems_do_not_overlap_nor_leave_the_figure():
         assert min(box.x0 for box in boxes) >= 0
 
 
+@pytest.mark.slow
 def test_a_drawing_in_a_page_has_the_pages_colours_and_nothing_from_elsewhere():
     def drawn():
         axes = draw_curves([Line("<b>", [0, 1], [0, 1]), Line("b", [0, 1], [1, 0])], "x & y", "y", page_axes())

@@ -5,6 +5,8 @@ import pickle
 import threading
 from pathlib import Path
 
+import pytest
+
 from audiosim.properties import cached_property
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -130,6 +132,7 @@ def test_the_property_of_a_class_is_the_description():
     assert isinstance(Slow.value, cached_property)
 
 
+@pytest.mark.slow
 def test_no_module_takes_the_one_of_python_311_whose_lock_is_that_of_all_objects():
     for package in ("audiosim", "service"):
         for path in (ROOT / package).rglob("*.py"):

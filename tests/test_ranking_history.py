@@ -47,6 +47,7 @@ def test_swapped_pairs_are_those_whose_order_changed_since_the_look_before(colle
         assert row["swapped"] == sum(then.index(a) > then.index(b) for a, b in pairs)
 
 
+@pytest.mark.slow
 def test_what_was_taken_back_counts_until_it_was(collection, tmp_path):
     url = f"sqlite:///{tmp_path / 'campaign.db'}"
     unjudged = replace(collection, judgments=())
@@ -71,6 +72,7 @@ def test_judgments_exported_to_the_folder_count_from_when_they_were_made(small_d
     assert [look.judged for look in found.looks] == [0, 60]
 
 
+@pytest.mark.slow
 def test_saved_results_and_bundles_stand_side_by_side(run, small_demo, tmp_path):
     made = [tmp_path / name for name in ("first.json", "bundle", "bundle.zip")]
     code, out, err = run("estimate", small_demo, "--model", "mjud", "--judgments", "none", "--format", "json")
@@ -140,6 +142,7 @@ def test_a_history_is_tabled_and_told_in_one_line(collection):
     assert "<table" in found._repr_html_()
 
 
+@pytest.mark.slow
 def test_who_was_set_aside_counts_until_they_were(collection, tmp_path):
     url = f"sqlite:///{tmp_path / 'campaign.db'}"
     unjudged, (first, second, third) = replace(collection, judgments=()), collection.judgments[:3]

@@ -176,6 +176,7 @@ def test_a_name_in_a_sentence_of_the_page_turns_nothing_around(some):
     assert "\u202e" not in re.sub(r"<bdi>[^<]*</bdi>", "", said)
 
 
+@pytest.mark.slow
 def test_the_citation_has_what_the_format_asks_for(whole):
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
     found = yaml.safe_load(bundle(whole, DAY)["CITATION.cff"])
@@ -185,6 +186,7 @@ def test_the_citation_has_what_the_format_asks_for(whole):
     assert found["authors"] == [{"name": "The organisers of synthetic"}]
 
 
+@pytest.mark.slow
 def test_a_bundle_is_a_zip_file_or_a_new_folder(whole, tmp_path):
     files = bundle(whole, DAY)
     write_bundle(files, tmp_path / "made.zip")

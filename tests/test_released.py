@@ -27,6 +27,7 @@ def test_the_first_release_is_kept():
     assert "0.1.0" in {path.name for path in RELEASES}
 
 
+@pytest.mark.slow
 def test_an_index_is_read_and_goes_on(release, tmp_path):
     shutil.copytree(release / "sounds.index", tmp_path / "index")
     index = AudioIndex.load(tmp_path / "index")
@@ -42,6 +43,7 @@ def test_an_index_is_read_and_goes_on(release, tmp_path):
     assert (tmp_path / "index" / "gaussians.f32").read_bytes().startswith(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["output", "joint"])
 def test_a_model_predicts_as_well_as_a_model_that_was_trained_there(release, name):
     judged = Collection.load(DEMO, DEMO / "truth.qrels")
@@ -51,6 +53,7 @@ def test_a_model_predicts_as_well_as_a_model_that_was_trained_there(release, nam
     assert spearmanr(found["expectation"], grades).statistic > 0.5
 
 
+@pytest.mark.slow
 def test_a_backup_is_restored_and_says_what_was_judged(release, tmp_path):
     url = f"sqlite:///{tmp_path / 'restored.db'}"
     assert restore(release / "campaign.jsonl", url) == verify(url)

@@ -86,6 +86,7 @@ def test_the_worked_examples_of_groups_come_out_without_data(tmp_path):
     assert all(row.agrees for row in found)
 
 
+@pytest.mark.slow
 def test_without_judgments_the_figures_are_those_of_an_independent_computation(mirex2011):
     # By another program on the same files: RMSE of differences, rho and RMSE of Table 8.1, CG; and the paper's Table 5.
     pool = build_pool(mirex2011, 5)

@@ -34,6 +34,7 @@ def test_forty_systems_of_long_names_fit_and_every_number_is_whole(width):
         assert line.split()[1].endswith(f"{i:02d}")
 
 
+@pytest.mark.slow
 def test_the_bar_goes_before_a_name_is_shortened():
     wide, narrow, narrower = shown(120), shown(80), shown(60)
     assert "━" in wide[1]

@@ -58,6 +58,7 @@ def numbers(texts):
     return [float(text.replace("−", "-")) for text in texts if re.fullmatch(r"[\d.]+", text)]
 
 
+@pytest.mark.slow
 def test_the_axes_begin_at_one_half_or_lower_where_less_is_right():
     # All bins of the start are at 1/2 or more; of the later claims in [.9, .95) one in four is right.
     for moment, first in ((START, 0.5), (LATER, 0.2)):
@@ -65,6 +66,7 @@ def test_the_axes_begin_at_one_half_or_lower_where_less_is_right():
         assert min(numbers(words(drawing))) == first
 
 
+@pytest.mark.slow
 def test_bins_and_bands_are_drawn_where_they_are_known_by_heart_to_lie():
     curve = result(START, LATER)["curve"]
     marks = draw_bins(curve, page_axes()).collections[0]
@@ -94,6 +96,7 @@ def test_a_band_does_not_go_beyond_certainty():
     assert (vertices.max(), vertices.min()) == (1, pytest.approx(0.88))
 
 
+@pytest.mark.slow
 def test_of_many_moments_some_are_drawn_the_first_and_the_last_among_them():
     moments = [tuple(observation(judged, [0.8] * 4, [1, 1, 1, 0]) for _ in range(2)) for judged in range(0, 90, 10)]
     page = followed_page("part", result(*moments))
@@ -126,6 +129,7 @@ class Cells(HTMLParser):
             self.rows[-1].append(data)
 
 
+@pytest.mark.slow
 def test_the_page_shows_the_tables_and_notes_of_the_screen():
     found = result(START, LATER)
     shown = Console(width=1000, file=io.StringIO())
@@ -143,6 +147,7 @@ def test_the_page_shows_the_tables_and_notes_of_the_screen():
         assert sentence in unescape(text)
 
 
+@pytest.mark.slow
 def test_the_numbers_behind_the_marks_can_be_opened():
     page = followed_page("part", result(START))
     folded = Cells(re.search("<details>.*</details>", page, re.DOTALL)[0]).rows
@@ -152,6 +157,7 @@ def test_the_numbers_behind_the_marks_can_be_opened():
     assert len(folded) == 8
 
 
+@pytest.mark.slow
 def test_a_single_moment_of_a_single_part_has_no_curve_and_no_errors():
     page = followed_page("part", result(LATER[:1], stopping_rules=()))
     assert page.count("<svg") == 1
@@ -162,6 +168,7 @@ def test_a_single_moment_of_a_single_part_has_no_curve_and_no_errors():
     assert "standard error to both sides" not in two
 
 
+@pytest.mark.slow
 def test_the_page_needs_no_other_file_and_spells_names_safely():
     page = followed_page("a <b> & c", result(START, LATER))
     assert page.startswith("<!doctype html>")

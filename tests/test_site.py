@@ -23,6 +23,7 @@ def pages():
     return module
 
 
+@pytest.mark.slow
 def test_the_reference_has_every_command_with_its_options(pages):
     text = pages.commands_page()
     sections = re.findall(r"^## audiosim (\w+)", text, re.MULTILINE)
@@ -44,6 +45,7 @@ def test_the_reference_has_every_setting_of_the_service_and_every_route(pages):
         assert f"## {route}" in routes, route
 
 
+@pytest.mark.slow
 def test_the_reference_has_every_public_name_of_python(pages):
     text = pages.python_page()
     assert [name for name in audiosim.__all__ if f"### audiosim.{name}\n" not in text] == []

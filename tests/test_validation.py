@@ -55,6 +55,7 @@ def test_the_notebook_on_evidence_shows_what_is_kept_of_it():
         assert name in shown
 
 
+@pytest.mark.slow
 def test_paths_of_commands_are_found_again():
     # Commands in results.json name the last part of a path alone; here each leads to where its file belongs.
     pytest.importorskip("IPython")
@@ -70,6 +71,7 @@ def test_paths_of_commands_are_found_again():
     ]
 
 
+@pytest.mark.slow
 def test_a_notebook_that_is_not_there_is_said():
     pytest.importorskip("nbclient")
     command = [sys.executable, ROOT / "validation" / "execute.py", "speeed", "--kept"]

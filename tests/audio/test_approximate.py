@@ -64,6 +64,7 @@ def test_distances_of_coordinates_are_those_of_matrix_logarithms():
         assert np.sum((found[i] - found[j]) ** 2) == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_nearly_all_neighbours_are_found_and_the_recall_says_how_many(folder):
     rows, queries = rows_of(N), list(range(0, N, 50))
     searched = Searched.load([folder])
@@ -120,6 +121,7 @@ def test_lists_of_another_index_in_the_same_folder_are_not_used(tmp_path):
     assert coarse_index(AudioIndex.load(index)).near(rows, 1)[:, 0].tolist() == list(range(10, 40))
 
 
+@pytest.mark.slow
 def test_as_many_are_found_as_are_wanted(folder):
     searched = Searched.load([folder])
     kinds, search = descriptions_of(searched), ApproximateSearch(searched)

@@ -238,6 +238,7 @@ def test_an_ogg_without_its_last_page_is_accepted_with_a_note(write, music, subt
     assert read(cut(path, 0.8)).notes == ("may be truncated: its last Ogg page is cut or does not mark the end",)
 
 
+@pytest.mark.slow
 def test_an_ogg_cut_between_pages_is_noticed(write, music):
     path = write(music(20), "s.ogg")
     data = path.read_bytes()
@@ -298,6 +299,7 @@ def test_an_ogg_that_lost_many_pages_is_refused(write, music):
     assert int(complaint.split()[2]) == pytest.approx(100 * (left + 2) / (len(pages) - 2), abs=4)
 
 
+@pytest.mark.slow
 def test_noise_between_the_pages_of_an_ogg_does_no_harm(write, music):
     path = write(music(20), "s.ogg")
     data = path.read_bytes()

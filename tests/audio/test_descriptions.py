@@ -46,6 +46,7 @@ def proximity_in_full(divergences):
     return found
 
 
+@pytest.mark.slow
 def test_neighbours_go_by_the_mean_of_the_proximities_of_both_descriptions(folder):
     index, searched = AudioIndex.load(folder), Searched.load([folder])
     by_sound = proximity_in_full(jensen_shannon_divergence(index.rows, None, index.parameters.dimension))
@@ -90,6 +91,7 @@ def test_recordings_by_the_artist_are_left_out(folder):
     assert len(near["r39"]) == N - 1
 
 
+@pytest.mark.slow
 def test_the_command_takes_all_that_the_index_has(folder, run):
     code, out, _ = run("neighbours", folder, "-k", 3)
     near = neighbours(folder, 3)
@@ -113,6 +115,7 @@ def test_vectors_that_fit_no_recording_are_refused(folder, tmp_path):
     assert [piece.name for piece in read_vectors(folder)] == ["net"]
 
 
+@pytest.mark.slow
 def test_how_loud_a_recording_is_does_not_matter_where_it_is_levelled(tmp_path, music):
     for name, samples in (("soft", 0.1 * music(5)), ("loud", music(5)), ("other", music(5, seed=1))):
         soundfile.write(tmp_path / f"{name}.wav", samples, 22_050, subtype="FLOAT")
@@ -135,6 +138,7 @@ def test_vectors_of_an_index_are_evidence_of_sound(folder):
         Evidence("year", "document", ("r0",), np.ones(1), of_sound=True)
 
 
+@pytest.mark.slow
 def test_a_recording_of_a_limited_band_finds_the_same_in_the_whole_band(tmp_path):
     # Of 40 recordings each, the limited ones all moved far to one side: what is nearest is of one's own kind, but among
     # the distances to the other kind that to the same recording is the least.

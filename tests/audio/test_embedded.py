@@ -74,6 +74,7 @@ def test_the_function_gets_samples_at_its_own_rate(folder):
     np.testing.assert_array_equal(piece.values, np.tile([16_000, 64_000], (N, 1)))
 
 
+@pytest.mark.slow
 def test_workers_give_what_this_process_does(folder):
     embed_index(folder, Embedding("powers", powers))
     (alone,) = read_vectors(folder)
@@ -155,6 +156,7 @@ def test_the_harmony_of_librosa_is_a_description_by_name(folder, source, run):
     assert "expected a number as the weight of tonal, got much" in " ".join(err.split())
 
 
+@pytest.mark.slow
 def test_vectors_that_no_installed_embedding_made_cannot_be_asked_for_by_example(folder, source):
     embed_index(folder, Embedding("powers", powers))
     found = neighbours(folder, 2, like=source / "r1.wav")
@@ -163,6 +165,7 @@ def test_vectors_that_no_installed_embedding_made_cannot_be_asked_for_by_example
         neighbours(folder, 2, like=source / "r1.wav", by=["gaussians", "powers"])
 
 
+@pytest.mark.slow
 def test_shards_answer_as_one_index_does(folder, source, tmp_path):
     embed_index(folder, Embedding("powers", powers))
     whole = neighbours(folder, 4)
@@ -213,6 +216,7 @@ class _Network:
         return np.log(spectrum.reshape(len(spectrum), 512, 200).mean(axis=2) + 1e-6).view(_Tensor)
 
 
+@pytest.mark.slow
 def test_the_recipe_for_a_network_keeps_the_contract(monkeypatch):
     text = (ROOT / "docs" / "sound.md").read_text("utf-8")
     (recipe,) = re.findall(r"\n((?: {4}[^\n]*\n|\n)*? {4}CLAP = [^\n]*\n)", text[text.index("LAION's CLAP") :])

@@ -64,6 +64,7 @@ def test_librosa_is_imported_once_and_a_broken_file_is_made_again(tmp_path, monk
     assert not imports_librosa()
 
 
+@pytest.mark.slow
 def test_where_nothing_can_be_kept_the_arrays_are_made_all_the_same(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv(CACHE, str(tmp_path / "file" / "cache"))

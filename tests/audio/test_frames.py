@@ -41,6 +41,7 @@ def whole(clips):
     return [each.samples for each in signals if frames(each).limit_hz is None]
 
 
+@pytest.mark.slow
 def test_spectral_contrast_is_librosa_s(music):
     assert_contrast_is_librosa_s(music())
 
@@ -174,6 +175,7 @@ def test_workers_compute_descriptors_too_whatever_kind_of_function(album):
     assert np.array_equal(there.rows, here.rows)
 
 
+@pytest.mark.slow
 def test_an_index_knows_its_descriptors_by_name(album, tmp_path):
     chosen = described_by("mfcc", rms)
     extract([album / "six.wav"], into=tmp_path / "index", parameters=chosen)

@@ -487,6 +487,7 @@ def test_the_packed_file_grows_with_the_index_and_is_made_again_where_it_is_bad(
     assert (folder / packing.WHITENER).read_text() == text
 
 
+@pytest.mark.slow
 def test_of_a_large_index_the_rows_that_a_search_reads_are_checked_and_no_others(monkeypatch, tmp_path):
     monkeypatch.setattr(packing, "LARGE", 10)
     monkeypatch.setattr(search_module, "SAMPLE", 20)  # references, and the recordings all of which are ranked
@@ -521,6 +522,7 @@ def test_a_huge_index_answers_the_same(large, monkeypatch):
         assert [one.proximity for one in found[name]] == [one.proximity for one in near]
 
 
+@pytest.mark.slow
 def test_an_index_that_cannot_be_written_to_is_packed_in_memory(large):
     folder, expected = large
     (folder / packing.SIDES).mkdir()  # as good as a folder of somebody else's, for root too
@@ -556,6 +558,7 @@ def test_a_row_that_is_no_gaussian_is_never_compared():
         broken.divergence()
 
 
+@pytest.mark.slow
 def test_importing_the_index_loads_nothing_heavy():
     heavy = "[name for name in ('librosa', 'joblib', 'sklearn', 'pandas', 'numba') if name in sys.modules]"
     command = f"import sys, audiosim.audio.index; print({heavy})"
@@ -573,6 +576,7 @@ def test_real_clips_of_one_game_are_nearer_than_chance_would_have_it(real_clips,
     assert np.mean(hits) > 2.5 * 11 / 95
 
 
+@pytest.mark.slow
 def test_the_command_ranks_as_it_is_asked_to(run, tmp_path):
     index = drawn(20)
     index.save(tmp_path / "index")

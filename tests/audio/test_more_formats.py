@@ -96,6 +96,7 @@ def flipped(path, count, seed=0):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "codec"), [("x.flac", "flac"), ("x.m4a", "aac"), ("alac.m4a", "alac")])
 def test_behind_damaged_bytes_decoding_goes_on(music, tmp_path, name, codec):
     samples = music(20, rate_hz=RATE_HZ)
@@ -124,6 +125,7 @@ def test_without_pyav_and_ffmpeg_a_damaged_flac_is_refused(music, tmp_path, monk
         read(flipped(tmp_path / "x.flac", 10))
 
 
+@pytest.mark.slow
 def test_opus_is_the_same_by_either_decoder(music, tmp_path, monkeypatch):
     path = tmp_path / "x.opus"
     soundfile.write(path, music(10, rate_hz=48_000), 48_000, format="OGG", subtype="OPUS")
@@ -231,6 +233,7 @@ def test_ffmpeg_is_under_the_same_limits_and_rules(album, monkeypatch, tmp_path)
             read(tmp_path / name)
 
 
+@pytest.mark.slow
 def test_opus_that_libsndfile_gives_up_is_read(music, tmp_path, monkeypatch):
     # Of what the ffmpeg command writes it takes much for malformed at nine seconds: libsndfile issue 888.
     if not by_ffmpeg.ffmpeg_installed():

@@ -130,6 +130,7 @@ def test_real_clips_are_no_twins_and_their_copies_are(real_clips, tmp_path):
     assert len(found) >= 5
 
 
+@pytest.mark.slow
 def test_the_same_again_goes_on(source, music, tmp_path):
     shutil.copytree(source, tmp_path / "source")
     first = collect(tmp_path / "source", tmp_path / "made", queries=3)

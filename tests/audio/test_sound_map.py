@@ -130,6 +130,7 @@ def test_pictures_in_a_report_need_an_index_and_a_page(run, tmp_path):
     assert "--pictures is for a page, which ends in .html, got" in err
 
 
+@pytest.mark.slow
 def test_a_query_that_is_a_document_of_the_same_name_has_its_picture_in_a_report(tmp_path):
     (tmp_path / "runs.trec").write_text("d001 Q0 d002 1 2.0 a\nd009 Q0 d002 1 2.0 a\n", encoding="utf-8")
     path = DEMO / "sounds" / "d001.ogg"

@@ -212,6 +212,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.slow
 def test_names_in_any_alphabet_survive_an_index(tmp_path, music):
     for name in NAMES:
         sound(tmp_path / "sounds" / f"{name}.wav", music)

@@ -82,6 +82,7 @@ def test_a_backup_without_somebody_is_the_same_campaign_under_a_drawn_name(kept,
         back_up(kept, tmp_path / "zoe.jsonl", ["zoe"])
 
 
+@pytest.mark.slow
 def test_a_backup_does_not_replace_a_campaign_or_another_backup(kept, tmp_path):
     back_up(kept, tmp_path / "monday.jsonl")
     with pytest.raises(InputError, match=r"monday.jsonl exists already; a backup never replaces a file"):
@@ -178,6 +179,7 @@ def test_a_backup_made_while_the_log_grows_is_a_beginning_of_it(database, said, 
     assert counts == sorted(counts)
 
 
+@pytest.mark.slow
 def test_the_commands_back_up_verify_and_restore(run, kept, tmp_path):
     code, said, error = run("backup", "--db", kept, "-o", tmp_path / "b.jsonl", "--format", "json")
     assert (code, error) == (0, "")

@@ -160,6 +160,7 @@ def test_a_log_with_a_grade_off_the_scale_is_refused_by_the_number_of_its_line(o
         opened(store)
 
 
+@pytest.mark.slow
 def test_a_campaign_goes_on_from_the_lines_that_another_has_read(tiny, store, said):
     first = Campaign(tiny, "mjud", "CG@2", store)
     for document in ("a", "b"):
@@ -232,6 +233,7 @@ def test_a_refused_judgment_leaves_no_trace_in_the_log(opened, store):
     assert campaign.selection.judged == 0
 
 
+@pytest.mark.slow
 def test_a_judgment_sent_again_by_its_key_is_answered_as_before(opened, store, said):
     campaign = opened(store)
     first = campaign.tell(said(key="k"))

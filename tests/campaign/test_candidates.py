@@ -73,6 +73,7 @@ def test_a_page_that_was_taken_back_comes_first_and_the_next_one_stays_held(camp
     assert set(campaign.ask(4, "bob")).isdisjoint({*first, *second})
 
 
+@pytest.mark.slow
 def test_a_campaign_by_pages_ends_with_everything_judged(campaign):
     pool = campaign.selection.pool
     for _ in range(len(pool.pairs)):
@@ -84,6 +85,7 @@ def test_a_campaign_by_pages_ends_with_everything_judged(campaign):
     assert campaign.progress.judged == len(pool.pairs)
 
 
+@pytest.mark.slow
 def test_pages_of_one_candidate_are_single_grades(collection):
     """The same pairs are asked for, in the same order, as without the setting."""
     plain, ones = (

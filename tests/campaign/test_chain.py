@@ -55,6 +55,7 @@ def test_each_line_carries_the_hash_of_itself_and_of_the_line_before(database, s
         assert store.head == (2, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [0, 1])
 def test_a_log_that_became_shorter_is_told_from_one_that_has_grown(database, said, kept):
     name = f"shorter {kept}"
@@ -90,6 +91,7 @@ def test_a_log_in_which_another_line_stands_at_the_number_went_back(database, sa
                 store.append_all([said(document="d")], last=2)
 
 
+@pytest.mark.slow
 def test_a_campaign_whose_log_went_back_answers_nothing_any_more(tiny, database, said):
     collection = f"tiny gone {database[:6]}"
     store = DatabaseStore(database, collection)

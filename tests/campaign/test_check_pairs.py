@@ -29,6 +29,7 @@ def work(campaign, name, count, grade):
         campaign.tell(Judgment(*pair, grade(pair), name))
 
 
+@pytest.mark.slow
 def test_a_share_of_the_answers_is_of_pairs_judged_before_and_replaces_nothing(store):
     campaign, rng = opened(store, repeats=0.2), np.random.default_rng(1)
     work(campaign, "ann", 50, lambda pair: float(rng.integers(101)))
@@ -95,6 +96,7 @@ def test_an_answer_sent_twice_is_one_repeat_and_undone_it_is_asked_again():
     assert self_checks(campaign.log(), FINE, {}).keys() <= {"ann"}
 
 
+@pytest.mark.slow
 def test_noise_within_a_person_is_found_again():
     campaign, rng = opened(repeats=0.4), np.random.default_rng(3)
     work(campaign, "ann", 150, lambda pair: float(np.clip(round(50 + 8 * rng.standard_normal()), 0, 100)))

@@ -49,6 +49,7 @@ def held(campaign):
     return [(one.assessor, one.document_a, one.document_b, one.answer) for one in campaign.comparisons.in_force()[1]]
 
 
+@pytest.mark.slow
 def test_an_answer_counts_until_it_is_revised_or_withdrawn_or_its_author_set_aside(collection):
     campaign = Campaign(collection, measure="CG@1", settings=ONLY)
     before = campaign.ranking.scores.mean
@@ -83,6 +84,7 @@ def test_the_same_answer_sent_again_is_not_written_again(collection):
         campaign.tell(compared(key="k", answer="b"))
 
 
+@pytest.mark.slow
 def test_a_log_with_comparisons_is_replayed_sealed_backed_up_and_read_back(collection, tmp_path):
     url = f"sqlite:///{tmp_path / 'log.db'}"
     rng = np.random.default_rng(4)
@@ -114,6 +116,7 @@ def test_a_log_with_comparisons_is_replayed_sealed_backed_up_and_read_back(colle
     assert comparisons_in(other, collection) == read_comparisons(file)
 
 
+@pytest.mark.slow
 def test_comparisons_count_in_the_order_in_which_an_export_lists_them(collection):
     """Revisions, the same answer again, undoings and people set aside change both orders alike."""
     own = tuple(PairedComparison("q2", f"q2/S{n}", f"q2/S{n + 1}", "a", "ann") for n in range(3))
@@ -146,6 +149,7 @@ def test_comparisons_count_in_the_order_in_which_an_export_lists_them(collection
     assert order() == [*OWN, "bob q1 01 a"]
 
 
+@pytest.mark.slow
 def test_people_are_asked_for_comparisons_that_nobody_holds_and_they_did_not_make(collection):
     campaign = Campaign(collection, measure="CG@1", settings=ONLY)
     first = campaign.comparisons.ask(3, "ann")
@@ -165,6 +169,7 @@ def test_people_are_asked_for_comparisons_that_nobody_holds_and_they_did_not_mak
     assert 0 < sum(sides) < len(sides)  # which stands first is drawn
 
 
+@pytest.mark.slow
 def test_which_document_stands_first_is_drawn_for_each_assessor(collection):
     first, both = set(), set()
     for name in ("ann", "bob", "cid", "dan", "eve"):
@@ -185,6 +190,7 @@ def test_a_comparison_whose_earlier_answer_holds_again_is_not_asked_once_more(co
     assert [left[:3] for left in campaign.comparisons.leases("ann")] == [one[:3]]
 
 
+@pytest.mark.slow
 def test_a_withdrawn_comparison_is_asked_again_once_its_lease_has_ended(collection):
     moment = [datetime(2013, 5, 1, 12, tzinfo=UTC)]
     campaign = Campaign(collection, measure="CG@1", settings=ONLY, clock=lambda: moment[0])
@@ -210,6 +216,7 @@ def test_a_withdrawn_comparison_is_asked_again_once_its_lease_has_ended(collecti
     assert said in all_left()
 
 
+@pytest.mark.slow
 def test_the_kind_of_question_that_tells_most_in_a_persons_time_is_asked(collection):
     campaign = Campaign(collection, measure="CG@1", settings=CampaignSettings(comparisons="some"))
     worth = campaign.comparisons.worth("ann")
@@ -232,6 +239,7 @@ def test_the_kind_of_question_that_tells_most_in_a_persons_time_is_asked(collect
     assert Campaign(collection, measure="CG@1").comparisons.worth("ann") == (GRADE, 0, 0)
 
 
+@pytest.mark.slow
 def test_the_command_says_which_kind_of_question_tells_most_per_second(collection, tmp_path):
     collection.save(tmp_path / "drawn")
     url = f"sqlite:///{tmp_path / 'campaign.db'}"

@@ -33,6 +33,7 @@ def rows(path):
         return connection.execute("SELECT count(*) FROM audiosim_events").fetchone()[0]
 
 
+@pytest.mark.slow
 def test_two_collections_share_a_database_without_mixing(database, said):
     with (
         closing(DatabaseStore(database, "first of two")) as one,
@@ -93,6 +94,7 @@ def test_where_the_driver_is_missing_what_installs_it_is_said(monkeypatch):
         DatabaseStore("postgresql://u:secret@host/x", "tiny")
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_there_is_named_without_its_password():
     pytest.importorskip("psycopg", reason="psycopg is not installed: audiosim[postgres]")
     with pytest.raises(StoreError, match=r"database postgresql\+psycopg://u:\*\*\*@127.0.0.1:9/x: ") as failed:

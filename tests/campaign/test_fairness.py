@@ -107,6 +107,7 @@ def asked_otherwise(tiny):
     return replace(tiny, task="is it the same song")
 
 
+@pytest.mark.slow
 def test_a_log_goes_on_with_a_collection_that_has_grown(tiny, database, said):
     with closing(DatabaseStore(database, "grown")) as store:
         opened(tiny, store).tell(said())
@@ -115,6 +116,7 @@ def test_a_log_goes_on_with_a_collection_that_has_grown(tiny, database, said):
             opened(tiny, store)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [

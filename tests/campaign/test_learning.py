@@ -43,6 +43,7 @@ def test_what_changes_after_the_model_has_learned_changes_nothing_of_what_it_lea
         assert again.ask() == live.ask(), name
 
 
+@pytest.mark.slow
 def test_nobody_who_asks_waits_while_a_campaign_that_learns_later_learns_about_people(monkeypatch):
     learned, learn = [], JointEstimator.panel_model
 

@@ -60,6 +60,7 @@ class Counted(JointEstimator):
         return super().relearned(grades)
 
 
+@pytest.mark.slow
 def test_a_campaign_that_is_opened_again_says_the_same_and_learns_nothing(collection, tmp_path):
     url, said, estimator = f"sqlite:///{tmp_path / 'campaign.db'}", [], Counted(collection)
     for _ in range(2):
@@ -72,6 +73,7 @@ def test_a_campaign_that_is_opened_again_says_the_same_and_learns_nothing(collec
     assert said[0] == said[1]  # to the last bit
 
 
+@pytest.mark.slow
 def test_what_was_learned_in_the_middle_of_a_log_is_taken_up_too(demo, tmp_path):
     estimator, url = Counted(demo), f"sqlite:///{tmp_path / 'campaign.db'}"
     with closing(DatabaseStore(url, "demo")) as store:
@@ -133,6 +135,7 @@ print(test_lessons.lesson_key(test_lessons.lesson_of(test_lessons.Collection.loa
     assert found == {lesson_key(lesson_of(demo))}
 
 
+@pytest.mark.slow
 def test_a_note_that_cannot_be_read_or_written_is_done_without(collection, tmp_path):
     path, estimator = tmp_path / "campaign.db", Counted(collection)
     DatabaseStore(f"sqlite:///{path}", "demo").close()

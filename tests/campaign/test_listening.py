@@ -89,6 +89,7 @@ def test_who_was_never_handed_a_pair_claims_what_lies_before_the_answer(watch):
     assert len(campaign.answers("bob")) == 40
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.floats(0.0, 60.0), st.floats(0.0, 30.0), st.booleans()), min_size=1, max_size=40),
     st.integers(1, 40),

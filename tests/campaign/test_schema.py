@@ -101,6 +101,7 @@ def columns(url):
     return {name: sorted((str(one) for one in each), key=str) for (_, name), each in found.items()}
 
 
+@pytest.mark.slow
 def test_what_an_older_version_wrote_is_all_there_and_goes_on(written):
     url, layout = written
     done = migrate(url)
@@ -140,6 +141,7 @@ def test_the_keys_of_imports_go_on_being_known(written):
     imports.close()
 
 
+@pytest.mark.slow
 def test_a_migrated_database_is_laid_out_as_a_new_one(older, tmp_path):
     url, _ = older
     migrate(url)
@@ -151,6 +153,7 @@ def test_a_migrated_database_is_laid_out_as_a_new_one(older, tmp_path):
         assert columns(url) == columns(new)
 
 
+@pytest.mark.slow
 def test_the_migrations_lead_from_nothing_to_the_latest_layout(database_to_make):
     assert ScriptDirectory(MIGRATIONS).get_current_head() == LATEST
     settings, engine = Config(), engine_of(database_to_make)
@@ -277,6 +280,7 @@ def whole(url):
     return columns(url), rows
 
 
+@pytest.mark.slow
 def test_commands_that_read_change_nothing_and_read_every_layout(older, tmp_path, run):
     url, layout = older
     before = whole(url)

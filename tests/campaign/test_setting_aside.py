@@ -34,6 +34,7 @@ def judged(campaign, truth):
     return campaign
 
 
+@pytest.mark.slow
 def test_who_is_set_aside_counts_as_if_they_had_never_judged(opened, tiny_truth, store):
     campaign = judged(opened(store), tiny_truth)
     campaign.set_aside("bob", "me", "did not listen")
@@ -50,6 +51,7 @@ def test_who_is_set_aside_counts_as_if_they_had_never_judged(opened, tiny_truth,
     assert campaign.aside()["bob"].event.details == {"judge": "bob", "reason": "did not listen"}
 
 
+@pytest.mark.slow
 def test_who_is_taken_back_counts_as_before_and_another_server_finds_the_same(opened, tiny_truth, store):
     campaign = judged(opened(store), tiny_truth)
     before, grades = campaign.judgments(), campaign.selection.grades
@@ -121,6 +123,7 @@ def test_a_line_that_names_nobody_is_refused(details):
         Event("set_aside", NOON, "me", details=details)
 
 
+@pytest.mark.slow
 def test_a_command_sets_aside_in_a_log_that_a_service_has_open(opened, tiny, tiny_truth, tmp_path):
     url = f"sqlite:///{tmp_path / 'log.db'}"
     with closing(DatabaseStore(url, tiny.identifier)) as store:
@@ -138,6 +141,7 @@ def test_a_command_sets_aside_in_a_log_that_a_service_has_open(opened, tiny, tin
         assert campaign.judgments() == everything
 
 
+@pytest.mark.slow
 def test_a_model_learns_anew_from_what_is_left(demo_collection_of_two):
     collection, truth = demo_collection_of_two
     campaign = Campaign(collection, None, "CG@5", settings=CampaignSettings())

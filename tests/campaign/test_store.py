@@ -94,6 +94,7 @@ def test_several_events_of_which_one_has_a_used_key_are_all_refused(store, said)
     assert store.append_all([said(document="b", key="new")], last=1) == [2]
 
 
+@pytest.mark.slow
 def test_threads_that_append_get_a_number_each_and_a_reader_misses_none(store, said):
     numbers, seen, ended = [], [], Flag()
 

@@ -27,6 +27,7 @@ def judged_in_turn(campaign, people, count):
     return said
 
 
+@pytest.mark.slow
 def test_each_query_is_judged_by_one_person_unless_they_may_be_split(collection):
     people = ("ann", "bob", "eve")
     whole = judged_in_turn(Campaign(collection, "joint", "CG@5"), people, 24)

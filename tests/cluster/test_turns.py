@@ -205,6 +205,7 @@ def test_a_scheduler_that_is_lost_ends_the_work_with_one_line(loopback):
         list(results)
 
 
+@pytest.mark.slow
 def test_a_backend_that_the_user_chose_does_the_work(trial, parts, here):
     import joblib
 
@@ -267,6 +268,7 @@ def page_server():
         yield f"tcp://127.0.0.1:{listening.getsockname()[1]}"
 
 
+@pytest.mark.slow
 def test_a_server_that_is_no_scheduler_is_an_error(monkeypatch, page_server):
     monkeypatch.setattr(dask_cluster, "CONNECT_S", 1)
     refused(page_server)

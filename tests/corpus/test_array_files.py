@@ -143,6 +143,7 @@ def test_a_table_with_a_stray_line_end_or_quote_is_one_line(tmp_path):
             read_evidence(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_packed_run_that_unpacks_without_end_is_refused_on_the_way_by_arrays_too(tmp_path):
     import gzip
 

@@ -138,6 +138,7 @@ def log_score(collection, truth):
     return float(np.mean(-0.5 * np.log(variance) - 0.5 * off / variance)), float(np.mean(off / variance))
 
 
+@pytest.mark.slow
 def test_an_aspect_tells_of_another_as_far_as_they_are_correlated():
     # Of a Gaussian of correlation r, knowing the other aspect saves -log(1 - r^2) / 2 of the log score: .51 at .8.
     for correlation, least, most in ((0.8, 0.25, 0.6), (-0.6, 0.03, 0.3), (0.0, -0.05, 0.03)):

@@ -269,6 +269,7 @@ def test_a_collection_that_cannot_be_written_leaves_no_folder_behind(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not MIREX.is_dir(), reason="the MIREX 2011 collection is not beside the project: ../shared/data")
 def test_the_public_mirex_2011_collection_has_the_published_counts(tmp_path):
     collection = Collection.load(MIREX)

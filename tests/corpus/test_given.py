@@ -43,6 +43,7 @@ VERBS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_estimate_takes_runs_and_qrels_at_once(form, runs, qrels):
     expected = audiosim.estimate(Collection.from_runs(runs, qrels)).to_dict()
@@ -57,6 +58,7 @@ def test_every_function_takes_judgments_alike(verb, runs, qrels):
     assert do(Collection.from_runs(runs, qrels, cutoff=5), judgments=qrels) == expected
 
 
+@pytest.mark.slow
 def test_two_systems_are_compared_by_judgments_in_memory(runs, qrels):
     names = list(runs)[:2]
     expected = audiosim.compare(Collection.from_runs(runs, qrels), *names).to_dict()
@@ -64,6 +66,7 @@ def test_two_systems_are_compared_by_judgments_in_memory(runs, qrels):
     assert audiosim.compare(runs, *names, qrels).to_dict() == expected
 
 
+@pytest.mark.slow
 def test_a_folder_takes_judgments_of_a_file_and_of_memory(qrels):
     folder = package_files.folder("fixtures") / "demo"
     truth = folder / "truth.qrels"

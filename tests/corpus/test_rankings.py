@@ -16,6 +16,7 @@ RANKINGS = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(RANKINGS)
 def test_coded_rankings_are_the_mapping(rankings):
     found = coded(rankings)
@@ -28,6 +29,7 @@ def test_coded_rankings_are_the_mapping(rankings):
         found["q9"]
 
 
+@pytest.mark.slow
 @given(st.lists(RANKINGS, min_size=1, max_size=4), st.integers(1, 9) | st.none())
 def test_results_are_those_of_all_runs_down_to_the_cutoff(runs, cutoff):
     found = Results.of([coded(run) if place % 2 else run for place, run in enumerate(runs)], cutoff)
@@ -51,6 +53,7 @@ def test_results_are_those_of_all_runs_down_to_the_cutoff(runs, cutoff):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("largest", [0, 2**20], ids=["sorted", "marked"])
 @given(runs=st.lists(RANKINGS, min_size=1, max_size=4))
 def test_retrieved_pairs_are_those_of_any_run(largest, runs):

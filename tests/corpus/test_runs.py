@@ -164,6 +164,7 @@ def test_what_a_trec_run_cannot_say_is_refused_before_anything_is_written(tmp_pa
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_run_that_ranx_wrote_is_read_and_called_after_its_file(tmp_path, ranx):
     """`ranx.Run.save` calls this of its dict, the highest score of each query first."""
     ranx.io.save_json({"q1": {"b": 0.9, "a": 0.2}, "q2": {"a": 1.0, "c": 1.0}}, tmp_path / "mine.json")

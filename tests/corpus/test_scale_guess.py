@@ -62,6 +62,7 @@ def test_grades_of_no_usual_scale_are_refused(grades):
         guess_scale(grades)
 
 
+@pytest.mark.slow
 @given(st.sets(st.integers(0, 10), min_size=1))
 def test_all_grades_are_on_the_scale_that_is_guessed_from_them(grades):
     scale = guess_scale({float(grade) for grade in grades})[0]

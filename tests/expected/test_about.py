@@ -29,6 +29,7 @@ from audiosim.users.satisfaction import published_mapping
 
 
 # With everything judged it is the paired t-test: scipy's, on scores that `evaluate` has too.
+@pytest.mark.slow
 @pytest.mark.parametrize("written", ["CG@5", "nDCG@5", "AP(min=40)@5"])
 @pytest.mark.parametrize("model", ["joint", "uniform"])
 def test_with_everything_judged_a_statement_about_queries_of_this_kind_is_the_paired_t_test(demo, written, model):
@@ -76,6 +77,7 @@ def mean_sample_covariance_over(doubt, definition, measure):
 
 
 # Correlated gains: by drawing them; 20,000 draws of 24 queries leave an error of some 1 %.
+@pytest.mark.slow
 @pytest.mark.parametrize("judged", [0, 60])
 def test_between_queries_of_correlated_gains_is_that_of_drawn_ones(demo, judged):
     pool, measure = build_pool(demo, 5), parse_measure("CG@5")
@@ -94,6 +96,7 @@ def test_between_queries_of_correlated_gains_is_that_of_drawn_ones(demo, judged)
     np.testing.assert_allclose(found, true, rtol=0, atol=0.02 * true.max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["joint", "uniform"])
 @pytest.mark.parametrize("written", ["nDCG@5", "RBP@5"])
 def test_between_queries_of_a_ratio_is_that_of_simulation(demo, written, model):
@@ -106,6 +109,7 @@ def test_between_queries_of_a_ratio_is_that_of_simulation(demo, written, model):
     np.testing.assert_allclose(found, true, rtol=0, atol=0.08 * true.max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["joint", "uniform"])
 def test_shares_of_users_vary_over_queries_as_drawn_ones_do(demo, model):
     pool, measure = build_pool(demo, 5), parse_measure("CG@5")
@@ -117,6 +121,7 @@ def test_shares_of_users_vary_over_queries_as_drawn_ones_do(demo, model):
     np.testing.assert_allclose(found, true, rtol=0, atol=0.08 * true.max())
 
 
+@pytest.mark.slow
 def test_widening_leaves_what_queries_vary_and_these_queries_come_back(demo):
     ranking = estimate(replace(demo, judgments=demo.judgments[:100]), about="queries")
     wider = ranking.wider(2.0)
@@ -157,6 +162,7 @@ def two_systems(collection, a, b, about):
     return two_systems_of_pool(expected, built_in(pool, "uniform"), grades, (a, b), 0.95, about=as_about(about))
 
 
+@pytest.mark.slow
 def test_a_verdict_says_what_it_is_about_with_the_other_beside_it(demo):
     a, b = demo.runs[0].system, demo.runs[1].system
     found = two_systems(demo, a, b, "queries")
@@ -234,6 +240,7 @@ def judged_by(demo, *people):
     return replace(demo, judgments=tuple(said))
 
 
+@pytest.mark.slow
 def test_one_person_s_statement_is_that_of_one_whom_nobody_names(demo):
     nameless = replace(demo, judgments=demo.judgments[:240])
     named = replace(demo, judgments=tuple(replace(one, assessor="ann") for one in nameless.judgments))
@@ -244,6 +251,7 @@ def test_one_person_s_statement_is_that_of_one_whom_nobody_names(demo):
         assert ours.at_large is None
 
 
+@pytest.mark.slow
 def test_a_statement_about_more_people_than_judged_is_less_sure(demo):
     found = judged_by(demo, "ann", "bob")
     panel, six, listeners = (estimate(found, about=about) for about in ("panel", "6", "listeners"))
@@ -267,6 +275,7 @@ def test_nothing_judged_can_be_said_of_listeners_too(demo):
     assert np.all(listeners.scores.variance < panel.scores.variance)
 
 
+@pytest.mark.slow
 def test_what_one_person_says_of_others_rests_on_other_collections_and_says_so(demo):
     alone = estimate(judged_by(demo, "ann"), about="listeners")
     known = estimate(judged_by(demo, "ann"))
@@ -288,6 +297,7 @@ def test_a_model_that_knows_no_people_says_nothing_of_listeners_at_large(demo):
         estimate(judged_by(demo, "ann", "bob"), "uniform", about="listeners")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["nDCG@5", "CG(gain=exponential)@5", "RR(min=50)@5"])
 def test_other_measures_are_less_sure_of_listeners_at_large_too(demo, measure):
     found = judged_by(demo, "ann", "bob")
@@ -295,6 +305,7 @@ def test_other_measures_are_less_sure_of_listeners_at_large_too(demo, measure):
     assert listeners.scores.variance.mean() > panel.scores.variance.mean()
 
 
+@pytest.mark.slow
 def test_a_loop_told_one_by_one_says_what_an_estimate_of_all_says(demo):
     found = judged_by(demo, "ann", "bob")
     pool, what = build_pool(demo, 5), parse_measure("CG@5")

@@ -40,6 +40,7 @@ def test_differences_no_larger_than_chance_say_nothing_of_another_sample():
     np.testing.assert_allclose(on_another_sample(judged_in_full(scores)), 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [0.5, 1.5])
 def test_the_chance_is_right_in_the_mean_over_drawn_systems(spread):
     # Systems differ by `spread` standard errors of a mean over their queries: the drawn order on a second sample of as

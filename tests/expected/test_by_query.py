@@ -66,6 +66,7 @@ def demo_belief(demo, measure, model):
     return pool, estimator, estimator.predict(grades)
 
 
+@pytest.mark.slow
 def test_moments_of_correlated_gains_are_those_of_drawn_ones(demo):
     measure = parse_measure("CG@5")
     pool, _, belief = demo_belief(demo, measure, "joint")
@@ -80,6 +81,7 @@ def test_moments_of_correlated_gains_are_those_of_drawn_ones(demo):
 
 
 # Ratios are expanded to first order, or their ideals drawn 40 times: hence the tolerance.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("written", "model", "ideal"),
     [

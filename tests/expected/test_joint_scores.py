@@ -166,6 +166,7 @@ def test_a_judgment_taken_back_or_changed_moves_no_score_to_what_is_no_number(br
         np.testing.assert_allclose(found.covariance, fresh.covariance, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_with_everything_judged_the_scores_are_known(broad):
     grades = np.random.default_rng(5).integers(0, 101, N).astype(float)
     belief = broad
@@ -212,6 +213,7 @@ RATIOS = {"nDCG@4": lambda rank: 1 / log2(rank + 1), "RBP@4": lambda rank: 0.8 *
 
 
 # The delta method leaves out terms of the order of the squared relative deviation of a sum, (.012 / .5)^2 = 6e-4.
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 12])
 @pytest.mark.parametrize("written", RATIOS)
 def test_ratios_have_the_moments_of_draws_from_the_field(sharp, written, count):
@@ -246,6 +248,7 @@ def test_simulated_ratios_are_those_of_draws_from_the_field(sharp):
     assert_within_error(found, scores, bias=5 * np.sqrt(found.variance.max() / 20_000), skew=0.04)
 
 
+@pytest.mark.slow
 def test_simulation_sees_that_queries_are_correlated(broad):
     # What all queries share is .3 of the variance of a pair; more of that of the mean over six queries.
     measure = parse_measure("P(min=50)@4")

@@ -41,6 +41,7 @@ def effect(collection, name, **more):
     return judge_effect(expected_scores(CG, pool), estimator_of(pool, JOINT), collection.judgments, name, **more)
 
 
+@pytest.mark.slow
 def test_without_the_one_who_differs_the_systems_change_places(partial):
     found = effect(partial, "cid")
     assert found.judgments == 48
@@ -53,6 +54,7 @@ def test_without_the_one_who_differs_the_systems_change_places(partial):
     assert found.sentence.startswith("Without cid: 1 pair of systems changes places, A is best in place of B;")
 
 
+@pytest.mark.slow
 def test_it_is_the_ranking_of_the_others_judgments(partial):
     some = replace(partial, judgments=partial.judgments[::2])
     found = effect(some, "ann")
@@ -68,6 +70,7 @@ def test_somebody_who_judged_nothing_has_no_effect_to_show(partial):
         effect(partial, "eve")
 
 
+@pytest.mark.slow
 def test_reports_say_how_the_ranking_moves_without_those_who_judged_most(partial):
     some = replace(partial, judgments=partial.judgments[:-6])
     found = judges(some, measure=CG, leave_one_out=2)
@@ -79,6 +82,7 @@ def test_reports_say_how_the_ranking_moves_without_those_who_judged_most(partial
     assert "without" not in Judges.of(build_pool(some), some.judgments).to_dict()[0]
 
 
+@pytest.mark.slow
 def test_without_somebody_their_comparisons_are_left_out_too(partial):
     queries = sorted(partial.runs[0].rankings)
     said = [PairedComparison(q, f"A{q}0", f"B{q}0", "b", "cid") for q in queries]

@@ -81,6 +81,7 @@ def test_ties_are_left_out_and_of_few_comparisons_nothing_is_said():
     assert found.sentence.startswith("The document shown first was preferred in 90 % of 10 comparisons without ties")
 
 
+@pytest.mark.slow
 def test_people_whose_grades_rise_together_are_reported(collection):
     rng = np.random.default_rng(5)
     pairs = [(q, f"{s}{q}{rank}") for q in QUERIES for s in "AB" for rank in range(2)]
@@ -96,6 +97,7 @@ def test_people_whose_grades_rise_together_are_reported(collection):
     assert judges(alone).order_effects == ()
 
 
+@pytest.mark.slow
 def test_the_command_shows_them_and_lists_them_alone(tmp_path):
     folder = tmp_path / "two"
     folder.mkdir()

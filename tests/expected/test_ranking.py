@@ -142,6 +142,7 @@ def test_intervals_are_cut_where_scores_end():
         assert low == pytest.approx([0.95 - half, 0, 7 - half])
 
 
+@pytest.mark.slow
 def test_the_expected_error_is_that_of_a_half_normal():
     spread = np.sqrt(np.diagonal(SCORES.covariance))
     assert ranking_of().expected_error == pytest.approx(stats.halfnorm(scale=spread).mean().mean(), rel=1e-12)

@@ -225,6 +225,7 @@ def half_judged(drawn, share):
     return pool, probabilities, np.where(unknown, np.nan, grades)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0, 0.5])
 @pytest.mark.parametrize("written", ["nDCG@5", "RBP@5"])
 def test_expected_scores_are_the_simulated_ones_less_the_second_order_term(drawn, written, share):
@@ -237,6 +238,7 @@ def test_expected_scores_are_the_simulated_ones_less_the_second_order_term(drawn
     assert np.all(np.abs(found + remainder - scores.mean(axis=0)) <= allowed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0, 0.5])
 @pytest.mark.parametrize("written", ["nDCG@5", "RBP@5", "nDCG(gain=exponential)@5"])
 def test_the_ideal_by_order_statistics_is_closest_to_simulation(drawn, written, share):
@@ -261,6 +263,7 @@ def test_the_ideal_by_order_statistics_is_closest_to_simulation(drawn, written, 
     assert np.all(np.array(errors["ordered"]) * times < errors["independent"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("written", RATIOS)
 def test_one_more_judgment_or_one_less_gives_the_moments_from_scratch(doubt, written, form):
@@ -287,6 +290,7 @@ def slopes_by_differences(expected, probabilities, grades, step=1e-5):
     return np.stack(found, axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS[1:])
 @pytest.mark.parametrize("written", ["nDCG@5", "RBP@5"])
 def test_slopes_are_differences_of_the_scores_over_differences_of_an_expected_gain(drawn, written, form):

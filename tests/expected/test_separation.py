@@ -72,6 +72,7 @@ def test_so_many_judgments_tell_two_systems_apart_in_four_of_five_worlds(judged)
     assert seen >= 3
 
 
+@pytest.mark.slow
 def test_verdicts_name_the_two_systems_that_are_nearest_to_being_told_apart(judged):
     expected, estimator, grades, _ = judged
     verdicts = verdicts_of_pool(expected, estimator, grades, k=4)
@@ -90,6 +91,7 @@ def test_verdicts_name_the_two_systems_that_are_nearest_to_being_told_apart(judg
     assert sum(row["top"] for row in said["systems"]) == pytest.approx(said["top_k"]) == 4
 
 
+@pytest.mark.slow
 def test_two_systems_that_are_not_told_apart_are_told_what_would(judged):
     expected, estimator, grades, belief = judged
     ranking = rank_belief(expected, estimator, belief)
@@ -102,6 +104,7 @@ def test_two_systems_that_are_not_told_apart_are_told_what_would(judged):
     assert found.expectation == pytest.approx(-float(ranking.differences[0][close]))
 
 
+@pytest.mark.slow
 def test_nothing_is_looked_ahead_where_variances_are_not_to_be_believed_or_all_is_judged(judged, demo):
     expected, estimator, grades, belief = judged
     whole = np.where(np.isnan(grades), 50.0, grades)

@@ -74,6 +74,7 @@ def test_up_to_26_groups_have_letters_and_more_have_none():
     assert high.tolist() == [min(29, place + 2) for place in range(1, 30)]
 
 
+@pytest.mark.slow
 @given(st.integers(1, 9), st.integers(0, 2**32), st.floats(0, 1))
 def test_largest_sets_and_stretches_are_those_of_brute_force(systems, seed, share):
     upper = np.triu(np.random.default_rng(seed).random((systems, systems)) < share, 1)

@@ -54,6 +54,7 @@ def test_sound_is_described_without_machine_code_and_that_is_said_once(before, r
     assert (ended.returncode, ended.stdout) == (0, f"{reason}\n"), ended.stderr
 
 
+@pytest.mark.slow
 def test_other_rooms_enter_by_the_modules_that_choose():
     root = Path(__file__).parents[2]
     entered = {

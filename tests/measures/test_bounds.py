@@ -34,6 +34,7 @@ def all_scores(measure, collection=COLLECTION):
     return np.array(worlds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", WITHOUT_IDEAL + WITH_IDEAL)
 def test_every_way_the_judgments_could_have_turned_out_lies_within(measure):
     worlds, (low, high) = all_scores(measure), score_bounds(COLLECTION, measure)
@@ -42,6 +43,7 @@ def test_every_way_the_judgments_could_have_turned_out_lies_within(measure):
     assert np.all(high <= 1 + 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", WITHOUT_IDEAL)
 def test_without_an_ideal_the_bounds_are_met(measure):
     worlds, (low, high) = all_scores(measure), score_bounds(COLLECTION, measure)

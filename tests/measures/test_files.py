@@ -60,6 +60,7 @@ def by_line(path):
     return [(line, run.system, dict(run.rankings)) for line, run in _read_file(path, Exclusions(), lambda _: None)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(("chunk", "piece"), [(1, 2**18), (100, 2**18), (2**23, 100), (2**23, 2**18)])
 def test_files_read_as_arrays_are_the_runs_read_line_by_line(tmp_path, seed, chunk, piece, monkeypatch):
@@ -205,6 +206,7 @@ SPELLED = [
 ]
 
 
+@pytest.mark.slow
 @given(st.one_of([st.lists(one, min_size=1, max_size=20) for one in [*SPELLED, st.one_of(SPELLED)]]))
 def test_numbers_are_those_that_python_reads(texts):
     columns = Columns.split("".join(f"a {text}\n" for text in texts).encode(), 2)
@@ -214,6 +216,7 @@ def test_numbers_are_those_that_python_reads(texts):
     assert numbers.tolist() == [float(text) for text in texts]
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=30), min_size=1))
 def test_fields_are_told_apart_by_every_letter(texts):
     columns = Columns.split("".join(f"{text}\tx\n" for text in texts).encode(), 2)
@@ -223,6 +226,7 @@ def test_fields_are_told_apart_by_every_letter(texts):
     assert words == texts
 
 
+@pytest.mark.slow
 @given(st.lists(st.text("abcdefghij", min_size=1, max_size=20), min_size=1, max_size=60))
 def test_codes_of_names_stand_for_these_names(names):
     columns = Columns.split("".join(f"{name}\n" for name in names).encode(), 1)

@@ -50,6 +50,7 @@ truths = st.lists(st.lists(st.integers(0, 12), min_size=1), min_size=1, max_size
 )
 
 
+@pytest.mark.slow
 @given(items, truths, st.integers(1, 15))
 def test_the_recall_is_its_definition(results, groups, n):
     flat = [(item, number) for number, group in enumerate(groups) for item in group]
@@ -72,6 +73,7 @@ def test_the_order_within_a_group_means_nothing_and_that_of_the_truth_scores_1(g
     assert adr_of_groups(in_order, groups) == pytest.approx(1)
 
 
+@pytest.mark.slow
 @given(items, truths, st.integers(0, 12))
 def test_a_false_positive_never_helps(results, groups, place):
     assert (

@@ -38,6 +38,7 @@ def test_a_measure_survives_being_written_and_read(measure):
     assert pickle.loads(pickle.dumps(measure)) == measure
 
 
+@pytest.mark.slow
 @given(measures(), st.randoms())
 def test_the_order_in_which_parameters_are_written_means_nothing(measure, random):
     shuffled = list(measure.parameters)

@@ -43,6 +43,7 @@ def plain(request, tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_evaluate_and_estimate_agree_with_trec_eval_to_the_digit(plain):
     collection = audiosim.Collection.load(plain)
     # A precision at k and an ideal of k need k results: trec_eval has those of single cutoffs.

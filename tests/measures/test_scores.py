@@ -326,6 +326,7 @@ def test_a_user_s_ndcg_is_dcg(case):
     assert ours[0] == pytest.approx(ours[1], rel=1e-13)
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(FIVE.levels), min_size=1, max_size=10), st.randoms())
 def test_adr_is_that_of_the_paper_on_groups_of_equal_grade(judged, random):
     # Typke et al. (2006) have only documents that are relevant in the ground truth, and as many ranks as there are.
@@ -365,6 +366,7 @@ def test_exponential_gains_of_fine_grades_are_finite():
         assert 0 < score(parse_measure(f"{name}(gain=exponential)@3"), FINE, grades, grades) <= 1
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 100), min_size=1, max_size=12), st.sampled_from(["", "form=original", "ideal=user"]))
 def test_gap_of_users_with_some_thresholds_is_their_mean_of_ap_weighted_by_what_they_could_find(grades, form):
     # Robertson et al. (2010), section 3: a user whose threshold is l has AP(min=l); GAP divides once for all of them.

@@ -108,6 +108,7 @@ def test_a_browser_learns_nothing_of_system_artist_or_title(browse, invited):
     assert leaks(found) == []
 
 
+@pytest.mark.slow
 def test_an_assessor_who_asks_by_hand_learns_nothing_either(invited, tmp_path):
     server, token, organiser = invited
     folder = tmp_path / "listening" / "geheimordner"

@@ -59,6 +59,7 @@ def test_chances_are_cut_at_one_and_spend_the_budget():
         assert (doubt[~open_] * (ratio.mean() if open_.any() else np.inf) >= 1 - 1e-9).all()
 
 
+@pytest.mark.slow
 @needs("choix")
 def test_duels_are_those_of_the_judged_documents(task, gains):
     seen = np.random.default_rng(0).random(len(gains)) < 0.3

@@ -80,6 +80,7 @@ def test_the_share_of_a_single_stratum_is_one_whatever_the_rounding():
         assert _strata(np.arange(50), prior, 30)[1].tolist() == [1]
 
 
+@pytest.mark.slow
 def test_statap_is_right_in_the_mean_and_so_is_its_variance(task, gains):
     # Horvitz and Thompson's estimates are unbiased: over 2,000 samples to within four standard errors.
     found = [statap(task, Grader(gains, 25), np.random.default_rng(seed)) for seed in range(2000)]
@@ -104,6 +105,7 @@ def test_documents_bear_on_differences_by_brute_force(task):
     assert task.bearing == pytest.approx(np.sqrt(squares), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_an_active_comparison_is_right_in_the_mean_and_so_is_its_variance(task, gains):
     said = [active(task, Grader(gains, 40), np.random.default_rng(seed)) for seed in range(1000)]
     found, truth = np.array([one.differences for one in said]), task.weights @ gains

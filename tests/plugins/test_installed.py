@@ -127,6 +127,7 @@ def check(monkeypatch, capsys):
     return call
 
 
+@pytest.mark.slow
 def test_where_nothing_is_installed_the_check_says_so(check):
     assert check() == (
         0,
@@ -138,10 +139,12 @@ def test_where_nothing_is_installed_the_check_says_so(check):
     )
 
 
+@pytest.mark.slow
 def test_what_is_named_is_checked(check):
     assert check("uniform") == (0, ["estimator uniform of audiosim keeps its contract"])
 
 
+@pytest.mark.slow
 def test_a_name_that_is_not_installed_cannot_be_checked(check):
     with pytest.raises(
         InputError,
@@ -150,6 +153,7 @@ def test_a_name_that_is_not_installed_cannot_be_checked(check):
         check("nobody")
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_said_of_each(install, check):
     install("made-up", TOP, (MEASURES, "TOP", "made_up:TOP"), (MEASURES, "GAP", "made_up:TOP"))
     install("broken", "", (ESTIMATORS, "mine", "broken:made"), (ESTIMATORS, "mjud", "broken:made"))
@@ -177,6 +181,7 @@ def even(expected, seed):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("weight", "result"),
     [
@@ -189,11 +194,13 @@ def test_a_rule_that_chooses_what_to_judge_is_checked_too(install, check, weight
     assert check() == (int(weight < 0), [f"selection rule even of made-up {result}"])
 
 
+@pytest.mark.slow
 def test_a_rule_that_is_no_function_is_told(install, check):
     install("made-up", "even = 3", ("audiosim.selection_rules", "even", "made_up:even"))
     wrong = "even (made_up:even) of package made-up must be a function of expected scores and a seed, got int"
     assert check() == (1, [f"selection rule even of made-up does not keep its contract: {wrong}"])
 
 
+@pytest.mark.slow
 def test_a_definition_of_audiosim_s_own_is_checked_as_that_of_others_is():
     check_measure(parse_measure("CG@5").definition, np.random.default_rng(0))

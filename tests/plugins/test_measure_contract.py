@@ -76,6 +76,7 @@ def steep(measure, scale, grades, judged):
     return np.asarray((mean(grades) / (5 * scale.maximum)) ** 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "definition",
     [
@@ -270,6 +271,7 @@ def test_a_measure_that_does_not_arrive_as_it_was_sent_is_told():
         check_measure(Definition("MINE", (), Elsewhere()), rng())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("low", "high"), [(0, np.inf), (-np.inf, np.inf), (-np.inf, -3), (2, 2.5)])
 def test_numbers_are_tried_within_their_range(low, high):
     number = Parameter("number", None, "within its range", low=low, high=high)

@@ -40,6 +40,7 @@ def test_audiosim_s_own_rules_keep_their_contract_and_are_found(tiny, name, meas
     assert find_selection_rule(name, own).name == name
 
 
+@pytest.mark.slow
 def test_an_installed_rule_is_found_and_chooses_what_is_asked(install, expected, run):
     install("made-up", LONGEST, (GROUP, "longest", "made_up:Longest"))
     rule = find_selection_rule("longest", expected, seed=3)

@@ -126,6 +126,7 @@ def test_gains_are_the_prior_in_which_judged_pairs_are_certain(fine):
     assert fine.gains is fine.prior
 
 
+@pytest.mark.slow
 def test_conditioning_is_predicting_anew(some_hundreds, joined):
     pool, rng = build_pool(some_hundreds), np.random.default_rng(1)
     truth, grades = pool.spread(some_hundreds.grades()), np.full(len(pool.pairs), np.nan)

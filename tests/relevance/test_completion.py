@@ -24,6 +24,7 @@ def partly(demo):
 
 
 # The scores by plain arithmetic, from nothing but the lines of the file.
+@pytest.mark.slow
 @pytest.mark.parametrize("judged", [0, 150])
 def test_scores_of_the_expected_grades_are_those_of_the_ranking(demo, judged):
     collection = replace(demo, judgments=demo.judgments[:judged])
@@ -40,6 +41,7 @@ def test_scores_of_the_expected_grades_are_those_of_the_ranking(demo, judged):
         assert ranking.scores.mean[ranking.systems.index(run.system)] == pytest.approx(score, abs=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grade", [0.0, 100.0])
 def test_expected_grades_stay_on_the_scale_where_a_normal_mean_does_not(demo, grade):
     said = tuple(replace(one, grade=grade) for one in demo.judgments[:100])
@@ -52,6 +54,7 @@ def test_expected_grades_stay_on_the_scale_where_a_normal_mean_does_not(demo, gr
     np.testing.assert_array_equal(grades[~beyond & ~belief.judged], mean[~beyond & ~belief.judged])
 
 
+@pytest.mark.slow
 def test_drawn_files_vary_as_the_ranking_is_unsure(partly):
     pool, belief = believed(partly)
     rng, scores = np.random.default_rng(0), []

@@ -28,6 +28,7 @@ def test_students_t_is_that_of_scipy_from_end_to_end():
     np.testing.assert_allclose(t_density(deviations), stats.t(FREEDOM).pdf(deviations), rtol=1e-12, atol=1e-60)
 
 
+@pytest.mark.slow
 def test_the_shape_of_one_end_is_the_root_that_scipy_finds_or_as_far_as_an_end_may_be_off():
     rng = np.random.default_rng(3)
     ends, ratio, values = rng.normal(0, 2, (40, 1)), rng.uniform(0.5, 2, (40, 1)), np.array([0.0, 3.0])
@@ -90,6 +91,7 @@ def test_two_grades_are_high_together_as_often_as_two_normal_variables_are(corre
     assert max(abs(field.column(0)[[1, 4, 6]]) / field.variance[0]) > 0.1
 
 
+@pytest.mark.slow
 def test_once_levels_were_learned_pairs_of_a_query_are_extreme_together_as_multivariate_t_variables_are(
     correlated, jointly
 ):
@@ -114,6 +116,7 @@ def test_once_levels_were_learned_pairs_of_a_query_are_extreme_together_as_multi
             assert abs(np.mean(top[:, i] & top[:, j]) - both) <= 4 * np.sqrt(both * (1 - both) / draws) + 1e-4
 
 
+@pytest.mark.slow
 def test_once_levels_were_learned_grades_of_two_queries_correlate_as_gains_do(correlated, jointly):
     # Standard errors (1 - r^2) / sqrt(draws), five of them, of 16 correlations; to first order in the correlation.
     rng, draws = np.random.default_rng(9), 100_000

@@ -232,6 +232,7 @@ def test_nobody_can_write_into_a_prediction(pool):
         prediction.probabilities[0] = 0
 
 
+@pytest.mark.slow
 def test_threads_share_an_estimator(pool):
     rng = np.random.default_rng(5)
     states = [np.where(rng.random(7) < 0.5, rng.integers(0, 101, 7), np.nan) for _ in range(60)]

@@ -69,6 +69,7 @@ def clicks(collection):
     return {("q02", document): float(place) for place, document in enumerate(collection.runs[0].rankings["q02"])}
 
 
+@pytest.mark.slow
 def test_evidence_moves_the_mean_by_its_slope_and_is_as_unsure_as_its_slope(demo):
     rng = np.random.default_rng(3)
     numbers = {document: float(rng.normal()) for document in demo.documents}
@@ -89,6 +90,7 @@ def sound_of(collection):
     return SOUND_KIND.regressors(pool, layout_of(pool, np.ones(len(pool.pairs)), metadata=False).blocks)
 
 
+@pytest.mark.slow
 def test_descriptions_of_sound_have_together_the_slope_that_one_has(demo, heard):
     alone = sound_of(heard)
     assert (alone.slopes.tolist(), alone.standard_deviations) == ([SLOPE[0]], {"sound": (0.3, 0.3)})
@@ -101,6 +103,7 @@ def test_descriptions_of_sound_have_together_the_slope_that_one_has(demo, heard)
     assert sum(size**2 for size, _ in both.standard_deviations.values()) == pytest.approx(0.3**2)
 
 
+@pytest.mark.slow
 def test_vectors_of_sound_count_before_anything_is_judged(demo):
     rng = np.random.default_rng(5)
     piece = Evidence.of("net", {document: rng.normal(size=4) for document in demo.documents})
@@ -110,6 +113,7 @@ def test_vectors_of_sound_count_before_anything_is_judged(demo):
     assert np.abs(after - without).max() > 0.05
 
 
+@pytest.mark.slow
 def test_judgments_learn_the_slope_as_generalised_least_squares_with_a_prior_does(demo):
     # The whole covariance by projection on unit weights, then conditioned by solving in numpy.
     rng = np.random.default_rng(4)
@@ -125,6 +129,7 @@ def test_judgments_learn_the_slope_as_generalised_least_squares_with_a_prior_doe
     np.testing.assert_allclose(belief(known, grades).gains.mean, expected, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_evidence_that_tells_the_truth_is_believed_after_some_judgments(demo):
     pool = build_pool(demo)
     truth = pool.spread(demo.grades())
@@ -137,6 +142,7 @@ def test_evidence_that_tells_the_truth_is_believed_after_some_judgments(demo):
     assert np.std(with_it) < 0.8 * np.std(without)
 
 
+@pytest.mark.slow
 def test_useless_evidence_costs_next_to_nothing(demo):
     # One seed; benchmarks/evidence.py has twenty.
     rng = np.random.default_rng(6)

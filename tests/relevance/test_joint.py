@@ -185,6 +185,7 @@ def test_where_a_pair_has_next_to_nothing_of_its_own_no_digits_are_lost(some_hun
     np.testing.assert_allclose(found.probabilities[place], expected, rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_order_of_judgments_does_not_matter(dense, pool, joined, truth):
     places = np.random.default_rng(2).permutation(len(truth))[:60]
     grades = nothing(pool)
@@ -198,6 +199,7 @@ def test_the_order_of_judgments_does_not_matter(dense, pool, joined, truth):
         assert_is(dense, found, grades)
 
 
+@pytest.mark.slow
 def test_of_all_judged_one_by_one_nothing_is_left_in_doubt(pool, joined, truth):
     one_by_one, so_far = estimator(pool, joined()), nothing(pool)
     found = one_by_one.predict(so_far)
@@ -222,6 +224,7 @@ def test_a_pair_is_predicted_from_all_judgments_but_its_own(dense, pool, joined,
     np.testing.assert_allclose(found.variance, np.sum(found.probabilities * centred, axis=1), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_judged_pair_s_own_prediction_is_what_it_was_before_its_judgment(pool, joined, truth):
     rng = np.random.default_rng(5)
     grades = np.where(rng.random(len(truth)) < 0.3, truth, np.nan)
@@ -277,12 +280,14 @@ def test_what_is_learned_of_one_query_goes_to_others_by_what_they_share(dense, p
     np.testing.assert_allclose(found.gains.mean[others], mean[others], atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_the_contract_of_estimators_is_kept(pool, tiny, joined, seed):
     for one in (pool, build_pool(tiny)):
         check_estimator(lambda of, _: estimator(of, joined()), "", one, np.random.default_rng(seed))
 
 
+@pytest.mark.slow
 def test_the_contract_is_kept_where_one_component_is_nearly_everything(pool, joined):
     for kind in ("query", "artist", "system", "rest"):
         components = dict.fromkeys(joined().components, (1e-3, None)) | {kind: (2.0, 0.1)}
@@ -442,6 +447,7 @@ def test_a_model_that_reads_judgments_itself_is_refused(pool, joined, term, deep
         estimator(pool, model)
 
 
+@pytest.mark.slow
 def test_the_mean_of_drawn_levels_is_known_without_drawing(pool, joined, truth):
     grades = np.where(np.arange(len(truth)) % 7 == 0, truth, np.nan)
     belief = estimator(pool, joined()).predict(grades)
@@ -513,6 +519,7 @@ def test_judged_levels_of_a_query_count_beside_what_the_gains_say_of_it(pool, jo
     np.testing.assert_array_equal(both.gains.mean, field.gains.mean)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alike", [True, False], ids=["levels of a query are alike", "any level in any query"])
 def test_judged_levels_of_a_query_count_where_that_predicts_them_better(pool, joined, alike):
     # Grades of even queries are 45 or 55, those of odd ones 5 or 95: means alike, levels not. Or all four anywhere.

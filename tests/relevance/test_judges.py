@@ -120,6 +120,7 @@ def test_judgments_say_what_they_do_in_the_distribution_written_out(pool, model,
     np.testing.assert_allclose(after.among(np.arange(n)), covariance, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["panel", "listeners"])
 def test_judgments_one_after_the_other_say_what_they_do_all_at_once(pool, model, panel, who):
     # A rank-one update of the effects and the blocks that are kept, against a model that has seen nothing before.
@@ -374,6 +375,7 @@ def test_of_too_many_judgments_those_on_shared_pairs_count(panel):
     np.testing.assert_array_equal(everything.gain, panel.gain)
 
 
+@pytest.mark.slow
 def test_noise_of_each_person_is_where_its_likelihood_times_the_prior_is_largest(pool, model):
     # The restricted likelihood written out, with the scale as its trend, maximised by scipy over three logarithms.
     rng = np.random.default_rng(9)
@@ -408,6 +410,7 @@ def test_before_two_people_have_judged_nothing_is_taken_from_what_is_true_of_que
 SAID = st.tuples(st.integers(0, 3), st.sampled_from("abc"), st.sampled_from([0.0, 0.5, 1.0, math.nan]))
 
 
+@pytest.mark.slow
 @given(st.lists(SAID, max_size=25), st.integers(0, 25))
 def test_many_changes_at_once_are_the_same_as_one_after_the_other(said, cut):
     one_by_one = NO_JUDGES

@@ -100,6 +100,7 @@ def test_the_same_systems_and_documents_on_other_queries_are_kin(known, source):
     assert kinship(replace(other, documents=described, not_artists=frozenset()), source) == "stranger"
 
 
+@pytest.mark.slow
 def test_an_edition_is_what_is_said_to_be_one(known, source):
     strange = renamed(known, "next ", documents=True)
     assert kinship(replace(strange, edition_of="round"), source) == "systems"

@@ -85,6 +85,7 @@ def error(collection, grades, left):
     return float(np.sqrt(np.mean((belief.gains.mean[left] - truth_of(collection)[left] / 100) ** 2)))
 
 
+@pytest.mark.slow
 def test_a_machine_tells_more_the_better_it_is_and_before_anything_is_judged(bare):
     truth = truth_of(bare)
     nothing, every = np.full(len(truth), np.nan), np.arange(len(truth))
@@ -93,6 +94,7 @@ def test_a_machine_tells_more_the_better_it_is_and_before_anything_is_judged(bar
     assert errors[0] < 0.9 * errors[2]
 
 
+@pytest.mark.slow
 def test_a_machine_that_says_nothing_but_noise_costs_little_once_pairs_are_judged(bare):
     truth = truth_of(bare)
     seen = np.random.default_rng(1).choice(len(truth), 150, replace=False)
@@ -121,6 +123,7 @@ def test_a_system_that_a_machine_favours_is_the_one_in_doubt(bare):
     assert more[0] > 1.05
 
 
+@pytest.mark.slow
 def test_a_model_that_does_not_fit_has_a_reserve_that_knows_of_no_machine(bare):
     pool = build_pool(judged_by(bare, 1.0))
     reserve = estimator_of(pool, "joint").in_reserve()

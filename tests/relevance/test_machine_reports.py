@@ -23,6 +23,7 @@ def drawn(rng, favours, pairs=120):
     return retrieved, query, said, people
 
 
+@pytest.mark.slow
 def test_intervals_of_favours_hold_them_as_often_as_they_say_where_machines_are_drawn_from_the_prior():
     rng, prior, inside = np.random.default_rng(0), usual_slopes(), []
     for _ in range(60):
@@ -59,6 +60,7 @@ def partly_judged(rng, favours, judged=30, pairs=250):
     return retrieved, query, said, expected, unsure
 
 
+@pytest.mark.slow
 def test_pairs_that_nobody_judged_tell_of_favours_what_people_make_of_them_leaves_open():
     rng, prior, inside, found, alone = np.random.default_rng(3), usual_slopes(), [], 0, 0
     for _ in range(30):
@@ -76,6 +78,7 @@ def test_pairs_that_nobody_judged_tell_of_favours_what_people_make_of_them_leave
     assert alone < 10
 
 
+@pytest.mark.slow
 def test_without_judgments_or_with_one_team_nobody_is_a_favourite(judged):
     retrieved, query, said, people = drawn(np.random.default_rng(2), np.zeros(10))
     assert favours_of(("A",), retrieved[:, :1], query, said, people) == ()
@@ -136,6 +139,7 @@ def test_a_machine_that_favours_the_system_of_its_maker_is_named(judged, reports
     assert row["taste_low"] > 0
 
 
+@pytest.mark.slow
 def test_where_all_is_judged_a_machine_saves_nothing_and_without_machines_there_is_no_report(demo, judged):
     (some, *_) = judged.judges
     everything = replace(demo, documents={}, judges=(some,))

@@ -62,6 +62,7 @@ def checked(estimator, truth, count, rng, pool=None):
 
 
 # Robbins (1970): the mixture over a normal drift, by numerical integration of the likelihood ratios themselves.
+@pytest.mark.slow
 def test_the_evidence_of_a_sum_is_the_likelihood_ratio_averaged_over_a_normal_drift():
     rng = np.random.default_rng(0)
     error, deviation, weight = rng.normal(size=12), rng.uniform(0.5, 2, 12), rng.normal(size=12)
@@ -74,6 +75,7 @@ def test_the_evidence_of_a_sum_is_the_likelihood_ratio_averaged_over_a_normal_dr
 
 
 # The same of a sum that can but rise: Robbins's mixture over a half-normal drift.
+@pytest.mark.slow
 def test_the_evidence_of_a_rising_sum_is_the_likelihood_ratio_averaged_over_a_half_normal_drift():
     rng = np.random.default_rng(0)
     error, deviation, weight = rng.normal(size=12), rng.uniform(0.5, 2, 12), rng.normal(size=12)
@@ -112,6 +114,7 @@ def test_few_systems_have_all_their_pairs(count):
     assert len(of_pairs(np.ones((3000, 2)))) == 3000
 
 
+@pytest.mark.slow
 def test_sums_twice_as_far_off_are_told_so():
     rng = np.random.default_rng(2)
     deviation, weights = rng.uniform(0.5, 2, 400), rng.random((900, 400)) < 0.5
@@ -154,6 +157,7 @@ def test_groups_that_are_off_have_rows_to_look_at(pool):
     assert row["tails"] == pytest.approx(np.mean((u[system] < 0.025) | (u[system] > 0.975)))
 
 
+@pytest.mark.slow
 def test_chances_are_those_of_beliefs_conditioned_one_by_one(pool, estimator):
     rng = np.random.default_rng(4)
     start = estimator.predict(np.full(len(pool.pairs), np.nan))
@@ -190,6 +194,7 @@ def independent(pool, chances):
 RIVAL = "the general model predicts grades better"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", ["own", "rival"])
 def test_a_model_whose_rival_is_right_is_told_by_what_they_differ_in_alone(pool, told):
     # Both as sure, and right in the mean over pairs: one has the expectations of pairs in another order.
@@ -225,6 +230,7 @@ def test_a_right_model_is_rarely_refused_whenever_one_looks(pool):
     assert failed / campaigns <= 1 / ALARM + 3 * np.sqrt(1 / ALARM / campaigns)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["capricious", "harsh", "shuffled", "all or nothing"])
 def test_a_collection_unlike_the_model_is_noticed_within_two_hundred_judgments(pool, kind):
     rng = np.random.default_rng(6)

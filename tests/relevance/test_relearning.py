@@ -102,6 +102,7 @@ def test_a_judgment_changed_or_made_again_is_no_new_moment(pool, collection, joi
     assert changed.withdraw(judgments[0].pair, "").estimator is learned
 
 
+@pytest.mark.slow
 def test_an_estimator_of_a_wider_pool_takes_over_what_was_learned():
     demo = Collection.load(DEMO, DEMO / "truth.qrels")
     alone = build_pool(demo)

@@ -122,6 +122,7 @@ def test_opinions_of_a_model_that_knows_nobody_have_no_value(pool):
     assert OpinionValues.of(plain, "ann") is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", [True, False])
 def test_a_campaign_asks_for_a_second_opinion_and_the_log_says_why(wanted):
     design = Design(systems=4, teams=2, queries=6, cutoff=4, candidates=12)

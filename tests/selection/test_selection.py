@@ -294,6 +294,7 @@ def test_by_query_takes_the_queries_whose_best_pairs_are_worth_most_one_after_th
     assert len({pair.query for pair in asked}) <= len({pair.query for pair in selection.ask(count, mask)})
 
 
+@pytest.mark.slow
 def test_of_equal_queries_each_comes_first_equally_often(wide):
     # Every query has the same weights, so the draw alone decides between them.
     pool, estimator = wide
@@ -513,6 +514,7 @@ def test_in_thought_a_model_is_not_held_against_grades_that_it_drew_itself(tiny,
     assert thought.ranking.scores is thought.believed.scores
 
 
+@pytest.mark.slow
 def test_in_thought_what_is_stated_instead_of_a_refused_model_goes_on_and_no_grade_is_evidence():
     pool = build_pool(synthetic_collection(np.random.default_rng(3), Design(10, 4, 20, 5, 40)), CG.cutoff)
     estimator = make_estimator(pool, "joint")

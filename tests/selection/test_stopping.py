@@ -414,6 +414,7 @@ def test_the_error_of_a_joint_model_is_that_of_a_normal_distribution(tiny):
     assert not Error(drawn * 0.99, floor=0).reached(start)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("queries", "enough"), [(60, 50), (1, None)])
 def test_before_the_model_is_checked_by_judgments_no_goal_is_met_unless_asked_for(draw_collection, queries, enough):
     # 50 judged pairs check a model, of a small pool a fifth.

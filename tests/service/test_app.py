@@ -53,6 +53,7 @@ def test_a_model_file_is_served_under_its_name(small, tmp_path):
     assert served.collection("small").predictor("trained") is own
 
 
+@pytest.mark.slow
 def test_a_pool_and_its_predictions_are_made_once(small):
     served = create_app([small]).state.service.served.collection("small")
     assert served.predictor("mout", 2) is served.predictor("mout", 2)

@@ -184,6 +184,7 @@ def test_sound_for_a_collection_without_an_index_is_refused(place, tmp_path):
         receiver.take_document("music", Document("new"), b"RIFF", ".wav")
 
 
+@pytest.mark.slow
 def test_a_new_system_joins_a_running_campaign_and_judgments_stay(place, tmp_path):
     served, receiver = serve(place, tmp_path / "log.db")
     one = served.collection("music")
@@ -201,6 +202,7 @@ def test_a_new_system_joins_a_running_campaign_and_judgments_stay(place, tmp_pat
     assert again.collection("music").campaign.selection.pool.systems == ("S", "T", "U")
 
 
+@pytest.mark.slow
 def test_a_changed_run_takes_the_place_of_the_earlier_and_its_judgments_come_back_with_it(place, tmp_path):
     served, receiver = serve(place, tmp_path / "log.db")
     one, only_t = served.collection("music"), Pair("d1", "d8")
@@ -318,6 +320,7 @@ def test_the_command_adds_runs_to_a_campaign_that_a_server_is_at(commanded, plac
         wait_until(lambda: standing(server) == (["S", "T"], 3, 3))
 
 
+@pytest.mark.slow
 def test_over_http_a_recording_and_a_run_come_and_are_answered_for(commanded, place, tmp_path, monkeypatch):
     sound = noise(tmp_path / "new.wav", 99)
     with commanded([place], tmp_path / "log") as server, Client(server.url) as client, server.client() as http:
@@ -366,6 +369,7 @@ def test_of_a_collection_in_memory_it_is_known_while_the_service_lives(place, tm
     assert not (place / ARRIVALS).exists()
 
 
+@pytest.mark.slow
 def test_a_run_that_answers_far_fewer_queries_takes_no_place_without_being_told_to(both, place):
     served, receiver = both
     receiver.take_runs("music", run_of("NEW", "d7", "d8"))
@@ -503,6 +507,7 @@ def test_grades_that_cannot_be_taken_in_leave_the_folder_as_it_was(both, place, 
     assert {path: path.read_bytes() for path in (place / ARRIVALS).rglob("*") if path.is_file()} == files
 
 
+@pytest.mark.slow
 def test_a_dropped_file_is_taken_for_what_it_is_and_told_by_line(commanded, place, tmp_path):
     documents = b"document\tartist\tgenre\nd2\tAnn\trock\nd3\tBen\t\n"
     people = b"query,document,grade,assessor\nd0,d2,70,cat\n"

@@ -135,6 +135,7 @@ def test_an_error_page_of_something_else_is_said_with_its_status(canned):
         client.models()
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False)))
 def test_numbers_travel_without_losing_a_bit(values):
     travelled = msgspec.json.decode(msgspec.json.encode(values), type=list[float])

@@ -34,6 +34,7 @@ def exported(http, tmp_path):
     return read_comparisons(file)
 
 
+@pytest.mark.slow
 def test_comparisons_are_handed_out_answered_once_taken_back_and_exported(http, tmp_path):
     found = post(http, "comparisons/next", assessor="lea", count=2)
     assert found["kind"] == "comparison"
@@ -90,6 +91,7 @@ def test_invented_names_of_one_address_do_not_hold_every_comparison(coarse, in_p
     assert "half of the pairs" in answers[-1].json()["detail"]
 
 
+@pytest.mark.slow
 def test_a_preference_for_the_document_shown_first_is_reported(coarse, in_process):
     settings = CampaignSettings(learn_later=True, patience_s=WAIT_S, comparisons="only")
     with in_process(create_app([coarse], judging=Judging(settings=settings))) as client:
@@ -119,6 +121,7 @@ def imported(http, app, text, to="comparisons"):
     return http.get(f"{COARSE}/imports").json()[0]
 
 
+@pytest.mark.slow
 def test_a_file_of_comparisons_is_imported_whole_or_not_at_all_and_exported_as_it_was(coarse, in_process, tmp_path):
     (query, a), (_, b), (_, c) = [pair for pair in build_pool(coarse).pairs if pair.query == "q1"][:3]
     header = "query\tdocument_a\tdocument_b\tanswer\tassessor\tseconds\n"

@@ -74,6 +74,7 @@ def tree(folder):
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
+@pytest.mark.slow
 def test_a_collection_made_over_http_is_the_folder_that_the_commands_read(http, home, database):
     draft = begun(http)
     assert send(http, "systems/all.trec", RUNS).json()["said"] == "one, two: 5 queries"
@@ -123,6 +124,7 @@ def test_a_collection_made_over_http_is_the_folder_that_the_commands_read(http, 
     assert again.state.service.served.collection("new").campaign.state == "paused"
 
 
+@pytest.mark.slow
 def test_a_plan_is_by_the_measure_of_the_service(database, in_process, home):
     """Of 30 retrieved pairs the two systems' first ranks are 10."""
     judging = Judging(database, "CG@1", settings=CampaignSettings())
@@ -176,6 +178,7 @@ def test_a_collections_name_cannot_lead_elsewhere(http, home, name):
     assert [path.name for path in home.folder.iterdir()] == [".drafts"]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_served_is_not_created_and_the_draft_stays(http, home):
     draft = begun(http)
     assert http.post(f"{draft}/create").json()["detail"].startswith("new: has no runs, expected ")
@@ -210,6 +213,7 @@ def test_wrong_settings_are_refused(http, said, problem):
     assert problem in answer.json()["detail"]
 
 
+@pytest.mark.slow
 def test_a_large_file_comes_in_parts(http):
     draft = begun(http)
     half, size = len(RUNS) // 2, len(RUNS)
@@ -222,6 +226,7 @@ def test_a_large_file_comes_in_parts(http):
     assert "bytes at most" in send(http, "b.trec", RUNS, size=10**12).json()["detail"]
 
 
+@pytest.mark.slow
 def test_recordings_find_the_documents_that_bear_their_names(http, home, sound):
     draft = begun(http)
     send(http, "all.trec", RUNS)
@@ -258,6 +263,7 @@ def test_folders_of_recordings_without_prompts_say_what_is_missing(http, sound):
     assert error == "sounds/b/two.wav: no recording two in sounds/a, expected one of one"
 
 
+@pytest.mark.slow
 def test_prompts_in_text_come_with_the_recordings(http, home, sound):
     begun(http)
     for system in ("plain", "bright"):
@@ -274,6 +280,7 @@ def test_prompts_in_text_come_with_the_recordings(http, home, sound):
     assert not [name for name in tree(folder) if name.startswith("prompts")]  # documents.tsv has them
 
 
+@pytest.mark.slow
 def test_only_organisers_of_the_whole_service_make_collections(home, database, in_process):
     store = TokenStore(database)
     tokens = [store.create("ann", "assessor"), store.create("bob", "client"), store.create("cem", "organiser", "other")]
@@ -310,6 +317,7 @@ def test_a_campaigns_file_in_the_folder_goes_before_the_settings_of_the_service(
     assert CampaignFile(stopping_rule="judgments=9").lines() == ['stopping_rule = "judgments=9"']
 
 
+@pytest.mark.slow
 def test_the_services_model_is_that_of_new_collections_and_their_own_goes_before_it(home, database, in_process):
     with in_process(create_app([], "mjud", judging=Judging(database), home=home)) as http:
         draft = begun(http)
@@ -362,6 +370,7 @@ def test_a_name_that_is_taken_is_refused_at_once(tiny, home, database, in_proces
         assert home.drafts() == []
 
 
+@pytest.mark.slow
 def test_a_collection_that_cannot_be_paused_is_a_draft_again(http, home):
     draft = begun(http)
     send(http, "all.trec", RUNS)
@@ -377,6 +386,7 @@ def test_a_collection_that_cannot_be_paused_is_a_draft_again(http, home):
     assert http.post(f"{draft}/create").status_code == 201
 
 
+@pytest.mark.slow
 def test_only_paths_within_the_folder_go_before_a_recording_that_was_sent(http, home, sound, tmp_path):
     draft = begun(http)
     (tmp_path / "other.wav").write_bytes(sound)

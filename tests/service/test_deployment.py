@@ -81,6 +81,7 @@ def test_the_container_runs_as_nobody_in_particular_with_a_root_that_cannot_be_w
     assert "HEALTHCHECK" in DOCKERFILE
 
 
+@pytest.mark.slow
 def test_the_health_check_of_the_container_tells_a_service_that_is_ready_from_one_that_is_not(commanded, tmp_path):
     (line,) = re.findall(r"CMD (\[\"python\".*\])", DOCKERFILE)
     _, *arguments = json.loads(line)

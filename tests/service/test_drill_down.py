@@ -43,6 +43,7 @@ def refused(http, path, **query):
     return answer.json()["detail"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [{}, {"measure": "nDCG@3"}, {"about": "queries"}, {"measure": "AP(min=40)@3"}])
 def test_a_systems_queries_add_up_to_what_estimate_says(http, small, more):
     said = audiosim.estimate(small, measure=more.get("measure", "CG@4"), about=more.get("about", "these")).to_dict()
@@ -87,6 +88,7 @@ def test_clips_have_ranks_grades_by_name_and_the_interval_of_the_predicted_level
     assert kinds == {True, False}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("about", ["these", "queries"])
 def test_two_systems_are_what_compare_says_and_the_queries_decide(http, small, about):
     a, b = "S1", "S3"
@@ -154,6 +156,7 @@ question = "How close is the sound?"
 """
 
 
+@pytest.mark.slow
 def test_a_ranking_by_one_aspect_is_that_of_the_command(tmp_path, in_process):
     folder, url = tmp_path / "demo", f"sqlite:///{tmp_path / 'aspects.db'}"
     shutil.copytree(package_files.folder("fixtures") / "demo", folder, ignore=shutil.ignore_patterns("judg*", "sounds"))
@@ -190,6 +193,7 @@ def test_a_ranking_by_one_aspect_is_that_of_the_command(tmp_path, in_process):
         )
 
 
+@pytest.mark.slow
 def test_states_that_are_over_are_let_go(small, in_process):
     app = create_app([small])
     with in_process(app) as http:

@@ -83,6 +83,7 @@ def document(locked):
     return app.openapi()
 
 
+@pytest.mark.slow
 def test_every_operation_has_a_name_of_its_own_and_a_chapter_that_is_described():
     said = document(locked=False)
     operations = [one for methods in said["paths"].values() for one in methods.values()]
@@ -92,6 +93,7 @@ def test_every_operation_has_a_name_of_its_own_and_a_chapter_that_is_described()
     assert said["servers"] == [{"url": "/", "description": "The service that this document comes from"}]
 
 
+@pytest.mark.slow
 def test_the_document_says_which_operations_need_a_token_and_whose():
     said = document(locked=True)
     assert set(said["components"]["securitySchemes"]) == {"token", "session"}
@@ -112,6 +114,7 @@ def test_the_document_says_which_operations_need_a_token_and_whose():
     assert named["post", "/v2/repository/models/{model}/unload"] == (either, ["organiser"])
 
 
+@pytest.mark.slow
 def test_of_a_route_that_was_added_the_document_says_whose_it_is():
     app = create_app([Collection.load(DEMO)], access=Access(locked=True))
 
@@ -122,6 +125,7 @@ def test_of_a_route_that_was_added_the_document_says_whose_it_is():
     assert app.openapi()["paths"]["/new"]["get"]["description"] == "Something new.\n\nFor the roles organiser."
 
 
+@pytest.mark.slow
 def test_where_no_tokens_are_needed_no_operation_asks_for_one():
     said = document(locked=False)
     assert not any("security" in one for methods in said["paths"].values() for one in methods.values())

@@ -33,6 +33,7 @@ def run(*arguments):
     return CliRunner().invoke(app, ["init", *map(str, arguments), "--generated", "--format", "json"])
 
 
+@pytest.mark.slow
 def test_folders_of_recordings_become_a_collection_that_is_served(folder, tmp_path, in_process):
     found = run(folder, "-o", tmp_path / "mine")
     systems = [{"system": name, "recordings": 3} for name in ("bright", "plain")]
@@ -62,6 +63,7 @@ def test_a_folder_that_cannot_become_one_leaves_nothing_behind(folder, tmp_path)
 TEXT = 'A calm <b>piano</b>\nwith "rain" at C:\\new\tplace'
 
 
+@pytest.mark.slow
 def test_prompts_in_text_are_shown_in_place_of_a_clip_or_beside_one(folder, tmp_path, in_process):
     (recording,) = folder.glob("prompts/tune0*")
     recording.unlink()

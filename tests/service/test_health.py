@@ -156,6 +156,7 @@ def trained(serve, small, tmp_path):
 RELOAD = "/v1/collections/small/reload"
 
 
+@pytest.mark.slow
 def test_a_model_file_that_changed_is_served_after_a_reload(trained):
     http, path = trained
     before = http.get("/v1/collections/small").json()["model"]
@@ -171,6 +172,7 @@ def test_a_model_file_that_changed_is_served_after_a_reload(trained):
     assert http.post("/v1/collections/small/predictions", json=pair).json()["model"]["version"] == other.version
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -189,6 +191,7 @@ def test_a_model_file_that_is_wrong_leaves_the_old_one_in_place(trained, text, m
     assert http.get("/v1/models/trained").json()["version"] == before["version"]
 
 
+@pytest.mark.slow
 def test_what_was_judged_is_still_judged_after_a_reload(trained, small):
     http, _ = trained
     judged = {"query": (pair := small.judgments[0].pair)[0], "document": pair[1], "assessor": "ann", "fine": 42}
@@ -200,5 +203,6 @@ def test_what_was_judged_is_still_judged_after_a_reload(trained, small):
     assert http.post(RELOAD).json()["judgments"] == before
 
 
+@pytest.mark.slow
 def test_reloading_a_collection_that_is_not_served_is_not_found(trained):
     assert trained[0].post("/v1/collections/big/reload").status_code == 404

@@ -253,6 +253,7 @@ def asking(port, answers):
     return thread
 
 
+@pytest.mark.slow
 def test_beyond_those_at_work_and_those_waiting_a_prediction_is_refused_and_nothing_else_is(
     port, client, echo, gate, wait_until
 ):
@@ -275,6 +276,7 @@ def test_beyond_those_at_work_and_those_waiting_a_prediction_is_refused_and_noth
     assert client.post("/predictions", content=b"x").text == "1"
 
 
+@pytest.mark.slow
 def test_requests_that_are_too_large_together_are_refused_until_one_is_gone(port, client, echo, gate, wait_until):
     answers = []
 

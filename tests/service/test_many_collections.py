@@ -45,6 +45,7 @@ def judge(served, name, grade=2.0):
     return campaign.tell(Judgment(*pair, grade, "ann"))
 
 
+@pytest.mark.slow
 def test_a_server_of_many_lists_all_and_loses_no_judgment_of_those_it_closes(commanded, places, tmp_path):
     url = f"sqlite:///{tmp_path / 'campaign.db'}"
     told = {}
@@ -72,6 +73,7 @@ def test_a_server_of_many_lists_all_and_loses_no_judgment_of_those_it_closes(com
         assert kinds.count("judgment") == 2
 
 
+@pytest.mark.slow
 def test_only_so_many_are_open_and_those_of_use_stay(places):
     served = served_from(places)
     assert list(served.collections.open) == ["one"]
@@ -87,10 +89,12 @@ def test_only_so_many_are_open_and_those_of_use_stay(places):
     assert served.collections.closed == 3
 
 
+@pytest.mark.slow
 def test_few_collections_are_all_open_at_once(places):
     assert list(served_from(places, keep_open=5).collections.open) == NAMES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", ["memory", "database"])
 def test_a_campaign_that_was_closed_goes_on_where_it_was(places, tmp_path, kept):
     served = served_from(places, None if kept == "memory" else f"sqlite:///{tmp_path / 'log.db'}")
@@ -106,6 +110,7 @@ def test_a_campaign_that_was_closed_goes_on_where_it_was(places, tmp_path, kept)
     assert judge(served, "one").number > told.number
 
 
+@pytest.mark.slow
 def test_whoever_still_holds_a_closed_collection_writes_to_the_same_log(places, tmp_path):
     served = served_from(places, f"sqlite:///{tmp_path / 'log.db'}")
     held = served.collection("one")
@@ -120,6 +125,7 @@ def test_whoever_still_holds_a_closed_collection_writes_to_the_same_log(places, 
     assert held.campaign.record(again.number) == again
 
 
+@pytest.mark.slow
 def test_a_database_that_is_gone_is_not_made_anew_by_opening_a_collection(places, tmp_path):
     served = served_from(places, f"sqlite:///{tmp_path / 'log.db'}")
     judge(served, "one")
@@ -133,6 +139,7 @@ def test_a_database_that_is_gone_is_not_made_anew_by_opening_a_collection(places
     assert not (tmp_path / "log.db").exists()
 
 
+@pytest.mark.slow
 def test_one_that_cannot_be_opened_is_said_so_and_keeps_no_other_from_it(places, caplog):
     served = served_from(places)
     cards = Cards(served.collections)
@@ -148,6 +155,7 @@ def test_one_that_cannot_be_opened_is_said_so_and_keeps_no_other_from_it(places,
     assert [card.said.identifier for card in cards.all()] == NAMES
 
 
+@pytest.mark.slow
 def test_a_list_opens_for_a_moment_what_was_never_open_and_closes_nothing_of_use(places):
     served = served_from(places)
     cards = Cards(served.collections)
@@ -159,6 +167,7 @@ def test_a_list_opens_for_a_moment_what_was_never_open_and_closes_nothing_of_use
     assert served.collections.closed == closed
 
 
+@pytest.mark.slow
 def test_the_card_of_a_closed_collection_follows_what_another_service_wrote(places, tmp_path):
     url = f"sqlite:///{tmp_path / 'log.db'}"
     served = served_from(places, url)
@@ -169,6 +178,7 @@ def test_the_card_of_a_closed_collection_follows_what_another_service_wrote(plac
     assert cards.all()[3].line == told.number
 
 
+@pytest.mark.slow
 def test_cards_are_made_one_after_the_other_until_all_are_there(places):
     served = served_from(places)
     cards = Cards(served.collections)
@@ -191,6 +201,7 @@ def test_what_came_to_a_collection_in_memory_stays_when_it_is_closed(coarse):
     assert served.collection("coarse").collection.runs[-1] == Run("S9", {query: found})
 
 
+@pytest.mark.slow
 def test_what_came_to_the_folder_of_a_closed_collection_is_there_when_it_is_opened(places):
     served, other = served_from(places), served_from(places)
     served.collection("two")
@@ -202,6 +213,7 @@ def test_what_came_to_the_folder_of_a_closed_collection_is_there_when_it_is_open
     assert served.collection("one").collection.runs[-1].system == "S9"
 
 
+@pytest.mark.slow
 def test_a_file_that_waits_for_a_closed_collection_is_taken_in(places, tmp_path, wait_until):
     url = f"sqlite:///{tmp_path / 'log.db'}"
     served, imports = served_from(places, url), ImportStore(url)
@@ -239,6 +251,7 @@ def test_a_folder_without_runs_and_no_room_at_all_are_refused_at_once(places, tm
         served_from(places[:1], keep_open=0)
 
 
+@pytest.mark.slow
 def test_a_log_in_memory_is_kept_with_what_only_it_knows(places):
     served = served_from(places)
     campaign = served.collection("one").campaign
@@ -259,6 +272,7 @@ def stamped_sources(places):
     return [CollectionSource.of_folder(place, partial(load, place)) for place in places], loaded
 
 
+@pytest.mark.slow
 def test_a_list_after_a_restart_opens_only_collections_whose_files_or_logs_are_others(places, tmp_path):
     judging = Judging(f"sqlite:///{places[0] / 'log.db'}")  # in the folder of a collection, where it counts for nothing
     sources, _ = stamped_sources(places)
@@ -285,6 +299,7 @@ def test_a_list_after_a_restart_opens_only_collections_whose_files_or_logs_are_o
     assert loaded == ["one", "three", "four"]
 
 
+@pytest.mark.slow
 def test_cards_by_another_measure_are_made_anew(places, tmp_path):
     judging = Judging(f"sqlite:///{tmp_path / 'log.db'}", "CG@2")
     first = Cards(served_from(places, judging.database).collections).all()

@@ -52,6 +52,7 @@ print(before - resident())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs glibc")
 def test_what_was_freed_is_given_back_when_it_is_asked_for():
     done = subprocess.run([sys.executable, "-c", TRIM], capture_output=True, text=True, check=True, timeout=300)
@@ -75,6 +76,7 @@ def test_an_answer_is_made_once_and_goes_with_what_it_is_about():
     assert [one() for one in gone] == [None] * 100
 
 
+@pytest.mark.slow
 def test_what_was_told_of_a_ranking_keeps_no_ranking_of_before(small):
     told = [Verdicts(estimate(small, "joint")) for _ in range(3)]
     words = [verdict_fields(one) for one in told]

@@ -45,6 +45,7 @@ def count(found, route, method, status):
     return found.get(("audiosim_requests_total", ("method", method), ("route", route), ("status", str(status))), 0)
 
 
+@pytest.mark.slow
 def test_requests_are_counted_by_route_method_and_status(fresh):
     for name in ("mout-fine", "mjud-fine", "nobody"):
         fresh.get(f"/v1/models/{name}")
@@ -56,6 +57,7 @@ def test_requests_are_counted_by_route_method_and_status(fresh):
     assert count(scraped(fresh), "/metrics", "GET", 200) == 1
 
 
+@pytest.mark.slow
 def test_predicted_rows_are_counted(fresh, small):
     assert fresh.post("/v1/models/mjud-fine/predictions", json=FEATURES).status_code == 200
     pairs = build_pool(small).pairs[:5]
@@ -66,6 +68,7 @@ def test_predicted_rows_are_counted(fresh, small):
     assert found["audiosim_predicted_rows_total", ("route", "/v1/collections/{collection}/predictions")] == 5
 
 
+@pytest.mark.slow
 def test_the_progress_of_every_collection_is_told(fresh, small, coarse):
     found = scraped(fresh)
     judged = len({judgment.pair for judgment in small.judgments})
@@ -76,6 +79,7 @@ def test_the_progress_of_every_collection_is_told(fresh, small, coarse):
     assert found["audiosim_judgments", ("collection", "coarse")] == 0
 
 
+@pytest.mark.slow
 def test_paths_and_methods_that_nobody_serves_do_not_make_figures_of_their_own(fresh):
     for number in range(20):
         fresh.get(f"/wp-admin/{number}")

@@ -119,6 +119,7 @@ def test_what_is_wrong_is_said_in_the_protocol_s_form(trained):
     assert http.get(INDEX).json() == {"error": "this address does not answer to this method"}
 
 
+@pytest.mark.slow
 def test_the_document_describes_the_index_and_what_may_be_asked(small):
     app = create_app([small])
     paths, schemas = app.openapi()["paths"], app.openapi()["components"]["schemas"]

@@ -58,6 +58,7 @@ def completion(http, who):
     return http.get(f"{COARSE}/completion", headers=who).json()
 
 
+@pytest.mark.slow
 def test_whoever_opens_the_link_judges_under_a_drawn_name_and_is_recognised(app, in_process):
     app, olga = app
     with in_process(app) as http:
@@ -81,6 +82,7 @@ def test_whoever_opens_the_link_judges_under_a_drawn_name_and_is_recognised(app,
         assert http.get(f"{COARSE}/participants", headers=bearer(again)).status_code == 403
 
 
+@pytest.mark.slow
 def test_an_identifier_from_the_address_is_checked_kept_for_the_organiser_and_in_no_export(app, in_process):
     app, olga = app
     with in_process(app) as http:
@@ -106,6 +108,7 @@ def test_an_identifier_from_the_address_is_checked_kept_for_the_organiser_and_in
         assert http.get(f"{COARSE}/invitations", headers=olga).json()["invited"] == []
 
 
+@pytest.mark.slow
 def test_a_person_is_done_after_their_quota_and_then_gets_the_code(app, in_process):
     app, olga = app
     with in_process(app) as http:
@@ -128,6 +131,7 @@ def test_a_person_is_done_after_their_quota_and_then_gets_the_code(app, in_proce
         assert answer_pairs(http, who, 20) == 1
 
 
+@pytest.mark.slow
 def test_a_link_that_is_closed_or_whose_campaign_is_lets_nobody_new_in(app, in_process):
     app, olga = app
     with in_process(app) as http:
@@ -214,6 +218,7 @@ def test_one_address_brings_a_hundred_people_an_hour_and_all_a_thousand():
     assert limits.comes("here") == 0
 
 
+@pytest.mark.slow
 def test_who_asks_too_often_is_told_when_to_come_back(app, in_process):
     app, olga = app
     with in_process(app) as http:
@@ -226,6 +231,7 @@ def test_who_asks_too_often_is_told_when_to_come_back(app, in_process):
         assert "too many people came from this address" in refused.json()["detail"]
 
 
+@pytest.mark.slow
 def test_somebody_sees_all_that_is_stored_about_them_and_nothing_of_others(app, in_process):
     app, olga = app
     with in_process(app) as http:
@@ -246,6 +252,7 @@ def test_somebody_sees_all_that_is_stored_about_them_and_nothing_of_others(app, 
         assert {line["document"] for line in seen["log"]} <= {f"d{place:02}" for place in range(20)}
 
 
+@pytest.mark.slow
 def test_a_deletion_keeps_the_answers_and_forgets_whose_they_are(app, in_process):
     app, olga = app
     with in_process(app) as http:
@@ -273,6 +280,7 @@ def test_a_deletion_keeps_the_answers_and_forgets_whose_they_are(app, in_process
         assert ann.json()["detail"].startswith("ann came by no open link: expected somebody who came by an open link")
 
 
+@pytest.mark.slow
 def test_after_the_day_that_the_task_says_nobody_is_known_any_more(coarse, tmp_path, in_process, wait_until):
     coarse.save(folder := tmp_path / "coarse")
     (folder / "task.toml").write_text("kept_until = 2020-02-29\nbreak_after = 7\n", encoding="utf-8")
@@ -287,6 +295,7 @@ def test_after_the_day_that_the_task_says_nobody_is_known_any_more(coarse, tmp_p
             wait_until(lambda: http.get(f"{COARSE}/participants").json()["participants"] == [])
 
 
+@pytest.mark.slow
 def test_nobody_is_handed_a_pair_before_the_headphone_check_is_passed(coarse, tmp_path, in_process):
     folder = tmp_path / "coarse"
     coarse.save(folder)

@@ -90,6 +90,7 @@ def test_a_server_does_what_every_example_asks_for(server):
     assert len(done) == len(known) > 50
 
 
+@pytest.mark.slow
 def test_summaries_are_words_and_short():
     document = create_app([Collection.load(DEMO)], access=Access(locked=True)).openapi()
     summaries = {name: one["summary"] for name, (_, _, one) in operations(document).items()}

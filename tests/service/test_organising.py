@@ -57,6 +57,7 @@ def judge(one, count, rng):
     return made
 
 
+@pytest.mark.slow
 def test_the_course_has_the_confidence_after_each_judgment(coarse):
     one = open_campaign(coarse)
     made = judge(one, 12, np.random.default_rng(0))
@@ -71,6 +72,7 @@ def test_the_course_has_the_confidence_after_each_judgment(coarse):
     assert course.moments[0].time is None
 
 
+@pytest.mark.slow
 def test_a_course_asked_for_piece_by_piece_is_that_asked_for_at_once(coarse):
     one = open_campaign(coarse, "judgments=9")
     slow, rng = History(one), np.random.default_rng(1)
@@ -80,6 +82,7 @@ def test_a_course_asked_for_piece_by_piece_is_that_asked_for_at_once(coarse):
     assert slow.course() == History(one).course()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [9, 10, 40, 59])
 def test_of_a_long_log_moments_are_evenly_spaced_and_the_goal_is_found_to_the_judgment(coarse, count):
     one = open_campaign(coarse, "judgments=9")
@@ -123,6 +126,7 @@ def test_judgments_that_a_collection_came_with_are_its_beginning(small):
     assert (first.number, first.time) == (0, None)
 
 
+@pytest.mark.slow
 def test_what_remains_is_worked_out_once_for_each_state(coarse):
     outlook = Outlook(one := open_campaign(coarse, "judgments=20"))
     current, found = outlook.remaining.worked_out()
@@ -144,6 +148,7 @@ def test_without_time_all_that_is_known_is_that_it_takes_more(coarse):
     assert (found.counts, found.more_than) == ((), 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["remaining", "plan"])
 def test_the_last_estimate_is_at_hand_while_the_next_is_worked_out_beside_the_requests(coarse, what):
     estimate = getattr(Outlook(one := open_campaign(coarse, "judgments=20")), what)
@@ -201,6 +206,7 @@ def raise_that_it_is_gone():
     raise OSError("gone")
 
 
+@pytest.mark.slow
 def test_a_plan_is_that_of_the_library_and_made_once_for_each_state(coarse):
     outlook = Outlook(one := open_campaign(coarse, "confidence=0.8"))
     judge(one, 4, np.random.default_rng(6))

@@ -70,6 +70,7 @@ def http(demo, database, in_process):
         yield client
 
 
+@pytest.mark.slow
 def test_the_page_is_made_from_the_task(http):
     found = http.get(f"{CLIENT}/questions").json()
     assert (found["heading"], found["consent"]) == ("Which fits the prompt?", "I agree to be counted.")
@@ -80,6 +81,7 @@ def test_the_page_is_made_from_the_task(http):
     assert (found["training"][0]["grade"], found["training"][0]["top"]) == (75, 100)
 
 
+@pytest.mark.slow
 def test_people_s_answers_are_checked_kept_and_exported(http):
     for said, problem in [
         ({"moment": "before", "answers": {"years": "some"}}, "expected consent: true, as the task asks for it"),
@@ -118,6 +120,7 @@ def test_people_s_answers_are_checked_kept_and_exported(http):
     assert kept == [said_before, {"moment": "after", "thoughts": '=HYPERLINK("x")'}]
 
 
+@pytest.mark.slow
 def test_a_campaign_opened_again_knows_who_answered_and_agreed_to_which_text(demo, database, http, in_process):
     said = {"assessor": "ann", "moment": "before", "consent": True, "answers": {"years": "none"}}
     http.post(f"{CLIENT}/questionnaire", json=said)
@@ -133,6 +136,7 @@ def test_a_campaign_opened_again_knows_who_answered_and_agreed_to_which_text(dem
             assert row["years"] == "none"  # a question that is asked no longer
 
 
+@pytest.mark.slow
 def test_the_task_says_the_language_of_the_page_while_the_collection_is_closed(demo, tmp_path, in_process):
     folder, other = (shutil.copytree(demo, tmp_path / name) for name in ("demo", "other"))
     (folder / "task.toml").write_text('language = "ja"\n', encoding="utf-8")
@@ -163,6 +167,7 @@ labels = ["no", "the same"]
 """
 
 
+@pytest.mark.slow
 def test_aspects_are_judged_at_once_and_carried_by_log_undo_export_and_replay(demo, tmp_path, in_process):
     folder = shutil.copytree(demo, tmp_path / "demo", ignore=shutil.ignore_patterns("judgments*"))
     (folder / "task.toml").write_text(ASPECTS, encoding="utf-8")

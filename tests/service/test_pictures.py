@@ -58,6 +58,7 @@ def client(in_process, app):
         yield one
 
 
+@pytest.mark.slow
 def test_a_picture_shows_the_sound_of_the_document_or_of_the_query(client):
     answer = client.get(PICTURE, params={"document": "a"})
     assert (answer.status_code, answer.headers["content-type"]) == (200, "image/jpeg")
@@ -69,6 +70,7 @@ def test_a_picture_shows_the_sound_of_the_document_or_of_the_query(client):
     assert client.get(PICTURE, params={"document": "query-a"}).content == falling
 
 
+@pytest.mark.slow
 def test_a_picture_of_twenty_minutes_has_its_tones_where_one_of_seconds_has_them():
     short, long = (picture_of_signal(Signal(tones(seconds, 500, 4000), RATE_HZ)) for seconds in (4, 1200))
     for half in (LEFT, RIGHT):

@@ -27,6 +27,7 @@ def client():
     return names
 
 
+@pytest.mark.slow
 def test_a_client_of_some_lines_gets_the_confidence_of_the_library_after_each_judgment(client, demo):
     pool, measure = build_pool(demo, 5), parse_measure("CG@5")
     estimator, truth = built_in(pool, "joint"), demo.grades()

@@ -81,6 +81,7 @@ def test_revoking_the_last_token_and_starting_again_lets_nobody_in(commanded, fo
         assert client.get(SMALL).status_code == 401
 
 
+@pytest.mark.slow
 def test_a_database_in_memory_is_called_what_it_is(commanded, folders, tmp_path, run):
     with commanded(folders[:1], tmp_path / "log", "--db", "sqlite://") as server, server.client() as client:
         assert server.says(

@@ -106,6 +106,7 @@ def judged(client, **said):
     return client.post(f"{CLIENT}/judgments", json=body)
 
 
+@pytest.mark.slow
 def test_an_organisers_question_is_told_checked_and_kept(client):
     found = client.get(f"{CLIENT}/questions").json()
     assert [question["name"] for question in found["questions"]] == ["broad", "mood", "tempo", "note"]
@@ -130,6 +131,7 @@ def test_an_organisers_question_is_told_checked_and_kept(client):
     assert judged(client, cannot="silent").status_code == 201
 
 
+@pytest.mark.slow
 def test_whoever_judges_is_told_who_paused_and_why(client):
     nothing = {"by": None, "since": None, "reason": None}
     assert client.get(f"{CLIENT}/status").json() == {"collection": "coarse", "status": "open"} | nothing

@@ -33,6 +33,7 @@ def judged_in_turn(coarse):
     ]
 
 
+@pytest.mark.slow
 def test_changes_are_what_lies_between_the_estimates_then_and_now(coarse):
     one, said = ServedCollection(coarse, "uniform", Judging()), judged_in_turn(coarse)
     one.campaign.tell_all(said)
@@ -80,6 +81,7 @@ def test_answers_since_a_moment_are_counted_once_however_often_they_are_revised_
     assert (found.answers, found.joined) == ({"ann": 2}, ("ann",))
 
 
+@pytest.mark.slow
 def test_changes_are_asked_for_since_a_moment_or_since_yesterday(coarse, in_process):
     path = "/v1/collections/coarse"
     with in_process(create_app([coarse], "uniform")) as http:

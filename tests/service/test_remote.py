@@ -48,12 +48,14 @@ def check_same_replay(there, here):
     assert ours.pair_rows() == theirs.pair_rows()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["mjud", "mout", "uniform", "joint"])
 def test_the_remote_estimator_keeps_the_contract(server, small, model):
     text = f"remote:{server.url}?model={model}"
     check_estimator(*estimator_factory(text), build_pool(small), np.random.default_rng(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["mjud", "mout", "ljudge", "uniform"])
 @pytest.mark.parametrize("share", [0, 0.4, 1])
 def test_remote_predictions_are_those_made_here_to_the_last_bit(server, small, model, share):
@@ -298,6 +300,7 @@ def test_a_prior_of_independent_gains_is_not_sent(server, small):
         client.prior("small", model="mjud")
 
 
+@pytest.mark.slow
 def test_a_large_pool_is_asked_for_in_batches(server, small):
     pool = build_pool(small)
     grades = pool.spread(small.grades())
@@ -328,6 +331,7 @@ def test_a_campaign_played_against_a_service_goes_as_it_does_in_one_process(serv
     check_same_replay(there, here)
 
 
+@pytest.mark.slow
 def test_the_service_keeps_its_own_judgments(server, small):
     pool = build_pool(small)
     with Client(server.url) as client:
@@ -633,6 +637,7 @@ class Heard(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.mark.slow
 def test_the_token_of_the_environment_goes_to_no_host_that_is_not_named(monkeypatch):
     monkeypatch.setenv("AUDIOSIM_TOKEN", "secret")
     connect = socket.create_connection

@@ -58,6 +58,7 @@ def test_a_link_shows_what_the_ranking_says(locked):
 
 
 # Every operation that the service documents, asked with an example's names: routes to come are asked, too.
+@pytest.mark.slow
 def test_a_link_opens_one_operation_and_nothing_else(locked):
     token = token_of(locked("POST", f"{COARSE}/links", json={"name": "everything"}))
     document = locked("GET", "/openapi.json").json()

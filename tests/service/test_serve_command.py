@@ -62,6 +62,7 @@ def test_a_file_that_is_no_toml_is_refused(run, tmp_path, folders):
     assert said.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_what_cannot_be_served_is_one_line(run, folders, tmp_path):
     assert run("serve", folders[0], "--stopping-rule", "soon")[2].startswith(
         "audiosim: unknown stopping rule 'soon', expected confidence"
@@ -77,6 +78,7 @@ def test_what_cannot_be_served_is_one_line(run, folders, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_the_help_names_every_setting_with_its_variable(run):
     code, said, _ = run("serve", "--help")
     assert code == 0
@@ -117,6 +119,7 @@ def test_what_was_read_of_each_file_is_logged_and_a_misspelt_name_is_a_warning(c
     }
 
 
+@pytest.mark.slow
 def test_what_names_the_systems_may_be_said(commanded, small, tmp_path):
     small.save(tmp_path / "small")
     (tmp_path / "small" / "runs").mkdir()

@@ -14,6 +14,7 @@ def ranking(server, collection="small"):
         return http.get(f"/v1/collections/{collection}/ranking").json()
 
 
+@pytest.mark.slow
 def test_a_served_ranking_goes_by_the_distribution_asked_for(commanded, folders, tmp_path):
     stated = {}
     for which in ("t", "normal"):
@@ -53,6 +54,7 @@ def test_an_unknown_choice_is_a_wrong_call(run, own, option):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

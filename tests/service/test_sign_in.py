@@ -73,6 +73,7 @@ def test_a_proxy_says_name_and_groups(peer):
         asked.vouched(Headers(raw=[(b"x-remote-user", b"olga@example.org"), (b"x-remote-user", b"ann")]), peer)
 
 
+@pytest.mark.slow
 def test_what_would_let_anybody_in_or_nobody_is_refused_at_the_start(run, folders):
     for options, message in (
         (
@@ -300,6 +301,7 @@ def test_all_algorithms_of_a_key_that_names_none_are_good(offering, algorithm):
     assert Asked(offering.url).holder(offering.token(name, algorithm)) == ANN
 
 
+@pytest.mark.slow
 def test_a_key_for_one_algorithm_verifies_no_other(offering):
     (public,) = offering.offer("one")
     offering.say({"keys": [public | {"alg": "PS256"}]})
@@ -307,6 +309,7 @@ def test_a_key_for_one_algorithm_verifies_no_other(offering):
     assert Asked(offering.url).holder(offering.token("one", "RS256")) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", ["not staff", "staff", {"staff": True}, 7, None])
 def test_groups_that_are_no_list_are_none(offering, groups):
     assert Asked(offering.url).holder(offering.token("one", groups=groups)) == ANN
@@ -332,6 +335,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", BROKEN)
 def test_a_broken_key_document_is_an_issuer_in_trouble(offering, document, caplog):
     offering.say(document)
@@ -343,6 +347,7 @@ def test_a_broken_key_document_is_an_issuer_in_trouble(offering, document, caplo
         assert Asked(offering.url).holder(offering.token("one")) == ANN
 
 
+@pytest.mark.slow
 def test_a_withdrawn_key_is_good_until_keys_are_fetched_again_and_no_longer(offering):
     asked, token = Asked(offering.url), offering.token("one")
     assert asked.holder(token) == ANN
@@ -354,6 +359,7 @@ def test_a_withdrawn_key_is_good_until_keys_are_fetched_again_and_no_longer(offe
     assert asked.holder(offering.token("two")) == ANN
 
 
+@pytest.mark.slow
 def test_old_keys_serve_while_the_issuer_is_in_trouble_but_not_for_ever(offering):
     asked, token = Asked(offering.url), offering.token("one")
     assert asked.holder(token) == ANN
@@ -497,6 +503,7 @@ def test_an_issuer_that_is_away_stops_neither_the_start_nor_tokens_of_our_own(co
         assert client.get("/health/ready").status_code == 200
 
 
+@pytest.mark.slow
 def test_without_its_extra_an_issuer_is_refused_in_one_line(tmp_path):
     code = (
         "import sys; sys.modules['jwt'] = None; "

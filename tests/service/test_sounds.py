@@ -313,6 +313,7 @@ def test_what_init_makes_of_a_folder_elsewhere_is_heard(tmp_path):
     assert "allow its folder with --sounds" in hidden.coverage(pairs)
 
 
+@pytest.mark.slow
 def test_pairs_that_cannot_be_heard_are_not_handed_out_and_it_is_said_why(commanded, scattered, tmp_path):
     elsewhere = tmp_path / "elsewhere" / "b.wav"
     remedy = "allow its folder with --sounds, or `sounds` in collection.toml; its pairs are not handed out"

@@ -114,6 +114,7 @@ def test_what_is_wrong_is_refused_in_words(client, path, sent, status, detail):
     assert detail in refused.json()["detail"]
 
 
+@pytest.mark.slow
 def test_only_the_clips_of_the_study_are_served_and_all_must_be_there(desk, client):
     assert client.get("/clips/d000").status_code == 404
     assert client.get("/clips/../collection.toml").status_code == 404

@@ -74,6 +74,7 @@ def test_a_process_that_is_ended_while_it_learns_is_said(lesson):
         errand.result()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.5, 1.0])
 def test_a_process_whose_service_was_killed_ends_without_a_word(lesson, share, tmp_path):
     sent = tmp_path / "sent"
@@ -120,6 +121,7 @@ def test_a_stretch_that_another_process_counts_comes_to_what_it_does_here_to_the
         assert np.array_equal(of(there).covariance, of(here).covariance)
 
 
+@pytest.mark.slow
 def test_before_the_service_serves_and_where_it_is_quick_a_stretch_is_counted_here(stretch, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")  # another process could not even begin
     errands = Errands()

@@ -109,6 +109,7 @@ def test_an_address_that_is_none_is_refused():
         Telemetry("localhost:4318")
 
 
+@pytest.mark.slow
 def test_without_its_extra_a_collector_is_refused_in_one_line(tmp_path):
     code = (
         "import sys; sys.modules['opentelemetry.sdk'] = None; from service.telemetry import Telemetry; "

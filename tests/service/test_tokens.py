@@ -386,6 +386,7 @@ def test_an_assessor_speaks_for_himself_alone():
     assert Caller("organiser", "olga").assessor("bob") == "bob"
 
 
+@pytest.mark.slow
 def test_the_command_makes_lists_and_revokes_tokens(run, tmp_path):
     db = ("--db", f"sqlite:///{tmp_path / 't.db'}")
     code, said, _ = run("token", "create", "--role", "assessor", "--name", "ann", "--expires", "30", *db)

@@ -141,6 +141,7 @@ def test_the_error_of_the_calibration_error_is_that_of_leaving_out_each_ranking_
     assert claims.to_dict()["calibration_error_error"] == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_the_error_of_the_calibration_error_is_how_much_it_varies_from_sample_to_sample():
     # 300 times 30 rankings of 50 claims that are too bold by .2, so that no bin's gap changes its sign.
     rng = np.random.default_rng(5)

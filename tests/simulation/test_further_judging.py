@@ -36,6 +36,7 @@ def begun(pool, names, count=20):
     return Selection.start(pool, CG, estimator_of(pool, JOINT), said, learns=False)
 
 
+@pytest.mark.slow
 def test_the_first_row_is_what_is_stated_now(pool):
     selection = begun(pool, ("ann", "bob"))
     now = further_judging(selection, np.random.default_rng(0))[0]
@@ -51,6 +52,7 @@ def test_the_first_row_is_what_is_stated_now(pool):
         assert width == pytest.approx(reach * np.sqrt(stated.scores.variance).mean())
 
 
+@pytest.mark.slow
 def test_the_widths_to_come_are_those_stated_once_the_judgments_are_there(pool):
     selection = begun(pool, ("ann", "bob"))
     _, same, other = further_judging(selection, np.random.default_rng(0), 10)
@@ -71,12 +73,14 @@ def test_the_widths_to_come_are_those_stated_once_the_judgments_are_there(pool):
             assert width == pytest.approx(reach * np.sqrt(variance).mean(), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_same_people_leave_more_doubt_about_listeners_at_large_than_another_one(pool):
     _, same, other = further_judging(begun(pool, ("ann", "bob")), np.random.default_rng(0), 20)
     assert other.listeners_width < same.listeners_width
     assert same.panel_width < same.listeners_width
 
 
+@pytest.mark.slow
 def test_before_anybody_judged_one_person_stands_beside_two(pool):
     selection = Selection.start(pool, CG, estimator_of(pool, JOINT), [])
     found = further_judging(selection, np.random.default_rng(0), 20)

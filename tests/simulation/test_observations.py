@@ -32,6 +32,7 @@ def cg(pool, gains):
     return scores
 
 
+@pytest.mark.slow
 def test_what_is_said_is_held_against_the_truth_by_loops(pool):
     rng = np.random.default_rng(0)
     grades = rng.integers(0, 101, len(pool.pairs)).astype(float)
@@ -72,6 +73,7 @@ def test_what_is_said_is_held_against_the_truth_by_loops(pool):
     assert seen.inside["queries"] == (hold, open_)
 
 
+@pytest.mark.slow
 def test_what_is_known_has_no_interval(pool):
     grades = np.full(len(pool.pairs), 40.0)
     start = Selection.start(pool, parse_measure("CG@5"), uniform(pool), batch=1000)

@@ -55,6 +55,7 @@ def test_a_goal_that_is_met_takes_nothing(pool):
     assert found.more_than is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 7])
 def test_a_goal_of_so_many_judgments_takes_those_that_are_missing(pool, batch):
     first = start(pool, batch=batch)
@@ -63,6 +64,7 @@ def test_a_goal_of_so_many_judgments_takes_those_that_are_missing(pool, batch):
     assert remaining(first, Judgments(30), np.random.default_rng(1), 3).counts == (21, 21, 21)
 
 
+@pytest.mark.slow
 def test_a_goal_out_of_reach_takes_all_pairs_on_which_the_systems_differ(pool):
     # CG: a document moves a difference unless all systems, or none, retrieved it.
     found = np.diff(pool.ranks.tocsc().indptr)
@@ -70,6 +72,7 @@ def test_a_goal_out_of_reach_takes_all_pairs_on_which_the_systems_differ(pool):
     assert remaining(start(pool), 1.1, np.random.default_rng(2), 2).counts == (moving, moving)
 
 
+@pytest.mark.slow
 def test_where_the_model_knows_the_truth_the_count_is_that_of_the_campaign_itself(pool):
     # The doubt keeps the confidence off 1 until pairs are judged; that a draw misses the truth has odds of 1e-6 a pair.
     truth = np.random.default_rng(5).choice(FINE.levels, len(pool.pairs))
@@ -101,6 +104,7 @@ def test_campaigns_that_were_finished_in_time_count(pool):
     assert (found.quantile(0.5), found.more_than) == (10, None)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=30), st.floats(0.001, 1))
 def test_a_quantile_is_the_inverse_of_the_empirical_distribution(counts, share):
     expected = np.quantile(counts, share, method="inverted_cdf")

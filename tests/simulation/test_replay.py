@@ -76,6 +76,7 @@ def loop_of_a_campaign(collection, pool, truth, target, seed):
         judged[pool.pairs[best]] = truth[best]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "seed"), [(0.7, 0), (0.8, 1), (0.95, 2)])
 def test_a_replay_asks_and_stops_where_a_campaign_in_plain_loops_does(small, target, seed):
     collection, pool, truth = small
@@ -90,6 +91,7 @@ def test_a_replay_asks_and_stops_where_a_campaign_in_plain_loops_does(small, tar
     assert played.start.judged == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_query", [False, True])
 @pytest.mark.parametrize("batch", [1, 7])
 def test_a_replay_stops_as_soon_as_its_goal_is_met(small, by_query, batch):
@@ -112,6 +114,7 @@ def test_a_replay_stops_as_soon_as_its_goal_is_met(small, by_query, batch):
     assert both.selection.judged == min(5, len(confidences) - 1)
 
 
+@pytest.mark.slow
 def test_by_query_turns_less_often(small):
     _, pool, truth = small
     start = Selection.start(pool, parse_measure("CG@5"), uniform(pool), batch=8)

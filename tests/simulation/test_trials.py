@@ -42,6 +42,7 @@ def replays(collection, parts, stopping_rule):
     return [replay(start, truth, stopping_rule) for start, truth in zip(starts, truths, strict=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stopping_rule", ["judgments=12", "confidence=0.85", "confidence=2"])
 def test_what_is_claimed_is_what_each_campaign_said_at_its_start_and_at_its_end(collection, parts, stopping_rule):
     played = replays(collection, parts, parse_stopping_rule(stopping_rule))
@@ -61,6 +62,7 @@ def test_what_is_claimed_is_what_each_campaign_said_at_its_start_and_at_its_end(
     assert claims == sum(len(one.scores) * (len(one.scores) - 1) // 2 for one in played)
 
 
+@pytest.mark.slow
 def test_each_moment_is_that_of_the_campaign_played_by_itself(collection, parts):
     played = replays(collection, parts, NEVER)
     found = follow(Trial(collection, begin), parts, (17, 0, 30, 17)).to_dict()
@@ -74,6 +76,7 @@ def test_each_moment_is_that_of_the_campaign_played_by_itself(collection, parts)
         assert row["by_part"]["error"] == pytest.approx([point.error for point in points])
 
 
+@pytest.mark.slow
 def test_goals_are_noted_where_each_was_first_met_and_stop_nothing(collection, parts):
     played = replays(collection, parts, NEVER)
     stopping_rules = [
@@ -100,6 +103,7 @@ def test_goals_are_noted_where_each_was_first_met_and_stop_nothing(collection, p
     assert set(unmet.values()) == {None}
 
 
+@pytest.mark.slow
 def test_where_a_pool_has_fewer_pairs_its_last_moment_stands(collection, parts):
     sizes = [len(build_pool(part.of(collection)).pairs) for part in parts]
     row = follow(Trial(collection, begin), parts, (10, 5000)).curve()[1]
@@ -109,6 +113,7 @@ def test_where_a_pool_has_fewer_pairs_its_last_moment_stands(collection, parts):
     assert row["error"] == pytest.approx(0, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_a_campaign_goes_on_though_no_judgment_is_worth_anything(tiny, tiny_truth):
     # A and B alone: what both retrieved does not tell them apart.
     both = replace(tiny, runs=tiny.runs[:2], judgments=tuple(tiny_truth), cutoff=2)
@@ -166,6 +171,7 @@ def test_each_part_is_played_with_the_model_that_learned_from_the_rest(collectio
         assert part.teams.isdisjoint(teams) if held_out == "teams" else len(systems) == len(collection.runs)
 
 
+@pytest.mark.slow
 def test_a_trial_without_learning_brings_its_own_model(collection, parts):
     kept = Recorder()
     repeat(Trial(collection, kept.begin), parts, parse_stopping_rule("judgments=1"))
@@ -180,6 +186,7 @@ def test_a_part_that_leaves_nothing_to_learn_from_is_not_played(collection):
     assert kept.played == []
 
 
+@pytest.mark.slow
 def test_how_far_the_parts_are_is_told(collection, parts):
     trial, seen = Trial(collection, begin), []
     repeat(trial, parts, parse_stopping_rule("judgments=2"), progress=lambda *done: seen.append(done))

@@ -170,6 +170,7 @@ def sparsely(rng, field, share):
     return [BlockNormal(field.mean, field.blocks, field.within, own, field.shared) for own in (kept, dense)]
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.integers(0, 5), st.floats(0, 1))
 def test_with_sparse_loadings_it_is_the_closed_form_whatever_was_done_before(seed, p, share):
     rng = np.random.default_rng(seed)
@@ -216,6 +217,7 @@ def test_rows_that_are_mixed_by_few_values_are_the_closed_form(several):
     assert not after.loadings[0][np.isin(after.blocks[0], known)].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("several", [2, 9])
 def test_sums_looked_at_from_batch_to_batch_are_the_closed_form_and_end_at_exactly_0(several):
     rng = np.random.default_rng(several)

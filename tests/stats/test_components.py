@@ -125,6 +125,7 @@ def test_the_likelihood_is_its_definition_and_its_slopes_are_finite_differences(
     np.testing.assert_allclose(slopes, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 6), min_size=2, max_size=5), st.booleans(), st.integers(0, 2**32))
 @example([LARGE, 1, LARGE + 3], False, 1)  # of blocks that are inverted one by one
 @example([LARGE, LARGE], True, 2)
@@ -184,6 +185,7 @@ def test_a_size_may_exceed_every_value_and_be_far_from_where_it_began(form):
     assert found.standard_deviations[REST] == pytest.approx(2.5**0.5, rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [0, 1])
 def test_an_unbalanced_layout_has_the_estimates_and_the_likelihood_of_statsmodels(form, sm):
     rng = np.random.default_rng(1)
@@ -321,6 +323,7 @@ def test_a_regression_within_groups_has_the_estimates_of_statsmodels(form, sm):
     np.testing.assert_allclose(found.covariance, least_squares.normalized_cov_params, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_trend_of_several_sets_is_generalised_least_squares_of_all_of_them():
     rng = np.random.default_rng(14)
     layouts = [
@@ -347,6 +350,7 @@ def test_without_a_trend_it_is_the_scale():
     assert (same.trend, same.likelihood) == (pytest.approx(found.trend), pytest.approx(found.likelihood))
 
 
+@pytest.mark.slow
 def test_what_the_trend_has_twice_counts_once_and_its_coefficients_are_not_told():
     # A column of zeros, as of systems that all do as well, tells nothing of itself; nor does one that is twice another,
     # nor of the other.
@@ -426,6 +430,7 @@ def test_groups_within_blocks_and_groups_of_effects_are_one_component_of_one_siz
     assert both.likelihood == pytest.approx(once.likelihood, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_independent_sets_add_up():
     rng = np.random.default_rng(3)
     layouts = [drawn(rng, blocks) for blocks in ([4, 6, 5], [7, 3])]
@@ -443,6 +448,7 @@ def test_independent_sets_add_up():
             assert sum(map(density, layouts, values, [nearby] * 2)) < expected + 1e-6
 
 
+@pytest.mark.slow
 def test_the_same_set_twice_has_the_same_sizes_and_errors_smaller_by_root_2():
     rng = np.random.default_rng(4)
     layout = many_makers(rng, [8] * 12, 12)
@@ -453,6 +459,7 @@ def test_the_same_set_twice_has_the_same_sizes_and_errors_smaller_by_root_2():
         assert twice.errors[name] == pytest.approx(once.errors[name] / 2**0.5, rel=1e-2)
 
 
+@pytest.mark.slow
 def test_values_twice_as_large_have_sizes_twice_as_large():
     rng = np.random.default_rng(5)
     layout = many_makers(rng, [8] * 12, 12)
@@ -548,6 +555,7 @@ def test_no_values_and_a_single_one_tell_nothing(count):
     assert with_prior.errors == pytest.approx({name: 0.3 * size for name, size in STANDARD_DEVIATIONS.items()})
 
 
+@pytest.mark.slow
 @given(st.permutations(range(9)), st.integers(0, 9))
 def test_the_part_of_a_layout_has_the_covariance_of_that_part(order, count):
     layout = replace(drawn(np.random.default_rng(11), [4, 1, 4]), times=np.linspace(0.5, 2, 9))
@@ -640,6 +648,7 @@ def test_what_does_not_go_together_is_refused(layouts, values, start, spread, me
         estimate_components([Layout(**parts) for parts in layouts], values, start, spread)
 
 
+@pytest.mark.slow
 def test_as_many_values_as_the_trend_has_coefficients_are_as_likely_under_any_variances():
     rng = np.random.default_rng(0)
     for _ in range(50):  # rounding puts what is left of them beside zero, on either side

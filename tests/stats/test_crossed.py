@@ -43,6 +43,7 @@ def test_where_listeners_do_not_differ_it_is_the_paired_t_test():
         np.testing.assert_allclose(getattr(found, part), getattr(paired, part), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spreads", [(0.1, 0.1, 0.1), (0.0, 0.2, 0.1), (0.2, 0.0, 0.1), (0.0, 0.0, 0.1)])
 def test_of_two_equal_systems_five_in_a_hundred_differ_and_more_by_the_test_that_knows_no_listeners(spreads):
     rng = np.random.default_rng(1)

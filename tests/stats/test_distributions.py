@@ -137,6 +137,7 @@ def test_the_gradient_is_that_of_finite_differences_and_0_at_the_maximum():
     np.testing.assert_allclose(beta_gradient(np.array([found.alpha, found.beta]), logs), 0, atol=1e-12)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(st.floats(0.05, 50), st.floats(0.05, 50), st.integers(3, 60), st.integers(0, 10_000))
 def test_no_other_shapes_are_more_likely_wherever_the_scores_lie(alpha, beta, n, seed):

@@ -174,6 +174,7 @@ def test_one_in_twenty_true_null_hypotheses_is_rejected_at_0_05(name):
 
 
 # Intervals and p-values say the same.
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(
     st.sampled_from(["t", "bootstrap", "permutation"]),

@@ -42,6 +42,7 @@ def test_intervals_are_those_of_r(interval, quantity):
     assert found.confidence == 0.9
 
 
+@pytest.mark.slow
 def test_intervals_hold_what_they_are_about_as_often_as_they_say():
     # 4,000 samples of 12 normal scores; the standard error of a share of 0.9 is 0.005.
     rng = np.random.default_rng(5)

@@ -88,6 +88,7 @@ def test_near_duplicates_of_ill_conditioned_and_of_huge_and_tiny_gaussians_are_r
     check_single(to_rows(np.concatenate([means, near]), np.concatenate([covariances, 1.001 * covariances])), 20)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(
     st.integers(0, 2**32 - 1),

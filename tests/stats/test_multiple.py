@@ -25,6 +25,7 @@ def test_adjusted_p_values_are_those_of_statsmodels(adjust, name):
         np.testing.assert_allclose(adjust(values), multitest.multipletests(values, method=name)[1], rtol=1e-12)
 
 
+@pytest.mark.slow
 @given(PROBABILITIES)
 def test_rejecting_adjusted_p_values_is_stepping_through_the_sorted_ones(values):
     # The procedures as their authors state them, at 0.05: Holm stops at the first p above 0.05 / (m - i),

@@ -143,6 +143,7 @@ def test_the_distribution_before_still_stands(normal):
     np.testing.assert_array_equal(in_full(normal), covariance)
 
 
+@pytest.mark.slow
 @given(st.permutations(range(5)))
 def test_the_order_of_learning_does_not_matter(order):
     normal = of_covariance(np.arange(5.0), np.full((5, 5), 0.5) + np.diag(np.arange(1.0, 6.0)))

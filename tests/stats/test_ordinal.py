@@ -24,6 +24,7 @@ def test_an_unknown_predictor_gives_unknown_probabilities_in_its_row_only():
     assert probabilities[1].tolist() == [0.5, 0.5]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.floats(-20, 20), min_size=1, max_size=12, unique_by=lambda x: round(x, 3)),
     st.lists(st.floats(-800, 800), min_size=1, max_size=5),
@@ -34,6 +35,7 @@ def test_probabilities_are_never_negative_and_sum_to_one(thresholds, predictor):
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-12)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0.01, 1), min_size=2, max_size=101))
 def test_thresholds_give_back_the_probabilities_they_came_from(weights):
     probabilities = np.array(weights) / np.sum(weights)

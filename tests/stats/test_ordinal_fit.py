@@ -60,6 +60,7 @@ def test_the_weighted_fit_is_that_of_clm():
     np.testing.assert_allclose(deviations(found.covariance, 4), R["weighted"]["standard_error"], rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_the_fit_to_mirex_2011_is_that_of_clm(mirex2011):
     terms = ["fSYS", "fART", "sGEN", "fGEN", "sGEN:fGEN"]
     pool = build_pool(mirex2011)
@@ -135,6 +136,7 @@ def test_a_large_sample_is_fitted_in_blocks_and_from_a_part_of_it_to_the_same_re
     assert found.log_likelihood == pytest.approx(times * R["drawn"]["log"][0], rel=1e-12)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25)
 @given(st.lists(st.sampled_from([1e-8, 1e-3, 1.0, 1e8]), min_size=4, max_size=4), st.sampled_from([0.0, 1e3, -1e6]))
 def test_units_and_offsets_change_nothing_but_the_coefficients_units(scales, offset):

@@ -9,6 +9,7 @@ from audiosim.stats.inference.rank_agreement import rank_agreement
 SCORES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=12)
 
 
+@pytest.mark.slow
 @given(SCORES)
 def test_agreement_is_what_its_definitions_say_pair_by_pair(pairs):
     one, other = np.array(pairs, dtype=float).T

@@ -60,6 +60,7 @@ def test_expectation_and_variance_are_those_of_the_probabilities():
     np.testing.assert_array_equal(model.predict(X), LEVELS[probabilities.argmax(axis=1)])
 
 
+@pytest.mark.slow
 def test_it_clones_pipelines_and_cross_validates():
     pipeline = make_pipeline(StandardScaler(), OrdinalRegression(ridge=0.5))
     assert clone(pipeline).get_params()["ordinalregression__ridge"] == 0.5
@@ -83,6 +84,7 @@ def test_separated_levels_are_refused_by_name_where_asked():
         OrdinalRegression(unidentified="no").fit(line, np.repeat([0, 1], 10))
 
 
+@pytest.mark.slow
 def test_a_grid_search_over_groups_finds_the_ridge_with_the_best_held_out_likelihood():
     pipeline = make_pipeline(StandardScaler(), OrdinalRegression())
     ridges = [0.1, 1e6]  # the second all but forbids the features, which tell much

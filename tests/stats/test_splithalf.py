@@ -128,6 +128,7 @@ def test_the_table_has_the_rates_of_the_thesis_and_nan_where_nothing_is_signific
     assert frame["global_conflict"][1] == pytest.approx(shares["minor_conflict"] + shares["major_conflict"])
 
 
+@pytest.mark.slow
 def test_a_uniform_p_value_is_not_significant_as_often_as_it_says():
     # Systems that do not differ: 1 - alpha of the comparisons; half of the significant ones meet the other sign.
     scores = np.random.default_rng(4).normal(size=(40, 400))
@@ -157,6 +158,7 @@ def test_what_cannot_be_studied_is_refused(arguments, message):
 
 
 # Urbano (2013), Table 5.5: p-values of one half against those of the other, by bins of the first; scipy's t-test.
+@pytest.mark.slow
 def test_agreement_of_a_test_with_itself_is_the_rmse_of_its_p_values_by_bin():
     found = split_half(DRAWN, "t", np.random.default_rng(3), trials=20)
     rng, pairs = np.random.default_rng(3), []

@@ -19,6 +19,7 @@ def chance(answer, difference, noise=NOISE):
     return {A: above, B: below, SAME: 1 - above - below}[answer]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [A, SAME, B])
 @pytest.mark.parametrize("mean", [-0.7, 0.0, 0.3])
 def test_an_answers_probability_and_what_it_tells_are_integrals(answer, mean):

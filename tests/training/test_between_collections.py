@@ -72,6 +72,7 @@ def test_a_judged_collection_tells_the_sizes_that_it_was_made_with():
     assert found.values["constant"] == pytest.approx((0.5 - usual.prior.mean[0]) / unit, abs=0.4)
 
 
+@pytest.mark.slow
 def test_on_another_collection_a_model_is_as_unsure_as_collections_differ(some_hundreds):
     # Nothing known of documents: the usual grades of the scale and the trend of the average collection; a system's
     # score is as unsure as all that varies makes it, written out in full.

@@ -58,6 +58,7 @@ def predicted(judged, model, seen):
     return JointEstimator(pool, (model, *fallbacks(model))).predict(grades)
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_the_rows_left_where_only_those_drawn_are_known(judged, joined):
     model, way, group = joined(), by_query(judged, 3), judged.examples.group
     lot = draw(group, 0.1, 5)
@@ -87,6 +88,7 @@ def test_scores_are_those_of_the_rows_left_where_only_those_drawn_are_known(judg
     assert found[1].rmse < found[2].rmse
 
 
+@pytest.mark.slow
 def test_learning_sees_no_judgment_of_a_held_out_query_and_prediction_none_that_is_not_drawn(judged, joined):
     way, group = by_query(judged, 3), judged.examples.group
     lot, rows = draw(group, 0.2, 1), []
@@ -108,6 +110,7 @@ def test_learning_sees_no_judgment_of_a_held_out_query_and_prediction_none_that_
     assert after[0].rmse != pytest.approx(before[0].rmse, rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_model_is_told_of_progress_once_per_fold_and_once_per_half(judged, joined):
     calls = []
     view = [View("all", np.ones(len(judged.examples.group), dtype=bool))]
@@ -212,6 +215,7 @@ def test_intervals_hold_as_often_as_their_means_and_variances_say_pair_by_pair(j
         assert sum(held[share, "differences of systems"]) <= round(row.actual * row.number)
 
 
+@pytest.mark.slow
 def test_a_difference_that_is_known_does_not_count(some_hundreds, joined):
     # Two systems that retrieved the same differ by 0 for certain.
     twin = replace(some_hundreds.runs[0], system="twin")
@@ -364,6 +368,7 @@ def shown(trained):
     return captured.get()
 
 
+@pytest.mark.slow
 def test_the_report_shows_components_and_intervals_on_a_terminal_and_as_a_page(trained):
     text, page = shown(trained[0]), training_page(trained[0])
     for title in ("How grades go together", "How many intervals hold the true mean"):
@@ -381,6 +386,7 @@ def test_the_report_shows_components_and_intervals_on_a_terminal_and_as_a_page(t
     assert "Trend, in standard deviations of a grade" in page
 
 
+@pytest.mark.slow
 def test_the_report_of_another_model_has_neither(simulated):
     plain = train([simulated], replace(PLAN, joint=False, judged=()))
     assert plain.findings.components == plain.findings.intervals == ()

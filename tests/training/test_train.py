@@ -367,6 +367,7 @@ def test_of_each_query_the_share_is_drawn_to_the_nearest_row(share):
     np.testing.assert_array_equal(lot, draw(group, share, seed=5))
 
 
+@pytest.mark.slow
 def test_every_row_of_a_query_is_drawn_equally_often():
     # 2,000 draws of 3 of 10: each row's count is binomial, 600 with deviation 20.5; five of them.
     counts = sum(draw(np.zeros(10, dtype=np.int64), 0.3, seed) for seed in range(2000))
@@ -377,6 +378,7 @@ def scores_of(found, predictor="model"):
     return {row.sample: row for row in found.scores if row.predictor == predictor}
 
 
+@pytest.mark.slow
 def test_where_nothing_of_the_query_is_judged_the_terms_that_are_known_predict(drawn):
     said = []
     found = train([drawn], Plan((*TERMS, "aDOC", "aDOC:fSYS"), folds=4, judged=(0.0,)), said.append).findings
@@ -402,6 +404,7 @@ def in_the_mood(collection, rng):
     return regraded(collection, lambda _, pair: np.digitize(mood[pair.query] + rng.logistic(), [-1, 1]))
 
 
+@pytest.mark.slow
 def test_the_more_of_a_query_is_judged_the_better_the_rest_is_predicted(drawn):
     found = train([in_the_mood(drawn, np.random.default_rng(2))], Plan(("aDOC",), judged=(0.0, 0.1, 0.3))).findings
     names = [f"10 folds by query, {share} % of each judged" for share in (0, 10, 30)]
@@ -415,6 +418,7 @@ def test_the_more_of_a_query_is_judged_the_better_the_rest_is_predicted(drawn):
     assert matched.keys() == set(names)
 
 
+@pytest.mark.slow
 def test_only_what_is_left_to_judge_is_scored_and_by_query_alone(drawn):
     other = judged_by_lot(unjudged("other", queries=20, systems=4, seed=5), np.random.default_rng(6))
     found = train([drawn, other], Plan(("fSYS", "aDOC"), folds=4, judged=(0.2,))).findings
@@ -424,6 +428,7 @@ def test_only_what_is_left_to_judge_is_scored_and_by_query_alone(drawn):
     assert sum("of each judged" in sample for sample in scores_of(found)) == 1
 
 
+@pytest.mark.slow
 def test_the_seed_decides_the_draw(drawn):
     def error(seed):
         found = train([drawn], Plan(("fSYS", "aDOC"), folds=2, judged=(0.2,), seed=seed)).findings
@@ -472,6 +477,7 @@ def test_shares_are_read_as_numbers():
         parse_shares("5%")
 
 
+@pytest.mark.slow
 def test_the_command_takes_shares_and_seed_and_shows_them(said, drawn, tmp_path):
     drawn.save(tmp_path / "drawn")
     options = ["--features", "fSYS,sGEN,aDOC", "--folds", "2", "--judged", "0.1,0.2", "--seed", "4"]
@@ -522,6 +528,7 @@ def test_a_collection_with_sound_is_trained_on_the_features_of_sound(said, tmp_p
     assert "historical-broad" in predicted
 
 
+@pytest.mark.slow
 def test_sound_alone_can_rank_pairs_that_nobody_judged(said, tmp_path):
     sounding(unjudged(), tmp_path / "heard", np.random.default_rng(8))
     said("train", tmp_path / "heard", "--features", "qSIM", "--folds", "2", "-o", tmp_path / "q.json")
@@ -543,6 +550,7 @@ def test_other_grades_go_to_the_nearest_level_and_half_way_to_the_upper(grade, l
     assert scale.levels[place_levels(scale, np.array([float(grade)]))[0]] == level
 
 
+@pytest.mark.slow
 def test_a_custom_scale_is_trained_by_its_own_levels_and_carries_its_own_fallback(drawn, tmp_path):
     scale = parse_scale([0, 2, 7])
     collection = replace(

@@ -136,6 +136,7 @@ def test_two_lists_of_one_answer_are_one_opinion():
     assert found.errors[2] == pytest.approx(stats.binom.std(3, 2 / 3) / 3)
 
 
+@pytest.mark.slow
 def test_errors_are_what_drawing_the_answers_again_shows():
     # The bootstrap over answers, 4,000 draws: its own error is about 1.1 %, so 5 % is far outside chance.
     rng = np.random.default_rng(5)

@@ -74,6 +74,7 @@ def test_neither_list_is_the_better_one_more_often(found):
     assert abs(share - 0.5) < 4 * 0.5 / np.sqrt(len(totals))
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_examples_and_another_others():
     once, again, other = (
         balanced_examples(judged(), CRITERIA[:1], np.random.default_rng(s), wanted=5) for s in (3, 3, 4)
@@ -109,6 +110,7 @@ def test_bins_that_no_lists_can_fall_in_are_said_to_be_impossible():
     ]
 
 
+@pytest.mark.slow
 def test_bins_that_the_judgments_cannot_fill_are_said_to_be_not_found():
     grades = {"fine": {Pair("q", f"d{grade}"): float(grade) for grade in (10, 20, 30, 40, 50, 60)}}
     found = balanced_examples(grades, [ScaledMeasure(CG, FINE)], np.random.default_rng(3), wanted=300, tries=5000)
