@@ -14,14 +14,16 @@ from audiosim.cli import options
 from audiosim.cluster.turns import Workers
 from audiosim.corpus.array_files import write_parquet
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.feature_files import is_feature_file
 from audiosim.corpus.judgments import qrels_lines
 from audiosim.corpus.lines import write_text, write_texts
-from audiosim.corpus.model import Pair
+from audiosim.corpus.model import Pair, parse_scale
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
 from audiosim.functions import PoolPredictions, judged_so_far, predict_by, predict_pairs
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.completion import completed_grades, completed_judgments, drawn_completions, expected_grades
+from audiosim.relevance.feature_rows import predict_feature_file
 from audiosim.relevance.prediction_rows import Predictions, prediction_columns
 from audiosim.selection import Selection
 from audiosim.stats.threads import one_thread
@@ -32,7 +34,15 @@ LINES_AT_ONCE = 10_000  # of csv
 
 
 def predict(
-    folder: options.CollectionFolder,
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="COLLECTION|FEATURES",
+            help="The collection's folder; or a file of features, .parquet, .csv or .tsv, a row for each document to "
+            "predict.",
+            show_default=False,
+        ),
+    ],
     model: options.ModelName = None,
     judgments: options.JudgmentsFile = None,
     cutoff: Annotated[
@@ -90,10 +100,22 @@ def predict(
 
     `audiosim predict my-demo --format parquet -o predicted.parquet`
 
+    `audiosim predict rows.csv --model mout-fine --format csv`
+
+    A file of features has a column for each feature of the model, which is any but joint; query and document are copied
+    if they are there. It may have any number of rows, since only a portion is in memory.
+
     On a cluster one worker predicts the whole pool, because one model has all its pairs. Workers share --pairs:
     `audiosim predict my-demo --scheduler tcp://10.0.0.1:8786`
     """
     _check_written(form, draws, output, pairs, scheduler)
+    if is_feature_file(folder):
+        _check_rows(
+            judgments=judgments, cutoff=cutoff, pairs=pairs, system_from=system_from, same_artist=same_artist,
+            partial=partial, aspect=aspect, scheduler=scheduler,
+        )  # fmt: skip
+        _write_rows(folder, model, scale, form, output)
+        return
     if scheduler is not None:
         collection = options.load_collection(folder, judgments, system_from, same_artist, scale, partial, aspect)
         _write_found(_elsewhere(collection, cutoff, model, pairs, scheduler), collection, cutoff, form, output)
@@ -137,6 +159,29 @@ def _check_written(
         raise InputError("--format qrels writes the pairs of the pool; leave out --pairs")
     if pairs is not None and form is forms.parquet:
         raise InputError("--format parquet writes the unjudged pairs of the pool; leave out --pairs")
+
+
+def _check_rows(**of_collections: object) -> None:
+    """Raise an error if any of these options, which are for collections, was given."""
+    given = [name.replace("_", "-") for name, value in of_collections.items() if value not in (None, False)]
+    if given:
+        raise InputError(f"--{given[0]} is for collections: leave it out with a file of features")
+
+
+def _write_rows(
+    path: Path, model: str | None, scale: str | None, form: options.PredictionFormat, output: Path | None
+) -> None:
+    """Write predictions of the rows of a file of features, one portion in memory at a time."""
+    if model is None:
+        raise InputError("a file of features needs a model of such features: expected --model, such as mout-fine")
+    with options.usage_of("--scale"):
+        on_scale = None if scale is None else parse_scale(scale)
+    if form is options.PredictionFormat.parquet and output is not None:
+        write_parquet(output, predict_feature_file(path, model, on_scale, ROW_GROUP))
+    elif form is options.PredictionFormat.csv:
+        _write_csv(predict_feature_file(path, model, on_scale, LINES_AT_ONCE))
+    else:
+        raise InputError("predictions of rows of features are written with --format csv, or parquet with -o FILE")
 
 
 def _elsewhere(

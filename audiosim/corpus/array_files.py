@@ -6,7 +6,7 @@ A few kilobytes can unpack to gigabytes, and a header can promise any shape, so 
 import math
 import secrets
 from collections.abc import Collection as Names
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -20,6 +20,7 @@ from audiosim.errors import InputError
 UNPACKED = 2**28  # bytes that a packed file of arrays may always unpack to
 EXPANSION = 20  # times its own size is the limit for larger files; embeddings hardly compress
 NUMBER = 8  # bytes
+BUFFER = 2**20  # bytes of each column of a Parquet file that are read at once
 MOST_WORDS = 300  # characters quoted from another library's error message
 INDEX = "__index_level_"  # columns that pandas writes beside those of a frame
 
@@ -94,10 +95,7 @@ def read_parquet(path: Path, keys: Iterable[Sequence[str]]) -> dict[str, Sequenc
 
     keys  combinations of key columns, in order of preference: the first one present is used
     """
-    try:
-        from pyarrow import parquet
-    except ImportError:
-        raise InputError(f'{path}: reading Parquet needs pyarrow: pip install "audiosim[parquet]"') from None
+    _, parquet = _pyarrow(path, "reading")
     try:
         with parquet.ParquetFile(path) as file:
             columns = [name for name in file.schema_arrow.names if not name.startswith(INDEX)]
@@ -111,7 +109,38 @@ def read_parquet(path: Path, keys: Iterable[Sequence[str]]) -> dict[str, Sequenc
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except Exception as error:  # several libraries take part, each with its own error types
-        raise InputError(f"{path}: cannot be read as Parquet: {' '.join(str(error).split())[:MOST_WORDS]}") from None
+        raise _broken_parquet(path, error) from None
+
+
+def parquet_portions(
+    path: Path, numbers: Names[str], words: Names[str], size: int
+) -> Iterator[dict[str, Array | list[str | None]]]:
+    """Some columns of a Parquet file in portions of rows, of which one is in memory; at least one, which may be empty.
+
+    numbers  names of columns with numbers (m,), NaN where empty; the file may lack some
+    words    the same with text, None where empty
+    size     rows of a portion
+    """
+    arrow, parquet = _pyarrow(path, "reading")
+    try:
+        # A row group may hold all rows; read through a buffer, it need not be in memory as a whole.
+        with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
+            columns = [name for name in file.schema_arrow.names if name in numbers or name in words]
+            _check_columns([file.schema_arrow.field(name) for name in columns], [*words])
+            for rows in file.iter_batches(size, columns=columns):
+                parts = zip(columns, rows.columns, strict=True)
+                yield {
+                    name: part.cast(arrow.string()).to_pylist()
+                    if name in words
+                    else part.cast(arrow.float64()).to_numpy(zero_copy_only=False)
+                    for name, part in parts
+                }
+            if not file.metadata.num_rows:
+                yield {name: [] if name in words else np.empty(0) for name in columns}
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except Exception as error:  # as for `read_parquet`
+        raise _broken_parquet(path, error) from None
 
 
 def write_parquet(path: Path, portions: Iterable[Mapping[str, Array | Sequence[str | None]]]) -> None:
@@ -119,11 +148,7 @@ def write_parquet(path: Path, portions: Iterable[Mapping[str, Array | Sequence[s
 
     portions  at least one, each with the same columns: arrays of numbers, or sequences of words
     """
-    try:
-        import pyarrow as arrow
-        from pyarrow import parquet
-    except ImportError:
-        raise InputError(f'{path}: writing Parquet needs pyarrow: pip install "audiosim[parquet]"') from None
+    arrow, parquet = _pyarrow(path, "writing")
     beside = path.resolve().with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         writer = None
@@ -142,6 +167,20 @@ def write_parquet(path: Path, portions: Iterable[Mapping[str, Array | Sequence[s
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _pyarrow(path: Path, doing: str) -> tuple[Any, Any]:
+    """The package for Parquet files and its module `parquet`; an error that says what to install."""
+    try:
+        import pyarrow as arrow
+        from pyarrow import parquet
+    except ImportError:
+        raise InputError(f'{path}: {doing} Parquet needs pyarrow: pip install "audiosim[parquet]"') from None
+    return arrow, parquet
+
+
+def _broken_parquet(path: Path, error: Exception) -> InputError:
+    return InputError(f"{path}: cannot be read as Parquet: {' '.join(str(error).split())[:MOST_WORDS]}")
 
 
 def _check_count(path: Path, count: int) -> None:

@@ -164,7 +164,7 @@ def read_evidence(
         if not path.exists():
             raise InputError(f"{path}: no such file, expected evidence {name} as collection.toml says")
         check_regular(path)
-        found += [(path, _renamed(piece, _without_gz(path).stem, name)) for piece in read_pieces(path)]
+        found += [(path, _renamed(piece, without_gz(path).stem, name)) for piece in read_pieces(path)]
     for path in others:
         if path.suffix == ".ids" and not path.with_suffix(".npy").exists():
             raise InputError(f"{path}: expected the vectors of these documents in {path.stem}.npy beside it")
@@ -181,13 +181,14 @@ def read_evidence(
 
 def read_pieces(path: Path) -> Iterator[Evidence]:
     """The pieces of evidence in a file, named after it."""
-    kind = _without_gz(path).suffix
+    kind = without_gz(path).suffix
     if kind not in READERS or (path.suffix == ".gz" and kind not in SEPARATOR):
         raise InputError(f"{path}: expected a file of evidence ({', '.join(READERS)})")
     return READERS[kind](path)
 
 
-def _without_gz(path: Path) -> Path:
+def without_gz(path: Path) -> Path:
+    """The path without the ending of compression."""
     return path.with_suffix("") if path.suffix == ".gz" else path
 
 
@@ -253,8 +254,8 @@ def _joined(columns: Sequence[Sequence[str]]) -> list[Key]:
 def _read_table(path: Path) -> Iterator[Evidence]:
     """The pieces of a CSV or TSV file; an empty field is unknown."""
     text = list(read_lines(path, "a header with document, query and document, or system"))
-    separator, lines = SEPARATOR[_without_gz(path).suffix], [number for number, _ in text]
-    rows = [_record(path, number, line, separator) for number, line in text]
+    separator, lines = SEPARATOR[without_gz(path).suffix], [number for number, _ in text]
+    rows = [table_record(path, number, line, separator) for number, line in text]
     header = [name.strip() for name in rows[0]]
     hint = columns_hint(text[0][1], "commas" if separator == "," else "tabs") if len(header) == 1 else ""
     named, about = _keys_of(path, header, hint)
@@ -275,7 +276,8 @@ def _read_table(path: Path) -> Iterator[Evidence]:
     yield from _pieces(path, about, keys, table, lines[1:])
 
 
-def _record(path: Path, number: int, line: str, separator: str) -> list[str]:
+def table_record(path: Path, number: int, line: str, separator: str) -> list[str]:
+    """The fields of one line of a table."""
     try:
         return next(csv.reader([line], delimiter=separator, strict=True))
     except csv.Error as error:
@@ -302,7 +304,7 @@ def _pieces(
     lines: Sequence[int] | None = None,
 ) -> Iterator[Evidence]:
     """One vector if the columns are numbered, otherwise one piece per column."""
-    values, stem = np.array(list(table.values()), dtype=np.float64).T, _without_gz(path).stem
+    values, stem = np.array(list(table.values()), dtype=np.float64).T, without_gz(path).stem
     parts = {stem if len(table) == 1 else f"{stem}-{name}": values[:, place] for place, name in enumerate(table)}
     if about == "document" and _numbered(list(table)):
         parts = {stem: values}

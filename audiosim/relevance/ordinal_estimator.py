@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from audiosim.features.feature import Feature
 from audiosim.features.registry import FEATURES
 from audiosim.features.table import Table, check_terms, needs_judgments
 from audiosim.relevance.belief import Belief
+from audiosim.relevance.feature_rows import fill_by_first
 from audiosim.relevance.model_files import Model
 from audiosim.relevance.pair_evidence import evidence_of
 
@@ -75,20 +77,14 @@ class OrdinalEstimator:
 
     def _predict(self, table: Table, grades: Array, probabilities: Array, model: Integers) -> Belief:
         """The belief from a table; copies the rows that the table recomputed into arrays of its own."""
-        rows = table.computed
-        probabilities[rows] = self._probabilities(self._models[0], table, rows)
-        model[rows] = 0
-        for code, fallback in enumerate(self._models[1:], start=1):
-            rows = rows[np.isnan(probabilities[rows, 0])]
-            probabilities[rows] = self._probabilities(fallback, table, rows)
-            model[rows] = code
+        fill_by_first(self._models, partial(self._probabilities, table), table.computed, probabilities, model)
         probabilities.flags.writeable = model.flags.writeable = False
         names = tuple(model.name for model in self._models)
         levels = np.array(self._models[0].levels)
         evidence = self._evidence, model
         return Belief.independent(levels, probabilities, grades, self._maximum, names, model, *evidence)
 
-    def _probabilities(self, model: Model, table: Table, rows: Integers) -> Array:
+    def _probabilities(self, table: Table, model: Model, rows: Integers) -> Array:
         if model.name in self._fixed:
             return self._fixed[model.name][rows]
         return model.probabilities({name: table.columns[name][rows] for name in model.features}, len(rows))

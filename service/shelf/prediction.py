@@ -6,14 +6,14 @@ from itertools import repeat
 
 import numpy as np
 
-from audiosim.arrays import Array, Booleans, Integers
+from audiosim.arrays import Array, Integers
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
-from audiosim.errors import InputError
 from audiosim.features.registry import FEATURES
 from audiosim.features.table import check_terms
 from audiosim.properties import cached_property
 from audiosim.relevance.belief import Belief
+from audiosim.relevance.feature_rows import row_probabilities
 from audiosim.relevance.model_files import Model
 from audiosim.relevance.pair_evidence import evidence_of
 from audiosim.selection import Selection
@@ -135,11 +135,8 @@ def predict_features(model: Model, table: Mapping[str, Array]) -> Predicted:
     """
     check_terms(list(table))
     count = len(next(iter(table.values()), ()))
-    with np.errstate(over="ignore", invalid="ignore"):
-        probabilities = model.probabilities(table, count)
+    probabilities = row_probabilities(model, table, count)
     unknown = np.isnan(probabilities[:, 0])
-    if unknown.any():
-        _check_overflow(unknown & ~np.isnan([table[name] for name in model.features]).any(axis=0))
     levels = np.array(model.levels)
     return Predicted(
         name=model.name,
@@ -155,8 +152,3 @@ def predict_features(model: Model, table: Mapping[str, Array]) -> Predicted:
         evidence=(evidence_of(FEATURES[name] for name in model.features),),
         spoke=np.where(unknown, ABSENT, 0),
     )
-
-
-def _check_overflow(overflown: Booleans) -> None:
-    if np.any(overflown):
-        raise InputError(f"the features of row {int(np.argmax(overflown))} are too large to multiply")
