@@ -28,12 +28,14 @@ from typing import NamedTuple
 import numpy as np
 from figures import RESULTS, Figures
 
+from audiosim.corpus.array_files import write_parquet
 from audiosim.corpus.judgments import qrels_lines
 from audiosim.corpus.lines import write_text
 from audiosim.simulation import Design, synthetic_collection
 
 SIZES = (1_000, 4_000, 17_000, 86_000, 1_000_000)  # pairs, about
 JUDGED = 500
+ROWS = (1_000_000, 10_000_000, 100_000_000)  # of features
 LOOPED = 10  # pairs asked for and told, after the first
 FITTED = (100, 1_000, 4_000)  # values that variance components are fitted to
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -297,6 +299,35 @@ def fitted(only: str | None) -> dict[str, Curve]:
     return curves
 
 
+STREAMED = "predict rows of features"
+FEATURES = ("fSYS", "OV", "fART", "sGEN", "fGEN")
+
+
+def streamed(where: Path, largest: int, only: str | None) -> dict[str, Curve]:
+    """Predictions of rows of features from a Parquet file to another, at each size."""
+    points: Curve = []
+    for rows in (rows for rows in ROWS if rows <= largest and _wanted(STREAMED, "pyarrow", only)):
+        path, start = where / "rows.parquet", time.perf_counter()
+        draw_rows(path, rows)
+        written = "--format", "parquet", "-o", path.with_name("predicted.parquet")
+        points.append((rows, rows, spent([*COMMAND, "predict", path, "--model", "mout-fine", *written])))
+        say(STREAMED, rows, points[-1][-1], time.perf_counter() - start)
+    return {STREAMED: points} if points else {}
+
+
+def draw_rows(path: Path, count: int) -> None:
+    """Write rows of random features, with a document each, to a Parquet file."""
+    rng = np.random.default_rng(0)
+    portions = (range(first, min(first + 100_000, count)) for first in range(0, count, 100_000))
+    write_parquet(
+        path,
+        (
+            {"document": [f"d{row}" for row in rows]} | {name: rng.random(len(rows)).round(3) for name in FEATURES}
+            for rows in portions
+        ),
+    )
+
+
 def _wanted(name: str, package: str, only: str | None) -> bool:
     return (only is None or only in name) and importlib.util.find_spec(package) is not None
 
@@ -315,14 +346,16 @@ COLUMNS = ["pairs", "s", "limit, s", "MB", "limit, MB", "slope, s", "slope, MB"]
 def keep(name: str, points: Curve, part: str) -> None:
     """Print the table of one job, and keep it."""
     pairs, costs = [at for _, at, _ in points], [cost for *_, cost in points]
-    limits = {limit.pairs: limit for limit in (KINDS[name].limits if name in KINDS else ())}
+    own = KINDS[name].limits if name in KINDS else (Limit(ROWS[-1], None, 1_000.0),) if name == STREAMED else ()
+    limits = {limit.pairs: limit for limit in own}
     rows = []
     for place, (size, at, cost) in enumerate(points):
         limit = limits.get(size, Limit(size))
         slopes = [slope(pairs, values, place) for values in ([c.seconds for c in costs], [c.megabytes for c in costs])]
         rows.append((f"{at:,}", cost.seconds, limit.seconds, cost.megabytes, limit.megabytes, *slopes))
     with Figures("scaling", f"{part}{name}") as figures:
-        figures.table(name, ["values" if name in FITS else "pairs", *COLUMNS[1:]], rows)
+        what = "values" if name in FITS else "rows" if name == STREAMED else "pairs"
+        figures.table(name, [what, *COLUMNS[1:]], rows)
 
 
 def draw(path: Path) -> None:
@@ -353,6 +386,7 @@ def main() -> None:
     """Measure, print and keep the tables, and draw what is kept where a picture is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=1_000_000, help="of the largest collection; 0: only draw")
+    parser.add_argument("--rows", type=int, default=ROWS[1], help="most rows of features; a hundred million take 13 GB")
     parser.add_argument("--systems", type=int, default=50, choices=(50, 200))
     parser.add_argument("--only", help="jobs whose name has this in it")
     parser.add_argument("--picture", type=Path)
@@ -361,6 +395,7 @@ def main() -> None:
     part = "" if options.systems == 50 else f"{options.systems} systems "
     with tempfile.TemporaryDirectory() as name:
         curves = measured(options.collections or Path(name), options.pairs, options.systems, options.only)
+        curves |= streamed(Path(name), options.rows, options.only)
     if options.pairs and not part:
         curves |= fitted(options.only)
     for name, points in curves.items():

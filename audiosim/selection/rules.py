@@ -5,6 +5,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import get_blas_funcs
 
 from audiosim.arrays import Array, Booleans
 from audiosim.errors import InputError
@@ -234,7 +235,7 @@ class DoubtAboutScores:
 def squares_of(across: sparse.csc_array | Array, variance: Array) -> Array:
     """(n,) the sum over the systems of C_ad^2 / Var[G_d], of the covariances of scores with gains (s, n)."""
     if isinstance(across, np.ndarray):
-        return _over(np.einsum("sn,sn->n", across, across), variance)
+        return _over(np.einsum("ns,ns->n", across.T, across.T), variance)
     return _over(np.asarray(across.multiply(across).sum(axis=0)).ravel(), variance)
 
 
@@ -259,21 +260,29 @@ def squared_differences(across: sparse.csc_array | Array, weights: Array) -> Arr
     root = lower_root(factor_of(laplacian).T).astype(across.dtype)
     values, step = np.empty(pairs), max(1, CACHED // systems)
     by_pair = isinstance(across, np.ndarray) and across.flags.f_contiguous  # a pair's numbers lie side by side
-    shape = (min(step, pairs), systems - 1)
-    work = np.empty(shape if by_pair else shape[::-1], across.dtype)
+    work = np.empty((min(step, pairs), systems) if by_pair else (systems - 1, min(step, pairs)), across.dtype)
+    if by_pair:
+        root = np.pad(root, ((1, 0), (1, 0)))  # for the difference of the first system from itself, 0
     with one_thread():
         for start in range(0, pairs, step):
             part = across[:, start : start + step]
             block = part if isinstance(part, np.ndarray) else part.toarray()
             found = values[start : start + step]
             if by_pair:
-                difference = np.subtract(block[1:].T, block[:1].T, out=work[: len(found)])
-                rooted = times_lower(difference, root, overwrite=True)
-                np.vecdot(rooted, rooted, out=found)
+                rooted = times_lower(_less_first(block, work[: len(found)]), root, overwrite=True)
+                found[:] = np.einsum("ns,ns->n", rooted, rooted)
             else:
                 rooted = root.T @ np.subtract(block[1:], block[0], out=work[:, : len(found)])
                 np.einsum("sn,sn->n", rooted, rooted, out=found)
     return values
+
+
+def _less_first(block: Array, into: Array) -> Array:
+    """(m, s) rows of a block (s, m) in Fortran order, less their first numbers."""
+    # By BLAS: NumPy would begin a loop for each of the many short rows.
+    np.copyto(into, block.T)
+    ger = get_blas_funcs("ger", (into,))
+    return np.asarray(ger(-1.0, np.ones(len(block), into.dtype), block[0], a=into.T, overwrite_a=1).T)
 
 
 class Lot:

@@ -11,7 +11,8 @@ from scipy.stats import multivariate_normal
 
 from audiosim.errors import InputError
 from audiosim.stats.normal.block_normal import BlockNormal
-from audiosim.stats.normal.loadings import Loadings, MixedRows
+from audiosim.stats.normal.loadings import Loadings
+from audiosim.stats.normal.mixed_rows import MixedRows
 
 SIZES = st.lists(st.integers(1, 5), min_size=1, max_size=5)
 
@@ -462,3 +463,29 @@ def test_places_that_repeat_or_lack_a_value_are_refused(places, values):
     field = drawn(np.random.default_rng(9), [2, 1], 1)
     with pytest.raises(InputError, match=f"^places must differ and have a value each, got 2 and {len(values)} values$"):
         field.condition_all(np.array(places), np.array(values))
+
+
+def test_many_blocks_mixed_one_after_the_other_are_the_closed_form_in_every_earlier_state_too():
+    # More blocks than are handled one by one: their rows are stacked, and the stack serves all states.
+    rng = np.random.default_rng(4)
+    sizes, effects = [30] * 40, 40
+    count = sum(sizes)
+    blocks = tuple(np.split(rng.permutation(count), np.cumsum(sizes)[:-1]))
+    dense = rng.normal(size=(count, effects)) * (rng.random((count, effects)) < 0.5)
+    factors = [rng.normal(size=(30, 30)) for _ in sizes]
+    within = [factor @ factor.T + 0.3 * np.eye(30) for factor in factors]
+    loadings = Loadings(sparse.csr_array(dense), blocks, {})
+    states = [BlockNormal(rng.normal(size=count), blocks, within, loadings, np.eye(effects))]
+    every, values = rng.permutation(count)[:90], rng.normal(size=90)
+    first = in_full(states[0])
+    for place, value in zip(every.tolist(), values, strict=True):
+        states.append(states[-1].condition(place, value))
+    for known in (90, 70, 20, 0):
+        mean, covariance = conditioned(states[0].mean, first, every[:known], values[:known])
+        for column in (every[known - 1], every[-1], 0):
+            np.testing.assert_allclose(states[known].column(int(column)), covariance[column], rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(states[known].mean, mean, rtol=1e-8, atol=1e-8)
+    assert states[90].sparse_loadings.stacked
+    assert isinstance(states[90].sparse_loadings.changed[states[0].block[every[0]]], MixedRows)
+    at_once = states[0].condition_all(every, values)
+    np.testing.assert_allclose(at_once.mean, states[90].mean, rtol=1e-8, atol=1e-8)

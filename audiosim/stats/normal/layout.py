@@ -14,7 +14,7 @@ from audiosim.properties import cached_property
 from audiosim.stats.normal.block_kernels import Cosines, SameCode
 from audiosim.stats.normal.block_normal import BlockNormal
 from audiosim.stats.normal.loadings import Loadings
-from audiosim.stats.normal.sparse_rows import short
+from audiosim.stats.normal.sparse_rows import side_by_side
 from audiosim.stats.normal.within_blocks import Within, check_blocks
 
 REST = "rest"
@@ -86,21 +86,17 @@ class Layout:
     @cached_property
     def loadings(self) -> sparse.csr_array:
         """(n, p) rows of all shared effects side by side, scaled."""
-        return self._side_by_side()
+        return side_by_side(self._scaled, len(self.scale))
 
     @cached_property
     def _with_fixed(self) -> sparse.csr_array:
         """(n, p + f) the same with the fixed columns, which all normals of the layout share."""
-        # Of `loadings` anew: kept, a large pool's would take as much memory again.
-        return Loadings(self._side_by_side(), self.blocks, {}).beside(self.fixed).rows
+        # Of the effects anew: `loadings` kept, a large pool's would take as much memory again.
+        return side_by_side([*self._scaled, (self.fixed, None)], len(self.scale))
 
-    def _side_by_side(self) -> sparse.csr_array:
-        none = sparse.csr_array((len(self.scale), 0))
-        columns = [none, *(sparse.csr_array(of) for of in self.shared.values())]
-        found = short(sparse.csr_array(sparse.hstack(columns)))
-        found.data *= np.repeat(self.scale, np.diff(found.indptr))
-        found.sort_indices()
-        return found
+    @property
+    def _scaled(self) -> list[tuple[Array | sparse.csr_array, Array | None]]:
+        return [(of, self.scale) for of in self.shared.values()]
 
     @cached_property
     def owner(self) -> Integers:

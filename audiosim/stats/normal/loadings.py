@@ -1,7 +1,7 @@
 """Loadings of many unknowns on shared effects: sparse, except for blocks whose rows conditioning has changed."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,59 +9,13 @@ from scipy import sparse
 
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.properties import cached_property
+from audiosim.stats.normal.mixed_rows import MixedRows, Stacked
 from audiosim.stats.normal.multivariate import Sparse
-from audiosim.stats.normal.sparse_rows import short, written_out
+from audiosim.stats.normal.sparse_rows import side_by_side, written_out
 
 AT_ONCE = 4_096  # rows that are written out at a time
+NEWER = 32  # blocks changed since others were stacked, beyond which all are stacked again
 FEW = 4  # changed rows are kept as factors if these are at least so many times smaller
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MixedRows:
-    """Rows of a conditioned block as factors: original rows - gain @ known, and 0 for certain unknowns.
-
-    gain     (m, k)
-    known    (k, p) rows of the known values
-    certain  places in the block
-    """
-
-    gain: Array
-    known: Array
-    certain: Integers
-
-    def of(self, before: Array) -> Array:
-        """(m, p) conditioned rows, from the original ones."""
-        return self.applied(before, self.known)
-
-    def applied(self, before: NDArray[np.floating], known: Array) -> Array:
-        """Conditioned rows times a matrix, from the original rows (m, ...) and `known` (k, ...) times that matrix."""
-        found: Array = before - self.gain @ known
-        found[self.certain] = 0
-        return found
-
-    def at(self, places: Integers, before: Array) -> Array:
-        """(k, p) conditioned rows of some places, from the original rows there."""
-        found: Array = before - self.gain[places] @ self.known
-        found[np.isin(places, self.certain)] = 0
-        return found
-
-    def weighted(self, weights: Array, before: Array) -> Array:
-        """(t, p) weights (t, m) times the conditioned rows; exactly 0 where all weights are on certain unknowns."""
-        some = weights.copy()
-        some[:, self.certain] = 0
-        return np.asarray(some @ before - (some @ self.gain) @ self.known)
-
-    def variances(self, variances: Array, before: sparse.csr_array, effects: Array) -> Array:
-        """(m,) z' V z of the conditioned rows z.
-
-        variances  (m,) of the original rows
-        before     (m, p) the original rows
-        effects    (p, k) V times the known rows
-        """
-        known = self.gain @ (self.known @ effects) - 2 * (before @ effects)
-        found: Array = variances + np.vecdot(known, self.gain)
-        found[self.certain] = 0
-        return found
 
 
 Changed = Array | MixedRows
@@ -74,6 +28,7 @@ class Loadings(Sequence[Array]):
     rows     (n, p) sparse
     blocks   for each block the places of its unknowns (m,)
     changed  for some blocks, their new rows: dense (m, p), or as `MixedRows`
+    stacked  the last mixed rows that were stacked, shared with all loadings that follow from these; none at first
 
     A pair has about ten loadings out of hundreds of effects. Conditioning mixes the rows of a block and makes them
     dense; with few known values, the factors of the mixed rows take a hundredth of the memory.
@@ -82,6 +37,7 @@ class Loadings(Sequence[Array]):
     rows: sparse.csr_array
     blocks: Sequence[Integers]
     changed: Mapping[int, Changed]
+    stacked: list[Stacked] = field(default_factory=list, repr=False)
 
     @classmethod
     def dense(cls, parts: Sequence[Array], blocks: Sequence[Integers], effects: int) -> "Loadings":
@@ -171,21 +127,31 @@ class Loadings(Sequence[Array]):
 
     def _change(self, found: NDArray[np.floating], effects: Array) -> None:
         """Correct the product of Z and effects in the changed blocks."""
-        mixed = [(self.blocks[block], part) for block, part in self.changed.items() if isinstance(part, MixedRows)]
-        # After a batch of one judgment per query, most changed blocks have one known value: one call, not hundreds.
-        if effects.ndim == 1:
-            single = [one for one in mixed if len(one[1].known) == 1]
-            if single:
-                _change_at_once(found, single, effects)
-            mixed = [one for one in mixed if len(one[1].known) != 1]
-        if mixed:
-            known = np.vstack([part.known for _, part in mixed]) @ effects
-            ends = np.cumsum([len(part.known) for _, part in mixed]).tolist()
-            for (rows, how), end in zip(mixed, ends, strict=True):
-                found[rows] = how.applied(found[rows], known[end - len(how.known) : end])
-        for block, part in self.changed.items():
-            if isinstance(part, np.ndarray):
-                found[self.blocks[block]] = part @ effects
+        left = {block: part for block, part in self.changed.items() if isinstance(part, MixedRows)}
+        if len(left) > NEWER:
+            stack = self._stack(left)
+            current = stack.current(self.changed)
+            stack.change(found, effects, current)
+            done = {block for block, same in zip(stack.parts, current.tolist(), strict=True) if same}
+            left = {block: part for block, part in left.items() if block not in done}
+        if left:
+            known = np.vstack([part.known for part in left.values()]) @ effects
+            ends = np.cumsum([len(part.known) for part in left.values()]).tolist()
+            for (block, part), end in zip(left.items(), ends, strict=True):
+                own = self.blocks[block]
+                found[own] = part.applied(found[own], known[end - len(part.known) : end])
+        for block, rows in self.changed.items():
+            if isinstance(rows, np.ndarray):
+                found[self.blocks[block]] = rows @ effects
+
+    def _stack(self, mixed: dict[int, MixedRows]) -> Stacked:
+        """Mixed rows stacked so that few blocks have changed since."""
+        # Judged one by one, pairs change one block at a time, and each product would go through hundreds of them.
+        last = next(iter(self.stacked), None)
+        if last is None or len(last.parts) + NEWER < len(mixed) or sum(last.current(self.changed)) + NEWER < len(mixed):
+            last = Stacked.of(mixed, self.blocks)
+            self.stacked[:] = [last]
+        return last
 
     def rows_times(self, effects: Array, into: NDArray[np.floating]) -> None:
         """Write Z times effects (p, s) to an array (n, s), in the array's precision."""
@@ -252,19 +218,9 @@ class Loadings(Sequence[Array]):
 
     def beside(self, more: Array) -> "Loadings":
         """The same with loadings (n, q) on more effects."""
-        rows = short(sparse.csr_array(sparse.hstack([self.rows, short(sparse.csr_array(more))])))
-        rows.sort_indices()
+        rows = side_by_side([(self.rows, None), (more, None)], len(more))
         changed = {block: np.hstack([self[block], more[self.blocks[block]]]) for block in self.changed}
         return Loadings(rows, self.blocks, changed)
-
-
-def _change_at_once(found: NDArray[np.floating], mixed: Sequence[tuple[Integers, MixedRows]], effects: Array) -> None:
-    """Correct a product (n,) of Z and effects (p,) in many blocks with one known value each, as on many queries."""
-    rows = np.concatenate([rows for rows, _ in mixed])
-    gain = np.concatenate([how.gain[:, 0] for _, how in mixed])
-    known = np.concatenate([how.known for _, how in mixed]) @ effects
-    found[rows] -= gain * np.repeat(known, [len(rows) for rows, _ in mixed])
-    found[np.concatenate([rows[how.certain] for rows, how in mixed])] = 0
 
 
 def _squared(effect: Integers, data: Array, covariance: Array) -> Array:
