@@ -67,6 +67,7 @@ def pytest_collection() -> Iterator[object]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(50_000, 20)  # at every 700 objects, as is usual, it takes a twentieth of the tests' time
         gc.enable()
 
 

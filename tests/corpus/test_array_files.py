@@ -1,5 +1,6 @@
 """Files of arrays that promise more than they hold or unpack to more than memory holds; damaged files of every form."""
 
+import gzip
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import numpy as np
 import pytest
 
+from audiosim.corpus import lines
 from audiosim.corpus.array_files import UNPACKED, read_npy, read_npz, read_parquet, write_parquet
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.evidence_files import KEYS, read_evidence
@@ -143,15 +145,13 @@ def test_a_table_with_a_stray_line_end_or_quote_is_one_line(tmp_path):
             read_evidence(tmp_path)
 
 
-@pytest.mark.slow
-def test_a_packed_run_that_unpacks_without_end_is_refused_on_the_way_by_arrays_too(tmp_path):
-    import gzip
-
-    with gzip.open(tmp_path / "a.trec.gz", "wb") as file:
-        for _ in range(17):
-            file.write(b"q Q0 a 1 2 S\n" * 2**19)
-    (tmp_path / "judgments.qrels").write_text("q 0 a 1\n")
-    with pytest.raises(InputError, match=r"document a is twice in the ranking|unpacks to more than"):
+def test_a_packed_run_that_unpacks_without_end_is_refused_on_the_way_by_arrays_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "UNPACKED", 2**16)
+    monkeypatch.setattr(lines, "EXPANSION", 1)
+    with gzip.open(tmp_path / "a.trec.gz", "wt") as file:
+        file.writelines(f"q Q0 d{number} {number} {-number} S\n" for number in range(1, 10_000))
+    (tmp_path / "judgments.qrels").write_text("q 0 d1 1\n")
+    with pytest.raises(InputError, match=r"a.trec.gz:\d{4}: the file unpacks to more than 1 times its size, expected"):
         judged_files([tmp_path / "a.trec.gz"], tmp_path / "judgments.qrels", 5)
 
 
