@@ -8,17 +8,21 @@ import audiosim
 from audiosim import Collection, package_files
 from audiosim.errors import InputError
 
+QUERIES = 8  # of the demo: every function is asked four times
+
 
 @pytest.fixture(scope="module")
 def runs(demo):
-    return {run.system: dict(run.rankings) for run in demo.runs[:4]}
+    return {run.system: dict(list(run.rankings.items())[:QUERIES]) for run in demo.runs[:4]}
 
 
 @pytest.fixture(scope="module")
-def qrels(demo):
+def qrels(demo, runs):
+    queries = {query for rankings in runs.values() for query in rankings}
     found = {}
     for (query, document), grade in demo.grades().items():
-        found.setdefault(query, {})[document] = int(grade)
+        if query in queries:
+            found.setdefault(query, {})[document] = int(grade)
     return found
 
 

@@ -6,6 +6,7 @@ The folders that a page names hold a small demo. What takes long is made smaller
 import re
 import shlex
 import shutil
+from functools import cache
 from pathlib import Path
 
 import click
@@ -58,6 +59,11 @@ def commands_of(text):
     return found
 
 
+@cache
+def named(group, name):
+    return group.get_command(click.Context(group), name)
+
+
 def is_whole(words):
     """True where a command has all that it needs."""
     command = COMMANDS
@@ -65,7 +71,7 @@ def is_whole(words):
         if not words or words[0] not in command.list_commands(click.Context(command)):
             return False
         name, *words = words
-        command = command.get_command(click.Context(command), name)
+        command = named(command, name)
     given = command.make_parser(click.Context(command)).parse_args(list(words))[0]
     return all(given.get(one.name) not in (None, (), []) for one in command.params if one.required)
 

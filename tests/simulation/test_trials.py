@@ -42,6 +42,12 @@ def replays(collection, parts, stopping_rule):
     return [replay(start, truth, stopping_rule) for start, truth in zip(starts, truths, strict=True)]
 
 
+@pytest.fixture(scope="module")
+def played(collection, parts):
+    """The campaigns of all parts until everything is judged."""
+    return replays(collection, parts, NEVER)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("stopping_rule", ["judgments=12", "confidence=0.85", "confidence=2"])
 def test_what_is_claimed_is_what_each_campaign_said_at_its_start_and_at_its_end(collection, parts, stopping_rule):
@@ -63,8 +69,7 @@ def test_what_is_claimed_is_what_each_campaign_said_at_its_start_and_at_its_end(
 
 
 @pytest.mark.slow
-def test_each_moment_is_that_of_the_campaign_played_by_itself(collection, parts):
-    played = replays(collection, parts, NEVER)
+def test_each_moment_is_that_of_the_campaign_played_by_itself(collection, parts, played):
     found = follow(Trial(collection, begin), parts, (17, 0, 30, 17)).to_dict()
     assert list(found) == ["repeats", "queries", "teams", "held_out", "near", "curve", "goals"]
     assert found["goals"] == []
@@ -77,8 +82,7 @@ def test_each_moment_is_that_of_the_campaign_played_by_itself(collection, parts)
 
 
 @pytest.mark.slow
-def test_goals_are_noted_where_each_was_first_met_and_stop_nothing(collection, parts):
-    played = replays(collection, parts, NEVER)
+def test_goals_are_noted_where_each_was_first_met_and_stop_nothing(collection, parts, played):
     stopping_rules = [
         parse_stopping_rule(text)
         for text in ("confidence(floor=0)=0.65", "confidence(floor=0)=0.77", "judgments=7", "judgments=400")
@@ -210,10 +214,11 @@ def test_a_pair_without_a_judgment_is_named(collection, parts):
         follow(Trial(bare, begin), parts, [3])
 
 
-@pytest.fixture
-def elsewhere(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory):
     """Campaigns that worker processes can import: one that plays, one that is wrong, one that ends its process."""
-    (tmp_path / "campaigns_elsewhere.py").write_text(
+    folder = tmp_path_factory.mktemp("elsewhere")
+    (folder / "campaigns_elsewhere.py").write_text(
         "import os\n"
         "from audiosim.corpus.pool import build_pool\n"
         "from audiosim.errors import InputError\n"
@@ -228,10 +233,11 @@ def elsewhere(tmp_path, monkeypatch):
         "def end(part, model):\n"
         "    os._exit(3)\n"
     )
-    monkeypatch.syspath_prepend(tmp_path)
-    get_reusable_executor().shutdown(wait=True)  # processes that are there already do not look in this folder
-    yield import_module("campaigns_elsewhere")
-    del sys.modules["campaigns_elsewhere"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        get_reusable_executor().shutdown(wait=True)  # processes that are there already do not look in this folder
+        yield import_module("campaigns_elsewhere")
+        del sys.modules["campaigns_elsewhere"]
 
 
 @pytest.mark.slow
