@@ -8,14 +8,18 @@ people who were among those drawn from: they answer more like the six than all o
 
     pip install 'audiosim[bench]'
     python benchmarks/compared_documents.py [--draws 24] [--agreeing .55] [FILE]
+    python benchmarks/compared_documents.py --agreement [FILE]
 
 `--agreeing` leaves out those of the others who agree less often with the majority of everybody else: who answers at
-random is predicted by nobody.
+random is predicted by nobody. With `--agreement` only the people are held against one another: how often two who prefer
+one of two documents prefer the same, all of them and those of the busiest, and how often the majority of all others who
+answered does. Nobody predicts preferences better than by what people have in common.
 """
 
 import argparse
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -75,20 +79,43 @@ def scored(chance: Array, won: Array) -> list[float]:
     return [float(np.mean(np.maximum(chance, 1 - chance))), float(np.mean(right)), float(np.mean(np.log(own)))]
 
 
-def at_random(comparisons: Sequence[PairedComparison], agreeing: float) -> set[str]:
-    """People whose preferences agree less often than that with the majority of everybody else's, of eight or more."""
+def signs(comparisons: Sequence[PairedComparison]) -> list[list[tuple[str, int]]]:
+    """Of each two documents of a query: who answered, and 1 or -1 for one or the other, 0 for neither."""
     said: dict[tuple[str, ...], list[tuple[str, int]]] = defaultdict(list)
     for one in comparisons:
         documents = sorted((one.document_a, one.document_b))
         sign = 0 if one.answer == "=" else 1 if (one.answer == "a") == (one.document_a == documents[0]) else -1
         said[one.query, *documents].append((one.assessor, sign))
+    return list(said.values())
+
+
+def at_random(comparisons: Sequence[PairedComparison], agreeing: float) -> set[str]:
+    """People whose preferences agree less often than that with the majority of everybody else's, of eight or more."""
     agrees: dict[str, list[bool]] = defaultdict(list)
-    for answers in said.values():
+    for answers in signs(comparisons):
         whole = sum(sign for _, sign in answers)
         for name, sign in answers:
             if sign and whole != sign:
                 agrees[name].append(sign * (whole - sign) > 0)
     return {name for name, found in agrees.items() if len(found) >= FEWEST and np.mean(found) < agreeing}
+
+
+def agreement(comparisons: Sequence[PairedComparison]) -> None:
+    """Keep how often people agree who prefer one of two documents."""
+    with Figures("compared_documents", "agreement") as figures:
+        for what, some in (("all people", None), ("the busiest", busiest(comparisons))):
+            answers = [
+                [sign for name, sign in one if sign and (some is None or name in some)] for one in signs(comparisons)
+            ]
+            two = [one == other for said in answers for one, other in combinations(said, 2)]
+            figures.add(f"two of {what} prefer the same", float(np.mean(two)), "", note=f"{len(two):,} times")
+        most = []
+        for said in signs(comparisons):
+            whole = sum(sign for _, sign in said)
+            most += [1.0 if (whole - sign) * sign > 0 else 0.5 * (whole == sign) for _, sign in said if sign]
+        figures.add(
+            "the majority of all others prefers the same", float(np.mean(most)), "", note="half where it is even"
+        )
 
 
 def answered(comparisons: Sequence[PairedComparison], seed: int, without: set[str]) -> list[list[list[float]]]:
@@ -130,8 +157,12 @@ def main() -> None:
     parser.add_argument("file", nargs="?", type=Path, default=USUAL)
     parser.add_argument("--draws", type=int, default=24)
     parser.add_argument("--agreeing", type=float, default=0.0)
+    parser.add_argument("--agreement", action="store_true")
     arguments = parser.parse_args()
     comparisons = read_comparisons(arguments.file)
+    if arguments.agreement:
+        agreement(comparisons)
+        return
     without = at_random(comparisons, arguments.agreeing)
     print(f"{len(without)} people are not predicted")
     part = f"agreeing {arguments.agreeing:g}" if arguments.agreeing else ""

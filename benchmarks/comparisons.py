@@ -24,8 +24,8 @@ from threadpoolctl import threadpool_limits
 from audiosim import Collection, PairedComparison
 from audiosim.arrays import Array
 from audiosim.corpus.pool import build_pool
+from audiosim.expected.about import as_about
 from audiosim.expected.estimation import expected_scores, rank_belief
-from audiosim.expected.who_judges import as_about
 from audiosim.measures.measure import parse_measure
 from audiosim.relevance.comparison_model import Compared
 from audiosim.relevance.estimators import built_in

@@ -12,7 +12,7 @@ PAGE: Literal["page"] = "page"  # a grade on a page of several candidates
 USUAL_S = {GRADE: 14.0, COMPARISON: 21.0}  # 21 s a comparison of melodies, 13 of them listening: 1.5 times a grade's
 LEAST_S, MOST_S = 1.0, 600.0  # longer is a break
 WORTH = 5  # answers that the prior counts as, at each step
-A_TRY = 8  # grades on pages for each of the first single grades
+A_TRY = 12  # grades on pages for each of the first single grades
 
 
 class SecondsTaken:

@@ -160,11 +160,11 @@ def test_a_page_pays_where_no_single_grade_tells_more_per_second(page):
 
 @pytest.mark.parametrize(("page", "candidates"), [(80.0, 1), (24.0, 4)])
 def test_pages_that_take_as_long_as_their_grades_give_way_to_single_grades(page, candidates):
-    design = Design(systems=5, teams=2, queries=10, cutoff=5, candidates=16)
+    design = Design(systems=5, teams=2, queries=14, cutoff=5, candidates=16)
     collection = replace(synthetic_collection(np.random.default_rng(4), design), judgments=())
     campaign = Campaign(collection, "joint", "CG@5", settings=CampaignSettings(candidates=4))
     sizes = []
-    while sum(sizes) < 90:
+    while sum(sizes) < 110:
         pairs = campaign.ask(4, "ann")
         took = 20.0 if len(pairs) == 1 else page * len(pairs) / 4
         details = {"seconds": took / len(pairs), "beside": len(pairs)}
@@ -173,7 +173,7 @@ def test_pages_that_take_as_long_as_their_grades_give_way_to_single_grades(page,
         campaign.tell_all(
             [Event("judgment", "2013-05-01T12:01:20Z", "ann", *pair, {"fine": 50.0}, details) for pair in pairs]
         )
-    assert sizes[:5] == [4, 4, 1, 4, 4]  # one after every eight grades, until their seconds are known
+    assert sizes[:8] == [4, 4, 4, 1, 4, 4, 4, 1]  # one after every twelve grades, until their seconds are known
     late = sizes[-10:]
     assert max(late, key=late.count) == candidates
 
