@@ -215,14 +215,14 @@ def test_the_decoder_of_another_package_opens_its_files_in_workers_too(command, 
 
 
 @pytest.mark.slow
-def test_the_embedding_of_another_package_is_a_second_description(command, tmp_path):
+def test_the_embedding_of_another_package_is_a_second_description(here, tmp_path):
     rng, time = np.random.default_rng(0), np.arange(22_050 * 5) / 22_050
     (tmp_path / "sounds").mkdir()
     for beats_per_s in (2, 3, 5):
         pulse = np.exp(-20 * (time * beats_per_s % 1)) * rng.standard_normal(len(time))
         soundfile.write(tmp_path / f"sounds/{beats_per_s}.wav", 0.2 * pulse, 22_050)
-    written = ["extract", tmp_path / "sounds", "-o", tmp_path / "index", "--with", "rhythm", "--format", "json"]
-    assert parsed(command("audiosim", *written))["failed"] == []
+    written = ["extract", tmp_path / "sounds", "-o", tmp_path / "index", "--with", "rhythm", "--jobs", 1]
+    assert parsed(here(*written, "--format", "json"))["failed"] == []
     (piece,) = read_vectors(tmp_path / "index")
     assert piece.name == "rhythm"
     # Onsets of two a second recur after half a second, the fifth lag; of five a second after .2 s.
