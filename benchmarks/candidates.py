@@ -7,19 +7,17 @@ Beside it the judgments, for whoever pays by the judgment.
 0 candidates are single grades in batches of 20 of as few queries as possible, as the page asks for them; 1 are single
 grades one at a time.
 
-    python benchmarks/candidates.py [--of mirex2011|drawn|dl2019] [--parts 6] [--queries 16] [--candidates 0,1,5,3=,5=]
+    python benchmarks/candidates.py [--of mirex2011|drawn|dl2019] [--parts 6] [--queries 30] [--candidates 0,1,3,5,8]
 
-Pages of 5= are of five candidates, but take as long as five single grades: only the choice of pairs and the person's
-one view of a query remain of their advantage. `drawn` is of `simulation.synthetic_collection`: each part has effects of
-its own.
+The seconds at equal cost are those of a page that takes as long as its candidates one by one, so that only its choice
+of pairs and the person's one view of a query remain. `drawn` is of `simulation.synthetic_collection`: each part has
+effects of its own.
 """
 
 import argparse
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from figures import Figures
@@ -28,10 +26,8 @@ from threadpoolctl import threadpool_limits
 from audiosim import Collection
 from audiosim.arrays import Array
 from audiosim.campaign import Campaign, CampaignSettings
-from audiosim.campaign.event import judgment_event, write_time
 from audiosim.campaign.seconds_taken import GRADE, USUAL_S
 from audiosim.corpus.model import Judgment
-from audiosim.corpus.question import ON_ONE_PAGE
 from audiosim.simulation import draw_parts
 from audiosim.simulation.collections import Design, synthetic_collection
 from audiosim.simulation.replay import agreement_with_truth, true_scores
@@ -54,46 +50,31 @@ def said(true: Array, query: Array, rng: np.random.Generator) -> Array:
     return np.asarray(np.clip(felt + NOISE * rng.standard_normal((PEOPLE, len(true))), 0, 1))
 
 
-class Way(NamedTuple):
-    """A way of asking.
+def played(part: Collection, candidates: int, seed: int) -> tuple[float, int, float]:
+    """Seconds and judgments until .95 is stated, and the accuracy then; the seed draws what people say.
 
     candidates  0: single grades, of which each person is handed BATCH at a time, of as few queries as possible
-    dear        True where a page takes as long as its candidates one by one
     """
-
-    candidates: int
-    dear: bool = False
-
-    @classmethod
-    def of(cls, text: str) -> "Way":
-        """Such as 5, or 5= for pages of five that take as long as five single grades."""
-        return cls(int(text.removesuffix("=")), text.endswith("="))
-
-    def seconds(self, grades: int) -> float:
-        """Seconds that so many grades handed out together take."""
-        return CLIP_S * (2 * grades if self.dear or not self.candidates else 1 + grades)
-
-
-def played(part: Collection, way: Way, seed: int) -> tuple[float, int, float]:
-    """Seconds and judgments until .95 is stated, and the accuracy then; the seed draws what people say."""
-    settings = CampaignSettings(candidates=max(1, way.candidates), seed=seed)
-    campaign = Campaign(replace(part, judgments=()), "joint", "CG@5", settings=settings)
+    campaign = Campaign(
+        replace(part, judgments=()),
+        "joint",
+        "CG@5",
+        settings=CampaignSettings(candidates=max(1, candidates), seed=seed),
+    )
     pool = campaign.selection.pool
     true = pool.spread(part.grades())
     grades = said(true / pool.scale.maximum, pool.query, np.random.default_rng(seed)) * pool.scale.maximum
     scores, seconds, count, turn = true_scores(campaign.selection, true), 0.0, 0, 0
     looked = 0
     while True:
-        name = f"person {turn % PEOPLE}"
-        page = campaign.ask(way.candidates or BATCH, name, by_query=True)
+        page = campaign.ask(candidates or BATCH, f"person {turn % PEOPLE}", by_query=True)
         if not page:
             break
-        taken = way.seconds(len(page))
-        details = {"seconds": taken / len(page)} | ({ON_ONE_PAGE: len(page)} if way.candidates else {})
+        seconds += CLIP_S * (1 + len(page) if candidates else 2 * len(page))
         for pair in page:
-            one = Judgment(*pair, float(np.rint(grades[turn % PEOPLE, pool.positions[pair]])), name)
-            campaign.tell(replace(judgment_event(one, part.scale, write_time(datetime.now(UTC))), details=details))
-        seconds, count, turn = seconds + taken, count + len(page), turn + 1
+            grade = float(np.rint(grades[turn % PEOPLE, pool.positions[pair]]))
+            campaign.tell(Judgment(*pair, grade, f"person {turn % PEOPLE}"))
+        count, turn = count + len(page), turn + 1
         if count - looked >= EVERY:
             looked = count
             if (campaign.selection.ranking.confidence or 0.0) >= UNTIL:
@@ -112,13 +93,6 @@ def parts_of(name: str, count: int, queries: int) -> Iterator[Collection]:
         yield from (one.of(collection) for one in drawn)
 
 
-def named(way: Way) -> str:
-    """Name of a row."""
-    if way.candidates < 2:
-        return f"single grades, {way.candidates or BATCH} at a time"
-    return f"pages of {way.candidates}" + (", each as long as its single grades" if way.dear else "")
-
-
 def share(of: Array) -> str:
     """Mean over parts, with its standard error."""
     return f"{of.mean():.2f} ± {of.std(ddof=1) / np.sqrt(len(of)):.2f}"
@@ -129,22 +103,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--of", choices=[*FOLDERS, DRAWN], default="mirex2011")
     parser.add_argument("--parts", type=int, default=6)
-    parser.add_argument("--queries", type=int, default=16)
-    parser.add_argument("--candidates", default="0,1,5,3=,5=", help="the first is what the others are shares of")
+    parser.add_argument("--queries", type=int, default=30)
+    parser.add_argument("--candidates", default="0,1,3,5,8", help="the first is what the others are shares of")
     arguments = parser.parse_args()
-    ways = [Way.of(one) for one in arguments.candidates.split(",")]
+    numbers = [int(one) for one in arguments.candidates.split(",")]
     found = []
     with Figures("candidates", arguments.of) as figures, threadpool_limits(1):
         for seed, part in enumerate(parts_of(arguments.of, arguments.parts, arguments.queries)):
-            found.append([played(part, way, seed) for way in ways])
+            found.append([played(part, number, seed) for number in numbers])
             print(seed, found[-1], flush=True)
         every = np.array(found)
         shares = every[:, :, :2] / every[:, :1, :2]
         rows = [
-            [named(way), float(mean[0]), share(of[:, 0]), float(mean[1]), share(of[:, 1]), round(float(mean[2]), 3)]
-            for way, mean, of in zip(ways, every.mean(axis=0), shares.swapaxes(0, 1), strict=True)
+            [str(number), *map(float, mean[:2]), share(of[:, 0]), share(of[:, 1]), round(float(mean[2]), 3)]
+            for number, mean, of in zip(numbers, every.mean(axis=0), shares.swapaxes(0, 1), strict=True)
         ]
-        head = ["handed out", "seconds", "of the first row's", "judgments", "of the first row's", "accuracy then"]
+        head = ["candidates", "seconds", "judgments", "seconds of single grades'", "at equal cost", "accuracy then"]
         figures.table(f"pages of candidates, {arguments.of}", head, rows)
 
 

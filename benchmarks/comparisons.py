@@ -6,7 +6,7 @@ and by TrueSkill, and for all but the counts the mean logarithm of the probabili
 preferred, where they preferred one.
 
     pip install 'audiosim[bench]'
-    python benchmarks/comparisons.py [--draws 72] [FOLDER]
+    python benchmarks/comparisons.py [--draws 70] [FOLDER]
 """
 
 import argparse
@@ -131,7 +131,7 @@ def main() -> None:
     """Print a row for each number of answers, and keep them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path, default=USUAL)
-    parser.add_argument("--draws", type=int, default=72)
+    parser.add_argument("--draws", type=int, default=70)
     arguments = parser.parse_args()
     collection = Collection.load(arguments.folder)
     with Figures("comparisons", collection.identifier) as figures, threadpool_limits(1):

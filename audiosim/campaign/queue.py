@@ -11,7 +11,6 @@ from audiosim.arrays import Booleans
 from audiosim.campaign.check_pairs import CheckPairs
 from audiosim.campaign.event import ADJUDICATION
 from audiosim.campaign.ledger import Ledger
-from audiosim.campaign.paying_pages import page_pays
 from audiosim.campaign.second import SecondOpinions
 from audiosim.campaign.settings import CampaignSettings
 from audiosim.campaign.whole_queries import WholeQueries
@@ -72,33 +71,17 @@ class Queue:
     def _page(self, ledger: Ledger, selection: Selection, now: datetime, count: int, assessor: str) -> list[Offer]:
         """Offers of one query, filled up with its best free pairs; then whatever else the assessor holds.
 
-        All that is held is offered, so that asking again extends every lease: after an undo there are two pages. While
-        a single grade tells more per second than any page, it is a page of its own.
+        All that is held is offered, so that asking again extends every lease: after an undo there are two pages.
         """
-        kept, others = self._kept(ledger, now, assessor), self._of_others(ledger, now, assessor)
-        free = self.free(ledger, selection, now, assessor)
-        several = self._several(ledger, selection, free, others, count, assessor)
-        offers = [Offer(pair) for pair in kept[:count]]
-        offers = offers or self._offers(ledger, selection, now, count if several else 1, assessor, True)
+        kept = self._kept(ledger, now, assessor)
+        offers = [Offer(pair) for pair in kept[:count]] or self._offers(ledger, selection, now, count, assessor, True)
         page = [offer for offer in offers if offer.pair.query == offers[0].pair.query]
-        if several and page and len(page) < count and page[0].pair.query not in others:
+        if page and len(page) < count and page[0].pair.query not in self._of_others(ledger, now, assessor):
+            free = self.free(ledger, selection, now, assessor)
             free &= self._mask((*(offer.pair for offer in page), *(lease.pair for lease in ledger.leases(now))))
             free &= self._pool.query == self._queries[page[0].pair.query]
             page += [Offer(pair) for pair in selection.ask(count - len(page), free, True, assessor or None)]
         return page + [Offer(pair) for pair in kept if Offer(pair) not in page]
-
-    def _several(
-        self, ledger: Ledger, selection: Selection, free: Booleans, others: Collection[str], count: int, assessor: str
-    ) -> bool:
-        """True if a page of several of the free pairs is handed out, and no single one.
-
-        Until the seconds of both are known it is a page, but for a few single grades that show theirs.
-        """
-        if not ledger.seconds.of_both:
-            return not ledger.seconds.untried
-        own = free & np.isin(self._pool.query, [self._queries[query] for query in others], invert=True)
-        weights, own = selection.weights_by(assessor or None), own if own.any() else free
-        return page_pays(weights, self._pool.query, own, count, ledger.seconds, assessor)
 
     def _kept(self, ledger: Ledger, now: datetime, assessor: str) -> list[Pair]:
         """Pairs that an assessor holds, those of the query that was handed out last first."""

@@ -4,15 +4,12 @@ import math
 from typing import Literal
 
 from audiosim.campaign.event import ANSWERS, Event
-from audiosim.corpus.question import ON_ONE_PAGE
 
 GRADE: Literal["grade"] = "grade"
 COMPARISON: Literal["comparison"] = "comparison"
-PAGE: Literal["page"] = "page"  # a grade on a page of several candidates
 USUAL_S = {GRADE: 14.0, COMPARISON: 21.0}  # 21 s a comparison of melodies, 13 of them listening: 1.5 times a grade's
 LEAST_S, MOST_S = 1.0, 600.0  # longer is a break
 WORTH = 5  # answers that the prior counts as, at each step
-A_TRY = 12  # grades on pages for each of the first single grades
 
 
 class SecondsTaken:
@@ -30,39 +27,13 @@ class SecondsTaken:
         seconds = event.details.get("seconds")
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
             return
-        beside = event.details.get(ON_ONE_PAGE)
-        beside = beside if isinstance(beside, int) and beside > 1 else 1
-        kind = COMPARISON if event.kind not in (*ANSWERS, "repeat") else PAGE if beside > 1 else GRADE
-        usual = USUAL_S[COMPARISON] if kind == COMPARISON else usual_of_page(beside) / beside
-        excess = math.log(min(max(seconds, LEAST_S), MOST_S) / usual)
+        kind = GRADE if event.kind in (*ANSWERS, "repeat") else COMPARISON
+        excess = math.log(min(max(seconds, LEAST_S), MOST_S) / USUAL_S[kind])
         count, total = self._sums.get((event.assessor, kind), (0, 0.0))
         self._sums[event.assessor, kind] = count + 1, total + excess
 
     def expected(self, kind: str, assessor: str) -> float:
-        """Seconds that a person's next answer of a kind is expected to take: GRADE or COMPARISON."""
-        return USUAL_S[kind] * math.exp(self._excess(kind, assessor))
-
-    def page(self, candidates: int, assessor: str) -> float:
-        """Seconds that a page of so many candidates is expected to take a person."""
-        return usual_of_page(candidates) * math.exp(self._excess(PAGE if candidates > 1 else GRADE, assessor))
-
-    @property
-    def untried(self) -> bool:
-        """True if pages are answered while the seconds of single grades are not known: one of them shows both.
-
-        A few among the first pages, as seconds of pages alone cannot tell slow people from pages that take long.
-        """
-        return self._count(GRADE) < min(WORTH, self._count(PAGE) // A_TRY)
-
-    @property
-    def of_both(self) -> bool:
-        """True if the seconds of grades on pages and of single ones are known."""
-        return min(self._count(GRADE), self._count(PAGE)) >= WORTH
-
-    def _count(self, kind: str) -> int:
-        return sum(count for (_, of), (count, _) in self._sums.items() if of == kind)
-
-    def _excess(self, kind: str, assessor: str) -> float:
+        """Seconds that a person's next answer of a kind is expected to take."""
         excess = 0.0
         for about in (
             list(self._sums.values()),
@@ -71,9 +42,4 @@ class SecondsTaken:
         ):
             count, total = sum(one[0] for one in about), sum(one[1] for one in about)
             excess += (total - count * excess) / (WORTH + count)
-        return excess
-
-
-def usual_of_page(candidates: int) -> float:
-    """Seconds of a page before any is known: a grade takes two clips, a page its query and candidates."""
-    return USUAL_S[GRADE] / 2 * (1 + candidates)
+        return USUAL_S[kind] * math.exp(excess)

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from audiosim.campaign import Campaign, CampaignSettings, Event
-from audiosim.campaign.paying_pages import page_pays
-from audiosim.campaign.seconds_taken import SecondsTaken
 from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
 from audiosim.simulation import Design, synthetic_collection
@@ -115,67 +113,6 @@ def test_a_query_heard_once_for_all_its_candidates_is_claimed_once(campaign, wat
             campaign.tell_all(page[:2])
             with pytest.raises(InputError, match="bob claims 195 s of listening in the last 80 s"):
                 campaign.tell(page[2])
-
-
-def brute_force(weights, query, free, candidates, seconds):
-    """The best sum per second over all pages of free pairs of one query, beside the best single pair per second."""
-    groups = [[weights[i] for i in np.flatnonzero(free & (query == code))] for code in set(query)]
-    best = [sorted(group, reverse=True)[:candidates] for group in groups if group]
-    return max(sum(page) / seconds.page(len(page), "ann") for page in best), max(map(max, best)) / seconds.page(
-        1, "ann"
-    )
-
-
-def told(grade, page, of=4):
-    """Seconds by a log in which a single grade and a whole page have taken so long, often."""
-    seconds = SecondsTaken()
-    for _ in range(400):
-        for took, beside in ((grade, {}), (page / of, {"beside": of})):
-            seconds.note(
-                Event("judgment", "2013-05-01T12:01:20Z", "ann", "q", "d", {"fine": 1.0}, {"seconds": took, **beside})
-            )
-    return seconds
-
-
-def test_a_page_takes_its_query_and_candidates_until_answers_show_otherwise():
-    assert [SecondsTaken().page(count, "ann") for count in (1, 2, 5)] == [14, 21, 42]  # of 7 s a clip
-    seconds = told(20.0, 60.0)
-    assert seconds.page(1, "ann") == pytest.approx(20, rel=0.05)
-    assert seconds.page(4, "ann") == pytest.approx(60, rel=0.05)
-    assert seconds.page(8, "ann") == pytest.approx(60 * 9 / 5, rel=0.05)
-
-
-@pytest.mark.parametrize("page", [24.0, 50.0, 80.0])
-def test_a_page_pays_where_no_single_grade_tells_more_per_second(page):
-    rng, seconds, found = np.random.default_rng(3), told(20.0, page), []
-    for _ in range(50):
-        weights, query = rng.random(30) ** 2, rng.integers(6, size=30)
-        free = rng.random(30) < 0.7
-        best, single = brute_force(weights, query, free, 4, seconds)
-        found.append(page_pays(weights, query, free, 4, seconds, "ann"))
-        assert found[-1] == (best >= single)
-    # Where a page takes as long as its grades, it pays only where the best pair is alone in its query.
-    assert {24.0: np.mean(found) > 0.8, 50.0: 0 < np.mean(found) < 1, 80.0: np.mean(found) < 0.2}[page]
-
-
-@pytest.mark.parametrize(("page", "candidates"), [(80.0, 1), (24.0, 4)])
-def test_pages_that_take_as_long_as_their_grades_give_way_to_single_grades(page, candidates):
-    design = Design(systems=5, teams=2, queries=14, cutoff=5, candidates=16)
-    collection = replace(synthetic_collection(np.random.default_rng(4), design), judgments=())
-    campaign = Campaign(collection, "joint", "CG@5", settings=CampaignSettings(candidates=4))
-    sizes = []
-    while sum(sizes) < 110:
-        pairs = campaign.ask(4, "ann")
-        took = 20.0 if len(pairs) == 1 else page * len(pairs) / 4
-        details = {"seconds": took / len(pairs), "beside": len(pairs)}
-        sizes.append(len(pairs))
-        assert campaign.ask(4, "ann") == pairs  # a page that is loaded again is the same
-        campaign.tell_all(
-            [Event("judgment", "2013-05-01T12:01:20Z", "ann", *pair, {"fine": 50.0}, details) for pair in pairs]
-        )
-    assert sizes[:8] == [4, 4, 4, 1, 4, 4, 4, 1]  # one after every twelve grades, until their seconds are known
-    late = sizes[-10:]
-    assert max(late, key=late.count) == candidates
 
 
 @pytest.mark.parametrize("count", [0, 9])
