@@ -14,6 +14,7 @@ from audiosim.stats.normal.multivariate import Sparse
 from audiosim.stats.normal.sparse_rows import side_by_side, written_out
 
 AT_ONCE = 4_096  # rows that are written out at a time
+SPARSE = 4  # a row is sparse if it loads on at most one in so many effects
 NEWER = 32  # blocks changed since others were stacked, beyond which all are stacked again
 FEW = 4  # changed rows are kept as factors if these are at least so many times smaller
 
@@ -193,8 +194,15 @@ class Loadings(Sequence[Array]):
         found, written = np.zeros(self.rows.shape[0]), np.zeros(self.rows.shape[0], dtype=np.bool_)
         for block, part in self.changed.items():
             written[self.blocks[block]] = isinstance(part, np.ndarray)
-        # Rows with equally many loadings form a matrix, so z' V z needs no loop over rows and no dense Z.
-        for count in np.unique(self._counts).tolist():
+        # Of a row with many loadings, as with hundreds of systems, a dense product is faster than gathering pairs.
+        full = SPARSE * self._counts > self.effects
+        places = np.flatnonzero(full & ~written)
+        for start in range(0, len(places), AT_ONCE):
+            some = places[start : start + AT_ONCE]
+            own = written_out(self.rows, some)
+            found[some] = np.vecdot(own @ covariance, own)
+        # Other rows with equally many loadings form a matrix, so z' V z needs no loop over rows and no dense Z.
+        for count in np.unique(self._counts[~full]).tolist():
             places = np.flatnonzero((self._counts == count) & ~written)
             for start in range(0, len(places), AT_ONCE):
                 some = places[start : start + AT_ONCE]
