@@ -326,7 +326,10 @@ def test_the_same_dear_work_is_done_once_for_all_and_more_of_another_kind_is_ref
         shared = Shared(Gate(2, 4, "rankings"))
         asked = ["same"] * 10 + [f"own {i}" for i in range(20)]
         tasks = [asyncio.create_task(shared.do(what, lambda what=what: work(what))) for what in asked]
-        await asyncio.sleep(0.2)
+        give_up = time.monotonic() + 60
+        while sum(task.done() for task in tasks) < 15 and time.monotonic() < give_up:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)  # nor is anybody else refused
         refused = [task for task in tasks if task.done()]
         assert len(refused) == 15  # two are at work, four wait: six kinds of thirty wishes
         for task in refused:
