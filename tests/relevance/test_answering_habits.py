@@ -56,6 +56,7 @@ def drawn():
     return means, said, people, weights / weights.sum(), drawn_habits(rng, shifts, shares)
 
 
+@pytest.mark.slow
 def test_what_answers_tell_of_people_is_what_weighted_draws_have(drawn):
     means, said, people, weights, somebody = drawn
     judge = np.repeat(np.arange(PEOPLE), EACH)
@@ -76,6 +77,7 @@ def test_what_answers_tell_of_people_is_what_weighted_draws_have(drawn):
     assert ahead == pytest.approx(np.array(by_draws), abs=0.015)
 
 
+@pytest.mark.slow
 def test_whoever_has_not_answered_is_averaged_over_all_habits():
     rng = np.random.default_rng(1)
     shifts = [of + spread * rng.standard_normal(DRAWS) for of, spread in (UNSURE.noise, UNSURE.tie)]

@@ -125,6 +125,7 @@ def test_posterior_is_that_of_one_dense_normal(small, who):
     assert posterior.among(np.arange(6)) == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_chances_of_answers_are_those_of_people_drawn(small):
     """Two hundred thousand people who have not compared yet, each with tastes, opinions, errors and habits."""
     gains, model, covariance, parts = small

@@ -112,6 +112,7 @@ def test_several_answers_leave_what_weighted_draws_leave(found, drawn):
     assert variance == pytest.approx(share @ (values - expected) ** 2, rel=0.02)
 
 
+@pytest.mark.slow
 def test_answers_of_which_some_are_guessed_leave_what_weighted_draws_leave(drawn):
     values, _ = drawn
     each = [
