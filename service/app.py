@@ -36,6 +36,7 @@ from audiosim.service.operation.startup import Starting
 from audiosim.service.process.memory import keep_freed_memory
 from audiosim.service.routes import (
     added_files,
+    campaign_model,
     campaign_state,
     catalogue,
     collection_additions,
@@ -81,6 +82,7 @@ CHAPTERS = (
     campaign_state,
     drill_down,
     panel,
+    campaign_model,
     organising,
     joining,
     personal_data,

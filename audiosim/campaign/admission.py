@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from audiosim.campaign.event import ANSWERS, ASIDE, JUDGING, QUESTIONNAIRE, STATES, UNASKED, Event, write_time
+from audiosim.campaign.event import ANSWERS, ASIDE, JUDGING, MODEL, QUESTIONNAIRE, STATES, UNASKED, Event, write_time
 from audiosim.campaign.ledger import Ledger
 from audiosim.campaign.store import used
 from audiosim.corpus.model import Pair, PairedComparison
@@ -22,12 +22,16 @@ def check_next(event: Event, ledger: Ledger, pool: Pool, now: datetime, vouched:
 
     vouched  True for events made elsewhere: the pair may be leased to another assessor, or heard at any time
     """
-    # These may follow in a paused or closed campaign: who resumes it, sets somebody aside, or learns, judges nothing.
+    # These may follow in a paused or closed campaign: who resumes it, sets somebody aside, chooses a model, or learns,
+    # judges nothing.
     if event.kind in STATES:
         _check_turn(event, ledger)
         return
     if event.kind in ASIDE:
         check_aside(event, ledger)
+        return
+    if event.kind == MODEL:
+        _check_model(event, ledger)
         return
     if event.kind == "learn":
         return
@@ -134,6 +138,13 @@ def check_aside(event: Event, ledger: Ledger) -> None:
         raise InputError(f"{name} has judged nothing here: expected the name of a person who has")
     if aside == (event.kind == "set_aside"):
         raise ClosedError(f"{name} is set aside already" if aside else f"{name} is not set aside")
+
+
+def _check_model(event: Event, ledger: Ledger) -> None:
+    """Raise an error if the campaign has this model already."""
+    chosen = ledger.record(ledger.model).event.details["model"] if ledger.model else ""
+    if event.details["model"] == chosen:
+        raise ClosedError(f"the campaign has {f'the model {chosen}' if chosen else 'its usual model'} already")
 
 
 def _check_questionnaire(event: Event, ledger: Ledger) -> None:

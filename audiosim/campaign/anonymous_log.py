@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from audiosim.campaign.event import ASIDE, QUESTIONNAIRE, Event, Plain
+from audiosim.campaign.event import ASIDE, MODEL, QUESTIONNAIRE, Event, Plain
 from audiosim.errors import InputError
 
 DRAWN, DRAWN_BYTES = "anonymous-", 8
@@ -62,5 +62,7 @@ def _hashed(key: str) -> str:
 def _without_words(event: Event) -> dict[str, Plain]:
     if event.kind == QUESTIONNAIRE:
         return {"moment": event.details["moment"]}
+    if event.kind == MODEL:
+        return {"model": event.details["model"]}
     kept = {name: value for name, value in event.details.items() if name in NEEDED or not isinstance(value, str)}
     return kept | ({"reason": NOT_KEPT} if event.kind == "cannot" else {})

@@ -14,6 +14,7 @@ from audiosim.campaign.identity import identify
 from audiosim.campaign.ledger import Lease, Ledger
 from audiosim.campaign.lessons import Lessons, begin_count
 from audiosim.campaign.log import Log
+from audiosim.campaign.model_choices import ModelChoices
 from audiosim.campaign.pace import Pace, pace
 from audiosim.campaign.queue import Offer, Queue
 from audiosim.campaign.settings import CampaignSettings
@@ -80,6 +81,7 @@ class Campaign:
         parts = (self._log, self._ledger, self._pool, self._queue)
         self.comparisons = ComparisonQueue(*parts, settings, clock, estimator, lambda: self.selection)
         self.adjudications = Adjudications(self._write, *parts, clock)
+        self.model_choices = ModelChoices(self.tell, self._log, self._ledger, clock)
         given = (self._pool, estimator, measure, settings, collection.judgments, held, count_long)
         self._count = begin_count(self.lessons, *given)
         self._log.sync(known)

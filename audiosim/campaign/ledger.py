@@ -12,6 +12,7 @@ from audiosim.campaign.event import (
     ANSWERS,
     ASIDE,
     LEASES,
+    MODEL,
     QUESTIONNAIRE,
     RUSHED,
     STATES,
@@ -58,6 +59,7 @@ class Ledger:
     seconds  that answers took
     questionnaires  numbers of the events with people's last answers about themselves, by name and moment
     adjudications  numbers of the first lines that gave a person a pair to adjudicate, by name and pair
+    model   number of the line that chose the campaign's model; 0: none
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Ledger:
         self.scale = scale
         self.number = 0
         self.state = "open"
+        self.model = 0
         self.aside: dict[str, int] = {}
         self.cannot: dict[Pair, dict[str, int]] = {}
         self.times: dict[str, list[float]] = {}
@@ -116,6 +119,8 @@ class Ledger:
             self._lease(number, event)
         elif event.kind in STATES:
             self.state = STATES[event.kind]
+        elif event.kind == MODEL:
+            self.model = number
         return [] if change is None else [change]
 
     def _turn(self, number: int, event: Event) -> list[Change]:

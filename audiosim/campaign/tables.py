@@ -131,6 +131,17 @@ PUBLICATIONS = sql.Table(
     sql.Column("withdrawn", sql.Text, nullable=False),  # when; empty: never
     sql.Column("content", sql.LargeBinary, nullable=False),  # the bundle, a zip file; empty once it is withdrawn
 )
+KEPT_MODELS = sql.Table(
+    "audiosim_kept_models",
+    BESIDE,
+    sql.Column("name", sql.Text, primary_key=True),
+    sql.Column("version", sql.Text, nullable=False),
+    sql.Column("scale", sql.Text, nullable=False),
+    sql.Column("time", sql.Text, nullable=False),
+    sql.Column("by", sql.Text, nullable=False),
+    sql.Column("origin", sql.Text, nullable=False),  # in words: the file sent, or the collections trained on
+    sql.Column("content", sql.Text, nullable=False),  # the model file
+)
 IMPORTS = sql.Table(
     "audiosim_imports",
     TABLES,

@@ -4,15 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from audiosim.arrays import Array
 from audiosim.corpus.model import Judgment
 from audiosim.errors import InputError
 from audiosim.expected.about import THESE, About
 from audiosim.expected.choices import DifferenceDistribution
 from audiosim.expected.estimation import ExpectedScores, estimate_after
 from audiosim.expected.ranking import Ranking
+from audiosim.expected.ranking_changes import RankingChange
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.relearning import without_comparisons_of
 
@@ -35,57 +33,29 @@ class JudgeEffect:
     lacking: Ranking
 
     @property
-    def changes(self) -> Array:
-        """(s,) score of each system with their judgments minus score without."""
-        return self.having.scores.mean - self.lacking.scores.mean
+    def change(self) -> RankingChange:
+        """Change of the ranking when what they said is left out."""
+        return RankingChange(self.having, self.lacking)
 
     @property
     def turned(self) -> tuple[tuple[str, str], ...]:
         """Pairs of systems that change places; the one that is better with their judgments comes first."""
-        names, before = self.having.systems, self.having.scores.mean
-        after = self.lacking.scores.mean
-        pairs = zip(*self.having.pairs, strict=True)
-        return tuple((names[a], names[b]) for a, b in pairs if before[a] > before[b] and after[a] < after[b])
+        return self.change.turned
 
     @property
     def most_changed(self) -> tuple[str, float]:
         """System whose score changes most, and its score with their judgments minus that without."""
-        place = int(np.argmax(np.abs(self.changes)))
-        return self.having.systems[place], float(self.changes[place])
+        system, change = self.change.most_changed
+        return system, -change
 
     @property
     def sentence(self) -> str:
         """The effect in one sentence."""
-        system, change = self.most_changed
-        count = len(self.turned)
-        turned = f"{count} {'pair of systems changes' if count == 1 else 'pairs of systems change'} places"
-        best = [ranking.systems[ranking.order[0]] for ranking in (self.having, self.lacking)]
-        first = f"{best[1]} is best in place of {best[0]}" if best[0] != best[1] else f"{best[0]} stays best"
-        both = self.having.confidence, self.lacking.confidence
-        sure = " -> ".join("-" if one is None else f"{one:.3f}" for one in both)
-        return (
-            f"Without {self.judge}: {turned if count else 'no two systems change places'}, {first}; "
-            f"{system} moves most, by {-change:+.3f}; confidence on {self.having.about.words} {sure}."
-        )
+        return f"Without {self.judge}: {self.change.words}."
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per system, best first with their judgments: rank and score with and without them."""
-        rank = np.argsort(self.lacking.order)
-        (low, high), (low_without, high_without) = self.having.interval(), self.lacking.interval()
-        return [
-            {
-                "system": self.having.systems[place],
-                "rank": number,
-                "score": float(self.having.scores.mean[place]),
-                "low": float(low[place]),
-                "high": float(high[place]),
-                "rank_without": int(rank[place]) + 1,
-                "score_without": float(self.lacking.scores.mean[place]),
-                "low_without": float(low_without[place]),
-                "high_without": float(high_without[place]),
-            }
-            for number, place in enumerate(self.having.order.tolist(), start=1)
-        ]
+        return self.change.rows("without")
 
     def summary(self) -> dict[str, Any]:
         """Changes of the ranking without them, as plain values."""

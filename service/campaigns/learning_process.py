@@ -21,6 +21,7 @@ import numpy as np
 from audiosim.campaign import Counted, Stretch
 from audiosim.errors import ServiceError
 from audiosim.relevance.relearning import Relearning
+from audiosim.service.campaigns.errand_progress import Progress, listeners
 
 LOG = logging.getLogger("service")
 WORTHWHILE = 200  # changes of grades whose count takes longer than the start of a process
@@ -106,13 +107,19 @@ def receive(source: BinaryIO, known: Sequence[Memory] = (), shared: Sequence[obj
 class Errand(Generic[Found]):
     """Work done in a separate process."""
 
-    def __init__(self, work: Callable[[], Found], shared: Sequence[object] = ()) -> None:
+    def __init__(
+        self,
+        work: Callable[[], Found],
+        shared: Sequence[object] = (),
+        progress: Callable[[Progress], object] = lambda _: None,
+    ) -> None:
         """Begin.
 
         work    a method of a value that can be pickled
         shared  parts of that value that its result refers to, not as copies but as these very objects
+        progress  called with what the work tells by `tell_progress`
         """
-        self._shared, self._packed = shared, wrap((work, tuple(shared)))
+        self._shared, self._packed, self._progress = shared, wrap((work, tuple(shared))), progress
         self._process = subprocess.Popen(  # noqa: S603 - this very module
             [sys.executable, "-m", __name__],
             stdin=subprocess.PIPE,
@@ -127,11 +134,15 @@ class Errand(Generic[Found]):
         try:
             with self._process.stdin as target, self._process.stdout as source:
                 self._packed.write(target)  # type: ignore[arg-type]
-                found: Found = receive(source, self._packed.arrays, self._shared)[0]  # type: ignore[arg-type]
+                found = receive(source, self._packed.arrays, self._shared)[0]  # type: ignore[arg-type]
+                while isinstance(found, Progress):
+                    self._progress(found)
+                    found = receive(source, self._packed.arrays, self._shared)[0]  # type: ignore[arg-type]
         except (OSError, EOFError, pickle.UnpicklingError):
             raise ServiceError(f"the process that learns ended with status {self._process.wait()}") from None
         self._process.wait()
-        return found
+        result: Found = found
+        return result
 
     def stop(self) -> None:
         """End the process and drop its result."""
@@ -193,6 +204,7 @@ def _environment(known: Mapping[str, str]) -> dict[str, str]:
 
 def _learn(source: BinaryIO, target: BinaryIO) -> None:
     os.nice(NICENESS)
+    listeners.append(lambda progress: wrap(progress).write(target))
     (work, shared), arrays = receive(source)
     threading.Thread(target=_end_with_service, args=[source.fileno()], daemon=True).start()
     wrap(work(), arrays, shared).write(target)

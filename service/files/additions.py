@@ -6,7 +6,6 @@ service.
 """
 
 import logging
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -101,8 +100,7 @@ class Receiver:
     """Adds data to the served collections, one item at a time."""
 
     def __init__(self, served: Served) -> None:
-        self._served = served
-        self._turn = threading.Lock()
+        self._served, self._turn = served, served.changing
         self._describers: dict[Path, Standby[Recording, Described | Failure]] = {}
         self._following = Loop("following the folders", self._follow)
         self._warm = False

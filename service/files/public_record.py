@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from audiosim.campaign.anonymous_log import anonymous_event
 from audiosim.campaign.event import Record, utc_now
@@ -37,7 +38,7 @@ def bundle_of(
     number, judgments = one.campaign.snapshot()
     records = [record for record in published(one.campaign.log()) if record.number <= number]
     names = {} if named else _drawn(judgments, records)
-    collection = _judged(one, judgments, names)
+    collection = judged_collection(one, judgments, names)
     estimator = one.predictor(None, measure.cutoff).estimator.plain
     record = record_of(collection, measure, estimator, threshold=success)
     aspects = verdicts_by_aspect(collection, measure, lambda pool: make_estimator(pool, one.model))
@@ -56,8 +57,13 @@ def _drawn(judgments: Iterable[Judgment], records: Iterable[Record]) -> NewNames
     return {name: f"person-{place}" for place, name in enumerate(people, start=1)}
 
 
-def _judged(one: ServedCollection, judgments: Iterable[Judgment], names: NewNames) -> Collection:
-    """The collection with the judgments of its campaign, by aspect if there are several."""
+def judged_collection(
+    one: ServedCollection, judgments: Iterable[Judgment], names: NewNames = MappingProxyType({})
+) -> Collection:
+    """The collection with the judgments of its campaign, by aspect if there are several.
+
+    names  new names of people; all others keep theirs
+    """
 
     def renamed(some: Iterable[Judgment]) -> tuple[Judgment, ...]:
         return tuple(replace(judgment, assessor=names.get(judgment.assessor, judgment.assessor)) for judgment in some)

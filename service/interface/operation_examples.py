@@ -1,13 +1,15 @@
 """A working example of every operation, made from the served data, for the interactive page."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from audiosim.corpus.collection import Collection
-from audiosim.relevance.model_files import Model
+from audiosim.relevance.model_files import Model, model_fields, uniform_model
 from audiosim.service.shelf.shelf import Served
 
 ASSESSOR, ADJUDICATOR, SYSTEM, RECORDING, JUDGE = "ann", "carol", "my-system", "my-recording", "my-machine"
+MODEL = "my-model"
 FEATURES = 1000  # more than any model has, so that models without features sort last
 JSON, CSV, TEXT, TABLE = "application/json", "text/csv", "text/plain", "text/tab-separated-values"
 
@@ -50,6 +52,10 @@ def examples_of(served: Served) -> dict[str, RequestExample]:
     made["show_completion"] = RequestExample({"assessor": ASSESSOR}, {})
     made["show_import"] = RequestExample({"number": 1}, {})
     made["show_judge_effect"] = RequestExample({"judge": ASSESSOR}, {})
+    made["show_model_effect"] = RequestExample({"model": "uniform"}, {})
+    own = replace(uniform_model(named.collection.scale), name=MODEL)
+    made["keep_model"] = RequestExample({}, {JSON: model_fields(own)})
+    made["send_kept_model"] = RequestExample({"name": MODEL}, {})
     made["show_answers"] = RequestExample({"assessor": ASSESSOR}, {})
     for name in ("model_version_metadata", "model_version_ready", "infer_version"):
         made[name] = RequestExample({"version": named.model.version}, made[name].body if name in made else {})
@@ -137,6 +143,8 @@ BODIES: dict[str, Callable[[_Named], dict[str, Any]]] = {
     "pause": _reason,
     "resume": lambda _: {},
     "close": _reason,
+    "choose_model": lambda _: {"model": "uniform", "reason": "to compare"},
+    "train_model": lambda _: {"name": "ours", "features": "output", "folds": 5},
     "ask_adjudication": lambda named: {
         "query": named.query,
         "document": named.document,

@@ -55,7 +55,8 @@ class Keeper:
         cards: Cards,
         open_links: OpenLinkStore,
     ) -> None:
-        self._collections, self._access, self._imports, self._outlooks = served.collections, access, imports, outlooks
+        self._served, self._collections, self._access = served, served.collections, access
+        self._imports, self._outlooks = imports, outlooks
         self._open_links = open_links
         self._cards, self._tidied, self._errands = cards, 0, served.judging.errands
         self._learner: Errand[RelevanceEstimator] | None = None
@@ -167,7 +168,9 @@ class Keeper:
     def _teach(self) -> float:
         for name, one in self._collections.open.items():
             with self._teaching.attempt(name):
-                if one.campaign.lesson() is not None:
+                if one.stale:
+                    self._served.follow_choice(name)
+                elif one.campaign.lesson() is not None:
                     with self._collections.held(name) as kept:
                         self._teach_one(name, kept)
         return POLL_S

@@ -12,6 +12,7 @@ from audiosim.errors import StoreError
 from audiosim.service.callers.joining_limits import JoiningLimits
 from audiosim.service.callers.open_links import OpenLinkStore
 from audiosim.service.campaigns.shares import Shares
+from audiosim.service.campaigns.trainings import Trainings
 from audiosim.service.drafts.draft import Home
 from audiosim.service.entrance.access import Access
 from audiosim.service.entrance.limits import Entrance, Gate, Limits, Shared
@@ -46,6 +47,7 @@ class ServiceState:
     shares     fair shares of the pairs of a campaign
     open_links  addresses by which anybody joins a campaign, and those who did
     publications  bundles that anybody can read
+    trainings  training of models
     joining    limits on the number of people who join
     rankings   rankings in progress, by measures other than a campaign's own
     entrance   admission of requests
@@ -66,6 +68,7 @@ class ServiceState:
     shares: Shares
     open_links: OpenLinkStore
     publications: PublicationStore
+    trainings: Trainings
     joining: JoiningLimits
     rankings: Shared
     entrance: Entrance
@@ -95,6 +98,7 @@ class ServiceState:
             shares=Shares(),
             open_links=open_links,
             publications=PublicationStore(served.judging.database),
+            trainings=Trainings(served.keep_model),
             joining=JoiningLimits(),
             rankings=Shared(Gate(RANKINGS, RANKINGS_WAITING, "rankings")),
             entrance=Entrance(access, limits),
@@ -114,6 +118,7 @@ class ServiceState:
             self.access.close()
             self.receiver.stop()
             self.keeper.stop()
+            self.trainings.stop()
             self.cards.keep_open_ones()
             try:
                 self.keeper.rescue()

@@ -11,6 +11,7 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.campaign import Campaign, DatabaseStore, Record, Store
 from audiosim.campaign.log_reader import judged_aspects
+from audiosim.campaign.model_choices import last_choice
 from audiosim.corpus.arrivals import Stamp, arrivals_stamp
 from audiosim.corpus.aspects import MEAN
 from audiosim.corpus.collection import Collection
@@ -71,7 +72,7 @@ class Predictor:
     ) -> None:
         self.pool, self.estimator, self._within = pool, Remembering(estimator), within
         self._campaign, self._leads = campaign, leads
-        self._version: str | None = getattr(estimator, "version", None)
+        self.version: str | None = getattr(estimator, "version", None)
         # The batches of one large pool arrive in sequence with the same judgments.
         self._recent = lru_cache(maxsize=2)(self._predict)
         self._last: State | None = None
@@ -102,7 +103,7 @@ class Predictor:
 
     def _led(self) -> State:
         number, selection, judgments = self._campaign.current_state
-        return State(self.pool, self.name, self._version, judgments, selection.belief, number, selection)
+        return State(self.pool, self.name, self.version, judgments, selection.belief, number, selection)
 
     def _followed(self) -> State:
         number, judgments = self._campaign.snapshot()
@@ -140,7 +141,7 @@ class Predictor:
         return self._campaign.current_state.selection.estimator if self._leads else self.learned(grades).plain
 
     def _state(self, estimator: Remembering, grades: Array, judgments: int, number: int | None) -> State:
-        return State(self.pool, self.name, self._version, judgments, self._recent(estimator, grades.tobytes()), number)
+        return State(self.pool, self.name, self.version, judgments, self._recent(estimator, grades.tobytes()), number)
 
     def _predict(self, estimator: Remembering, grades: bytes) -> Belief:
         return estimator.predict(np.frombuffer(grades).copy())
@@ -157,6 +158,7 @@ class ServedCollection:
     folder      folder of its sound files, or None
     store       log of its campaign; None: according to `judging`
     known       first lines of the log, as for `Campaign`
+    lost_model  why the model is not the one that the log chose; empty if it is
     """
 
     def __init__(
@@ -167,15 +169,18 @@ class ServedCollection:
         folder: str | Path | None = None,
         store: Store | None = None,
         known: Iterable[Record] = (),
+        lost_model: str = "",
     ) -> None:
         self.collection, self.judging, self._known = collection, judging, Known(collection)
+        known = list(known)
+        self.chosen = last_choice(known)[0]  # line of the log by which it has this model; 0: none
         self.stamp: Stamp = () if folder is None else arrivals_stamp(folder)  # of the folder when last checked
         self.basis = ""  # digest of all that it was opened from; empty if it was changed since
         self.sounds = Sounds(collection, folder, judging.sounds)
         self.folder = folder
         self.questions = Questions.of(collection, judging.questions)
         self.store = judging.store(collection) if store is None else store
-        self.model = JOINT if model is None else model
+        self.model, self.lost_model = JOINT if model is None else model, lost_model
         cutoff = judging.measure_of(collection).cutoff
         pool = build_pool(collection, cutoff)
         self.mute, self.coverage = self.sounds.mute(pool.pairs), self.sounds.coverage(pool.pairs)
@@ -195,16 +200,31 @@ class ServedCollection:
 
     def reloaded(self) -> "ServedCollection":
         """The same collection and log, with the current contents of its model file."""
-        fresh = ServedCollection(self.collection, self.model, self.judging, self.folder, self.store)
-        fresh.stamp = self.stamp
-        return fresh
+        return self.by_model(self.model, self.lost_model)
 
     def joined_by(self, collection: Collection) -> "ServedCollection":
         """The same campaign on the collection with changed runs; its judgments stay in the log."""
-        judging = replace(self.judging, settings=replace(self.judging.settings, adopt=True))
-        fresh = ServedCollection(collection, self.model, judging, self.folder, self.store, self.campaign.log())
-        fresh.judging = self.judging
+        return self._opened_with(collection, self.model, self.lost_model)
+
+    def by_model(self, model: str | None, lost_model: str = "") -> "ServedCollection":
+        """The same collection and campaign by another model, which counts all judgments from the first on."""
+        fresh = self._opened_with(self.collection, model, lost_model)
+        fresh.stamp, fresh.basis = self.stamp, self.basis
         return fresh
+
+    def _opened_with(self, collection: Collection, model: str | None, lost_model: str) -> "ServedCollection":
+        # Adopted, because its log may describe the collection as it was before its additions.
+        judging = replace(self.judging, settings=replace(self.judging.settings, adopt=True))
+        fresh = ServedCollection(
+            collection, model, judging, self.folder, self.store, self.campaign.log(), lost_model=lost_model
+        )
+        fresh.judging, fresh.chosen = self.judging, self.chosen
+        return fresh
+
+    @property
+    def stale(self) -> bool:
+        """True if the log chose another model since this was opened."""
+        return self.campaign.model_choices.line != self.chosen
 
     @cached_property
     def aliases(self) -> Aliases:

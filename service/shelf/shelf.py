@@ -1,11 +1,14 @@
 """Everything that a service serves: collections, some of them open, and models."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from threading import RLock
 
-from audiosim.campaign import Store
+from audiosim.campaign import Record, Store
+from audiosim.campaign.model_choices import last_choice
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.folder_stamp import file_stamp
 from audiosim.errors import InputError
@@ -13,8 +16,11 @@ from audiosim.messages import repeated
 from audiosim.relevance.model_files import Model, load_model, model_names
 from audiosim.service.campaigns.campaign_file import CampaignFile, published_models
 from audiosim.service.campaigns.campaigns import Judging
+from audiosim.service.campaigns.kept_models import KeptModel, KeptModels
 from audiosim.service.shelf.open_collections import KEEP_OPEN, THIS_PROCESS, CollectionSource, OpenCollections
 from audiosim.service.shelf.served_collection import NotServedError, ServedCollection
+
+LOG = logging.getLogger("service")
 
 
 class Served:
@@ -24,6 +30,8 @@ class Served:
     judging      settings of their campaigns
     known        models by name: the published ones, and those of the collections' model files
     unloaded     names of models withdrawn from service
+    kept_models  models that organisers trained here, or sent
+    changing     held while a collection is replaced by a changed one
     """
 
     def __init__(
@@ -50,15 +58,19 @@ class Served:
         judging, folders = judging or Judging(), folders or {}
 
         def made(source: CollectionSource, collection: Collection, store: Store | None) -> ServedCollection:
-            own = CampaignFile.of(source.folder)
-            model = own.model or models.get(source.identifier, self.default_model)
-            return ServedCollection(collection, model, own.of_judging(judging), source.folder, store)
+            settings = CampaignFile.of(source.folder).of_judging(judging)
+            store = settings.store(collection) if store is None else store
+            known = [Record(number, event) for number, event in store.read()]
+            model, lost = self._model_of(source.identifier, source.folder, last_choice(known)[1])
+            return ServedCollection(collection, model, settings, source.folder, store, known, lost)
 
         sources = [
             CollectionSource.of(one, folders.get(one.identifier)) if isinstance(one, Collection) else one
             for one in collections
         ]
-        self.judging, self.default_model = judging, default_model
+        self.judging, self.default_model, self.changing = judging, default_model, RLock()
+        self.kept_models = KeptModels(judging.database)
+        self._tried: tuple[ServedCollection, str, ServedCollection] | None = None  # last one served by another model
         self._given = dict(models)
         self.collections = OpenCollections(sources, made, keep_open, self._basis)
         load = lru_cache(maxsize=None)(load_model)  # many collections may have one model
@@ -69,6 +81,77 @@ class Served:
         self.known = self._models_by_name()
         self.unloaded: frozenset[str] = frozenset()
         self.collections.open_now()
+
+    def usual_model(self, name: str, folder: str | Path | None) -> str | None:
+        """Model of a collection without a choice in its log, as in `--model`."""
+        return CampaignFile.of(folder).model or self._given.get(name, self.default_model)
+
+    def _model_of(self, name: str, folder: str | Path | None, chosen: str) -> tuple[str | None, str]:
+        """Model of a collection, and why it is not the chosen one, or an empty text.
+
+        chosen  name in the log; empty: the usual one
+        """
+        if not chosen:
+            return self.usual_model(name, folder), ""
+        try:
+            return self.kept_models.file_of(chosen), ""
+        except InputError as error:  # such as a restored log, without the models that were kept beside it
+            lost = f"{error}; until its file is sent, {name} is served by its usual model"
+            LOG.warning("%s: %s", name, lost)
+            return self.usual_model(name, folder), lost
+
+    def tried(self, name: str, model: str) -> tuple[ServedCollection, ServedCollection]:
+        """A collection as it is served, and as it would be by another model, which nobody else reaches.
+
+        model  name of a published or kept model; empty for the usual one
+        """
+        with self.collections.held(name) as one:
+            tried = self._tried
+            if tried is None or tried[:2] != (one, model):
+                usual = self.usual_model(name, one.folder)
+                tried = one, model, one.by_model(self.kept_models.file_of(model) if model else usual)
+                self._tried = tried
+        other = tried[2]
+        other.campaign.sync()
+        return one, other
+
+    def choose_model(self, name: str, model: str, by: str, reason: str = "", key: str = "") -> Record:
+        """Serve a collection by another model from now on, as its log then says; see `tried`.
+
+        Assessors are served by the earlier model until the other one has counted all judgments.
+        """
+        self.tried(name, model)  # slow, and then at hand: others may change collections meanwhile
+        with self.changing:
+            one, other = self.tried(name, model)
+            version = other.predictor().version or ""
+            record = one.campaign.model_choices.choose(model, version, by, reason, key)
+            if not record.replayed:
+                self._replace(name, other, record.number)
+            return record
+
+    def follow_choice(self, name: str) -> None:
+        """Serve a collection by the model that its log chose, if it is served by another one."""
+        with self.changing, self.collections.held(name) as one:
+            if one.stale or one.lost_model:
+                line, chosen = last_choice(one.campaign.log())
+                self._replace(name, one.by_model(*self._model_of(name, one.folder, chosen)), line)
+
+    def keep_model(self, content: bytes, by: str, origin: str) -> KeptModel:
+        """Keep a model, and serve those collections by it that chose it before it was here; see `KeptModels.add`."""
+        kept = self.kept_models.add(content, by, origin)
+        for name, one in self.collections.open.items():
+            if one.lost_model:
+                self.follow_choice(name)
+        return kept
+
+    def _replace(self, name: str, fresh: ServedCollection, line: int) -> None:
+        """Serve a collection in place of the one open, once it has counted the whole log.
+
+        line  of the log by which it has its model
+        """
+        fresh.campaign.sync()
+        fresh.chosen, self._tried = line, None
+        self.collections.put(name, fresh)
 
     def _basis(self, source: CollectionSource) -> str:
         """Digest of everything that a collection would be opened from now; its folder includes campaign.toml."""

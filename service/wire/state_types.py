@@ -145,15 +145,16 @@ class HeldOut(Wire):
 class CampaignOut(Wire):
     """Progress of a campaign. `state` is the number of its last event, `status` open, paused or closed.
 
-    `evidence` counts the pairs of the pool with each kind of evidence: output, genre, sound and so on. `confidence` is
-    that of `estimate` and of the ranking, `about` its subject; `of_this_kind` is the confidence about queries of this
-    kind, and `at_large`, where several people judged, that about listeners at large; null where there is nothing to
-    order. `fit` is the check of the model, PASS, FAIL or NOT CHECKED, in words `fit_sentence`; where it fails,
-    deviations are multiplied by `widened`. `basis` is "predicted, nothing judged", or the number of judged pairs behind
-    the confidence. `sounds` names the pairs without sound, which are not offered; empty where all have it. `heard` is
-    false where the campaign has no sound at all. `aspects` are those that each pair is graded for; none where it has
-    one grade. Only a part is shown of the assessors, the leases, and the pairs that
-    cannot be judged or were dropped; `totals` has their numbers.
+    `evidence` counts the pairs of the pool with each kind of evidence: output, genre, sound and so on. `confidence`
+    is that of `estimate` and of the ranking, `about` its subject; `of_this_kind` is the confidence about queries of
+    this kind, and `at_large`, where several people judged, that about listeners at large; null where there is nothing
+    to order. `fit` is the check of the model, PASS, FAIL or NOT CHECKED, in words `fit_sentence`; where it fails,
+    deviations are multiplied by `widened`. `basis` is "predicted, nothing judged", or the number of judged pairs
+    behind the confidence. `sounds` names the pairs without sound, which are not offered; empty where all have it.
+    `heard` is false where the campaign has no sound at all. `aspects` are those that each pair is graded for; none
+    where it has one grade. `model_lost` says why the model is not the one that the log chose; empty where it is. Only
+    a part is shown of the assessors, the leases, and the pairs that cannot be judged or were dropped; `totals` has
+    their numbers.
     """
 
     collection: str
@@ -185,6 +186,7 @@ class CampaignOut(Wire):
     totals: dict[str, int]
     evidence: dict[str, int]
     heard: bool = False
+    model_lost: str = ""
     aspects: list[str] = field(default_factory=list)
 
     @classmethod
@@ -218,6 +220,7 @@ class CampaignOut(Wire):
             totals={"assessors": len(names), "cannot": len(cannot), "dropped": len(dropped), "leases": len(leases)},
             sounds=served.coverage,
             heard=bool(served.sounds),
+            model_lost=served.lost_model,
             aspects=[] if served.collection.aspects is None else list(served.collection.aspects.names),
             evidence=evidence_counts(selection.belief),
         )

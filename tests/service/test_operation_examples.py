@@ -12,7 +12,12 @@ from service.entrance.access import Access
 
 DEMO = package_files.folder("fixtures") / "demo"
 # What each needs to have happened before it; the rest are asked in the document's order.
-BEFORE = {"undo_answer": ["add_judgment"], "show_import": ["import_judgments"]}
+BEFORE = {
+    "undo_answer": ["add_judgment"],
+    "show_import": ["import_judgments"],
+    "send_kept_model": ["keep_model"],
+    "cancel_training": ["train_model"],
+}
 AFTER = {"close": ["resume"], "unload_repository_model": ["load_repository_model"]}
 STREAM = "follow_changes"
 REFUSED = {  # where no tokens are needed, no invitation or link holds one; the demo has no task of its own

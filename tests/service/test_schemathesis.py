@@ -37,7 +37,7 @@ include-method = "POST"
 checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 404, 409, 422]
 
 [[operations]]
-include-path-regex = "/(answers|ranking)$"
+include-path-regex = "/(answers|ranking|model-effect|models)$"
 include-method = "GET"
 checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 422]
 """

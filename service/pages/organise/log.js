@@ -17,6 +17,7 @@ const SAID = {
   set_aside: ({ details }) => ["set aside ", named(details.judge), ...quoted(details.reason)],
   take_back: ({ details }) => ["took back ", named(details.judge), ...quoted(details.reason)],
   questionnaire: ({ details }) => [`answered the questions ${details.moment} judging`],
+  model: ({ details }) => [...(details.model ? ["chose the model ", named(details.model)] : ["chose the usual model"]), ...quoted(details.reason)],
   learn: () => ["the model learned from the judgments so far"],
 };
 const PAIR = new Set(["judgment", "cannot"]);

@@ -82,6 +82,7 @@ function troubles({ campaign, ranking, leanings, judges }) {
   const gone = totals.dropped ? `; ${whole(totals.dropped)} no longer asked for` : "";
   return [
     ...(ranking.fit === "FAIL" ? [["The model does not fit the judgments: see the model check above."]] : []),
+    ...(campaign.model_lost ? [[toTab("model", "Model"), `: ${campaign.model_lost}.`]] : []),
     ...(campaign.sounds ? [[`${campaign.sounds[0].toUpperCase()}${campaign.sounds.slice(1)}.`]] : []),
     ...(pairs ? [[toTab("cannot", `${count(pairs, "pair")} cannot be judged`), `, assessors say${gone}.`]] : []),
     ...agreementTrouble(campaign.agreement),

@@ -16,6 +16,7 @@ import { drillDown, refreshDetail } from "./drill.js";
 import { eventLog } from "./log.js";
 import { SURE, showNow } from "./now.js";
 import { resultLinks } from "./links.js";
+import { choosingModel } from "./model.js";
 import { openLinks } from "./open_links.js";
 import { invitations, showAssessors, showCannot } from "./people.js";
 import { allowPictures, pictureDialog } from "./pictures.js";
@@ -23,6 +24,7 @@ import { planning } from "./plan.js";
 import { publishing } from "./publish.js";
 import { showProgress } from "./progress.js";
 import { leadFurther, showRanking } from "./ranking.js";
+import { trainingModels } from "./train.js";
 import { scoresChart } from "./scores.js";
 import { recentChanges, showChanges } from "./since.js";
 import { line, svg } from "./svg.js";
@@ -45,6 +47,11 @@ const drawScores = scoresChart();
 const showLog = eventLog(`${PATH}/log`);
 const showImports = fileImports(PATH);
 const showPublications = publishing(PATH, () => refresh());
+const showModel = choosingModel(PATH, () => {
+  refresh();
+  recall();
+});
+const showTrainings = trainingModels(PATH, () => showModel());
 const turnAside = asideDialog(PATH, () => refresh());
 const showDisputed = adjudicating(PATH, () => ({ names: Object.keys(known.campaign.assessors), aside: known.leanings.aside }), () => refresh());
 
@@ -121,6 +128,7 @@ function showTable(ranking, shown) {
 /** Fetch what a single tab shows, while that tab is open. */
 const OF_TABS = {
   ranking: refreshDetail,
+  model: () => Promise.all([showModel(), showTrainings()]),
   assessors: () => showDisputed(),
   progress: async () => {
     showChanges().catch(showTrouble);

@@ -1,0 +1,67 @@
+"""What changes from one ranking of some systems to another, such as the one by another model."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from audiosim.expected.ranking import Ranking
+
+
+@dataclass(frozen=True, eq=False)
+class RankingChange:
+    """Two rankings of the same systems, before and after something."""
+
+    before: Ranking
+    after: Ranking
+
+    @property
+    def turned(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of systems that change places; the one that was better comes first."""
+        names, before, after = self.before.systems, self.before.scores.mean, self.after.scores.mean
+        pairs = zip(*self.before.pairs, strict=True)
+        return tuple((names[a], names[b]) for a, b in pairs if before[a] > before[b] and after[a] < after[b])
+
+    @property
+    def most_changed(self) -> tuple[str, float]:
+        """System whose score changes most, and the score after less the score before."""
+        changes = self.after.scores.mean - self.before.scores.mean
+        place = int(np.argmax(np.abs(changes)))
+        return self.before.systems[place], float(changes[place])
+
+    @property
+    def words(self) -> str:
+        """The change in words, for a sentence that names its reason."""
+        system, change = self.most_changed
+        count = len(self.turned)
+        turned = f"{count} {'pair of systems changes' if count == 1 else 'pairs of systems change'} places"
+        best = [ranking.systems[ranking.order[0]] for ranking in (self.before, self.after)]
+        first = f"{best[1]} is best in place of {best[0]}" if best[0] != best[1] else f"{best[0]} stays best"
+        both = self.before.confidence, self.after.confidence
+        sure = " -> ".join("-" if one is None else f"{one:.3f}" for one in both)
+        return (
+            f"{turned if count else 'no two systems change places'}, {first}; "
+            f"{system} moves most, by {change:+.3f}; confidence on {self.before.about.words} {sure}"
+        )
+
+    def rows(self, word: str) -> list[dict[str, Any]]:
+        """One row per system, best before first: rank and score before and after.
+
+        word  end of the names of columns about the ranking after
+        """
+        rank = np.argsort(self.after.order)
+        (low, high), (low_after, high_after) = self.before.interval(), self.after.interval()
+        return [
+            {
+                "system": self.before.systems[place],
+                "rank": number,
+                "score": float(self.before.scores.mean[place]),
+                "low": float(low[place]),
+                "high": float(high[place]),
+                f"rank_{word}": int(rank[place]) + 1,
+                f"score_{word}": float(self.after.scores.mean[place]),
+                f"low_{word}": float(low_after[place]),
+                f"high_{word}": float(high_after[place]),
+            }
+            for number, place in enumerate(self.before.order.tolist(), start=1)
+        ]

@@ -1,0 +1,86 @@
+// Training a model on the judgments so far: begun, followed, cancelled.
+
+import { get, post } from "../api.js";
+import { announce, byId, element } from "../page.js";
+import { apart, count, listed, whole } from "../text.js";
+import { attempting } from "./attempt.js";
+import { shownTab } from "./tabs.js";
+
+const AGAIN_MS = 1000; // between two looks at a training under way
+const field = (id) => byId(id, HTMLInputElement);
+
+/**
+ * Wire the form that trains a model; returns a function that shows the training now.
+ *
+ * path   of the collection, at the service
+ * kept   called once a model is there to choose
+ */
+export function trainingModels(path, kept) {
+  const attempt = attempting("train-trouble");
+  const place = `${path}/trainings`;
+  let timer = 0;
+  let last = "";
+  const show = async () => {
+    clearTimeout(timer);
+    const found = await get(place);
+    showTraining(found);
+    const status = found.training?.status ?? "";
+    if (last === "running" && status !== "running") {
+      announce(`Training ${status}`);
+      if (status === "done") kept();
+    }
+    last = status;
+    if (found.busy && shownTab() === "model") timer = setTimeout(() => attempt(show), AGAIN_MS);
+  };
+  byId("train").addEventListener("submit", (event) => {
+    event.preventDefault();
+    attempt(async () => {
+      const others = [...document.querySelectorAll("#train-others input:checked")].map((box) => /** @type {HTMLInputElement} */ (box).value);
+      await post(place, { name: field("train-name").value.trim(), features: field("train-features").value.trim() || "joint", folds: Number(field("train-folds").value || 10), others });
+      await show();
+      byId("train-cancel").focus();
+    });
+  });
+  byId("train-cancel").addEventListener("click", () =>
+    attempt(async () => {
+      await post(`${place}/cancel`);
+      await show();
+      field("train-name").focus();
+    }),
+  );
+  return () => attempt(show);
+}
+
+function showTraining({ training, busy, others }) {
+  byId("train-make", HTMLButtonElement).disabled = busy;
+  byId("train-now").hidden = !training && !busy;
+  byId("train-cancel").hidden = training?.status !== "running";
+  byId("train-progress").hidden = training?.status !== "running";
+  if (training) showState(training);
+  else byId("train-said").textContent = "A model of other collections is being trained; one at a time.";
+  offer(others);
+}
+
+function showState({ name, status, done, total, problem, notes, collections, features }) {
+  const about = [apart(name), ` (${features}) on `, ...listed(collections, 3, "collections"), ": "];
+  const bar = byId("train-progress", HTMLProgressElement);
+  if (total) Object.assign(bar, { max: total, value: done });
+  else bar.removeAttribute("value");
+  const said = {
+    running: total ? `${whole(done)} of ${count(total, "fit")} of the validation` : "fitting",
+    done: "done; it can be chosen above",
+    failed: problem,
+    cancelled: "cancelled",
+  };
+  byId("train-said").replaceChildren(...about, `${said[status]}.`);
+  byId("train-notes").replaceChildren(...notes.map((note) => element("li", {}, note)));
+}
+
+/** Further collections to learn from; a choice stays. */
+function offer(others) {
+  byId("train-others").hidden = !others.length;
+  const boxes = byId("train-boxes");
+  const there = [...boxes.querySelectorAll("input")].map((box) => box.value);
+  if (JSON.stringify(there) === JSON.stringify(others)) return;
+  boxes.replaceChildren(...others.map((name, place) => element("div", { class: "row tight-row" }, element("input", { type: "checkbox", id: `train-other-${place}`, value: name }), element("label", { for: `train-other-${place}` }, apart(name)))));
+}

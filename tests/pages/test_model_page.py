@@ -1,0 +1,90 @@
+"""The model on the organiser's page, by the keyboard in a real Chromium: tried, trained, chosen."""
+
+import pytest
+
+expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
+
+DEMO = "/v1/collections/demo"
+
+
+def judge(http, grades):
+    """One judgment for each of these grades."""
+    for grade in grades:
+        (pair,) = http.post(f"{DEMO}/next", json={"assessor": "ann"}).json()["pairs"]
+        said = {"query": pair["query"], "document": pair["document"], "assessor": "ann", "fine": grade}
+        assert http.post(f"{DEMO}/judgments", json=said).status_code == 201
+
+
+def press(page, *keys):
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def test_another_model_is_tried_and_chosen_and_one_is_trained_by_the_keyboard_alone(browse, http, audit, watch):
+    watch.expected = ["status of 422", "status of 409"]
+    judge(http, [10, 90] * 10)
+    page = browse("/organise/demo#model")
+    expect(page.locator("#model-now")).to_contain_text("joint-fine")
+    page.locator("#model-other").focus()
+    press(page, *"mout", "Tab", "Enter")
+    expect(page.locator("#model-said")).to_contain_text("By mout-fine: ")
+    expect(page.locator("#model-effect-title")).to_be_focused()
+    effect = http.get(f"{DEMO}/model-effect?model=mout").json()
+    assert page.inner_text("#model-said") == effect["sentence"]
+    script = "table => [...table.tBodies[0].rows].map(row => [...row.cells].map(cell => cell.textContent))"
+    assert [row[:5] for row in page.eval_on_selector("#model-systems", script)] == [
+        [
+            one["system"],
+            str(one["rank"]),
+            str(one["rank_by_other"]),
+            f"{one['score']:.3f}",
+            f"{one['score_by_other']:.3f}",
+        ]
+        for one in effect["systems"]
+    ]
+    assert audit(page) == []
+    page.set_viewport_size({"width": 1280, "height": 900})
+    assert http.get(f"{DEMO}/model").json()["chosen"] is None
+    page.locator("#model-effect-title").focus()
+    press(page, "Tab", "Tab")
+    page.keyboard.type("as <announced>")
+    press(page, "Tab", "Tab", "Enter")
+    expect(page.locator("#model-now")).to_contain_text("mout-fine")
+    expect(page.locator("#model-now")).to_contain_text("as <announced>")
+    expect(page.locator("#about")).to_contain_text("mout-fine")
+    expect(page.locator("#model-other")).to_be_focused()
+    expect(page.locator("#model-effect")).to_be_hidden()
+    page.locator("#train-name").focus()
+    page.keyboard.type("ours")
+    press(page, "Tab", "Control+a")
+    page.keyboard.type("fGEN")
+    press(page, "Tab", "Control+a", "2", "Enter")
+    expect(page.locator("#train-said")).to_contain_text("done; it can be chosen above")
+    expect(page.locator("#kept")).to_contain_text("trained on demo")
+    page.locator("#model-other").focus()
+    page.locator("#model-other").select_option("ours")
+    press(page, "Tab", "Enter")
+    expect(page.locator("#model-said")).to_contain_text("By ours: ")
+    page.locator("#model-yes").press("Enter")
+    expect(page.locator("#model-now")).to_contain_text("ours")
+    page.get_by_role("tab", name="Log and files").click()
+    expect(page.locator("#log")).to_contain_text("chose the model ours")
+    expect(page.locator("#log")).to_contain_text("chose the model mout: “as <announced>”")
+    page.reload()
+    expect(page.locator("#about")).to_contain_text("ours")
+    assert http.get(f"{DEMO}/campaign").json()["judgments"] == 20
+
+
+def test_a_training_is_cancelled_and_a_file_that_is_no_model_is_refused(browse, http, watch):
+    watch.expected = ["status of 422"]
+    judge(http, [10, 90] * 10)
+    page = browse("/organise/demo#model")
+    page.locator("#train-name").fill("long")
+    page.locator("#train-make").click()  # joint, with ten folds
+    expect(page.locator("#train-cancel")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#train-said")).to_contain_text("cancelled")
+    expect(page.locator("#train-make")).to_be_enabled()
+    page.locator("#model-file").set_input_files([{"name": "x.json", "mimeType": "application/json", "buffer": b"{}"}])
+    expect(page.locator("#model-trouble")).to_contain_text("expected a model file of format")
+    assert http.get(f"{DEMO}/model").json()["kept"] == []
