@@ -10,6 +10,7 @@ from rich.console import Group
 
 from audiosim.campaign.log_reader import judgments_in, log_in, turn_aside
 from audiosim.campaign.names import name_key
+from audiosim.campaign.page_places import placed_grades
 from audiosim.campaign.self_checks import SelfCheck, self_checks
 from audiosim.cli import options
 from audiosim.corpus.collection import Collection
@@ -87,8 +88,9 @@ def judges(
         bool,
         typer.Option(
             "--order-effects",
-            help="Instead, list the effects of order alone: drift of all people together, and preference for the "
-            "document shown first in comparisons.",
+            help="Instead, list the effects of order alone: drift of all people together, preference for the document "
+            "shown first in comparisons and, from a campaign's database, the effect of the place on a page of several "
+            "candidates.",
         ),
     ] = False,
     known: Annotated[
@@ -116,7 +118,8 @@ def judges(
     number of judgments with the usual noise that theirs equal. A second table shows how the ranking changes without
     each person.
 
-    Effects of order: the mean drift of all people, and the share of comparisons that prefer the document shown first.
+    Effects of order: the mean drift of all people, the share of comparisons that prefer the document shown first and,
+    with a campaign's database in --judgments, the effect of the place on a page of several candidates.
 
     --set-aside shows the ranking with and without a person's judgments. With --yes it sets them aside in the campaign's
     log: their judgments, past and future, do not count until --take-back. For judgments in files, `set_aside =
@@ -163,15 +166,17 @@ def judges(
         flat = [{**row, "grades": spelled_grades(row), "beyond": spelled_grades(row, "beyond")} for row in rows]
         options.print_result(form, rows, flat, lambda: disagreements_view(rows))
         return
-    reports = Judges.of(build_pool(collection), collection.judgments, collection.comparisons)
+    records = log_in(judgments, collection) if judgments and "://" in judgments else []
+    placed = placed_grades(records, collection.scale)
+    reports = Judges.of(build_pool(collection), collection.judgments, collection.comparisons, placed)
     if order_effects:
         rows = [one.to_dict() for one in reports.order_effects]
         options.print_result(form, rows, rows, lambda: order_view(reports.order_effects))
         return
     checks = {}
-    if judgments and "://" in judgments:
+    if records:
         grades = {} if known is None else mean_grades(read_judgments(known, collection.scale)[1])
-        checks = self_checks(log_in(judgments, collection), collection.scale, grades)
+        checks = self_checks(records, collection.scale, grades)
     reports = reports.with_effects(what, pool, collection.judgments, leave_one_out, subject)
     judged = [row | _checked(checks, row["judge"]) for row in reports.to_dict()]
     flat = [row | _checked(checks, row["judge"]) for row in reports.flat_rows()]

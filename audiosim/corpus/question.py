@@ -11,10 +11,11 @@ from audiosim.errors import InputError
 TEXT_LIMIT = 4000  # characters of a written answer
 ANSWER_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 WIDEST_RANGE = 1000
-DETAILS_LIMIT = 32  # of an event in the log, an answer to a question each
+DETAILS_LIMIT = 33  # of an event in the log, an answer to a question each
 MARKS = ("unasked", "rushed")  # of an answer, among its details in the log
 ON_ONE_PAGE = "beside"  # number of candidates that were judged on one page
-MEASURED = ("seconds", "played_s", "query_played_s", "document_played_s", ON_ONE_PAGE)
+PLACE = "beside_place"  # place of the candidate among these, from 1
+MEASURED = ("seconds", "played_s", "query_played_s", "document_played_s", ON_ONE_PAGE, PLACE)
 MOMENT, CONSENT, CONSENT_TEXT = PERSONAL = ("moment", "consent", "consent_text")  # beside a person's answers
 HEADPHONES = "headphones"  # moment of the check, kept as the answers at other moments are
 HEADPHONE_CHECK, TRIALS_RIGHT, CHECK_ROUND = CHECKED = ("headphone_check", "trials_right", "check_round")

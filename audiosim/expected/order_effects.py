@@ -1,4 +1,7 @@
-"""Effects of the order of questions: drift of all people together, and preference for the document shown first."""
+"""Effects of the order of questions: drift of all people together, and preference for the document shown first.
+
+The effect of the place on a page of several candidates is that of `position_effect`.
+"""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -14,6 +17,10 @@ from audiosim.relevance.judge_reports import REACH, JudgeReport
 FEWEST_PEOPLE = 2
 FEWEST_COMPARISONS = 10  # that prefer one of the two
 OUTSIDE = 0.05
+CHANGES = {
+    "drift": ("Drift", "first to last judgment"),
+    "position": ("Effect of the place on a page", "the first candidate to the last"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +28,14 @@ class OrderEffect:
     """Estimate of an effect of order, with a 95 % interval.
 
     effect     drift: mean change of people's grades from first to last judgment, as a share of the scale;
+               position: the same from the first to the last place of a page of several candidates;
                first: share of `a`, the document shown first, among comparisons without ties
     count      number of people, or of these comparisons
     by_chance  whether no effect at all is within the interval
-    between    standard deviation of drift from person to person, as a share of the scale; None for comparisons
+    between    standard deviation of the change from person to person, as a share of the scale; None for comparisons
     """
 
-    effect: Literal["drift", "first"]
+    effect: Literal["drift", "position", "first"]
     value: float
     low: float
     high: float
@@ -39,9 +47,10 @@ class OrderEffect:
     def sentence(self) -> str:
         """The effect in words."""
         said = "may be chance" if self.by_chance else "more than chance explains"
-        if self.effect == "drift":
+        if self.effect != "first":
+            name, from_to = CHANGES[self.effect]
             return (
-                f"Drift of {self.count} people, on average: {self.value:+.2f} of the scale from first to last judgment "
+                f"{name} of {self.count} people, on average: {self.value:+.2f} of the scale from {from_to} "
                 f"(95 % interval {self.low:+.2f} to {self.high:+.2f}): {said}."
             )
         value, low, high = (100 * share for share in (self.value, self.low, self.high))
@@ -64,20 +73,20 @@ def order_effects(
     found = []
     if len(drifts) >= FEWEST_PEOPLE:
         values, _, high = np.array(drifts).T
-        found.append(mean_drift(values, (high - values) / REACH))
+        found.append(mean_of_people("drift", values, (high - values) / REACH))
     if len(answers) >= FEWEST_COMPARISONS:
         found.append(first_preferred(answers.count("a"), len(answers)))
     return tuple(found)
 
 
-def mean_drift(drifts: ArrayLike, errors: ArrayLike) -> OrderEffect:
-    """Mean drift of at least two people, who may differ, from each one's estimate and its standard error.
+def mean_of_people(effect: Literal["drift", "position"], estimates: ArrayLike, errors: ArrayLike) -> OrderEffect:
+    """Mean effect on at least two people, who may differ, from each one's estimate and its standard error.
 
     The weights are 1 / (e^2 + T), where T is the variance between people by DerSimonian & Laird (1986), eq. 8. The
     interval is that of Hartung & Knapp (2001), with Student's t, as the normal one is too narrow for few people. It is
     never based on a smaller standard error than that of the weights: Röver, Knapp & Friede (2015).
     """
-    values, variances = np.asarray(drifts, dtype=np.float64), np.asarray(errors, dtype=np.float64) ** 2
+    values, variances = np.asarray(estimates, dtype=np.float64), np.asarray(errors, dtype=np.float64) ** 2
     freedom = len(values) - 1
     weights = 1 / variances
     off = weights @ (values - np.average(values, weights=weights)) ** 2
@@ -86,7 +95,7 @@ def mean_drift(drifts: ArrayLike, errors: ArrayLike) -> OrderEffect:
     mean = float(np.average(values, weights=weights))
     spread = max(1.0, float(weights @ (values - mean) ** 2) / freedom)
     reach = float(stdtrit(freedom, 1 - OUTSIDE / 2) * np.sqrt(spread / weights.sum()))
-    return OrderEffect("drift", mean, mean - reach, mean + reach, freedom + 1, abs(mean) <= reach, between**0.5)
+    return OrderEffect(effect, mean, mean - reach, mean + reach, freedom + 1, abs(mean) <= reach, between**0.5)
 
 
 def first_preferred(preferred: int, count: int) -> OrderEffect:

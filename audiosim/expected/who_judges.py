@@ -16,6 +16,7 @@ from audiosim.expected.about import THESE, About, as_about
 from audiosim.expected.estimation import expected_scores
 from audiosim.expected.judge_effects import JudgeEffect, judge_effects
 from audiosim.expected.order_effects import OrderEffect, order_effects
+from audiosim.expected.position_effect import PlacedGrade, position_effect
 from audiosim.features.machines import machine_grades
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.relevance.belief import Belief
@@ -42,7 +43,8 @@ class Judges:
     people         in the order of their first judgments
     machines       in the order of the collection
     effects        effects of people on the ranking, each left out in turn; most active first
-    order_effects  drift of all people together, and preference for the document shown first; empty if too few answered
+    order_effects  drift of all people together, effect of the place on a page of several candidates, and preference for
+                   the document shown first; each left out if too few answered
     """
 
     people: tuple[JudgeReport, ...]
@@ -51,11 +53,20 @@ class Judges:
     order_effects: tuple[OrderEffect, ...] = ()
 
     @classmethod
-    def of(cls, pool: Pool, judgments: Sequence[Judgment], comparisons: Sequence[PairedComparison] = ()) -> "Judges":
-        """Reports for a pool; an InputError if neither people nor machines judged."""
+    def of(
+        cls,
+        pool: Pool,
+        judgments: Sequence[Judgment],
+        comparisons: Sequence[PairedComparison] = (),
+        placed: Sequence[PlacedGrade] = (),
+    ) -> "Judges":
+        """Reports for a pool; an InputError if neither people nor machines judged.
+
+        placed  grades from pages of several candidates
+        """
         people = tuple(reports_on_people(pool, Panel.of(pool, judgments)))
         machines = tuple(reports_on_machines(pool, judgments))
-        found = cls(people, machines, order_effects=order_effects(people, comparisons))
+        found = cls(people, machines, order_effects=all_order_effects(people, comparisons, placed))
         if not (found.people or found.machines or found.order_effects):
             raise InputError(f"no person and no machine has judged a pair of {pool.collection}")
         return found
@@ -121,6 +132,14 @@ def judges(
     reports = Judges.of(build_pool(found), found.judgments, found.comparisons)
     pool = build_pool(found, measure.cutoff)
     return reports.with_effects(measure, pool, found.judgments, leave_one_out, as_about(about))
+
+
+def all_order_effects(
+    people: Sequence[JudgeReport], comparisons: Sequence[PairedComparison] = (), placed: Sequence[PlacedGrade] = ()
+) -> tuple[OrderEffect, ...]:
+    """Effects of order that people's judgments, pages and comparisons can tell; empty if there are too few of each."""
+    position = position_effect(placed)
+    return (*order_effects(people, comparisons), *([] if position is None else [position]))
 
 
 def reports_on_people(pool: Pool, panel: Panel) -> list[JudgeReport]:

@@ -7,12 +7,13 @@ from fastapi import Body, Query, Response
 from fastapi.concurrency import run_in_threadpool
 
 from audiosim.campaign.event import utc_now
+from audiosim.campaign.page_places import placed_grades
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.errors import InputError
 from audiosim.expected.about import About
 from audiosim.expected.judge_effects import judge_effect
-from audiosim.expected.order_effects import order_effects
-from audiosim.expected.who_judges import Judges, reports_on_people
+from audiosim.expected.position_effect import PlacedGrade
+from audiosim.expected.who_judges import Judges, all_order_effects, reports_on_people
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.judge_reports import JudgeReport
 from audiosim.relevance.relearning import after_comparisons
@@ -61,12 +62,19 @@ async def show_judges(one: CollectionDep, effects: EffectsDep, machines: bool = 
 
 
 def _all_judges(one: ServedCollection) -> Judges:
-    return Judges.of(one.campaign.selection.pool, one.campaign.judgments(), one.campaign.comparisons.in_force()[1])
+    comparisons = one.campaign.comparisons.in_force()[1]
+    return Judges.of(one.campaign.selection.pool, one.campaign.judgments(), comparisons, _placed(one))
 
 
 def _only_people(one: ServedCollection, selection: Selection) -> Judges:
     people = _people(selection)
-    return Judges(people, (), order_effects=order_effects(people, one.campaign.comparisons.in_force()[1]))
+    found = all_order_effects(people, one.campaign.comparisons.in_force()[1], _placed(one))
+    return Judges(people, (), order_effects=found)
+
+
+def _placed(one: ServedCollection) -> list[PlacedGrade]:
+    """Grades from pages of several candidates, in the campaign's log."""
+    return placed_grades(one.campaign.log(), one.collection.scale)
 
 
 @kept_beside

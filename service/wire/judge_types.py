@@ -15,8 +15,8 @@ class OrderEffectOut(Wire):
     """Effect of order, with its 95 % interval; `by_chance` if no effect at all is within it.
 
     `effect` is `drift`, the mean change of `count` people's grades from first to last judgment, as a share of the
-    scale, `between` being its standard deviation from person to person; or `first`, the share of `a` among `count`
-    comparisons without ties.
+    scale, `between` being its standard deviation from person to person; `position`, the same from the first to the last
+    place of a page of several candidates; or `first`, the share of `a` among `count` comparisons without ties.
     """
 
     effect: str

@@ -47,7 +47,8 @@ class JudgmentIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     `grade` is on the collection's scale, whichever that is. `answers` holds answers by the names of their `questions`;
     a grade or a note may stand there or in its own field. `time` is in ISO 8601, UTC; now if not given. The seconds
     taken, listened in all, and listened to each clip are logged with the judgment. Where several candidates were judged
-    on one page, `beside` is their number, and the seconds are this candidate's share.
+    on one page, `beside` is their number, `beside_place` this one's place among them, from 1, and the seconds are its
+    share.
     """
 
     query: Name
@@ -63,6 +64,7 @@ class JudgmentIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     query_played_s: Seconds | None = None
     document_played_s: Seconds | None = None
     beside: Annotated[int, Meta(ge=1, le=MOST_BESIDE)] | None = None
+    beside_place: Annotated[int, Meta(ge=1, le=MOST_BESIDE)] | None = None
     note: Text | None = None
     answers: Annotated[dict[Name, float | Text], Meta(max_length=DETAILS_LIMIT)] = field(default_factory=dict)
 
@@ -72,6 +74,9 @@ class JudgmentIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
         key        of the request
         questions questions of the collection
         """
+        if self.beside_place is not None and self.beside_place > (self.beside or 0):
+            said = f"got {self.beside_place} of {self.beside or 0}"
+            raise InputError(f"beside_place is a place among the beside candidates, {said}")
         said = self._said()
         grades = {name: said.pop(name) for name in GRADES if name in said}
         if self.cannot is None and questions.aspects:

@@ -14,7 +14,7 @@ from audiosim.cli import app
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Judgment, PairedComparison, Run
 from audiosim.errors import InputError
-from audiosim.expected.order_effects import first_preferred, mean_drift, order_effects
+from audiosim.expected.order_effects import first_preferred, mean_of_people, order_effects
 
 QUERIES = [f"q{number}" for number in range(12)]
 
@@ -35,7 +35,7 @@ def compared(answers):
 def test_the_mean_drift_of_people_who_differ_is_that_of_statsmodels(drifts):
     errors = np.array([0.1, 0.14, 0.05, 0.17])[: len(drifts)] / len(drifts)
     expected = combine_effects(np.array(drifts), errors**2, method_re="dl")
-    found = mean_drift(drifts, errors)
+    found = mean_of_people("drift", drifts, errors)
     assert expected.tau2 > 0
     assert found.between**2 == pytest.approx(expected.tau2, rel=1e-12)
     assert found.value == pytest.approx(expected.mean_effect_re, rel=1e-12)
@@ -46,7 +46,7 @@ def test_the_mean_drift_of_people_who_differ_is_that_of_statsmodels(drifts):
 
 
 def test_people_who_differ_less_than_their_errors_are_weighted_by_these_alone():
-    found = mean_drift([0.2, 0.21, 0.23], [0.01, 0.02, 0.02])
+    found = mean_of_people("drift", [0.2, 0.21, 0.23], [0.01, 0.02, 0.02])
     assert found.between == 0
     # Weights 4, 1, 1 in units of 1 / 0.02^2; the standard error of their mean is 0.02 / sqrt(6).
     assert found.value == pytest.approx((4 * 0.2 + 0.21 + 0.23) / 6, rel=1e-12)
@@ -62,7 +62,9 @@ def test_the_mean_drift_is_within_its_interval_as_often_as_stated():
     rng = np.random.default_rng(4)
     errors = np.array([0.02, 0.05, 0.05, 0.1])
     drawn = 0.1 + 0.05 * rng.standard_normal((2000, 4)) + errors * rng.standard_normal((2000, 4))
-    within = np.mean([one.low < 0.1 < one.high for one in (mean_drift(drifts, errors) for drifts in drawn)])
+    within = np.mean(
+        [one.low < 0.1 < one.high for one in (mean_of_people("drift", drifts, errors) for drifts in drawn)]
+    )
     assert 0.93 < within < 0.99
 
 

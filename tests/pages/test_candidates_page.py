@@ -85,6 +85,7 @@ def test_three_candidates_are_judged_on_a_page_by_keyboard(browse, http, wait_un
     assert len({one["query"] for one in first}) == 1
     assert [one["broad"] for one in first] == [0, 1, 2]
     assert [one["details"]["beside"] for one in first] == [3, 3, 3]
+    assert [one["details"]["beside_place"] for one in first] == [1, 2, 3]
     assert sorted(one["time"] for one in first) == [one["time"] for one in first]
     shown = page.inner_text("body")
     assert not [one["document"] for one in first if one["document"] in shown]

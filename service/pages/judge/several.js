@@ -111,6 +111,7 @@ export class Several extends EventTarget {
       said: cannot ? { cannot, answers: answers.note ? { note: answers.note } : {} } : { answers },
       details: {
         beside: count,
+        beside_place: place + 1,
         seconds: round(seconds),
         query_played_s: round(query),
         document_played_s: round(candidates[place]),

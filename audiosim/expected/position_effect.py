@@ -1,0 +1,62 @@
+"""Effect of a candidate's place on a page of several: how far grades rise from the first place to the last."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from audiosim.arrays import Array
+from audiosim.expected.order_effects import FEWEST_PEOPLE, OrderEffect, mean_of_people
+
+FEWEST_FREE = 10  # degrees of freedom of the residual
+
+
+class PlacedGrade(NamedTuple):
+    """Grade of one of several candidates on a page.
+
+    person  who graded it
+    page    number of the page, different for each page of each person
+    place   on the page, from 0, the first, to 1, the last
+    grade   as a share of the scale
+    """
+
+    person: str
+    page: int
+    place: float
+    grade: float
+
+
+def position_effect(placed: Sequence[PlacedGrade]) -> OrderEffect | None:
+    """Mean rise of people's grades from the first place of a page to the last; None if there are too few grades.
+
+    The grades of a person rise by b with the place x on a page, whose level is fixed:
+
+        y = level of the page + b x + residual
+
+    by least squares, with one variance of the residual for all. Pages draw their order by lot, so what the candidates
+    are is part of the residual. The mean over people, who may differ, is that of `mean_of_people`.
+    """
+    if not placed:
+        return None
+    _, page = np.unique([one.page for one in placed], return_inverse=True)
+    names, person = np.unique([one.person for one in placed], return_inverse=True)
+    place = _within(np.array([one.place for one in placed]), page)
+    grade = _within(np.array([one.grade for one in placed]), page)
+    squares = np.bincount(person, place**2, len(names))
+    told = squares > 0  # of the others every page has one grade
+    free = len(placed) - page.max() - 1 - int(told.sum())
+    if told.sum() < FEWEST_PEOPLE or free < FEWEST_FREE:
+        return None
+    slopes = np.bincount(person, place * grade, len(names))[told] / squares[told]
+    by_person = np.zeros(len(names))
+    by_person[told] = slopes
+    residual = grade - by_person[person] * place
+    variance = float(residual @ residual) / free
+    if variance <= np.finfo(float).eps:  # everybody gave every page one grade
+        return None
+    return mean_of_people("position", slopes, np.sqrt(variance / squares[told]))
+
+
+def _within(values: Array, group: Array) -> Array:
+    """Values less the mean of their group."""
+    return values - (np.bincount(group, values) / np.bincount(group))[group]
