@@ -9,24 +9,15 @@ import msgspec
 
 from audiosim.corpus.model import Pair
 from audiosim.errors import InputError
-from audiosim.service.campaigns.trainings import DONE, RUNNING
 from audiosim.service.files.import_store import ENDED, FAILED
 from audiosim.service.remote.address import COLLECTIONS, path_of, query_of
 from audiosim.service.remote.answer_checks import LONGEST_S, MOST_BYTES, refused_body
-from audiosim.service.remote.transport import AS_JSON, Transport, new_key
+from audiosim.service.remote.organiser import Organiser
+from audiosim.service.remote.transport import AS_JSON, Transport, checked_body, new_key
 from audiosim.service.wire.arrival_types import DocumentIn, DocumentOut, RunsOut
 from audiosim.service.wire.comparison_types import ComparisonIn, NextComparisonsIn, NextComparisonsOut
 from audiosim.service.wire.judge_types import NamedJudgeIn
 from audiosim.service.wire.judgment_types import JudgmentIn, NextIn, NextOut, RecordOut, UndoIn
-from audiosim.service.wire.model_types import (
-    KeptModelOut,
-    ModelChoiceOut,
-    ModelEffectOut,
-    ModelIn,
-    ModelTrainingOut,
-    ModelTrainingsOut,
-    TrainingIn,
-)
 from audiosim.service.wire.organisation_types import ImportOut
 from audiosim.service.wire.prediction_types import (
     CollectionOut,
@@ -70,6 +61,7 @@ class Client:
         most_bytes: int = MOST_BYTES,
     ) -> None:
         self._there = Transport(url, timeout_s, token, longest_s, most_bytes)
+        self.organiser = Organiser(self._there)
 
     @property
     def url(self) -> str:
@@ -185,7 +177,7 @@ class Client:
         more   `played_s`, `seconds`, `note` and so on, as in `JudgmentIn`
         """
         said = {"fine": fine, "broad": broad, "grade": grade, "assessor": assessor} | more
-        return self._tell(collection, _checked(JudgmentIn, {"query": query, "document": document} | said), key)
+        return self._tell(collection, checked_body(JudgmentIn, {"query": query, "document": document} | said), key)
 
     def cannot(
         self,
@@ -199,11 +191,11 @@ class Client:
     ) -> RecordOut:
         """Record that a pair cannot be judged, and why."""
         said = {"query": query, "document": document, "cannot": reason, "assessor": assessor}
-        return self._tell(collection, _checked(JudgmentIn, said), key)
+        return self._tell(collection, checked_body(JudgmentIn, said), key)
 
     def next_comparisons(self, collection: str, count: int = 1, *, assessor: str | None = None) -> NextComparisonsOut:
         """The comparisons to answer next, if they give more information in the assessor's time than grades."""
-        body = msgspec.json.encode(_checked(NextComparisonsIn, {"assessor": assessor, "count": count}))
+        body = msgspec.json.encode(checked_body(NextComparisonsIn, {"assessor": assessor, "count": count}))
         return self._there.ask("POST", path_of(collection, "comparisons", "next"), NextComparisonsOut, {}, body)
 
     def compare(
@@ -223,7 +215,7 @@ class Client:
         more  seconds, query_played_s, a_played_s, b_played_s, time, note
         """
         named = {"query": query, "document_a": document_a, "document_b": document_b, "answer": answer}
-        said = _checked(ComparisonIn, {**named, "assessor": assessor, **more})
+        said = checked_body(ComparisonIn, {**named, "assessor": assessor, **more})
         path, body = path_of(collection, "comparisons"), msgspec.json.encode(said)
         return self._there.ask("POST", path, RecordOut, {}, body, key or new_key())
 
@@ -249,52 +241,6 @@ class Client:
     def _turn(self, collection: str, what: str, said: NamedJudgeIn, key: str | None) -> RecordOut:
         path, body = path_of(collection, what), msgspec.json.encode(said)
         return self._there.ask("POST", path, RecordOut, {}, body, key or new_key())
-
-    def model_choice(self, collection: str) -> ModelChoiceOut:
-        """The model of a campaign, who chose it, and the models to choose from."""
-        return self._there.get(path_of(collection, "model"), ModelChoiceOut)
-
-    def model_effect(self, collection: str, model: str = "") -> ModelEffectOut:
-        """The ranking by another model, from the same judgments, beside the present one; empty: the usual model."""
-        return self._there.get(path_of(collection, "model-effect"), ModelEffectOut, {"model": model})
-
-    def choose_model(self, collection: str, model: str, reason: str = "", *, key: str | None = None) -> RecordOut:
-        """Choose another model for a running campaign; see `model_effect` first. Empty: the usual model."""
-        path, body = path_of(collection, "model"), msgspec.json.encode(ModelIn(model, reason))
-        return self._there.ask("POST", path, RecordOut, {}, body, key or new_key())
-
-    def add_model(self, collection: str, content: str | bytes) -> KeptModelOut:
-        """Send the content of a model file, which the service keeps for any collection of its scale."""
-        body = content.encode() if isinstance(content, str) else content
-        return self._there.ask("POST", path_of(collection, "models"), KeptModelOut, {}, body)
-
-    def train(
-        self,
-        collection: str,
-        name: str,
-        features: str = "joint",
-        *,
-        progress: Callable[[ModelTrainingOut], object] = id,
-        **more: Any,
-    ) -> ModelTrainingOut:
-        """Train a model on the judgments so far and wait for it; the service keeps it under its name.
-
-        progress  called now and then with the progress
-        more      folds, eliminate, others, as in `TrainingIn`
-        """
-        body = msgspec.json.encode(_checked(TrainingIn, {"name": name, "features": features, **more}))
-        path = path_of(collection, "trainings")
-        now = self._there.ask("POST", path, ModelTrainingOut, {}, body)
-        while now.status == RUNNING:
-            progress(now)
-            time.sleep(POLL_S)
-            found = self._there.get(path, ModelTrainingsOut).training
-            if found is None or found.began != now.began:
-                raise InputError(f"{self.url} has another training under way: {name} was cancelled")
-            now = found
-        if now.status != DONE:
-            raise InputError(f"{self.url}: {name} is not trained: {now.problem or now.status}")
-        return now
 
     def ranking(self, collection: str, measure: str | None = None) -> RankingOut:
         """The systems ranked from the judgments so far, by a measure such as "nDCG@5"; None: the campaign's."""
@@ -401,7 +347,7 @@ class Client:
         known = {"document": document, "artist": artist, "genre": genre}
         path = path_of(collection, "documents")
         if sound is None:
-            content = msgspec.json.encode(_checked(DocumentIn, {**known, "more": more}))
+            content = msgspec.json.encode(checked_body(DocumentIn, {**known, "more": more}))
             return self._there.ask("POST", path, DocumentOut, {}, content)
         if more:
             raise InputError(f"further columns are sent without sound, got {', '.join(more)}")
@@ -411,10 +357,3 @@ class Client:
     def _tell(self, collection: str, said: JudgmentIn, key: str | None) -> RecordOut:
         path, body = path_of(collection, "judgments"), msgspec.json.encode(said)
         return self._there.ask("POST", path, RecordOut, {}, body, key or new_key())
-
-
-def _checked(kind: type[Answer], fields: Mapping[str, Any]) -> Answer:
-    try:
-        return msgspec.convert({name: value for name, value in fields.items() if value is not None}, kind)
-    except msgspec.ValidationError as error:
-        raise InputError(f"not to be sent: {error}") from None

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from audiosim.arrays import Array
+from audiosim.arrays import Array, Integers
 from audiosim.expected.order_effects import FEWEST_PEOPLE, OrderEffect, mean_of_people
 
 FEWEST_FREE = 10  # degrees of freedom of the residual
@@ -43,20 +43,21 @@ def position_effect(placed: Sequence[PlacedGrade]) -> OrderEffect | None:
     place = _within(np.array([one.place for one in placed]), page)
     grade = _within(np.array([one.grade for one in placed]), page)
     squares = np.bincount(person, place**2, len(names))
-    told = squares > 0  # of the others every page has one grade
-    free = len(placed) - page.max() - 1 - int(told.sum())
-    if told.sum() < FEWEST_PEOPLE or free < FEWEST_FREE:
+    several = squares > 0  # of the others every page has one grade
+    free = len(placed) - page.max() - 1 - int(several.sum())
+    if several.sum() < FEWEST_PEOPLE or free < FEWEST_FREE:
         return None
-    slopes = np.bincount(person, place * grade, len(names))[told] / squares[told]
+    slopes = np.bincount(person, place * grade, len(names))[several] / squares[several]
     by_person = np.zeros(len(names))
-    by_person[told] = slopes
+    by_person[several] = slopes
     residual = grade - by_person[person] * place
     variance = float(residual @ residual) / free
     if variance <= np.finfo(float).eps:  # everybody gave every page one grade
         return None
-    return mean_of_people("position", slopes, np.sqrt(variance / squares[told]))
+    return mean_of_people("position", slopes, np.sqrt(variance / squares[several]))
 
 
-def _within(values: Array, group: Array) -> Array:
+def _within(values: Array, group: Integers) -> Array:
     """Values less the mean of their group."""
-    return values - (np.bincount(group, values) / np.bincount(group))[group]
+    means: Array = np.bincount(group, values) / np.bincount(group)
+    return values - means[group]

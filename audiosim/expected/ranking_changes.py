@@ -1,4 +1,4 @@
-"""What changes from one ranking of some systems to another, such as the one by another model."""
+"""Changes from one ranking of some systems to another, such as the one by another model."""
 
 from dataclasses import dataclass
 from typing import Any

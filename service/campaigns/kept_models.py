@@ -102,7 +102,7 @@ class KeptModels:
         raise InputError(f"this service keeps no model {name!r:.80}")
 
     def file_of(self, name: str) -> str:
-        """What `--model` takes for a model: the name of a published one unchanged, the file of a kept one."""
+        """Value of `--model` for a model: the name of a published one unchanged, the file of a kept one."""
         if name in published_models() or name in model_names():
             return name
         plain, digest = re.sub("[^A-Za-z0-9_-]", "_", name), hashlib.sha256(name.encode()).hexdigest()[:8]

@@ -21,7 +21,7 @@ import numpy as np
 from audiosim.campaign import Counted, Stretch
 from audiosim.errors import ServiceError
 from audiosim.relevance.relearning import Relearning
-from audiosim.service.campaigns.errand_progress import Progress, listeners
+from audiosim.service.campaigns.errand_progress import ErrandProgress, listeners
 
 LOG = logging.getLogger("service")
 WORTHWHILE = 200  # changes of grades whose count takes longer than the start of a process
@@ -111,7 +111,7 @@ class Errand(Generic[Found]):
         self,
         work: Callable[[], Found],
         shared: Sequence[object] = (),
-        progress: Callable[[Progress], object] = lambda _: None,
+        progress: Callable[[ErrandProgress], object] = lambda _: None,
     ) -> None:
         """Begin.
 
@@ -135,7 +135,7 @@ class Errand(Generic[Found]):
             with self._process.stdin as target, self._process.stdout as source:
                 self._packed.write(target)  # type: ignore[arg-type]
                 found = receive(source, self._packed.arrays, self._shared)[0]  # type: ignore[arg-type]
-                while isinstance(found, Progress):
+                while isinstance(found, ErrandProgress):
                     self._progress(found)
                     found = receive(source, self._packed.arrays, self._shared)[0]  # type: ignore[arg-type]
         except (OSError, EOFError, pickle.UnpicklingError):

@@ -12,7 +12,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.errors import AudiosimError, ClosedError, InputError, ServiceError
 from audiosim.messages import one_line
 from audiosim.plugins import load_features
-from audiosim.service.campaigns.errand_progress import Progress, tell_progress
+from audiosim.service.campaigns.errand_progress import ErrandProgress, tell_progress
 from audiosim.service.campaigns.kept_models import KeptModel
 from audiosim.service.campaigns.learning_process import Errand
 from audiosim.training.plan import Plan
@@ -116,7 +116,7 @@ class Trainings:
         if (errand := self._errand) is not None:
             errand.stop()
 
-    def _go_on(self, progress: Progress) -> None:
+    def _go_on(self, progress: ErrandProgress) -> None:
         with self._turn:
             if self._errand is not None and self._state is not None:
                 self._state = replace(self._state, done=progress.done, total=progress.total)

@@ -125,3 +125,11 @@ def _is_for(url: str) -> bool:
 def new_key() -> str:
     """A unique key."""
     return secrets.token_hex(16)
+
+
+def checked_body(kind: type[Answer], fields: Mapping[str, Any]) -> Answer:
+    """A body made of these fields, without those that are None; an error if it may not be sent."""
+    try:
+        return msgspec.convert({name: value for name, value in fields.items() if value is not None}, kind)
+    except msgspec.ValidationError as error:
+        raise InputError(f"not to be sent: {error}") from None

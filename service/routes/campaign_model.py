@@ -8,6 +8,7 @@ from fastapi import Body, HTTPException, Query, Response
 
 from audiosim.errors import InputError
 from audiosim.plugins import load_features
+from audiosim.relevance.estimators import JOINT
 from audiosim.service.callers.caller import Caller, CallerDep
 from audiosim.service.campaigns.kept_models import check_model_name
 from audiosim.service.campaigns.trainings import RUNNING, TrainingJob, Trainings
@@ -29,7 +30,7 @@ from audiosim.service.wire.model_types import (
     ModelTrainingsOut,
     TrainingIn,
 )
-from audiosim.training.plan import JOINT, LISTS, Plan, is_joint, parse_terms
+from audiosim.training.plan import LISTS, Plan, is_joint, parse_terms
 
 router = chapter("campaign")
 
@@ -37,7 +38,7 @@ TrainingsDep = Annotated[Trainings, part(lambda state: state.trainings)]
 OtherQuery = Annotated[
     str, Query(max_length=1000, description="name of a published or kept model; empty for the usual one")
 ]
-NameQuery = Annotated[str, Query(min_length=1, max_length=1000, description="name of a kept model")]
+KeptNameQuery = Annotated[str, Query(min_length=1, max_length=1000, description="name of a kept model")]
 
 
 @router.get("/collections/{collection}/model")
@@ -100,7 +101,7 @@ def keep_model(caller: CallerDep, served: ServedDep, one: CollectionDep, body: B
     response_class=Response,
     responses={200: {"description": "A model file", "content": {"application/json": {"schema": {"type": "object"}}}}},
 )
-def send_kept_model(served: ServedDep, one: CollectionDep, name: NameQuery) -> Response:
+def send_kept_model(served: ServedDep, one: CollectionDep, name: KeptNameQuery) -> Response:
     """Send the file of a kept model, with the report of its training, for `--model` anywhere."""
     text = served.kept_models.content(name)
     return Response(text, headers=attachment(f"{name}.json"), media_type="application/json")

@@ -75,8 +75,8 @@ class JudgmentIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
         questions questions of the collection
         """
         if self.beside_place is not None and self.beside_place > (self.beside or 0):
-            said = f"got {self.beside_place} of {self.beside or 0}"
-            raise InputError(f"beside_place is a place among the beside candidates, {said}")
+            got = f"got {self.beside_place} of {self.beside or 0}"
+            raise InputError(f"beside_place is a place among the beside candidates, {got}")
         said = self._said()
         grades = {name: said.pop(name) for name in GRADES if name in said}
         if self.cannot is None and questions.aspects:

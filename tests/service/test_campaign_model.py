@@ -129,13 +129,13 @@ def test_models_that_are_none_or_of_another_scale_are_refused_and_nothing_change
 def test_a_model_sent_as_a_file_is_kept_once_and_chosen(started, output):
     server, http = started()
     with Client(server.url) as client:
-        kept = client.add_model("small", output)
+        kept = client.organiser.add_model("small", output)
         assert (kept.name, kept.origin, kept.scale) == ("trained", "sent as a file", "fine")
-        assert client.add_model("small", output) == kept
-        assert [one.name for one in client.model_choice("small").kept] == ["trained"]
-        effect = client.model_effect("small", "trained")
+        assert client.organiser.add_model("small", output) == kept
+        assert [one.name for one in client.organiser.model_choice("small").kept] == ["trained"]
+        effect = client.organiser.model_effect("small", "trained")
         assert effect.other_version == kept.version
-        client.choose_model("small", "trained", reason="ours")
+        client.organiser.choose_model("small", "trained", reason="ours")
         assert client.collection("small").model.version == kept.version
     assert json.loads(http.get(f"{MODELS}?name=trained").content) == json.loads(output)
     assert http.get(f"{MODELS}?name=nothing").json()["detail"] == "this service keeps no model 'nothing'"
