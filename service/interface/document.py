@@ -62,7 +62,12 @@ def describe(app: FastAPI, served: Served, access: Access) -> None:
     """Add the parts that FastAPI cannot know: wire types, names of the served collections, and access rules."""
     plain = app.openapi
 
+    locked = access.locked  # when the document was made
+
     def whole() -> dict[str, Any]:
+        nonlocal locked
+        if locked != access.locked:
+            locked, app.openapi_schema = access.locked, None
         if app.openapi_schema is None:
             document = plain()
             components = document.setdefault("components", {})
@@ -70,12 +75,12 @@ def describe(app: FastAPI, served: Served, access: Access) -> None:
             components.setdefault("schemas", {}).update(schemas)
             components["securitySchemes"] = SCHEMES
             roles = {one.unique_id: scopes_of(one) - {GENERAL} for one in app.routes if isinstance(one, APIRoute)}
-            examples = examples_of(served)
+            examples = examples_of(served, for_all=locked)
             for operation in (one for methods in document["paths"].values() for one in methods.values()):
                 _name_what_is_served(operation, served)
                 _summarise(operation)
                 _show(operation, examples.get(operation["operationId"]))
-                if access.locked:
+                if locked:
                     _add_access(operation, roles[operation["operationId"]])
         return plain()
 

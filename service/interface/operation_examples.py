@@ -34,13 +34,19 @@ class _Named(NamedTuple):
     document: str
     grade: float
     other: str
+    systems: tuple[str, str]
 
 
-def examples_of(served: Served) -> dict[str, RequestExample]:
-    """An example for each operation with arguments, by its name; none if nothing is served."""
+def examples_of(served: Served, for_all: bool = False) -> dict[str, RequestExample]:
+    """An example for each operation with arguments, by its name; none if nothing is served.
+
+    for_all  True if assessors may read it: then no query, document or system is named that they may hear
+    """
     named = _names(served)
     if named is None:
         return {}
+    if for_all:
+        named = named._replace(query="q1", document="d1", other="d2", systems=("A", "B"))
     made = {name: RequestExample({}, {JSON: body(named)}) for name, body in BODIES.items()}
     made["import_judgments"] = RequestExample({}, {CSV: _judgments(named)})
     made["import_comparisons"] = RequestExample({}, {TABLE: _comparisons(named)})
@@ -59,10 +65,10 @@ def examples_of(served: Served) -> dict[str, RequestExample]:
     made["show_answers"] = RequestExample({"assessor": ASSESSOR}, {})
     for name in ("model_version_metadata", "model_version_ready", "infer_version"):
         made[name] = RequestExample({"version": named.model.version}, made[name].body if name in made else {})
-    system, *others = [run.system for run in named.collection.runs] or [SYSTEM]
+    system, another = named.systems
     made["show_system_queries"] = RequestExample({"system": system}, {})
     made["show_result_list"] = RequestExample({"system": system, "query": named.query}, {})
-    made["compare_systems"] = RequestExample({"a": system, "b": others[0] if others else "another"}, {})
+    made["compare_systems"] = RequestExample({"a": system, "b": another}, {})
     made["show_picture"] = RequestExample({"document": named.document}, {})
     for name in ("send_sound", "show_peaks"):
         made[name] = RequestExample({"document": named.document, "collection": named.collection.identifier}, {})
@@ -81,7 +87,9 @@ def _names(served: Served) -> _Named | None:
     model = simplest_first(served)[0]
     levels = collection.scale.levels
     other = next((name for of, name in pairs if of == query and name != document), f"not {document}")
-    return _Named(collection, model, query, document, levels[len(levels) * 7 // 10], other)
+    systems = [run.system for run in collection.runs] or [SYSTEM]
+    two = systems[0], systems[1] if len(systems) > 1 else "another"
+    return _Named(collection, model, query, document, levels[len(levels) * 7 // 10], other, two)
 
 
 def simplest_first(served: Served) -> list[Model]:

@@ -1,6 +1,7 @@
 """Nothing that reaches an assessor's browser says what is heard: bodies and headers of all answers in a session."""
 
 import shutil
+from contextlib import contextmanager
 from itertools import chain
 
 import httpx
@@ -10,7 +11,10 @@ import soundfile
 
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import FINE, Document, Run
+from service.app import create_app
+from service.callers.caller import scopes_of
 from service.callers.tokens import TokenStore
+from service.entrance.access import Access
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
@@ -22,9 +26,8 @@ TAG = "Kristallklangarchiv"
 SECRETS = [*SYSTEMS, *chain.from_iterable(name.split("_-_") for name in (QUERY, *DOCUMENTS)), TAG, "geheimordner"]
 
 
-@pytest.fixture
-def invited(commanded, tmp_path):
-    """A server of a collection whose names all tell something, the token of an assessor, and one of an organiser."""
+def listening(tmp_path):
+    """The collection whose names all tell something."""
     folder = tmp_path / "listening"
     known = {}
     (folder / "geheimordner").mkdir(parents=True)
@@ -41,12 +44,26 @@ def invited(commanded, tmp_path):
     )
     Collection("listening", "listening", FINE, 3, runs, known).save(tmp_path / "saved")
     shutil.copytree(tmp_path / "saved", folder, dirs_exist_ok=True)
+    return folder
+
+
+@contextmanager
+def started(commanded, tmp_path, *options):
+    """A server of that collection, the token of an assessor, and one of an organiser."""
+    folder = listening(tmp_path)
     database = f"sqlite:///{tmp_path / 'invited.db'}"
     store = TokenStore(database)
     tokens = store.create("Ann", "assessor"), store.create("Olga", "organiser")
     store.close()
-    with commanded([folder], tmp_path / "log", "--listen", 0, "--candidates", 2, "--db", database) as running:
+    with commanded([folder], tmp_path / "log", "--listen", 0, *options, "--db", database) as running:
         yield running, *tokens
+
+
+@pytest.fixture
+def invited(commanded, tmp_path):
+    """The server, with two candidates on a page."""
+    with started(commanded, tmp_path, "--candidates", 2) as found:
+        yield found
 
 
 def recorded(page):
@@ -167,3 +184,118 @@ def test_an_assessor_who_asks_by_hand_learns_nothing_either(invited, tmp_path):
         whole = http.get(plain[0]["document_sound"])
         assert TAG.encode() in whole.content
         assert leaks(received) != []
+
+
+ONE = "/v1/collections/listening"
+PLACES = {"collection": "listening", "number": "1", "version": "x"}
+AT_LAST = ("DELETE", "/v1/session")  # which ends the session
+COMPARISONS = ("/v1/collections/{collection}/comparisons/next", "/v1/collections/{collection}/comparisons")
+
+
+def reachable():
+    """Method and path of each route that an assessor's token opens, or none at all, as the application has them."""
+    app = create_app([Collection("one", "one", FINE, 1, (Run("S", {"q": ("d",)}),))], access=Access(locked=True))
+    return {
+        (method, route.path)
+        for route in app.routes
+        if scopes_of(route) & {"assessor", "public"}
+        for method in route.methods
+    }
+
+
+def examined(pair, link, token):
+    """Requests to examine, by method and path of their route: a status that each may have, and what it sends."""
+    said = {"query": pair["query"], "document": pair["document"]}
+    code = link.rpartition("/")[2]
+    joining = {"code": code, "device": "0123456789abcdef"}
+    collection = "/v1/collections/{collection}"
+    gets = {
+        "/health/live": 200,
+        "/health/ready": 200,
+        "/openapi.json": 200,
+        "/v1/collections": 200,
+        "/v1/scales": 200,
+        collection: 200,
+        f"{collection}/questions": 200,
+        f"{collection}/status": 200,
+        f"{collection}/answers": 200,
+        f"{collection}/completion": 200,
+        f"{collection}/personal-data": 200,
+        "/v1/session": 200,
+        "/": 200,
+        "/create": 200,
+        "/docs": 200,
+        "/judge/{collection}": 200,
+        "/organise/{collection}": 200,
+        "/results/{collection}": 200,
+        "/published/{collection}": 404,  # what an organiser publishes is for everybody; nothing is published here
+        "/published/{collection}/{number}/{name:path}": 404,
+        "/static/{version}/{name:path}": 404,
+    }
+    found = {("GET", path): [(status, path, {})] for path, status in gets.items()}
+    found |= {
+        ("GET", f"{collection}/join"): [(200, f"{collection}/join?code={code}", {})],
+        ("GET", "/join/{collection}/{code}"): [(200, link, {})],
+        ("GET", "/v1/documents/{document:path}/sound"): [
+            (200, pair["document_sound"], {}),
+            (200, pair["query_sound"], {}),
+        ],
+        ("HEAD", "/v1/documents/{document:path}/sound"): [(200, pair["document_sound"], {})],
+        ("GET", "/v1/documents/{document:path}/peaks"): [(200, pair["document_peaks"], {})],
+        ("POST", f"{collection}/next"): [(200, f"{collection}/next", {"count": 2})],
+        ("POST", f"{collection}/judgments"): [
+            (201, f"{collection}/judgments", said | {"fine": 40}),
+            (422, f"{collection}/judgments", said | {"fine": 400}),
+        ],
+        ("POST", f"{collection}/undo"): [(201, f"{collection}/undo", {}), (422, f"{collection}/undo", {"number": 1})],
+        ("POST", f"{collection}/questionnaire"): [(422, f"{collection}/questionnaire", {"moment": "before"})],
+        ("POST", f"{collection}/join"): [(200, f"{collection}/join", joining)],
+        ("POST", "/v1/session"): [(200, "/v1/session", {"token": token})],
+        ("POST", f"{collection}/forget"): [(422, f"{collection}/forget", {})],
+        ("DELETE", "/v1/session"): [(200, "/v1/session", {})],
+    }
+    heads = [path for method, path in reachable() if method == "HEAD" and ("GET", path) in found]
+    return {("HEAD", path): found["GET", path] for path in heads} | found
+
+
+def ask(http, method, path, body):
+    for name, value in {**PLACES, "name:path": "index.html"}.items():
+        path = path.replace(f"{{{name}}}", value)
+    return http.request(method, path, **({"json": body} if method == "POST" else {}))
+
+
+def test_every_route_that_an_assessor_reaches_says_nothing_of_what_is_heard(commanded, tmp_path):
+    received, statuses = [], {}
+
+    def keep(answer):
+        answer.read()
+        received.append((str(answer.request.url), dict(answer.headers), answer.content))
+
+    with started(commanded, tmp_path) as (server, token, organiser), server.client() as http:
+        olga = {"Authorization": f"Bearer {organiser}"}
+        link = http.post(f"{ONE}/open-links", json={"name": "crowd"}, headers=olga).json()["link"]
+        http.headers["Authorization"] = f"Bearer {token}"
+        (pair,) = http.post(f"{ONE}/next", json={"count": 1}).json()["pairs"]
+        http.event_hooks["response"].append(keep)
+        requests = examined(pair, link, token)
+        # A route that is new fails here until it is examined above, or among the comparisons.
+        assert {*requests, *(("POST", path) for path in COMPARISONS)} == reachable()
+        for (method, route), some in sorted(requests.items(), key=lambda one: one[0] == AT_LAST):
+            for expected, path, body in some:
+                statuses[method, route, expected] = ask(http, method, path, body).status_code
+    assert {one: status for one, status in statuses.items() if one[2] != status} == {}
+    assert leaks(received) == []
+
+
+def test_comparisons_say_nothing_of_what_is_heard_either(commanded, tmp_path):
+    received = []
+    with started(commanded, tmp_path, "--comparisons", "only") as (server, token, _), server.client() as http:
+        http.headers["Authorization"] = f"Bearer {token}"
+        http.event_hooks["response"].append(
+            lambda answer: received.append((str(answer.request.url), dict(answer.headers), answer.read()))
+        )
+        (found,) = http.post(f"{ONE}/comparisons/next", json={}).json()["comparisons"]
+        said = {name: found[name] for name in ("query", "document_a", "document_b")}
+        assert http.post(f"{ONE}/comparisons", json=said | {"answer": "a"}).status_code == 201
+        assert http.post(f"{ONE}/comparisons", json=said | {"answer": "c"}).status_code == 422
+    assert leaks(received) == []

@@ -16,9 +16,8 @@ BEFORE = {
     "undo_answer": ["add_judgment"],
     "show_import": ["import_judgments"],
     "send_kept_model": ["keep_model"],
-    "cancel_training": ["train_model"],
 }
-AFTER = {"close": ["resume"], "unload_repository_model": ["load_repository_model"]}
+AFTER = {"close": ["resume"], "train_model": ["cancel_training"], "unload_repository_model": ["load_repository_model"]}
 STREAM = "follow_changes"
 REFUSED = {  # where no tokens are needed, no invitation or link holds one; the demo has no task of its own
     "add_questionnaire": "no questions are asked after judging here: task.toml has none",
