@@ -23,11 +23,13 @@ def test_only_wanted_languages_and_devices_come_to_the_consent(browse, http, aud
     link = http.post("/v1/collections/demo/open-links", json={"name": "crowd"}).json()["link"]
     phone = browse(link, locale="de-AT", **PHONE, **MOBILE)
     told = "Dieser Hörtest ist nur auf diesen Geräten möglich: Computer oder Tablet (Ihres: Smartphone)."
-    expect(phone.locator("#trouble")).to_have_text(told)
+    expect(phone.locator("#unsuited")).to_have_text(told)
+    expect(phone.get_by_role("heading", name="Sie können nicht teilnehmen")).to_be_focused()
     assert audit(phone) == []
     other = browse(link, locale="pt-PT", **TABLET, **MOBILE)
     told = "in the settings of their browser: German or Brazilian Portuguese (yours: European Portuguese)."
-    expect(other.locator("#trouble")).to_contain_text(told)
+    expect(other.locator("#unsuited")).to_contain_text(told)
+    expect(other.get_by_role("heading", name="You cannot take part")).to_be_visible()
     assert http.get("/v1/collections/demo/participants").json()["participants"] == []
     for options in ({"locale": "de-AT"}, {"locale": "pt-BR", **TABLET, **MOBILE}):
         expect(browse(link, **options).locator("#consent-text")).to_have_text("Yes.")

@@ -41,12 +41,22 @@ const STATES = {
 
 const collection = document.body.dataset.collection;
 const settings = pageSettings();
-const unable = browserTrouble() || unsuited(document.body.dataset);
-export const player = unable ? null : new Player();
+const unable = browserTrouble();
+const unfit = unable ? "" : unsuited(document.body.dataset);
+export const player = unable || unfit ? null : new Player();
+
+/** Say why this browser or device is not wanted, which may change until it is tried again. */
+async function refuse(why) {
+  byId("unsuited").textContent = why;
+  showScreen("unsuited");
+  await clicked("unsuited-again");
+  location.reload();
+}
 
 async function begin() {
   switchThemes(byId("theme"));
   if (unable) return trouble(unable).then(() => location.reload());
+  if (unfit) return refuse(unfit);
   const { assessor, leave } = await enter(collection);
   const described = await asked("");
   byId("title").textContent = described.name;
