@@ -8,7 +8,7 @@ from msgspec import Meta, field
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import retrieved_by
 from audiosim.corpus.question import Question
-from audiosim.corpus.task_file import TaskAspect, TaskTable, TrainingPair
+from audiosim.corpus.task_file import TaskAspect, TaskTable
 from audiosim.errors import InputError
 from audiosim.selection import SELECTION_RULES
 from audiosim.service.campaigns.campaign_file import CampaignFile, published_models
@@ -184,6 +184,17 @@ class DraftPairOut(Wire):
     document_file: str | None
 
 
+class DraftLessonOut(Wire):
+    """A training pair with its known grade, and the files of its recordings; null where it has none."""
+
+    query: str
+    document: str
+    query_file: str | None
+    document_file: str | None
+    grade: float
+    text: str
+
+
 class DraftCheckOut(Wire):
     """A draft as every command would read it, or the `error` that prevents this.
 
@@ -210,7 +221,7 @@ class DraftCheckOut(Wire):
     consent: str = ""
     before: list[Question] = field(default_factory=list)
     after: list[Question] = field(default_factory=list)
-    training: list[TrainingPair] = field(default_factory=list)
+    training: list[DraftLessonOut] = field(default_factory=list)
 
     @classmethod
     def failed(cls, error: InputError) -> "DraftCheckOut":
@@ -238,22 +249,26 @@ class DraftCheckOut(Wire):
             consent=table.consent,
             before=list(table.before),
             after=list(table.after),
-            training=list(table.training),
+            training=[
+                DraftLessonOut(*_recorded(found, one.query, one.document), one.grade, one.text)
+                for one in table.training
+            ],
         )
 
 
 def _example(found: Collection) -> DraftPairOut | None:
     """A pair, with sound on both sides where possible."""
-
-    def path(document: str) -> str | None:
-        return found.documents[document].path if document in found.documents else None
-
     pairs = [(query, name) for query, names in retrieved_by(found.runs, found.cutoff).items() for name in sorted(names)]
     if not pairs:
         return None
-    heard = (pair for pair in pairs if path(pair[1]) and path(found.query_document(pair[0])))
-    query, document = next(heard, pairs[0])
-    return DraftPairOut(query, document, path(found.query_document(query)), path(document))
+    recorded = (_recorded(found, *pair) for pair in pairs)
+    return DraftPairOut(*next((one for one in recorded if all(one)), _recorded(found, *pairs[0])))
+
+
+def _recorded(found: Collection, query: str, document: str) -> tuple[str, str, str | None, str | None]:
+    """A pair with the files of its recordings."""
+    files = {name: one.path for name, one in found.documents.items()}
+    return query, document, files.get(found.query_document(query)), files.get(document)
 
 
 class StoppingRuleIn(Strict, forbid_unknown_fields=True, omit_defaults=True):

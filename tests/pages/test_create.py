@@ -92,6 +92,10 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
     expect(page.locator("#preview-after-form")).to_contain_text("How was it?")
     expect(page.locator("#preview-instructions")).to_have_text("Listen to both.")
     expect(page.locator("#preview-lessons li")).to_contain_text("the known answer is 2. The same rhythm.")
+    sources = [page.get_by_label(f"{word} of training pair 1").get_attribute("src") for word in ("Query", "Candidate")]
+    with asked.client() as http:
+        heard = [http.get(source) for source in sources]
+    assert [(one.status_code, one.headers["content-type"]) for one in heard] == [(200, "audio/wav")] * 2
     taken = page.get_by_label("Kind of task.toml")
     assert taken.evaluate(ROOM) >= 0  # for every choice, and not only for the one that is chosen
     page.click("#plan button")

@@ -40,25 +40,30 @@ function showPreview(path, found) {
   if (!found) return;
   const { task, heading, questions, example } = found;
   byId("preview-task").textContent = heading || (hasAspects(questions) && "Listen, then answer each question") || task || "How similar does the candidate sound to the query?";
+  byId("preview-clips").replaceChildren(...clipsOf(path, example));
+  new AnswerForm(byId("preview-form"), questions).show();
+  showAround(path, found);
+}
+
+/** The recordings of a pair, to play; `of` tells readers of screens which pair it is. */
+function clipsOf(path, pair, of = "") {
   const clip = (word, file) => {
     const source = `${path}/files?${new URLSearchParams({ name: file ?? "" })}`;
-    const sound = file ? element("audio", { controls: true, preload: "none", src: source, "aria-label": word }) : element("span", { class: "muted" }, "no recording");
+    const sound = file ? element("audio", { controls: true, preload: "none", src: source, "aria-label": `${word}${of}` }) : element("span", { class: "muted" }, "no recording");
     return element("div", { class: "clip-line" }, element("strong", {}, word), sound);
   };
-  byId("preview-clips").replaceChildren(clip("Query", example?.query_file), clip("Candidate", example?.document_file));
-  new AnswerForm(byId("preview-form"), questions).show();
-  showAround(found);
+  return [clip("Query", pair?.query_file), clip("Candidate", pair?.document_file)];
 }
 
 /** Texts and questions before and after the pairs. */
-function showAround({ instructions, consent, before, after, training }) {
+function showAround(path, { instructions, consent, before, after, training }) {
   byId("preview-consent").textContent = consent;
   byId("preview-agree").hidden = !consent;
   byId("preview-instructions").textContent = instructions;
   byId("preview-instructions").hidden = !instructions;
   new AnswerForm(byId("preview-before-form"), before).show();
   new AnswerForm(byId("preview-after-form"), after).show();
-  list("preview-lessons", training.map(({ query, document: candidate, grade, text }) => `${candidate} for ${query}: the known answer is ${grade}. ${text ?? ""}`));
+  byId("preview-lessons").replaceChildren(...training.map((pair, place) => element("li", { class: "stack tight" }, element("p", {}, `${pair.document} for ${pair.query}: the known answer is ${pair.grade}. ${pair.text}`), ...clipsOf(path, pair, ` of training pair ${place + 1}`))));
   byId("preview-before").hidden = !consent && !before.length && !instructions;
   byId("preview-after").hidden = !after.length;
   byId("preview-training").hidden = !training.length;
