@@ -10,6 +10,7 @@ from audiosim.errors import InputError
 from audiosim.service.campaigns.trainings import DONE, RUNNING
 from audiosim.service.remote.address import path_of
 from audiosim.service.remote.transport import Transport, checked_body, new_key
+from audiosim.service.wire.judge_types import AdjudicationIn, AdjudicationsOut
 from audiosim.service.wire.judgment_types import RecordOut
 from audiosim.service.wire.model_types import (
     KeptModelOut,
@@ -75,3 +76,15 @@ class Organiser:
         if now.status != DONE:
             raise InputError(f"{self._there.url}: {name} is not trained: {now.problem or now.status}")
         return now
+
+    def adjudications(self, collection: str) -> AdjudicationsOut:
+        """Pairs that organisers gave to named people: those that wait, and their decisions."""
+        return self._there.get(path_of(collection, "adjudications"), AdjudicationsOut)
+
+    def ask_adjudication(self, collection: str, query: str, document: str, assessor: str) -> RecordOut:
+        """Put a pair first in a person's queue, as "Ask..." on the organiser's page does; see `adjudications`."""
+        path, body = (
+            path_of(collection, "adjudications"),
+            msgspec.json.encode(AdjudicationIn(query, document, assessor)),
+        )
+        return self._there.ask("POST", path, RecordOut, {}, body)

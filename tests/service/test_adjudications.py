@@ -2,7 +2,9 @@
 
 import pytest
 
+from audiosim.errors import InputError
 from service.callers.tokens import TokenStore
+from service.client import Client
 
 COARSE = "/v1/collections/coarse"
 QUEUE = f"{COARSE}/adjudications"
@@ -75,3 +77,17 @@ def test_a_pair_waits_for_the_person_asked_across_a_restart_and_its_decision_is_
 
     pair, number = started(before)
     started(after)
+
+
+def test_the_client_gives_a_pair_to_a_person_and_lists_it(another):
+    with Client(another.url) as client:
+        (pair,) = client.next("coarse", assessor="ann").pairs
+        client.judge("coarse", pair.query, pair.document, broad=1, assessor="ann")
+        asked = client.organiser.ask_adjudication("coarse", pair.query, pair.document, "carol")
+        again = client.organiser.ask_adjudication("coarse", pair.query, pair.document, "carol")
+        assert (again.number, again.replayed) == (asked.number, True)
+        (waiting,) = client.organiser.adjudications("coarse").adjudications
+        assert (waiting.number, waiting.assessor, waiting.status) == (asked.number, "carol", "waiting")
+        assert (waiting.query, waiting.document) == (pair.query, pair.document)
+        with pytest.raises(InputError, match="ann has judged document .* already: expected somebody who has not"):
+            client.organiser.ask_adjudication("coarse", pair.query, pair.document, "ann")
