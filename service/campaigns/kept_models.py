@@ -105,7 +105,8 @@ class KeptModels:
         """Value of `--model` for a model: the name of a published one unchanged, the file of a kept one."""
         if name in published_models() or name in model_names():
             return name
-        plain, digest = re.sub("[^A-Za-z0-9_-]", "_", name), hashlib.sha256(name.encode()).hexdigest()[:8]
+        plain = re.sub("[^A-Za-z0-9_-]", "_", name[:LONGEST_NAME])
+        digest = hashlib.sha256(name.encode()).hexdigest()[:8]
         path = self._folder / f"{plain}-{digest}.json"
         if not path.is_file():
             lines = self.content(name).splitlines()

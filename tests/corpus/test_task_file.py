@@ -36,7 +36,7 @@ document = "d"
 grade = 70
 text = "The same player."
 """
-MANY = "".join(f'[[before]]\nname = "n{n}"\nkind = "text"\ntext = "Why?"\n' for n in range(29))
+MANY = "".join(f'[[before]]\nname = "n{n}"\nkind = "text"\ntext = "Why?"\n' for n in range(30))
 KNOWN = {"query": {"q"}, "document": {"d"}}
 
 
@@ -84,7 +84,7 @@ def test_a_task_is_read_as_it_is_written(file):
         ("range = [0, 20]", "range = [20, 0]", ":19: before: range must be two whole numbers, rising"),
         ('name = "years"', 'name = "mood"', ":16: before: the name mood is taken, expected another one"),
         ('name = "mood"', 'name = "rushed"', ":10: further: the name rushed is taken, expected another one"),
-        ("[[before]]", MANY + "[[before]]", ":131: before: expected up to 29 questions, found 30"),
+        ("[[before]]", MANY + "[[before]]", ":135: before: expected up to 30 questions, found 31"),
         ("grade = 70", 'grade = "70"', ":24: training: expected float, got str"),
         ("[[before]]", "[[aspect]]\nname = 'a'\nquestion = 'b'\n[[before]]", ":15: aspect: expected 2 to 8 aspects"),
     ],

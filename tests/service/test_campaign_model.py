@@ -113,9 +113,9 @@ def test_the_effect_shown_is_the_ranking_after_the_choice_and_everybody_has_that
 
 def test_models_that_are_none_or_of_another_scale_are_refused_and_nothing_changes(shared, output):
     http = shared
-    for name in ("no such", "../x.json", "remote:http://127.0.0.1"):
+    for name in ("no such", "../x.json", "remote:http://127.0.0.1", "n" * 500):
         refused = http.get(EFFECT, params={"model": name})
-        assert (refused.status_code, refused.json()["detail"]) == (422, f"this service keeps no model {name!r}")
+        assert (refused.status_code, refused.json()["detail"]) == (422, f"this service keeps no model {name!r:.80}")
         assert http.post(MODEL, json={"model": name}).status_code == 422
     broad = http.get(EFFECT, params={"model": "mout-broad"}).json()["detail"]
     assert broad == "model mout-broad is for the broad scale, the collection's is fine"
