@@ -11,8 +11,10 @@ from pathlib import Path
 
 import click
 import numpy as np
+import pyarrow
 import pytest
 import typer
+from pyarrow import parquet
 
 from audiosim import cli
 from audiosim.corpus.mirex import file_identifier
@@ -88,7 +90,7 @@ def test_most_pages_show_whole_commands():
 
 @pytest.fixture
 def place(tmp_path, monkeypatch, small_demo):
-    """A folder with nothing but some music, vectors of it, a run, and an empty folder for collections."""
+    """A folder with some music, vectors of it, a run, features of a pair, and an empty folder for collections."""
     for name in ("music", "new", "my-collections"):
         (tmp_path / name).mkdir()
     for path in sorted((small_demo / "sounds").iterdir())[:CLIPS]:
@@ -100,6 +102,8 @@ def place(tmp_path, monkeypatch, small_demo):
     np.save(tmp_path / "clap.npy", np.random.default_rng(0).standard_normal((len(names), 4)))
     (tmp_path / "clap.ids").write_text("\n".join(names), encoding="utf-8")
     (tmp_path / "DIR").mkdir()
+    features = {name: [0.5] for name in ("fSYS", "OV", "fART", "sGEN", "fGEN")}
+    parquet.write_table(pyarrow.table({"query": ["q01"], "document": ["d001"]} | features), tmp_path / "rows.parquet")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
