@@ -235,7 +235,7 @@ class DoubtAboutScores:
 def squares_of(across: sparse.csc_array | Array, variance: Array) -> Array:
     """(n,) the sum over the systems of C_ad^2 / Var[G_d], of the covariances of scores with gains (s, n)."""
     if isinstance(across, np.ndarray):
-        return _over(np.einsum("ns,ns->n", across.T, across.T), variance)
+        return _over(np.einsum("sn,sn->n", across, across), variance)
     return _over(np.asarray(across.multiply(across).sum(axis=0)).ravel(), variance)
 
 

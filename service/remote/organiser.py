@@ -83,8 +83,5 @@ class Organiser:
 
     def ask_adjudication(self, collection: str, query: str, document: str, assessor: str) -> RecordOut:
         """Put a pair first in a person's queue, as "Ask..." on the organiser's page does; see `adjudications`."""
-        path, body = (
-            path_of(collection, "adjudications"),
-            msgspec.json.encode(AdjudicationIn(query, document, assessor)),
-        )
-        return self._there.ask("POST", path, RecordOut, {}, body)
+        body = msgspec.json.encode(AdjudicationIn(query, document, assessor))
+        return self._there.ask("POST", path_of(collection, "adjudications"), RecordOut, {}, body)

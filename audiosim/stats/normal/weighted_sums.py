@@ -39,18 +39,18 @@ def reduced(across: Array, column: Array, index: int) -> Array:
     """
     left, share = np.empty_like(across), across[:, [index]] / across.dtype.type(column[index])
     column = column.astype(across.dtype)
-    fused = across.dtype == np.float32 and across.flags.f_contiguous
-    with one_thread():
-        # In strips that stay in the cache: copy, product and difference are several passes over the same numbers.
+    if across.dtype == np.float32 and across.flags.f_contiguous:
+        np.copyto(left, across)
+        with (
+            one_thread()
+        ):  # in one pass over the copy; it may fuse, and so round once where the lines below round twice
+            left = np.asarray(sger(-1, share[:, 0], column, a=left, overwrite_a=1))
+    else:
+        # In strips that stay in the cache: the product and the difference are two passes over the same numbers.
         for start in range(0, across.shape[1], AT_ONCE):
             some = slice(start, start + AT_ONCE)
-            part = left[:, some]
-            if fused:  # it may round once where the lines below round twice
-                np.copyto(part, across[:, some])
-                sger(-1, share[:, 0], column[some], a=part, overwrite_a=1)
-            else:
-                np.multiply(share, column[some], out=part)
-                np.subtract(across[:, some], part, out=part)
+            np.multiply(share, column[some], out=left[:, some])
+            np.subtract(across[:, some], left[:, some], out=left[:, some])
     left[:, index] = 0
     return left
 
