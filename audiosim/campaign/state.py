@@ -229,6 +229,8 @@ class Count:
         stretch = Stretch(
             self._first, self._base, known, begun, changes, learnings, place, past, self._ready, self._long
         )
+        for state in known.keys() - stretch.needed:  # each has tens of megabytes, which may go to another process
+            del known[state]
         for state in stretch.missing:
             if (found := self._notes.recall(stretch.lesson(state))) is not None:
                 known[state] = found

@@ -36,6 +36,11 @@ class Lesson:
         estimator = after_comparisons(self.estimator, self.comparisons)
         return estimator if few else relearned(estimator, self.grades)
 
+    @property
+    def shared(self) -> tuple[object, ...]:
+        """Parts that the learned estimator refers to."""
+        return _and_its_parts(self.estimator)
+
 
 class Learning(NamedTuple):
     """Mark in the log: from here on the estimator counts that learned from the state after a line."""
@@ -80,10 +85,15 @@ class Stretch:
     stated: bool
 
     @property
+    def needed(self) -> set[int]:
+        """Lines whose estimators the count needs: 0 is before any lesson of the log."""
+        at_start = {self.learnings[self.past - 1].state if self.past else 0} if self.begun is None else set()
+        return at_start | {one.state for one in self.learnings[self.past :]}
+
+    @property
     def missing(self) -> list[int]:
         """Lines up to which an estimator must still learn."""
-        before = [one.state for one in self.learnings[: self.past][-1:]] if self.begun is None else []
-        return sorted({*before, *(one.state for one in self.learnings[self.past :])} - self.known.keys())
+        return sorted(self.needed - self.known.keys())
 
     def counted(self) -> Counted:
         """Selection at the end; this may take seconds."""
@@ -112,6 +122,11 @@ class Stretch:
                 _ = selection.ranking.at_large
         return Counted(selection, learned)
 
+    @property
+    def shared(self) -> tuple[object, ...]:
+        """Parts that the result refers to."""
+        return self.first.pool, self.first.expected, *_and_its_parts(self.base)
+
     def _last_compared(self, place: int, past: int) -> int:
         """The place after the comparisons that begin at a place, with no learning between them: they count at once."""
         stop = self.learnings[past].place if past < len(self.learnings) else len(self.changes)
@@ -130,6 +145,11 @@ class Stretch:
     def lesson(self, state: int) -> Lesson:
         """Lesson of the state after a line."""
         return lesson_until(state, self.first, self.base, self.changes)
+
+
+def _and_its_parts(estimator: RelevanceEstimator) -> tuple[object, ...]:
+    # An estimator that has learned keeps the pool and the prior of the one before, not this one alone.
+    return estimator, *(part for part in vars(estimator).values() if part is not None)
 
 
 def lesson_until(state: int, first: Selection, base: RelevanceEstimator, changes: Sequence[Change]) -> Lesson:

@@ -19,16 +19,17 @@ prior, and documents similar in it share an effect; see `evidence_effects`.
 from collections.abc import Collection, Mapping
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.model import PairedComparison
-from audiosim.corpus.pool import UNKNOWN, Pool
-from audiosim.features.registry import FEATURES
+from audiosim.corpus.pool import Pool
 from audiosim.relevance.answering_habits import CHANCES, Unsure
 from audiosim.relevance.belief import Belief
+from audiosim.relevance.carried_knowledge import carried_to, knows_documents, unknown_documents
 from audiosim.relevance.comparison_deviations import learn_comparison_deviations, usual_comparison_deviations
 from audiosim.relevance.comparison_model import NOISE, OPINION, TIE, Compared, ComparedGains, ComparisonModel
 from audiosim.relevance.disagreements import Disagreement, disagreements
@@ -47,11 +48,9 @@ from audiosim.relevance.judge_deviations import (
 from audiosim.relevance.judge_reports import MOST, JudgeReport, judge_reports
 from audiosim.relevance.judged_rows import JudgedRows, most_telling
 from audiosim.relevance.judges import TASTE, Panel, PanelModel, People, with_judges
-from audiosim.relevance.kinship import Kinship, kinship_of
 from audiosim.relevance.level_use import Levels
 from audiosim.relevance.model_files import Model, usual_model
 from audiosim.relevance.moments import last_moment
-from audiosim.relevance.pair_evidence import kinds_of
 from audiosim.relevance.random_effects import SOUND
 from audiosim.stats.normal.block_normal import BlockNormal
 from audiosim.stats.normal.layout import REST, Layout
@@ -72,10 +71,11 @@ class JointEstimator:
         self._model, self._models, self._pool = model, models, pool
         self._taught: Array | None = None
         self._panel: Panel | None = None
-        self._panel_models = PanelModels(self.panel_model)
+        self._panel_models = PanelModels()
         self._reserve: JointEstimator | None = None
-        self._first = self  # also for the copies that learn
-        self._unheard = self  # also for the copies that know the judges: they share one reserve
+        # None is this estimator: a reference to itself would keep it, and its arrays, until the collector runs.
+        self._first: JointEstimator | None = None
+        self._unheard: JointEstimator | None = None  # copies that know the judges share one reserve
         carried = carried_to(pool, model)
         sound = SOUND in components and (carried == 1 or pool.sounds is not None)
         if model.between is None or carried > 0:
@@ -145,15 +145,15 @@ class JointEstimator:
         """
         if comparisons == self._comparisons:
             return self
-        other = copy(self)
+        other = self._copied()
         other._comparisons, other._compared = comparisons, Compared.of(self._pool, comparisons)
-        other._unheard, other._reserve = other, None
+        other._reserve = None
         if self._reserve is not None:
             other._reserve = self._reserve.comparing(comparisons, learned_from)
         deviations = self.standard_deviations
         if learned_from:
             other._learn_from_comparisons(Compared.of(self._pool, comparisons[:learned_from]))
-            other._panel_models = PanelModels(other.panel_model)
+            other._panel_models = PanelModels()
             deviations = other._held.standard_deviations(other._held.centre, other._held.spread)
         other._begin(deviations)
         if not learned_from:
@@ -183,18 +183,19 @@ class JointEstimator:
 
     @property
     def version(self) -> str:
-        """The version of the model."""
         return self._model.version
 
     def predict(self, grades: Array) -> Belief:
         belief = self._start.revise(grades)
         if self._panel is None or not self._panel.is_of(grades):
             return belief
-        return belief.heard(People(self._panel, self._panel_models.of, self._panel_models.knows))
+        models = self._panel_models
+        return belief.heard(People(self._panel, partial(models.of, make=self.panel_model), models.knows))
 
     def hearing(self, panel: Panel) -> "JointEstimator":
         """The estimator that knows who judged, for requests about the grades of these people."""
-        other = copy(self)
+        other = self._copied()
+        other._unheard = self._unheard or self
         other._panel = panel
         return other
 
@@ -252,9 +253,14 @@ class JointEstimator:
         """Prior uncertainty about trend and standard deviations."""
         return self._held
 
-    def _having(self, grades: Array, standard_deviations: Mapping[str, float]) -> "JointEstimator":
+    def _copied(self) -> "JointEstimator":
         other = copy(self)
-        other._taught, other._reserve, other._unheard = grades, None, other
+        other._first, other._unheard = self._first or self, None
+        return other
+
+    def _having(self, grades: Array, standard_deviations: Mapping[str, float]) -> "JointEstimator":
+        other = self._copied()
+        other._taught, other._reserve = grades, None
         other._begin(standard_deviations)
         return other
 
@@ -276,7 +282,7 @@ class JointEstimator:
         """The estimator that has learned this from these judgments (n,), NaN where unjudged."""
         before, compared = self, learned.get("comparisons")
         if compared is not None:
-            before = copy(self)
+            before = self._copied()
             before._comparison_deviations = compared["own"]
             before._held = replace(self._alone, centre=compared["centre"], spread=compared["spread"], compared=True)
         other = before._having(grades, learned["standard_deviations"])
@@ -285,7 +291,7 @@ class JointEstimator:
 
     def unlearned(self) -> "JointEstimator":
         """The estimator before any judgment."""
-        return self._first
+        return self._first or self
 
     def in_reserve(self) -> "JointEstimator | None":
         """Estimator to use if this one fails its check: without metadata, and for an average collection.
@@ -297,7 +303,7 @@ class JointEstimator:
         bare = not self._brought and self._pool is unknown_documents(self._pool)
         if between is None or (self._held.away and bare):
             return None
-        reserve = self._unheard._kept_reserve()
+        reserve = (self._unheard or self)._kept_reserve()
         return reserve if self._panel is None else reserve.hearing(self._panel)
 
     def _kept_reserve(self) -> "JointEstimator":
@@ -320,8 +326,7 @@ class JointEstimator:
             or learned.standard_deviations.keys() != self.standard_deviations.keys()
         ):
             return None
-        other = copy(self)
-        other._unheard = other
+        other = self._copied()
         other._begin(learned.standard_deviations)
         other._start = other._start.using(other._start.use.as_in(learned._start.use))
         return other
@@ -355,43 +360,3 @@ class JointEstimator:
         values, vectors = np.linalg.eigh(self._held.covariance)
         columns = layout.fixed @ (vectors * np.sqrt(np.maximum(0, values))) / layout.scale[:, None]
         return replace(layout, trend=None, shared={**layout.shared, COVARIATES: columns})
-
-
-def unknown_documents(pool: Pool) -> Pool:
-    """The pool without metadata, so that documents are known only by who retrieved them; unchanged if it has none."""
-    known = np.any(pool.genre != UNKNOWN) or np.any(pool.artist != UNKNOWN)
-    if not known and pool.sounds is None and not pool.evidence and not pool.judges:
-        return pool
-    nothing = np.full(len(pool.pairs), UNKNOWN)
-    return replace(pool, genre=nothing, query_genre=nothing, artist=nothing, sounds=None, evidence=(), judges=())
-
-
-def carried_to(pool: Pool, model: Model) -> float:
-    """Share of what a model learned that carries over to a pool: 1 at home, or if the model knows no other collection.
-
-    See `kinship`. For another edition this needs metadata: only they identify the pairs that resemble the model's.
-    """
-    if model.between is None:
-        return 1.0
-    kinship = kinship_to(pool, model)
-    if kinship == "home":
-        return 1.0
-    if kinship == "edition" and not knows_documents(model, pool):
-        return 0.0
-    return model.between.carried.get(kinship, 0.0)
-
-
-def kinship_to(pool: Pool, model: Model) -> Kinship:
-    """Kinship of a pool with the collections that a model was fitted to."""
-    return "stranger" if model.training is None else kinship_of(pool, model.training.collections)
-
-
-def knows_documents(model: Model, pool: Pool) -> bool:
-    """True if a model was learned for the pool's scale from document properties, known here for some documents."""
-    there = np.any(pool.genre != UNKNOWN) or np.any(pool.artist != UNKNOWN)
-    return model.scale == pool.scale.name and _of_documents(model) and bool(there)
-
-
-def _of_documents(model: Model) -> bool:
-    """True if a model has a feature of the documents themselves, not only of who retrieved them."""
-    return any(name not in FEATURES or kinds_of(FEATURES[name]) != ("output",) for name in model.features)

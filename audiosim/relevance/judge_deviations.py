@@ -74,16 +74,16 @@ def usual_deviations() -> JudgeDeviations:
 class PanelModels:
     """Models of panels, each learned up to the last moment of learning, see `relevance.moments`; keeps recent ones."""
 
-    def __init__(self, make: Callable[[Panel], PanelModel]) -> None:
-        """An empty store; `make` learns a model."""
-        self._make, self._made = make, dict[tuple[bytes, ...], PanelModel]()
+    def __init__(self) -> None:
+        """An empty store."""
+        self._made = dict[tuple[bytes, ...], PanelModel]()
 
     def knows(self, panel: Panel) -> bool:
         """True if the model of a panel is at hand."""
         return _key(_learned_from(panel)) in self._made
 
-    def of(self, panel: Panel) -> PanelModel:
-        """Model by the judgments of a panel up to the last moment of learning."""
+    def of(self, panel: Panel, make: Callable[[Panel], PanelModel]) -> PanelModel:
+        """Model by the judgments of a panel up to the last moment of learning, learned by `make` if it is not kept."""
         first = _learned_from(panel)
         key = _key(first)
         found = self._made.get(key)
@@ -92,7 +92,7 @@ class PanelModels:
                 made.forget()
             if len(self._made) >= PANELS_KEPT:
                 self._made.clear()
-            found = self._made[key] = self._make(first)
+            found = self._made[key] = make(first)
         return found
 
 

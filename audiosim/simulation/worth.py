@@ -19,9 +19,9 @@ from audiosim.corpus.pool import Pool, build_pool
 from audiosim.display import frame_of, in_notebook
 from audiosim.errors import InputError
 from audiosim.measures.measure import Measure, as_measure
+from audiosim.relevance.carried_knowledge import kinship_to
 from audiosim.relevance.estimators import JOINT, RelevanceEstimator, estimator_of
 from audiosim.relevance.evidence_registry import EVIDENCE_KINDS, OWN_KINDS
-from audiosim.relevance.joint import kinship_to
 from audiosim.relevance.model_files import Model, load_model
 from audiosim.relevance.moments import FIRST_LEARNING
 from audiosim.relevance.relearning import relearned

@@ -174,7 +174,7 @@ class Errands:
         if not self._serving or not _takes_long(stretch) or not isinstance(stretch.base, Relearning):
             return stretch.counted()
         try:
-            errand = Errand(stretch.counted, (stretch.first.pool, stretch.first.expected))
+            errand = Errand(stretch.counted, stretch.shared)
         except (TypeError, AttributeError, ValueError, pickle.PickleError) as error:
             LOG.warning("a model is counted within the service, not in a process of its own: %s", error)
             return stretch.counted()

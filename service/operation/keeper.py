@@ -216,7 +216,7 @@ class Keeper:
         if not isinstance(lesson.estimator, Relearning):
             return lesson.learned()
         try:
-            self._learner = Errand(lesson.learned)
+            self._learner = Errand(lesson.learned, lesson.shared)
             try:
                 return self._learner.result()
             finally:

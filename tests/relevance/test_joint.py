@@ -1,6 +1,8 @@
 """The joint estimator, against its covariance written out in full and conditioned by solving in numpy."""
 
+import gc
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -23,6 +25,7 @@ from audiosim.plugins import check_estimator
 from audiosim.relevance.belief import FEW
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.joint import JointEstimator
+from audiosim.relevance.judges import NO_JUDGES
 from audiosim.relevance.level_chances import FREEDOM, WORTHS
 from audiosim.relevance.level_use import WEIGHT
 from audiosim.relevance.model_files import Trend, fallbacks
@@ -307,6 +310,18 @@ def test_a_prediction_does_not_depend_on_what_was_predicted_before(twelve, joine
     np.testing.assert_allclose(found.probabilities, fresh.probabilities, rtol=0, atol=1e-10)
     np.testing.assert_allclose(found.gains.mean, fresh.gains.mean, rtol=0, atol=1e-10)
     np.testing.assert_allclose(found.gains.variance, fresh.gains.variance, rtol=0, atol=1e-12)
+
+
+def test_an_estimator_that_nobody_needs_any_more_leaves_the_memory_at_once(pool, joined, truth):
+    learned = estimator(pool, joined()).relearned(truth)
+    copies = [learned, learned.hearing(NO_JUDGES), learned.unlearned(), learned.predict(truth)]
+    left = [weakref.ref(one) for one in copies]
+    gc.disable()  # it would find cycles, but seldom runs: each estimator has tens of megabytes
+    try:
+        del copies, learned
+        assert [one() for one in left] == [None] * 4
+    finally:
+        gc.enable()
 
 
 @pytest.fixture(scope="module")

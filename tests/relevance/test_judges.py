@@ -154,10 +154,10 @@ def test_a_panel_that_has_grown_leaves_nothing_of_the_smaller_one_in_memory(mode
 def test_a_model_learned_anew_leaves_nothing_of_the_one_before_in_memory(model):
     place, judge = np.divmod(np.arange(FIRST_LEARNING), 3)
     panel = Panel(("ann", "bob", "eve"), place, judge, np.linspace(0, 1, FIRST_LEARNING))
-    models, before = PanelModels(lambda _: replace(model)), opinions_in_memory()
+    models, before = PanelModels(), opinions_in_memory()
     for judged in (FIRST_LEARNING - 1, FIRST_LEARNING):
         some = panel.first(judged)
-        models.of(some).posterior(some, Listeners.of("panel", 3))
+        models.of(some, lambda _: replace(model)).posterior(some, Listeners.of("panel", 3))
         assert opinions_in_memory() == before + 1
 
 

@@ -10,9 +10,9 @@ import pytest
 from audiosim.corpus.model import BROAD, Document
 from audiosim.corpus.pool import build_pool
 from audiosim.expected.estimation import estimate
+from audiosim.relevance.carried_knowledge import carried_to
 from audiosim.relevance.content import KEPT, Sketch, documents_of, places_of
 from audiosim.relevance.estimators import estimator_of
-from audiosim.relevance.joint import carried_to
 from audiosim.relevance.kinship import kinship_of
 from audiosim.relevance.model_files import load_model
 from audiosim.relevance.provenance import source_of

@@ -33,7 +33,10 @@ def lesson(small):
 @pytest.mark.slow
 def test_what_a_process_of_its_own_learns_is_what_is_learned_here_to_the_last_bit(lesson):
     nothing = np.full(len(lesson.grades), np.nan)
-    there, here = (learned.predict(nothing) for learned in (Errand(lesson.learned).result(), lesson.learned()))
+    received = Errand(lesson.learned, lesson.shared).result()
+    assert received.unlearned() is lesson.estimator
+    assert all(mine is theirs for mine, theirs in zip(received.basis, lesson.estimator.basis, strict=True))
+    there, here = (learned.predict(nothing) for learned in (received, lesson.learned()))
     assert not np.array_equal(here.prior.variance, lesson.estimator.predict(nothing).prior.variance)
     for name in ("mean", "variance", "shared"):
         assert np.array_equal(getattr(there.prior, name), getattr(here.prior, name))
