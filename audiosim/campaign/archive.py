@@ -1,24 +1,28 @@
 """Backups of campaign logs as JSON Lines: written, verified and restored by their hash chains.
 
 Each campaign has a header line with the number and the digest of its last event, then its events, each with its digest.
-The last line of the file counts all events, so that a truncated file is recognised.
+The models that services keep beside the campaigns follow, each in a line with its digest. The last line of the file
+counts all events, so that a truncated file is recognised.
 """
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from audiosim.campaign.anonymous_log import anonymous_event, draw_names
 from audiosim.campaign.chain import FIRST, link
 from audiosim.campaign.database import DatabaseStore
+from audiosim.campaign.engine import open_engine, reporting
 from audiosim.campaign.event import Event
-from audiosim.campaign.schema import campaigns_in, check_upgraded
+from audiosim.campaign.model_table import KeptModel, has_kept_models, keep_model_row, kept_content, kept_models
+from audiosim.campaign.schema import TIMEOUT_S, campaigns_in, check_upgraded, locked, opened
 from audiosim.errors import FormatError, InputError
 
-FORMAT = "audiosim-log/1"
+FORMAT, WITH_MODELS = "audiosim-log/1", "audiosim-log/2"  # a program that knows no models refuses a file with some
 FIELDS = tuple(Event.__dataclass_fields__)
 
 
@@ -48,8 +52,29 @@ class Logged:
     events: tuple[Event, ...]
 
 
+class ArchivedModel(NamedTuple):
+    """A model that services keep beside their campaigns, and its file as text."""
+
+    model: KeptModel
+    content: str
+
+
+class Archive(NamedTuple):
+    """Contents of a database that a backup has: the logs, and the kept models."""
+
+    logs: list[Logged]
+    models: list[ArchivedModel]
+
+    @property
+    def campaigns(self) -> list[Archived]:
+        """The campaigns in brief."""
+        return [log.archived for log in self.logs]
+
+
 def back_up(url: str, path: str | Path, without: Iterable[str] = ()) -> list[Archived]:
-    """Write the logs of all campaigns of a database to a file, while it serves; return their summaries.
+    """Write the logs of all campaigns of a database, and its kept models, to a file while it serves.
+
+    Returns the campaigns in brief.
 
     The file is written completely or not at all. It contains no tokens.
 
@@ -59,62 +84,82 @@ def back_up(url: str, path: str | Path, without: Iterable[str] = ()) -> list[Arc
     if target.exists():
         raise InputError(f"{target} exists already; a backup never replaces a file")
     partial = target.with_name(f"{target.name}.partial")
-    logs = _anonymous_logs(read_database(url), without)
+    found = _anonymous(read_database(url), without)
     # A file under its final name is complete: a kill or a full disk leaves a `.partial`, never a short backup.
     with partial.open("w", encoding="utf-8") as file:
-        file.writelines(f"{json.dumps(line, ensure_ascii=False)}\n" for line in _lines(logs))
+        file.writelines(f"{json.dumps(line, ensure_ascii=False)}\n" for line in _lines(found))
     partial.rename(target)
-    return [log.archived for log in logs]
+    return found.campaigns
 
 
 def verify(source: str) -> list[Archived]:
     """The campaigns of a database, by its URL, or of a backup; an error if any line was altered."""
-    logs = read_database(source) if "://" in source else read_file(source)
-    return [log.archived for log in logs]
+    return (read_database(source) if "://" in source else read_file(source)).campaigns
 
 
 def restore(path: str | Path, url: str) -> list[Archived]:
-    """Write the logs of a backup to a database that has none of these campaigns, then read and compare them."""
-    logs = read_file(path)
+    """Write the contents of a backup to a database that has none of these campaigns, then read and compare them."""
+    backup = read_file(path)
     check_upgraded(url)
-    for log in logs:
+    _restore_models(url, backup.models)  # first, so that no campaign is there without its model
+    for log in backup.logs:
         with closing(DatabaseStore(url, log.archived.collection)) as store:
             # One transaction per campaign, and only onto an empty log: otherwise both chains would break.
             if store.append_all(log.events, 0) is None:
                 raise InputError(f"the database holds a campaign of {log.archived.collection} already")
             store.describe(log.about, log.rules)
     # Read back from the database, not from what was written: digests also cover what the driver and the disk did.
-    found = {log.archived.collection: log.archived for log in read_database(url)}
-    for log in logs:
-        if found.get(log.archived.collection) != log.archived:
-            raise InputError(
-                f"the campaign of {log.archived.collection} differs from the backup: another process wrote to it"
-            )
-    return [log.archived for log in logs]
+    found = {one.collection: one for one in read_database(url).campaigns}
+    for one in backup.campaigns:
+        if found.get(one.collection) != one:
+            raise InputError(f"the campaign of {one.collection} differs from the backup: another process wrote to it")
+    return backup.campaigns
 
 
-def read_database(url: str) -> list[Logged]:
-    """The logs of all campaigns of a database, each verified."""
+def _restore_models(url: str, models: Sequence[ArchivedModel]) -> None:
+    """Keep the models of a backup in a database, all or none; those that it has are left as they are."""
+    if not models:
+        return
+    engine = open_engine(url, TIMEOUT_S)
+    try:
+        with reporting(engine), locked(engine) as connection:
+            known = {one.name: one for one in kept_models(connection)} if has_kept_models(connection) else {}
+            for model, content in models:
+                there = known.get(model.name)
+                if there is None:
+                    keep_model_row(connection, model, content)
+                elif there.version != model.version:
+                    raise InputError(f"the database keeps another model called {model.name}: delete it there first")
+    finally:
+        engine.dispose()
+
+
+def read_database(url: str) -> Archive:
+    """The logs of all campaigns of a database, each verified, and its kept models."""
     found = []
     for name, about, rules in campaigns_in(url):
         with closing(DatabaseStore(url, name, reading=True)) as store:
             events = tuple(event for _, event in store.read())
             found.append(Logged(Archived(name, len(events), store.head.digest), about, rules, events))
-    return found
+    # Models are read last: one that was kept, and chosen, while the logs were read is among them.
+    with opened(url, reading=True) as engine, engine.connect() as connection:
+        known = kept_models(connection) if has_kept_models(connection) else []
+        return Archive(found, [ArchivedModel(one, kept_content(connection, one.name)) for one in known])
 
 
-def read_file(path: str | Path) -> list[Logged]:
-    """The logs in a backup, each verified."""
+def read_file(path: str | Path) -> Archive:
+    """The logs in a backup and its kept models, each verified."""
     path = Path(path)
     rows = _rows(path)
     head = next(rows, (1, {}))[1]
-    if head.get("format") != FORMAT:
-        raise FormatError(path, 1, f"expected a backup of format {FORMAT}")
+    if head.get("format") not in (FORMAT, WITH_MODELS):
+        raise FormatError(path, 1, f"expected a backup of format {FORMAT} or {WITH_MODELS}")
     logs = [_read_one(path, rows) for _ in range(int(head.get("campaigns", 0)))]
+    models = [_read_model(path, rows) for _ in range(int(head.get("models", 0)))]
     number, end = next(rows, (0, {}))
     if end != {"end": sum(log.archived.events for log in logs)} or next(rows, None) is not None:
         raise FormatError(path, max(number, 1), "expected the end of the backup here: it was cut off, or added to")
-    return logs
+    return Archive(logs, models)
 
 
 def _read_one(path: Path, rows: Iterator[tuple[int, Mapping[str, Any]]]) -> Logged:
@@ -136,6 +181,20 @@ def _read_one(path: Path, rows: Iterator[tuple[int, Mapping[str, Any]]]) -> Logg
     return Logged(Archived(head["collection"], len(events), digest), head["about"], head["rules"], tuple(events))
 
 
+def _read_model(path: Path, rows: Iterator[tuple[int, Mapping[str, Any]]]) -> ArchivedModel:
+    line, row = next(rows, (1, {}))
+    if set(row) != {"model", "content", "digest"}:
+        raise FormatError(path, line, "expected a kept model here: the backup was cut off")
+    found = ArchivedModel(KeptModel(**row["model"]), row["content"])
+    if row["digest"] != _digest(found):
+        raise FormatError(path, line, f"the model {found.model.name} was altered after it was written")
+    return found
+
+
+def _digest(kept: ArchivedModel) -> str:
+    return sha256(json.dumps([asdict(kept.model), kept.content], sort_keys=True).encode()).hexdigest()
+
+
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     with path.open(encoding="utf-8") as file:
         for number, text in enumerate(file, start=1):
@@ -150,27 +209,31 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
             yield number, row
 
 
-def _anonymous_logs(logs: Sequence[Logged], without: Iterable[str]) -> list[Logged]:
-    """Logs that do not name these people, each with its new digest; without people as they are."""
-    drawn = draw_names([log.events for log in logs], without)
+def _anonymous(found: Archive, without: Iterable[str]) -> Archive:
+    """Contents of a backup that do not name these people, each log with its new digest; without people as they are."""
+    drawn = draw_names([log.events for log in found.logs], without)
     if not drawn:
-        return list(logs)
-    found = []
-    for log in logs:
+        return found
+    logs = []
+    for log in found.logs:
         events, digest = tuple(anonymous_event(event, drawn) for event in log.events), FIRST
         for number, event in enumerate(events, start=1):
             digest = link(digest, number, event)
-        found.append(replace(log, archived=replace(log.archived, digest=digest), events=events))
-    return found
+        logs.append(replace(log, archived=replace(log.archived, digest=digest), events=events))
+    models = [ArchivedModel(replace(one, by=drawn.get(one.by, one.by)), content) for one, content in found.models]
+    return Archive(logs, models)
 
 
-def _lines(logs: Iterable[Logged]) -> Iterator[Mapping[str, Any]]:
-    logs = list(logs)
-    yield {"format": FORMAT, "campaigns": len(logs)}
+def _lines(found: Archive) -> Iterator[Mapping[str, Any]]:
+    logs, models = found
+    kept = {"models": len(models)} if models else {}
+    yield {"format": WITH_MODELS if models else FORMAT, "campaigns": len(logs)} | kept
     for log in logs:
         yield log.archived.to_dict() | {"about": log.about, "rules": log.rules}
         digest = FIRST
         for number, event in enumerate(log.events, start=1):
             digest = link(digest, number, event)
             yield {"number": number, **asdict(event), "digest": digest}
+    for one in models:
+        yield {"model": asdict(one.model), "content": one.content, "digest": _digest(one)}
     yield {"end": sum(log.archived.events for log in logs)}

@@ -142,6 +142,14 @@ KEPT_MODELS = sql.Table(
     sql.Column("origin", sql.Text, nullable=False),  # in words: the file sent, or the collections trained on
     sql.Column("content", sql.Text, nullable=False),  # the model file
 )
+TRAININGS = sql.Table(
+    "audiosim_trainings",
+    BESIDE,
+    sql.Column("collection", sql.Text, primary_key=True),  # where it was begun
+    sql.Column("worker", sql.Text, nullable=False),  # process that trains
+    sql.Column("state", sql.Text, nullable=False),  # JSON
+    sql.Column("seen", sql.Float, nullable=False),  # last sign of life, in seconds since 1970
+)
 IMPORTS = sql.Table(
     "audiosim_imports",
     TABLES,

@@ -36,7 +36,7 @@ def backup(
     ] = None,
     form: As = Format.table,
 ) -> None:
-    """Back up the logs of all campaigns of a database, even while it serves; tokens are left out.
+    """Back up the logs of all campaigns of a database and its kept models, even while it serves; tokens are left out.
 
     With --without, somebody's answers stand under a name drawn at random, without the texts that they wrote; a note
     counts the lines by other people that still contain the name. Stop the services, restore that file into a new
@@ -48,7 +48,7 @@ def backup(
     from audiosim.campaign.archive import back_up, read_file
 
     _print(form, back_up(database, output, without or ()))
-    logs = [log.events for log in read_file(output)] if without else []
+    logs = [log.events for log in read_file(output).logs] if without else []
     for name in without or ():
         count = texts_naming(logs, name)
         what = "no line" if not count else "1 line" if count == 1 else f"{count} lines"
@@ -73,7 +73,7 @@ def restore(
     database: Database,
     form: As = Format.table,
 ) -> None:
-    """Restore the logs of a backup into a database that lacks these campaigns, and verify them.
+    """Restore the logs and kept models of a backup into a database that lacks these campaigns, and verify them.
 
     Example: `audiosim restore monday.jsonl --db sqlite:///restored.db`
     """

@@ -5,7 +5,8 @@ import re
 import secrets
 import shutil
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from weakref import finalize
 
@@ -14,10 +15,18 @@ from sqlalchemy import exc
 
 from audiosim.campaign.engine import open_engine, reporting
 from audiosim.campaign.event import utc_now, write_time
+from audiosim.campaign.model_table import (
+    KeptModel,
+    campaigns_with_model,
+    delete_kept,
+    has_kept_models,
+    keep_model_row,
+    kept_content,
+    kept_models,
+)
 from audiosim.campaign.schema import locked
-from audiosim.campaign.tables import KEPT_MODELS
 from audiosim.corpus.lines import write_text
-from audiosim.errors import FormatError, InputError
+from audiosim.errors import ClosedError, FormatError, InputError
 from audiosim.relevance.model_files import Model, load_model, model_names
 from audiosim.service.campaigns.campaign_file import published_models
 
@@ -25,26 +34,10 @@ TIMEOUT_S = 2.0
 MOST_MODELS = 200
 MOST_BYTES = 2 * 2**20
 LONGEST_NAME = 64
-ALL_BUT_CONTENT = [column for column in KEPT_MODELS.c if column.name != "content"]
-
-
-@dataclass(frozen=True, slots=True)
-class KeptModel:
-    """A model kept by a service.
-
-    origin  where it comes from, in words
-    """
-
-    name: str
-    version: str
-    scale: str
-    time: str
-    by: str
-    origin: str
 
 
 class KeptModels:
-    """The models that a service keeps, by name; a name is used once and its model never changes.
+    """The models that a service keeps, by name; while it is kept, a model never changes.
 
     A kept model also lies in a file of this process, because everything else takes models by their files.
     """
@@ -73,45 +66,55 @@ class KeptModels:
         if len(known) >= MOST_MODELS:
             raise InputError(f"this service keeps {MOST_MODELS} models already, the most that it takes")
         made = KeptModel(model.name, model.version, model.scale, write_time(utc_now()), by, origin)
-        row = {name: getattr(made, name) for name in KeptModel.__slots__}
         self._folder.mkdir(mode=0o700, exist_ok=True)
         try:
             with reporting(self._engine), locked(self._engine) as connection:
-                KEPT_MODELS.create(connection, checkfirst=True)
-                connection.execute(sql.insert(KEPT_MODELS), [{**row, "content": text}])
+                keep_model_row(connection, made, text)
         except exc.IntegrityError:  # another server kept one of this name at the same moment
             return self.add(content, by, origin)
         return made
 
+    def delete(self, name: str, also: Iterable[str] = ()) -> None:
+        """Delete a model that no campaign has now; a campaign whose log chose it last could not be opened without it.
+
+        also  collections of campaigns outside the database whose log chose it last
+        """
+        self.content(name)
+        with reporting(self._engine), locked(self._engine) as connection:
+            users = [*(campaigns_with_model(connection, name) if self._lasting else ()), *also]
+            if users:
+                raise ClosedError(f"{name} is the model of {', '.join(users)}: choose another model there first")
+            delete_kept(connection, name)
+
     def all(self) -> list[KeptModel]:
         """The kept models, by name."""
-        if not self._exists():
-            return []
-        with reporting(self._engine), self._engine.connect() as connection:
-            rows = connection.execute(sql.select(*ALL_BUT_CONTENT).order_by(KEPT_MODELS.c.name)).all()
-        return [KeptModel(**row._mapping) for row in rows]
+        with self._reading() as connection:
+            return [] if connection is None else kept_models(connection)
 
     def content(self, name: str) -> str:
         """The file of a kept model, as text."""
-        if self._exists():
-            wanted = sql.select(KEPT_MODELS.c.content).where(KEPT_MODELS.c.name == name)
-            with reporting(self._engine), self._engine.connect() as connection:
-                found = connection.execute(wanted).scalar()
-            if found is not None:
-                return str(found)
+        with self._reading() as connection:
+            if connection is not None:
+                with suppress(KeyError):
+                    return kept_content(connection, name)
         raise InputError(f"this service keeps no model {name!r:.80}")
+
+    def check_there(self, name: str) -> None:
+        """Raise an error for the name of a model that is neither published nor kept; empty stands for the usual one."""
+        if name and not _is_published(name):
+            self.content(name)
 
     def file_of(self, name: str) -> str:
         """Value of `--model` for a model: the name of a published one unchanged, the file of a kept one."""
-        if name in published_models() or name in model_names():
+        if _is_published(name):
             return name
+        content = self.content(name)
         plain = re.sub("[^A-Za-z0-9_-]", "_", name[:LONGEST_NAME])
-        digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+        digest = hashlib.sha256(content.encode()).hexdigest()[:8]  # a deleted model's name may be given to another
         path = self._folder / f"{plain}-{digest}.json"
         if not path.is_file():
-            lines = self.content(name).splitlines()
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            write_text(path, lines)
+            write_text(path, content.splitlines())
         return str(path)
 
     def _parsed(self, content: bytes) -> tuple[Model, str]:
@@ -133,17 +136,24 @@ class KeptModels:
             raise InputError(f"there is another model called {kept.name} already: choose another name")
         return kept
 
-    def _exists(self) -> bool:
-        """True if there ever was a kept model: another server may have kept one since the last check."""
-        if not self._there and (self._lasting or self._folder.is_dir()):
-            with reporting(self._engine):
-                self._there = sql.inspect(self._engine).has_table(KEPT_MODELS.name)
-        return self._there
+    @contextmanager
+    def _reading(self) -> Iterator[sql.Connection | None]:
+        """A connection to read with; None if there never was a kept model: another server may keep one any time."""
+        if not self._lasting and not self._folder.is_dir():
+            yield None
+            return
+        with reporting(self._engine), self._engine.connect() as connection:
+            self._there = self._there or has_kept_models(connection)
+            yield connection if self._there else None
 
 
 def check_model_name(name: str) -> None:
     """Raise an error for a name unfit for a model that a service keeps."""
     if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
         raise InputError(f"expected a model's name of 1 to {LONGEST_NAME} printable characters, got {name!r:.80}")
-    if name in published_models() or name in model_names() or name.endswith(".json") or ":" in name:
+    if _is_published(name) or name.endswith(".json") or ":" in name:
         raise InputError(f"a model cannot be called {name}: that names another, a file or an address")
+
+
+def _is_published(name: str) -> bool:
+    return name in published_models() or name in model_names()

@@ -1,5 +1,7 @@
 """Training of models on served collections: one at a time, in a process of its own."""
 
+import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from threading import Lock, Thread
@@ -8,17 +10,27 @@ from typing import NamedTuple
 import msgspec
 
 from audiosim.campaign.event import utc_now, write_time
+from audiosim.campaign.model_table import KeptModel
 from audiosim.corpus.collection import Collection
-from audiosim.errors import AudiosimError, ClosedError, InputError, ServiceError
+from audiosim.errors import AudiosimError, ClosedError, InputError, ServiceError, StoreError
 from audiosim.messages import one_line
 from audiosim.plugins import load_features
 from audiosim.service.campaigns.errand_progress import ErrandProgress, tell_progress
-from audiosim.service.campaigns.kept_models import KeptModel
 from audiosim.service.campaigns.learning_process import Errand
+from audiosim.service.campaigns.training_store import (
+    CANCELLED,
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    RUNNING,
+    TrainingState,
+    TrainingStore,
+)
 from audiosim.training.plan import Plan
 from audiosim.training.train import train
 
-RUNNING, DONE, FAILED, CANCELLED = "running", "done", "failed", "cancelled"
+BEAT_S = 2.0  # between two signs of life of a training
+LOG = logging.getLogger("service")
 Keep = Callable[[bytes, str, str], KeptModel]
 
 
@@ -48,73 +60,85 @@ class TrainingJob:
         return Trained(msgspec.json.encode(found.to_dict()), "", tuple(notes))
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingState:
-    """State of a training.
-
-    name         of the model
-    features     as in `audiosim train --features`
-    collections  that it learns from
-    by           who began it; empty if unnamed
-    began        time, ISO 8601, UTC
-    status       running, done, failed or cancelled
-    done, total  fits of the validation
-    problem      why it failed, or empty
-    notes        what was left out, and why
-    """
-
-    name: str
-    features: str
-    collections: tuple[str, ...]
-    by: str
-    began: str
-    status: str = RUNNING
-    done: int = 0
-    total: int = 0
-    problem: str = ""
-    notes: tuple[str, ...] = ()
-
-
 class Trainings:
     """The training under way, or the last one.
 
-    keep  keeps the file of a trained model
+    keep   keeps the file of a trained model
+    store  where trainings are noted for other servers, and for after a restart; None: nowhere
     """
 
-    def __init__(self, keep: Keep) -> None:
-        self._keep, self._turn = keep, Lock()
+    def __init__(self, keep: Keep, store: TrainingStore | None = None) -> None:
+        self._keep, self._store, self._turn = keep, store, Lock()
         self._errand: Errand[Trained] | None = None
         self._state: TrainingState | None = None
 
     @property
-    def last(self) -> TrainingState | None:
-        """State of the training under way, or of the last one; None before the first."""
-        return self._state
+    def busy(self) -> bool:
+        """True if this process trains."""
+        return self._errand is not None
+
+    def last(self, collection: str) -> TrainingState | None:
+        """State of the last training in which a collection takes part, by any server; None before the first."""
+        mine = self._state if self._state is not None and collection in self._state.collections else None
+        noted = None if self._store is None else self._store.last(collection)
+        return noted if noted is not None and (mine is None or noted.began > mine.began) else mine
 
     def start(self, job: TrainingJob, features: str, by: str) -> TrainingState:
         """Begin a training; an error while another one is under way."""
+        plan, names = job.plan, tuple(one.identifier for one in job.collections)
         with self._turn:
             if self._errand is not None and self._state is not None:
                 raise ClosedError(f"{self._state.name} is being trained: wait for it, or cancel it")
-            names = tuple(one.identifier for one in job.collections)
-            self._state = state = TrainingState(job.plan.name, features, names, by, write_time(utc_now()))
-            self._errand = errand = Errand(job.trained, progress=self._go_on)
+            state = TrainingState(plan.name, features, plan.folds, plan.eliminate, names, by, write_time(utc_now()))
+            self._state, self._errand = state, (errand := Errand(job.trained, progress=self._go_on))
         Thread(target=self._wait_for, args=[errand, state], name="training a model", daemon=True).start()
+        Thread(target=self._beat, args=[errand], name="noting a training", daemon=True).start()
         return state
 
-    def cancel(self) -> TrainingState:
-        """End the training under way; its model is dropped."""
+    def cancel(self, collection: str) -> TrainingState:
+        """End the training under way, in which a collection takes part; its model is dropped."""
         with self._turn:
             if self._errand is None or self._state is None:
+                there = self.last(collection)
+                if there is not None and there.status == RUNNING:
+                    raise ClosedError(f"{there.name} is being trained by another server, where it can be cancelled")
                 raise ClosedError("no model is being trained")
-            self._errand.stop()
-            self._errand, self._state = None, replace(self._state, status=CANCELLED)
-            return self._state
+            if collection not in self._state.collections:
+                raise InputError(f"{collection} takes no part in the training under way")
+            return self._end(CANCELLED)
 
     def stop(self) -> None:
         """End the training under way when the service ends."""
-        if (errand := self._errand) is not None:
-            errand.stop()
+        with self._turn:
+            if self._errand is not None:
+                self._end(INTERRUPTED)
+        if self._store is not None:
+            self._store.close()
+
+    def _end(self, status: str) -> TrainingState:
+        assert self._errand is not None
+        assert self._state is not None
+        self._errand.stop()
+        self._errand, self._state = None, replace(self._state, status=status)
+        self._note()
+        return self._state
+
+    def _note(self) -> None:
+        """Note the state in the database; a failure delays nothing, as the next sign of life repeats it."""
+        if self._store is not None and self._state is not None:
+            try:
+                self._store.note(self._state)
+            except StoreError as error:
+                LOG.warning("the training of %s cannot be noted: %s", self._state.name, error)
+
+    def _beat(self, errand: Errand[Trained]) -> None:
+        """Note the training again and again while it is under way: whoever falls silent has ended."""
+        while True:
+            with self._turn:
+                if self._errand is not errand:
+                    return
+                self._note()
+            time.sleep(BEAT_S)
 
     def _go_on(self, progress: ErrandProgress) -> None:
         with self._turn:
@@ -141,3 +165,4 @@ class Trainings:
                     status = FAILED if problem else DONE
                     self._errand = None
                     self._state = replace(self._state, status=status, problem=problem, notes=notes)
+                    self._note()

@@ -61,7 +61,7 @@ def examples_of(served: Served, for_all: bool = False) -> dict[str, RequestExamp
     made["show_model_effect"] = RequestExample({"model": "uniform"}, {})
     own = replace(uniform_model(named.collection.scale), name=MODEL)
     made["keep_model"] = RequestExample({}, {JSON: model_fields(own)})
-    made["send_kept_model"] = RequestExample({"name": MODEL}, {})
+    made["send_kept_model"] = made["delete_kept_model"] = RequestExample({"name": MODEL}, {})
     made["show_answers"] = RequestExample({"assessor": ASSESSOR}, {})
     for name in ("model_version_metadata", "model_version_ready", "infer_version"):
         made[name] = RequestExample({"version": named.model.version}, made[name].body if name in made else {})

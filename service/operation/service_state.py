@@ -12,6 +12,7 @@ from audiosim.errors import StoreError
 from audiosim.service.callers.joining_limits import JoiningLimits
 from audiosim.service.callers.open_links import OpenLinkStore
 from audiosim.service.campaigns.shares import Shares
+from audiosim.service.campaigns.training_store import TrainingStore
 from audiosim.service.campaigns.trainings import Trainings
 from audiosim.service.drafts.draft import Home
 from audiosim.service.entrance.access import Access
@@ -79,8 +80,9 @@ class ServiceState:
     @classmethod
     def of(cls, served: Served, home: Home | None, access: Access, limits: Limits) -> Self:
         """The state at the start of a service."""
-        imports, outlooks = ImportStore(served.judging.database), Outlooks()
-        open_links = OpenLinkStore(served.judging.database)
+        database = served.judging.database
+        imports, outlooks = ImportStore(database), Outlooks()
+        open_links = OpenLinkStore(database)
         gate, cards = Gate(limits.at_work, limits.waiting), Cards(served.collections)
         metrics = Metrics(
             gate, lambda: {name: one.campaign.current_state for name, one in served.collections.open.items()}
@@ -97,8 +99,8 @@ class ServiceState:
             followers=Followers(),
             shares=Shares(),
             open_links=open_links,
-            publications=PublicationStore(served.judging.database),
-            trainings=Trainings(served.keep_model),
+            publications=PublicationStore(database),
+            trainings=Trainings(served.keep_model, None if database is None else TrainingStore(database)),
             joining=JoiningLimits(),
             rankings=Shared(Gate(RANKINGS, RANKINGS_WAITING, "rankings")),
             entrance=Entrance(access, limits),

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from audiosim.errors import InputError
-from audiosim.service.campaigns.trainings import DONE, RUNNING
+from audiosim.service.campaigns.training_store import DONE, RUNNING
 from audiosim.service.remote.address import path_of
 from audiosim.service.remote.transport import Transport, checked_body, new_key
 from audiosim.service.wire.judge_types import AdjudicationIn, AdjudicationsOut
@@ -48,6 +48,10 @@ class Organiser:
         """Send the content of a model file, which the service keeps for any collection of its scale."""
         body = content.encode() if isinstance(content, str) else content
         return self._there.ask("POST", path_of(collection, "models"), KeptModelOut, {}, body)
+
+    def delete_model(self, collection: str, name: str) -> None:
+        """Delete a kept model; the service refuses one that a campaign has."""
+        self._there.delete(path_of(collection, "models"), {"name": name})
 
     def train(
         self,

@@ -72,6 +72,12 @@ class Transport:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ServiceError(f"{self.url} does not answer as audiosim does: {error}") from None
 
+    def delete(self, path: str, query: Mapping[str, str]) -> None:
+        """Delete what is at a path."""
+        status, body = self.send("DELETE", path, params=query)
+        if status != 204:
+            raise self._refused(status, body)
+
     def send(self, method: str, path: str, **what: Any) -> tuple[int, bytes]:
         """Status and body of the answer."""
         import httpx

@@ -11,7 +11,7 @@ from audiosim.plugins import load_features
 from audiosim.relevance.estimators import JOINT
 from audiosim.service.callers.caller import Caller, CallerDep
 from audiosim.service.campaigns.kept_models import check_model_name
-from audiosim.service.campaigns.trainings import RUNNING, TrainingJob, Trainings
+from audiosim.service.campaigns.trainings import TrainingJob, Trainings
 from audiosim.service.entrance.exchange import JSON, BodyDep, CollectionDep, ServedDep, answer, attachment, chapter
 from audiosim.service.files.public_record import judged_collection
 from audiosim.service.interface.cards import Cards
@@ -107,16 +107,29 @@ def send_kept_model(served: ServedDep, one: CollectionDep, name: KeptNameQuery) 
     return Response(text, headers=attachment(f"{name}.json"), media_type="application/json")
 
 
+@router.delete("/collections/{collection}/models", status_code=204)
+def delete_kept_model(caller: CallerDep, served: ServedDep, one: CollectionDep, name: KeptNameQuery) -> Response:
+    """Delete a kept model; one that a campaign has is refused, as its log needs it. The name is free again.
+
+    With a token for one collection one may delete one's own models, since other collections may choose the others.
+    """
+    kept = {model.name: model for model in served.kept_models.all()}
+    if caller.collection and name in kept and kept[name].by != caller.name:
+        raise HTTPException(403, f"this token is for {caller.collection} alone, and may delete {caller.name}'s models")
+    served.delete_model(name)
+    return Response(status_code=204)
+
+
 @router.get("/collections/{collection}/trainings")
 def show_trainings(
     caller: CallerDep, trainings: TrainingsDep, cards: CardsDep, one: CollectionDep
 ) -> ModelTrainingsOut:
     """Show the training under way, or the last one, and what a model may be trained on."""
-    name, last = one.collection.identifier, trainings.last
-    shown = None if last is None or name not in last.collections else ModelTrainingOut.from_domain(last)
+    name = one.collection.identifier
+    shown = None if (last := trainings.last(name)) is None else ModelTrainingOut.from_domain(last)
     others = [] if caller.collection else _others(cards, name)
     named = {JOINT: list(parse_terms(JOINT))} | {word: list(terms) for word, terms in LISTS.items()}
-    return ModelTrainingsOut(name, shown, last is not None and last.status == RUNNING, others, named)
+    return ModelTrainingsOut(name, shown, trainings.busy, others, named)
 
 
 @router.post("/collections/{collection}/trainings", status_code=201)
@@ -146,10 +159,7 @@ def train_model(
 @router.post("/collections/{collection}/trainings/cancel")
 def cancel_training(trainings: TrainingsDep, one: CollectionDep) -> ModelTrainingOut:
     """Cancel the training under way; its model is dropped."""
-    last = trainings.last
-    if last is not None and one.collection.identifier not in last.collections:
-        raise InputError(f"{one.collection.identifier} takes no part in the training under way")
-    return ModelTrainingOut.from_domain(trainings.cancel())
+    return ModelTrainingOut.from_domain(trainings.cancel(one.collection.identifier))
 
 
 def _others(cards: Cards, name: str) -> list[str]:

@@ -248,11 +248,15 @@ class OpenCollections:
             self._sources = {**self._sources, name: source}  # readers keep the mapping they have
         self._close_least_used()
 
-    def stores(self) -> list[DatabaseStore]:
-        """Database logs of all collections that were ever opened."""
+    def logs(self) -> dict[str, Store]:
+        """Logs of all collections that were ever opened, by name."""
         with self._state:
-            found = [*(one.store for one in self._open.values()), *(left.store for left in self._left.values())]
-        return [store for store in found if isinstance(store, DatabaseStore)]
+            closed = {name: left.store for name, left in self._left.items()}
+            return closed | {name: one.store for name, one in self._open.items()}
+
+    def stores(self) -> list[DatabaseStore]:
+        """Those of the logs that are in a database."""
+        return [store for store in self.logs().values() if isinstance(store, DatabaseStore)]
 
     def basis(self, name: str) -> str:
         """Digest of everything that a collection would be opened from now, except its log; empty on failure."""

@@ -7,8 +7,9 @@ from functools import lru_cache
 from pathlib import Path
 from threading import RLock
 
-from audiosim.campaign import Record, Store
+from audiosim.campaign import MemoryStore, Record, Store
 from audiosim.campaign.model_choices import last_choice
+from audiosim.campaign.model_table import KeptModel
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.folder_stamp import file_stamp
 from audiosim.errors import InputError
@@ -16,7 +17,7 @@ from audiosim.messages import repeated
 from audiosim.relevance.model_files import Model, load_model, model_names
 from audiosim.service.campaigns.campaign_file import CampaignFile, published_models
 from audiosim.service.campaigns.campaigns import Judging
-from audiosim.service.campaigns.kept_models import KeptModel, KeptModels
+from audiosim.service.campaigns.kept_models import KeptModels
 from audiosim.service.shelf.open_collections import KEEP_OPEN, THIS_PROCESS, CollectionSource, OpenCollections
 from audiosim.service.shelf.served_collection import NotServedError, ServedCollection
 
@@ -60,7 +61,7 @@ class Served:
         def made(source: CollectionSource, collection: Collection, store: Store | None) -> ServedCollection:
             settings = CampaignFile.of(source.folder).of_judging(judging)
             store = settings.store(collection) if store is None else store
-            known = [Record(number, event) for number, event in store.read()]
+            known = records_of(store)
             model, lost = self._model_of(source.identifier, source.folder, last_choice(known)[1])
             return ServedCollection(collection, model, settings, source.folder, store, known, lost)
 
@@ -123,6 +124,7 @@ class Served:
         self.tried(name, model)  # slow, and then at hand: others may change collections meanwhile
         with self.changing:
             one, other = self.tried(name, model)
+            self.kept_models.check_there(model)  # another server may have deleted it since it was tried
             version = other.predictor().version or ""
             record = one.campaign.model_choices.choose(model, version, by, reason, key)
             if not record.replayed:
@@ -143,6 +145,18 @@ class Served:
             if one.lost_model:
                 self.follow_choice(name)
         return kept
+
+    def delete_model(self, model: str) -> None:
+        """Delete a kept model; an error if a campaign has it."""
+        with self.changing:
+            self.kept_models.delete(model, self._users_in_memory(model))
+            self._tried = None
+
+    def _users_in_memory(self, model: str) -> list[str]:
+        """Collections whose log is in memory and chose a model last."""
+        logs = {name: store for name, store in self.collections.logs().items() if isinstance(store, MemoryStore)}
+        chosen = {name: last_choice(records_of(store))[1] for name, store in logs.items()}
+        return [name for name in self.collections.names if chosen.get(name) == model]
 
     def _replace(self, name: str, fresh: ServedCollection, line: int) -> None:
         """Serve a collection in place of the one open, once it has counted the whole log.
@@ -225,6 +239,11 @@ class Served:
         if name in self.unloaded:
             raise NotServedError(f"model {name} is not loaded")
         return self.known[name]
+
+
+def records_of(store: Store) -> list[Record]:
+    """The lines of a log."""
+    return [Record(number, event) for number, event in store.read()]
 
 
 def _check_names(names: Sequence[str], models: Mapping[str, str], may_be_none: bool) -> None:

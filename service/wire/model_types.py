@@ -5,13 +5,14 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, field
 
+from audiosim.campaign.model_table import KeptModel
 from audiosim.corpus.model import Scale
 from audiosim.expected.ranking_changes import RankingChange
 from audiosim.relevance.estimators import JOINT
 from audiosim.relevance.model_files import model_names
 from audiosim.service.campaigns.campaign_file import published_models
-from audiosim.service.campaigns.kept_models import LONGEST_NAME, KeptModel
-from audiosim.service.campaigns.trainings import TrainingState
+from audiosim.service.campaigns.kept_models import LONGEST_NAME
+from audiosim.service.campaigns.training_store import TrainingState
 from audiosim.service.entrance.exchange import Strict, Wire
 from audiosim.service.shelf.served_collection import ServedCollection
 from audiosim.service.wire.judgment_types import RecordOut, Text
@@ -165,15 +166,18 @@ class TrainingIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 class ModelTrainingOut(Wire):
     """State of a training. `done` of `total` fits of the validation are done; `total` is 0 until it begins.
 
-    `model` is the kept model once it is `done`; `problem` says why it failed, `notes` what was left out, and why.
+    Once it is `done` the service keeps the model under its name; `problem` says why it failed, `notes` what was left
+    out, and why. `interrupted` is one that ended with its server, as by a restart: begin it again.
     """
 
     name: str
     features: str
+    folds: int
+    eliminate: float | None
     collections: list[str]
     by: str
     began: str
-    status: Literal["running", "done", "failed", "cancelled"]
+    status: Literal["running", "done", "failed", "cancelled", "interrupted"]
     done: int
     total: int
     problem: str

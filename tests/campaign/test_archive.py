@@ -139,7 +139,7 @@ def another(lines):
         (swap, r"jsonl:3: event 1 of one was altered after it was written"),
         (end, r"jsonl:5: the log of one does not end as its campaign says"),
         (spoil, r"jsonl:3: not JSON: the backup was cut off, or the file is not a backup"),
-        (another, r"jsonl:1: expected a backup of format audiosim-log/1"),
+        (another, r"jsonl:1: expected a backup of format audiosim-log/1 or audiosim-log/2"),
     ],
 )
 def test_a_damaged_backup_is_neither_verified_nor_restored(kept, tmp_path, damage, message):

@@ -1,10 +1,26 @@
 """The model on the organiser's page, by the keyboard in a real Chromium: tried, trained, chosen."""
 
+from contextlib import ExitStack
+
 import pytest
+
+from .conftest import commanded
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
 DEMO = "/v1/collections/demo"
+
+
+@pytest.fixture
+def restarted(demo, tmp_path, port):
+    """Starts a server of a campaign at one address, as often as it is called; all end with the test."""
+    with ExitStack() as stack:
+
+        def start():
+            options = ("--db", f"sqlite:///{tmp_path / 'campaign.db'}")
+            return stack.enter_context(commanded([demo], tmp_path / "log", "--port", port, *options))
+
+        yield start
 
 
 def judge(http, grades):
@@ -88,3 +104,56 @@ def test_a_training_is_cancelled_and_a_file_that_is_no_model_is_refused(browse, 
     page.locator("#model-file").set_input_files([{"name": "x.json", "mimeType": "application/json", "buffer": b"{}"}])
     expect(page.locator("#model-trouble")).to_contain_text("expected a model file of format")
     assert http.get(f"{DEMO}/model").json()["kept"] == []
+
+
+def test_a_kept_model_is_deleted_by_the_keyboard_but_not_the_one_in_use(browse, http, audit, watch):
+    watch.expected = ["status of 409"]
+    judge(http, [10, 90] * 5)
+    for name in ("mine", "spare"):
+        http.post(f"{DEMO}/trainings", json={"name": name, "features": "fGEN", "folds": 0})
+        while http.get(f"{DEMO}/trainings").json()["busy"]:
+            pass
+    assert http.post(f"{DEMO}/model", json={"model": "mine"}).status_code == 201
+    page = browse("/organise/demo#model")
+    page.get_by_role("button", name="Delete… mine").press("Enter")
+    expect(page.get_by_role("dialog", name="Delete mine?")).to_be_visible()
+    assert audit(page) == []
+    page.locator("#forget-model-yes").press("Enter")
+    expect(page.locator("#forget-model-trouble")).to_have_text(
+        "mine is the model of demo: choose another model there first."
+    )
+    assert audit(page) == []
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Delete… spare").press("Enter")
+    page.locator("#forget-model-yes").press("Enter")
+    expect(page.locator("#kept tbody tr")).to_have_count(1)
+    expect(page.locator("#model-other")).to_be_focused()
+    assert [one["name"] for one in http.get(f"{DEMO}/model").json()["kept"]] == ["mine"]
+
+
+def test_a_training_that_a_kill_ended_is_begun_again_on_the_page(restarted, chromium, audit):
+    server = restarted()
+    with server.client() as http:
+        judge(http, [10, 90] * 10)
+    page = chromium.new_page(base_url=server.url)
+    try:
+        page.goto("/organise/demo#model")
+        page.locator("#train-name").fill("ours")
+        page.locator("#train-folds").fill("7")
+        page.locator("#train-make").click()
+        expect(page.locator("#train-cancel")).to_be_focused()
+        server.kill()
+        restarted()
+        page.reload()
+        expect(page.locator("#train-said")).to_contain_text("(joint) on demo: ended by a restart of the service.")
+        assert audit(page) == []
+        page.locator("#train-again").press("Enter")
+        expect(page.locator("#train-cancel")).to_be_focused()
+        expect(page.locator("#train-again")).to_be_hidden()
+        with server.client() as http:
+            begun = http.get(f"{DEMO}/trainings").json()["training"]
+        assert (begun["status"], begun["folds"], begun["collections"]) == ("running", 7, ["demo"])
+        page.locator("#train-cancel").press("Enter")
+        expect(page.locator("#train-said")).to_contain_text("cancelled")
+    finally:
+        page.close()

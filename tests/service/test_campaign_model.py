@@ -7,12 +7,17 @@ from contextlib import ExitStack
 import pytest
 
 import audiosim
-from audiosim.campaign.archive import back_up, restore
+from audiosim.campaign.archive import back_up, restore, verify
+from audiosim.campaign.engine import open_engine
+from audiosim.campaign.schema import prepare_tables
 from audiosim.errors import InputError
 from audiosim.relevance.model_files import load_model
 from audiosim.training.plan import Plan
 from service.callers.caller import scopes_of
+from service.callers.tokens import TokenStore
 from service.campaigns.kept_models import MOST_BYTES, KeptModels, check_model_name
+from service.campaigns.training_store import TrainingStore
+from service.campaigns.trainings import TrainingJob, Trainings
 from service.client import Client
 from service.routes import campaign_model
 
@@ -51,6 +56,13 @@ def shared(commanded, folders, tmp_path_factory):
 def output(small):
     """The file of a model that was trained elsewhere."""
     return json.dumps(audiosim.train(small, Plan(("fGEN",), folds=0)).to_dict()).encode()
+
+
+def prepare(url):
+    """Make the tables of a database, as a service does."""
+    engine = open_engine(url, 60.0)
+    prepare_tables(engine)
+    engine.dispose()
 
 
 def judged(http, count=3, assessor="zoe"):
@@ -227,7 +239,22 @@ def test_assessors_judge_on_while_the_model_is_changed_and_no_judgment_is_lost(s
     assert http.get(f"{SMALL}/campaign").json()["model"] == "uniform"
 
 
-def test_a_restored_log_whose_model_is_elsewhere_is_served_by_the_usual_one_until_its_file_comes(
+def test_a_restored_campaign_has_its_model_and_its_kept_models_are_those_of_the_backup(started, output, url, tmp_path):
+    server, http = started()
+    assert http.post(MODELS, content=output).status_code == 201
+    assert http.post(MODEL, json={"model": "trained"}).status_code == 201
+    before = http.get(MODEL).json()
+    server.stop()
+    found = back_up(url, tmp_path / "backup.jsonl")
+    assert verify(str(tmp_path / "backup.jsonl")) == found
+    restore(tmp_path / "backup.jsonl", there := f"sqlite:///{tmp_path / 'restored.db'}")
+    assert verify(there) == found
+    server, http = started("restored", there)
+    assert http.get(MODEL).json() == before
+    assert json.loads(http.get(f"{MODELS}?name=trained").content) == json.loads(output)
+
+
+def test_a_backup_of_an_older_program_lacks_the_model_and_the_usual_one_serves_until_its_file_comes(
     started, output, url, tmp_path
 ):
     server, http = started()
@@ -235,7 +262,10 @@ def test_a_restored_log_whose_model_is_elsewhere_is_served_by_the_usual_one_unti
     assert http.post(MODEL, json={"model": "trained"}).status_code == 201
     server.stop()
     back_up(url, tmp_path / "backup.jsonl")
-    restore(tmp_path / "backup.jsonl", there := f"sqlite:///{tmp_path / 'restored.db'}")
+    _, *lines = (tmp_path / "backup.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = ['{"format": "audiosim-log/1", "campaigns": 1}', *(one for one in lines if '"content"' not in one)]
+    (tmp_path / "older.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    restore(tmp_path / "older.jsonl", there := f"sqlite:///{tmp_path / 'restored.db'}")
     server, http = started("restored", there)
     lost = "this service keeps no model 'trained'; until its file is sent, small is served by its usual model"
     assert server.says(f"small: {lost}")
@@ -245,6 +275,137 @@ def test_a_restored_log_whose_model_is_elsewhere_is_served_by_the_usual_one_unti
     assert http.post(MODELS, content=output).status_code == 201
     shown = http.get(MODEL).json()
     assert (shown["model"], shown["lost"]) == ("trained", "")
+
+
+def altered(lines):
+    lines[-2] = lines[-2].replace('"by": ""', '"by": "eve"')
+
+
+def without_model(lines):
+    del lines[-2]
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (altered, r"backup.jsonl:2: the model trained was altered after it was written"),
+        (without_model, r"backup.jsonl:2: expected a kept model here: the backup was cut off"),
+    ],
+)
+def test_a_backup_whose_model_was_altered_or_cut_off_is_refused(output, tmp_path, damage, message):
+    url, path = f"sqlite:///{tmp_path / 'models.db'}", tmp_path / "backup.jsonl"
+    prepare(url)
+    KeptModels(url).add(output, "", "sent")
+    back_up(url, path)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    damage(lines)
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        verify(str(path))
+
+
+def test_restored_models_stand_beside_those_there_and_never_replace_one(output, small, database, tmp_path):
+    url, path = f"sqlite:///{tmp_path / 'models.db'}", tmp_path / "backup.jsonl"
+    prepare(url)
+    KeptModels(url).add(output, "ann", "sent")
+    back_up(url, path)
+    prepare(database)
+    there = KeptModels(database)
+    other = json.dumps(audiosim.train(small, Plan(("fART",), folds=0)).to_dict()).encode()
+    there.add(other, "bob", "sent")
+    with pytest.raises(InputError, match="the database keeps another model called trained: delete it there first"):
+        restore(path, database)
+    there.delete("trained")
+    restore(path, database)
+    restore(path, database)
+    assert there.all() == KeptModels(url).all()
+    assert json.loads(there.content("trained")) == json.loads(output)
+
+
+def test_a_kept_model_is_deleted_unless_a_campaign_has_it(commanded, folders, tmp_path, output, small, database):
+    other = json.dumps(audiosim.train(small, Plan(("fART",), folds=0)).to_dict()).encode()
+    with commanded(folders[:1], tmp_path / "log", "--db", database) as server, Client(server.url) as client:
+        organiser = client.organiser
+        organiser.add_model("small", output)
+        organiser.choose_model("small", "trained")
+        with pytest.raises(InputError, match="trained is the model of small: choose another model there first"):
+            organiser.delete_model("small", "trained")
+        organiser.choose_model("small", "joint")
+        first = organiser.model_effect("small", "trained").other_version
+        organiser.delete_model("small", "trained")
+        assert organiser.model_choice("small").kept == []
+        for ask in (organiser.delete_model, organiser.model_effect, organiser.choose_model):
+            with pytest.raises(InputError, match="this service keeps no model 'trained'"):
+                ask("small", "trained")
+        organiser.add_model("small", other)  # the name is free again
+        assert organiser.model_effect("small", "trained").other_version != first
+    with commanded(folders[:1], tmp_path / "again", "--db", database) as server, server.client() as http:
+        assert http.get(MODEL).json()["model"] == "joint-fine"
+
+
+def test_a_model_that_only_a_campaign_in_memory_has_is_not_deleted_either(commanded, folders, tmp_path, output):
+    with commanded(folders[:1], tmp_path / "log") as server, server.client() as http:
+        http.post(MODELS, content=output)
+        http.post(MODEL, json={"model": "trained"})
+        refused = http.delete(f"{MODELS}?name=trained")
+        assert refused.status_code == 409
+        assert refused.json()["detail"] == "trained is the model of small: choose another model there first"
+        http.post(MODEL, json={"model": ""})
+        assert http.delete(f"{MODELS}?name=trained").status_code == 204
+
+
+def test_whoever_organises_one_collection_deletes_only_models_of_their_own(commanded, folders, tmp_path, url, output):
+    tokens = TokenStore(url)
+    everything, one = tokens.create("olga", "organiser"), tokens.create("otto", "organiser", collection="small")
+    tokens.close()
+    with commanded(folders[:1], tmp_path / "log", "--db", url) as server:
+        with Client(server.url, token=everything) as client:
+            client.organiser.add_model("small", output)
+        with (
+            Client(server.url, token=one) as client,
+            pytest.raises(InputError, match="this token is for small alone, and may delete otto's models"),
+        ):
+            client.organiser.delete_model("small", "trained")
+
+
+def test_a_training_that_a_kill_ended_is_shown_as_such_after_the_restart_and_begun_again(
+    commanded, folders, tmp_path, wait_until, database
+):
+    options = ("--db", database)
+    with commanded(folders[:1], tmp_path / "log", *options) as server, server.client() as http:
+        asked = {"name": "ours", "features": "joint", "folds": 6, "eliminate": 0.05}
+        began = http.post(TRAININGS, json=asked).json()["began"]
+        with commanded(folders[:1], tmp_path / "other", *options) as other, other.client() as elsewhere:
+            wait_until(lambda: elsewhere.get(TRAININGS).json()["training"] is not None)
+            found = elsewhere.get(TRAININGS).json()
+            assert (found["training"]["status"], found["busy"]) == ("running", False)
+            refused = elsewhere.post(f"{TRAININGS}/cancel").json()["detail"]
+            assert refused == "ours is being trained by another server, where it can be cancelled"
+        server.kill()
+    with commanded(folders[:1], tmp_path / "again", *options) as server, server.client() as http:
+        wait_until(lambda: http.get(TRAININGS).json()["training"]["status"] == "interrupted")
+        found = http.get(TRAININGS).json()["training"]
+        assert found["began"] == began
+        assert {name: found[name] for name in asked} == asked
+        again = asked | {"features": "fGEN", "folds": 0}  # quicker
+        assert http.post(TRAININGS, json=again).status_code == 201
+        wait_until(lambda: http.get(TRAININGS).json()["training"]["status"] == "done")
+        http.post(TRAININGS, json=asked | {"name": "more"})
+        server.stop()  # as asked to: at once the training has ended
+    with commanded(folders[:1], tmp_path / "last", *options) as server, server.client() as http:
+        found = http.get(TRAININGS).json()["training"]
+        assert (found["name"], found["status"]) == ("more", "interrupted")
+        assert [one["name"] for one in http.get(MODEL).json()["kept"]] == ["ours"]
+
+
+def test_a_training_that_cannot_be_noted_goes_on(small, tmp_path, wait_until, caplog):
+    lost = TrainingStore(f"sqlite:///{tmp_path / 'none' / 'here.db'}")
+    kept = KeptModels(None)
+    trainings = Trainings(kept.add, lost)
+    trainings.start(TrainingJob((small,), Plan(("fGEN",), "ours", folds=0)), "fGEN", "ann")
+    wait_until(lambda: not trainings.busy)
+    assert [one.name for one in kept.all()] == ["ours"]
+    assert "the training of ours cannot be noted: database sqlite:" in caplog.text
 
 
 def test_it_is_the_organiser_s():

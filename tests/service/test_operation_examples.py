@@ -16,6 +16,7 @@ BEFORE = {
     "undo_answer": ["add_judgment"],
     "show_import": ["import_judgments"],
     "send_kept_model": ["keep_model"],
+    "delete_kept_model": ["send_kept_model"],
 }
 AFTER = {"close": ["resume"], "train_model": ["cancel_training"], "unload_repository_model": ["load_repository_model"]}
 STREAM = "follow_changes"

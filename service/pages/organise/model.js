@@ -4,6 +4,7 @@ import { ask, get, newKey, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { apart, longName, named, score, when, whole } from "../text.js";
 import { attempting } from "./attempt.js";
+import { keptModels } from "./kept.js";
 
 const PATIENCE_MS = 300_000; // the other model learns from all judgments
 const select = () => byId("model-other", HTMLSelectElement);
@@ -17,7 +18,8 @@ let tried = { model: "", key: "" };
  */
 export function choosingModel(path, changed) {
   const attempt = attempting("model-trouble");
-  const show = async () => showChoice(path, await get(`${path}/model`));
+  const showKept = keptModels(path, () => attempt(show));
+  const show = async () => showChoice(await get(`${path}/model`), showKept);
   byId("model-form").addEventListener("submit", (event) => {
     event.preventDefault();
     attempt(() => tryModel(path));
@@ -81,7 +83,7 @@ function hideEffect() {
   byId("model-said").textContent = "";
 }
 
-function showChoice(path, { model, version, usual, chosen, lost, published, kept }) {
+function showChoice({ model, version, usual, chosen, lost, published, kept }, showKept) {
   const by = chosen ? [`, chosen ${when(chosen.time)}`, ...(chosen.assessor ? [" by ", named(chosen.assessor, 24)] : []), ...(chosen.details.reason ? [": “", named(chosen.details.reason), "”"] : [])] : [", the usual model here"];
   byId("model-now").replaceChildren(named(model), ...(version ? [` (version ${version})`] : []), ...by, ".");
   byId("model-lost").hidden = !lost;
@@ -92,19 +94,7 @@ function showChoice(path, { model, version, usual, chosen, lost, published, kept
   select().replaceChildren(element("option", { value: "" }, `the usual one: ${apart(usual)}`), element("optgroup", { label: "Published" }, ...published.map((name) => option(name))), ...own);
   select().value = was;
   if (select().selectedIndex < 0) select().selectedIndex = 0;
-  byId("kept-frame").hidden = !kept.length;
-  byId("kept", HTMLTableElement).tBodies[0].replaceChildren(...kept.map((one) => keptRow(path, one)));
-}
-
-function keptRow(path, { name, origin, time, by }) {
-  return element(
-    "tr",
-    {},
-    element("th", { scope: "row" }, longName(name)),
-    element("td", {}, named(origin, 60)),
-    element("td", {}, when(time), ...(by ? [" by ", named(by, 24)] : [])),
-    element("td", {}, element("a", { href: `${path}/models?${new URLSearchParams({ name })}`, download: true }, "File", element("bdi", { class: "hidden-visually" }, ` of ${name}`))),
-  );
+  showKept(kept);
 }
 
 function showEffect(effect, model) {

@@ -1,4 +1,4 @@
-// Training a model on the judgments so far: begun, followed, cancelled.
+// Training a model on the judgments so far: begun, followed, cancelled, begun again after a restart.
 
 import { get, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
@@ -20,27 +20,40 @@ export function trainingModels(path, kept) {
   const place = `${path}/trainings`;
   let timer = 0;
   let last = "";
+  /** @type {any} */
+  let shown = null;
   const show = async () => {
     clearTimeout(timer);
     const found = await get(place);
     showTraining(found);
+    shown = found;
     const status = found.training?.status ?? "";
     if (last === "running" && status !== "running") {
       announce(`Training ${status}`);
       if (status === "done") kept();
     }
     last = status;
-    if (found.busy && shownTab() === "model") timer = setTimeout(() => attempt(show), AGAIN_MS);
+    if ((found.busy || status === "running") && shownTab() === "model") timer = setTimeout(() => attempt(show), AGAIN_MS);
+  };
+  const begin = async (asked) => {
+    await post(place, asked);
+    await show();
+    byId("train-cancel").focus();
   };
   byId("train").addEventListener("submit", (event) => {
     event.preventDefault();
     attempt(async () => {
       const others = [...document.querySelectorAll("#train-others input:checked")].map((box) => /** @type {HTMLInputElement} */ (box).value);
-      await post(place, { name: field("train-name").value.trim(), features: field("train-features").value.trim() || "joint", folds: Number(field("train-folds").value || 10), others });
-      await show();
-      byId("train-cancel").focus();
+      await begin({ name: field("train-name").value.trim(), features: field("train-features").value.trim() || "joint", folds: Number(field("train-folds").value || 10), others });
     });
   });
+  byId("train-again").addEventListener("click", () =>
+    attempt(async () => {
+      const { name, features, folds, eliminate, collections } = shown.training;
+      const others = collections.filter((one) => one !== shown.collection);
+      await begin({ name, features, folds, others, ...(eliminate !== null && { eliminate }) });
+    }),
+  );
   byId("train-cancel").addEventListener("click", () =>
     attempt(async () => {
       await post(`${place}/cancel`);
@@ -56,6 +69,7 @@ function showTraining({ training, busy, others }) {
   byId("train-now").hidden = !training && !busy;
   byId("train-cancel").hidden = training?.status !== "running";
   byId("train-progress").hidden = training?.status !== "running";
+  byId("train-again").hidden = training?.status !== "interrupted" || busy;
   if (training) showState(training);
   else byId("train-said").textContent = "A model of other collections is being trained; one at a time.";
   offer(others);
@@ -71,6 +85,7 @@ function showState({ name, status, done, total, problem, notes, collections, fea
     done: "done; it can be chosen above",
     failed: problem,
     cancelled: "cancelled",
+    interrupted: "ended by a restart of the service",
   };
   byId("train-said").replaceChildren(...about, `${said[status]}.`);
   byId("train-notes").replaceChildren(...notes.map((note) => element("li", {}, note)));
