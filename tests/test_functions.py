@@ -328,8 +328,8 @@ def test_functions_that_make_files_are_the_commands_of_their_names(run, small_de
 
 
 def test_every_command_has_a_function_and_it_takes_what_the_command_takes_in_its_place():
-    # `demo` and `serve` are programs; the rest of these keep databases, tokens and models of a service.
-    programs = {"demo", "serve", "import", "token", "backup", "verify", "restore", "migrate"}
+    # `demo` and `serve` are programs; the rest of these ask a service, or keep its databases, tokens and models.
+    programs = {"demo", "serve", "import", "adjudicate", "token", "backup", "verify", "restore", "migrate"}
     called = {
         "next": "next_pairs", "report": "write_report", "study sample": "sample_study",
         "study answers": "study_answers",

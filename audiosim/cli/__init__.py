@@ -43,6 +43,7 @@ PANELS = {
         "join": "join_command.join",
         "import": "database_commands.import_judgments",
         "judges": "people.judges",
+        "adjudicate": "adjudicate_command.adjudicate",
         "token": "access_tokens.app",
     },
     "Evaluate and publish": {

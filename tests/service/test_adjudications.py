@@ -1,5 +1,8 @@
 """Giving a disputed pair to a person over HTTP, where tokens say who is invited."""
 
+import json
+
+import msgspec
 import pytest
 
 from audiosim.errors import InputError
@@ -91,3 +94,33 @@ def test_the_client_gives_a_pair_to_a_person_and_lists_it(another):
         assert (waiting.query, waiting.document) == (pair.query, pair.document)
         with pytest.raises(InputError, match="ann has judged document .* already: expected somebody who has not"):
             client.organiser.ask_adjudication("coarse", pair.query, pair.document, "ann")
+
+
+def test_the_command_gives_a_pair_to_a_person_and_lists_what_was_decided(run, another):
+    where = f"{another.url}/v1/collections/coarse"
+    code, said, _ = run("adjudicate", where)
+    assert (code, said) == (0, "coarse: no pair was given to anybody\n")
+    with Client(another.url) as client:
+        (pair,) = client.next("coarse", assessor="ann").pairs
+        client.judge("coarse", pair.query, pair.document, broad=1, assessor="ann")
+        code, said, _ = run("adjudicate", where, pair.query, pair.document, "carol", "--format", "json")
+        (waiting,) = json.loads(said)["adjudications"]
+        listed = client.organiser.adjudications("coarse").adjudications
+        assert [msgspec.to_builtins(one) for one in listed] == [waiting]
+        client.judge("coarse", pair.query, pair.document, broad=2, assessor="carol")
+    decided = waiting | {"status": "judged", "grade": 2}
+    assert json.loads(run("adjudicate", where, "--format", "json")[1])["adjudications"] == [decided]
+    table = run("adjudicate", where)[1]
+    assert all(text in table for text in (pair.query, pair.document, "carol", "judged"))
+    code, _, said = run("adjudicate", where, pair.query, pair.document, "ann")
+    assert code == 1
+    assert f"ann has judged document {pair.document} for query {pair.query} already: expected somebody who" in said
+
+
+def test_the_command_refuses_half_a_pair_and_an_address_of_no_collection(run):
+    code, _, said = run("adjudicate", "http://127.0.0.1:9/v1/collections/coarse", "q1")
+    assert code == 2
+    assert "expected QUERY DOCUMENT ASSESSOR, or none of them" in " ".join(said.replace("│", " ").split())
+    code, _, said = run("adjudicate", "http://127.0.0.1:9")
+    expected = "expected the address of a collection, such as http://127.0.0.1:9/v1/collections/NAME"
+    assert (code, said) == (1, f"audiosim: http://127.0.0.1:9: {expected}\n")

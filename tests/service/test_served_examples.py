@@ -61,6 +61,8 @@ def test_an_unknown_choice_is_a_wrong_call(run, own, option):
         "audiosim join http://127.0.0.1:8000/v1/collections/my-demo new-system.trec",
         "audiosim estimate my-demo --model remote:http://127.0.0.1:8000",
         "audiosim import http://127.0.0.1:8000/v1/collections/my-demo my-demo/judgments.csv",
+        "audiosim adjudicate http://127.0.0.1:8000/v1/collections/my-demo",
+        "audiosim adjudicate http://127.0.0.1:8000/v1/collections/my-demo q01 d027 carol",
     ],
 )
 def test_an_example_that_asks_a_server_runs(commanded, run, own, tmp_path, monkeypatch, text):
@@ -70,6 +72,6 @@ def test_an_example_that_asks_a_server_runs(commanded, run, own, tmp_path, monke
     (demo / "judgments.csv").write_text("query,document,fine\nq,b,70\n", encoding="utf-8")
     # As the example of `serve`, but on a port that is free.
     with commanded([demo], tmp_path / "log", "--db", "sqlite:///my-demo/campaign.db", "--judgments", "none") as server:
-        words = shlex.split(text.replace("http://127.0.0.1:8000", server.url))
+        words = shlex.split(text.replace("http://127.0.0.1:8000", server.url).replace("q01 d027", "q b"))
         code, out, said = run(*words[1:])
     assert code == 0, said + out

@@ -1,0 +1,54 @@
+"""The command by which an organiser gives a disputed pair to one more person, and sees what was decided."""
+
+from typing import Annotated
+
+import msgspec
+import typer
+
+from audiosim.cli.options import As, Format, print_result
+from audiosim.errors import InputError
+from audiosim.report.views import rows_view
+
+
+def adjudicate(
+    service: Annotated[
+        str,
+        typer.Argument(
+            metavar="URL",
+            help="Collection of a service, such as http://127.0.0.1:8000/v1/collections/demo.",
+            show_default=False,
+        ),
+    ],
+    query: Annotated[str | None, typer.Argument(help="Query of the pair.", show_default=False)] = None,
+    document: Annotated[str | None, typer.Argument(help="Document of the pair.", show_default=False)] = None,
+    assessor: Annotated[
+        str | None, typer.Argument(help="Person who is to judge it, and has not yet.", show_default=False)
+    ] = None,
+    form: As = Format.table,
+) -> None:
+    """Give a disputed pair to one more person, as "Ask..." on the organiser's page does; list what waits.
+
+    The pair comes first in that person's queue; their judgment is one more opinion. `audiosim judges --disagreements`
+    lists the pairs on which people differ most. The table has all pairs that were given to somebody, each with its
+    status (waiting, judged, cannot, set aside) and the grade. An organiser's token is taken from AUDIOSIM_TOKEN;
+    AUDIOSIM_TOKEN_HOST names the host that may have it.
+
+    Examples: `audiosim adjudicate http://127.0.0.1:8000/v1/collections/my-demo`
+
+    `audiosim adjudicate http://127.0.0.1:8000/v1/collections/my-demo q01 d027 carol`
+    """
+    from audiosim.service.client import Client
+    from audiosim.service.remote.address import parse_address
+
+    root, collection, _ = parse_address(service)
+    if collection is None:
+        raise InputError(f"{service}: expected the address of a collection, such as {root}/v1/collections/NAME")
+    if query is not None and (document is None or assessor is None):
+        raise typer.BadParameter("expected QUERY DOCUMENT ASSESSOR, or none of them", param_hint="QUERY")
+    with Client(root) as client:
+        if query is not None and document is not None and assessor is not None:
+            client.organiser.ask_adjudication(collection, query, document, assessor)
+        found = client.organiser.adjudications(collection)
+    rows = [msgspec.to_builtins(one) for one in found.adjudications]
+    nothing = f"{collection}: no pair was given to anybody"
+    print_result(form, msgspec.to_builtins(found), rows, lambda: rows_view(rows) if rows else nothing)
