@@ -334,6 +334,40 @@ def test_an_earlier_answer_is_revised_and_the_assessor_returns_to_his_pair(brows
     assert sorted(latest.values()) == [1, 2]
 
 
+def test_an_undone_revision_leaves_the_earlier_answer_and_its_pair_is_not_asked_again(browse, http):
+    page = browse(f"/judge/demo?{QUICK}&batch=3")
+    enter(page, "Ann")
+    judge(page, 0)
+    judge(page, 1)
+    shown = waves(page)
+    for reload in (False, True):  # the second revision is undone by a page that did not make it
+        open_answers(page)
+        page.click("[aria-label='Revise the answer to pair 1']")
+        expect(page.locator("#where")).to_have_text(re.compile("^Revising"))
+        wait_for_pair(page)
+        page.keyboard.press("2")
+        save(page)
+        saved(page)
+        if reload:
+            page.reload()
+            begin(page)
+        wait_for_pair(page)
+        page.keyboard.press("z")
+        expect(page.locator("#announcer")).to_have_text("Last answer undone.")
+        wait_for_pair(page)
+        saved(page)
+        assert page.inner_text("#where") == "Pair 3 of 3"
+        assert waves(page) == shown
+        assert [one["broad"] for one in answers(http, "Ann")] == [0, 1]
+    judge(page, 1)
+    expect(page.locator("#batch-title")).to_have_text("Batch done")
+    saved(page)
+    said = [(one["query"], one["document"]) for one in answers(http, "Ann")]
+    assert len(said) == len(set(said)) == 3
+    handed = http.post("/v1/collections/demo/next", json={"assessor": "Ann", "count": 5}).json()["pairs"]
+    assert not {(one["query"], one["document"]) for one in handed} & set(said)
+
+
 def test_an_answer_given_on_another_device_is_heard_again_and_revised_here(browse, http):
     one = browse(f"/judge/demo?{QUICK}")
     enter(one, "Ann")
