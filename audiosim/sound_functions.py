@@ -79,7 +79,8 @@ def init(
     jobs     worker processes; None: one per core
     embeddings  names of installed ones that describe the recordings beside the Gaussians
 
-    A further call continues where the last one stopped, and adds new files.
+    A further call continues where the last one stopped, and adds new files. It keeps what you changed: filled fields of
+    documents.tsv, the queries of queries.tsv, and collection.toml.
     """
     from audiosim.audio.music_folder import collect
     from audiosim.relevance.evidence_effects import prepare_closeness

@@ -13,6 +13,7 @@ import numpy as np
 from audiosim.audio.baseline import nearest_run
 from audiosim.audio.describe import Failure
 from audiosim.audio.descriptions import descriptions_of, neighbours_by
+from audiosim.audio.edited_folder import DOCUMENTS, QUERIES, SETTINGS, EditedFolder, read_edited
 from audiosim.audio.embedding import Embedding
 from audiosim.audio.index import AudioIndex, extract
 from audiosim.audio.index_store import Recording
@@ -23,7 +24,7 @@ from audiosim.audio.sources import LeftOut, SoundSource, find_sounds
 from audiosim.audio.tags import Tags, read_tags
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.collection_files import prepare_folder
-from audiosim.corpus.collection_toml import Settings, settings_lines
+from audiosim.corpus.collection_toml import Settings
 from audiosim.corpus.lines import write_texts
 from audiosim.corpus.metadata_tables import document_lines, query_lines
 from audiosim.corpus.model import FINE, Document, Run
@@ -31,6 +32,7 @@ from audiosim.corpus.runs import run_lines
 from audiosim.display import frame_of, in_notebook
 from audiosim.errors import InputError
 from audiosim.extras import need
+from audiosim.messages import counted
 from audiosim.stats.gaussians import jensen_shannon
 from audiosim.stats.gaussians.gaussian import Singles, to_rows
 
@@ -38,7 +40,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 INDEX, SYSTEM, CUTOFF = "sounds.index", "audiosim-nearest", 5
-QUERIES = 50
+QUERY_COUNT = 50
+FEWEST = 2  # recordings: a baseline retrieves others than the query's own
 # Dimensions on which loudness leaves no trace and coders little: the shape of the spectrum, and contrast below 3.2 kHz.
 STABLE = (*(f"mfcc {number}" for number in range(1, 5)), *(f"contrast {octave}" for octave in range(5)))
 SAME = 0.15  # nats by those: 96 clips of 8 games are at least .21 apart, their copies in MP3 .09 in the median
@@ -64,7 +67,8 @@ class MusicFolder:
     failed      files that could not be described, and the reasons
     unknown     column of documents.tsv -> number of recordings without a value
     twins       pairs of recordings that may be the same
-    queries     the drawn sample
+    queries     document of each query: a drawn sample, or those of an earlier call
+    kept        True if the queries are those of an earlier call
     counts      numbers of band-limited and of silent recordings
     """
 
@@ -73,7 +77,8 @@ class MusicFolder:
     failed: tuple[Failure, ...]
     unknown: dict[str, int]
     twins: tuple[Twins, ...]
-    queries: tuple[str, ...]
+    queries: dict[str, str]
+    kept: bool
     counts: dict[str, int]
 
     def __repr__(self) -> str:
@@ -85,7 +90,7 @@ class MusicFolder:
         """One row per recording: its tags, its path, and whether it is a query."""
         return [
             {"document": one.identifier, "artist": one.artist, "genre": one.genre, "path": one.path, **one.more}
-            | {"query": one.identifier in self.queries}
+            | {"query": one.identifier in self.queries.values()}
             for one in self.documents
         ]
 
@@ -103,6 +108,7 @@ class MusicFolder:
             "unknown": self.unknown,
             "near_duplicates": [twins._asdict() for twins in self.twins],
             "queries": list(self.queries),
+            "queries_kept": self.kept,
         }
 
 
@@ -110,7 +116,7 @@ def collect(
     folder: str | Path,
     into: str | Path,
     *,
-    queries: int = QUERIES,
+    queries: int = QUERY_COUNT,
     seed: int = 0,
     n_jobs: int | None = None,
     progress: Callable[[int, int, int], object] | None = None,
@@ -120,7 +126,8 @@ def collect(
 
     folder   with sound files of any format that `extract` reads
     into     folder of the collection; one made by `collect` is continued; files of another collection there are an
-             error
+             error. Continued, it keeps what its owner changed: filled fields of documents.tsv, queries.tsv, whose
+             queries stay as long as their recordings, and collection.toml
     queries  largest number of recordings to draw as queries, from as many artists as possible and from each genre in
              turn
     seed     of that sample
@@ -128,7 +135,8 @@ def collect(
     embeddings  describe the recordings beside their Gaussians; vectors that the index already has count too
 
     Writes documents.tsv (document, artist, genre, path, album, title, seconds), queries.tsv, collection.toml,
-    sounds.index and the run of one system, which retrieves the recordings nearest in sound by other artists.
+    sounds.index and the run of one system, which retrieves the recordings nearest in sound by other artists, or by the
+    query's own if there are no others.
     Identifiers are the paths below the folder, with `_` for characters that runs or addresses do not allow.
     """
     need("sound", "describing sound")
@@ -137,50 +145,63 @@ def collect(
     if not Path(folder).is_dir():
         raise InputError(f"{folder}: is not a folder, expected one with sound files")
     runs = Path(into) / "runs"
-    own = {"documents.tsv", "queries.tsv", "collection.toml"}
+    own = {DOCUMENTS, QUERIES, SETTINGS}
     prepared = prepare_folder(into, own | ({"runs"} if _only_ours(runs) else set()))
+    place = Path(os.path.relpath(folder, prepared)).as_posix()
+    before = read_edited(prepared, place)
     sounds = _named(find_sounds(folder, keep_suffixes=True))
     index = extract(sounds, n_jobs, into=prepared / INDEX, progress=progress, prune=True)
-    if not len(index):
-        raise InputError(f"{folder}: no sound file in it could be described")
+    heard = len(index) - len(_silent(index))
+    if heard < FEWEST:
+        raise InputError(f"{folder}: {counted(heard, 'recording')} with sound, expected at least {FEWEST} to compare")
     failed = [one for each in embeddings for one in embed_index(prepared / INDEX, each, n_jobs, progress=progress)]
-    documents = tuple(_document(recording, prepared) for recording in index.recordings)
+    documents = tuple(before.edited(_document(recording, prepared)) for recording in index.recordings)
     twins = find_twins(index)
-    drawn = draw_queries(documents, {*_silent(index), *(pair.other for pair in twins)}, queries, seed)
-    artists = {document.identifier: document.artist for document in documents}
-    run = _nearest_run(index, drawn, artists)
     by_name = {document.identifier: document for document in documents}
+    kept = {query: document for query, document in before.queries.items() if document in by_name}
+    unfit = {*_silent(index), *(pair.other for pair in twins)}
+    asked = kept or {name: name for name in draw_queries(documents, unfit, queries, seed)}
+    run = _baseline(index, asked, by_name)
     name = Path(folder).resolve().name
     # In a small folder others by other artists are few: a cutoff that no run reaches would be called a mistake.
     cutoff = max(1, max((len(found) for found in run.rankings.values()), default=CUTOFF))
-    made = Collection(name, name, FINE, cutoff, (run,), by_name, {query: query for query in drawn})
-    _write(prepared, made, os.path.relpath(folder, prepared))
+    made = Collection(name, name, FINE, cutoff, (run,), by_name, asked)
+    _write(prepared, made, place, before)
     unknown = {column: sum(getattr(one, column) is None for one in documents) for column in ("artist", "genre")}
-    return MusicFolder(prepared, documents, (*index.failed, *failed), unknown, twins, drawn, index.counts())
+    return MusicFolder(prepared, documents, (*index.failed, *failed), unknown, twins, asked, bool(kept), index.counts())
 
 
-def _nearest_run(index: AudioIndex, queries: Sequence[str], artists: Mapping[str, str | None]) -> Run:
+def _baseline(index: AudioIndex, queries: Mapping[str, str], documents: Mapping[str, Document]) -> Run:
+    """The baseline system; a query without recordings by other artists retrieves those by its own."""
+    found = _nearest_run(index, queries, {name: document.artist for name, document in documents.items()})
+    alone = {query: own for query, own in queries.items() if not found.rankings[query]}
+    if not alone:
+        return found
+    return Run(SYSTEM, {**found.rankings, **_nearest_run(index, alone, {}).rankings})
+
+
+def _nearest_run(index: AudioIndex, queries: Mapping[str, str], artists: Mapping[str, str | None]) -> Run:
     """The baseline system, by all descriptions in the index."""
     searched = Searched((index,))
     if not searched.pieces:
-        return nearest_run(index, SYSTEM, {name: name for name in queries}, CUTOFF, artists)
-    near = neighbours_by(searched, descriptions_of(searched), queries, CUTOFF, artists)
-    return Run(SYSTEM, {query: tuple(one.identifier for one in found) for query, found in near.items()})
+        return nearest_run(index, SYSTEM, queries, CUTOFF, artists)
+    near = neighbours_by(searched, descriptions_of(searched), dict.fromkeys(queries.values()), CUTOFF, artists)
+    return Run(SYSTEM, {query: tuple(one.identifier for one in near[own]) for query, own in queries.items()})
 
 
 def _only_ours(runs: Path) -> bool:
     return not runs.exists() or {path.name for path in runs.iterdir()} <= {f"{SYSTEM}.trec"}
 
 
-def _write(folder: Path, collection: Collection, sounds: str) -> None:
+def _write(folder: Path, collection: Collection, sounds: str, before: EditedFolder) -> None:
     (folder / "runs").mkdir(exist_ok=True)
-    settings = Settings(collection.name, collection.scale, collection.cutoff, sounds=Path(sounds).as_posix())
+    settings = Settings(collection.name, collection.scale, collection.cutoff, sounds=sounds)
     write_texts(
         {
-            folder / "documents.tsv": document_lines(collection.documents.values()),
-            folder / "queries.tsv": query_lines(collection.query_documents),
+            folder / DOCUMENTS: document_lines(collection.documents.values()),
+            folder / QUERIES: query_lines(collection.query_documents),
             folder / f"runs/{SYSTEM}.trec": run_lines(collection.runs),
-            folder / "collection.toml": settings_lines(settings),
+            folder / SETTINGS: before.settings_lines(settings),
         }
     )
 

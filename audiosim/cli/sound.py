@@ -361,7 +361,7 @@ def init(
     Writes documents.tsv with artist, genre, album, title and length by the files' tags, queries.tsv, collection.toml,
     sounds.index, and a baseline run: the recordings that sound nearest to each query. Identifiers are safe in run files
     and URLs. Possible duplicates are listed; choose which to keep. FOLDER is not changed. Run the command again to
-    resume it, or to add new files.
+    resume it, or to add new files; your changes to documents.tsv, queries.tsv and collection.toml are kept.
 
     With --generated, systems are folders, and every recording gets an identifier that tells nothing of its system.
 

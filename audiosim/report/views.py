@@ -12,6 +12,7 @@ from audiosim.expected.about import QUERIES_IN_WORDS, About
 from audiosim.expected.ranking import Ranking, spelled_confidence
 from audiosim.expected.two_systems import Condition, TwoSystems
 from audiosim.expected.verdicts import Verdicts
+from audiosim.messages import counted
 from audiosim.report.screen import PlainTable, Setting
 
 if TYPE_CHECKING:
@@ -236,11 +237,12 @@ def _without_tags(unknown: Mapping[str, int], files: int) -> str:
 
 def music_folder_view(result: Mapping[str, Any]) -> RenderableType:
     """Result of making a collection from a folder: its contents, missing metadata, and likely duplicates."""
+    made = "kept; without this file a new sample is drawn" if result["queries_kept"] else "drawn"
     lines = [
         f"{result['documents']:,} recordings in {result['collection']}{_remarkable(result)}, "
         f"{len(result['failed']):,} failed",
         _without_tags(result["unknown"], result["documents"]),
-        f"{len(result['queries']):,} queries were drawn (queries.tsv): {_some(result['queries'])}",
+        f"{counted(len(result['queries']), 'query', 'queries')} {made} (queries.tsv): {_some(result['queries'])}",
     ]
     following = f"Next: audiosim serve {quote(result['collection'])} --db sqlite:///campaign.db --open"
     twins = result["near_duplicates"]

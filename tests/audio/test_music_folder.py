@@ -142,6 +142,61 @@ def test_the_same_again_goes_on(source, music, tmp_path):
     assert len(Collection.load(tmp_path / "made").documents) == 7
 
 
+def test_what_its_owner_changed_in_the_collection_is_kept(music, tmp_path):
+    for seed in range(6):
+        soundfile.write(tmp_path / f"{seed}.wav", music(2, seed), 22_050)
+    folder = collect(tmp_path, tmp_path / "made").collection
+    (folder / "documents.tsv").write_text("document\tartist\tmood\tseconds\n0\tZoë\tcalm\t99\n1\t\tlively\t\n")
+    (folder / "queries.tsv").write_text("query\tdocument\nfirst\t0\n5\t5\n")
+    settings = 'name = "Mine"  # ours\nnot_artists = ["Various"]\nscale = "broad"\n'
+    (folder / "collection.toml").write_text(settings)
+    soundfile.write(tmp_path / "6.wav", music(2, 6), 22_050)
+    (tmp_path / "5.wav").unlink()
+    again = collect(tmp_path, folder)
+    read = Collection.load(folder)
+    assert (read.documents["0"].artist, read.documents["0"].more) == ("Zoë", {"mood": "calm", "seconds": "2.0"})
+    assert (read.documents["1"].more["mood"], set(read.documents)) == ("lively", {*"012346"})
+    assert (read.query_documents, again.queries, again.kept) == ({"first": "0"}, {"first": "0"}, True)
+    assert [row["document"] for row in again.rows() if row["query"]] == ["0"]
+    assert list(read.runs[0].rankings) == ["first"]
+    assert "0" not in read.runs[0].rankings["first"]
+    assert (folder / "collection.toml").read_text() == f'sounds = ".."\n{settings}'
+    collect(tmp_path, folder)
+    assert (folder / "collection.toml").read_text() == f'sounds = ".."\n{settings}'
+
+
+def test_a_folder_by_one_artist_has_a_baseline(music, tmp_path):
+    for seed in range(3):
+        soundfile.write(tmp_path / f"{seed}.wav", music(2, seed), 22_050)
+        wave = mutagen.wave.WAVE(tmp_path / f"{seed}.wav")
+        wave.add_tags()
+        wave.tags.add(id3.TPE1(3, ["Zoë"]))
+        wave.save()
+    (run,) = Collection.load(collect(tmp_path, tmp_path / "made").collection).runs
+    assert {query: set(found) for query, found in run.rankings.items()} == {
+        "0": {"1", "2"}, "1": {"0", "2"}, "2": {"0", "1"},
+    }  # fmt: skip
+
+
+def test_a_folder_with_one_recording_is_refused(music, tmp_path):
+    soundfile.write(tmp_path / "a.wav", music(2, 1), 22_050)
+    soundfile.write(tmp_path / "silent.wav", 0 * music(2, 1), 22_050)
+    with pytest.raises(InputError, match=r": 1 recording with sound, expected at least 2 to compare$"):
+        collect(tmp_path, tmp_path / "made")
+
+
+def test_a_collection_of_another_folder_is_not_continued(music, tmp_path):
+    for place in ("one", "two"):
+        (tmp_path / place).mkdir()
+        for seed in range(2):
+            soundfile.write(tmp_path / place / f"{seed}.wav", music(2, seed), 22_050)
+    collect(tmp_path / "one", tmp_path / "made")
+    with pytest.raises(
+        InputError, match=r"made: was made of \.\./one, got \.\./two; expected the same folder, or another"
+    ):
+        collect(tmp_path / "two", tmp_path / "made")
+
+
 def test_a_collection_of_others_is_not_overwritten(source, tmp_path):
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs/mine.trec").write_text("q Q0 d 1 1 mine\n")
