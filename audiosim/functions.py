@@ -15,6 +15,7 @@ import numpy as np
 from audiosim.cluster.turns import HERE, Workers
 from audiosim.corpus.arguments import as_collection, judgments_in_place_of, judgments_second
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.in_memory import pairs_in_memory
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.display import frame_of, in_notebook
@@ -26,7 +27,7 @@ from audiosim.expected.separation import two_systems_of_pool
 from audiosim.expected.two_systems import TwoSystems, check_level, check_two
 from audiosim.measures.measure import Measure, as_measure
 from audiosim.plugins import find_measure, find_selection_rule, find_stopping_rule, make_estimator
-from audiosim.relevance.any_pair import portions
+from audiosim.relevance.any_pair import Known, portions
 from audiosim.relevance.estimators import JOINT, NameOrFile, RelevanceEstimator
 from audiosim.relevance.pair_evidence import what_lacks
 from audiosim.relevance.prediction_rows import Predictions, prediction_rows
@@ -97,7 +98,7 @@ def predict(
     collection: object,
     model: ModelOrName = None,
     *,
-    pairs: Iterable[tuple[str, str]] | None = None,
+    pairs: object = None,
     cutoff: int | None = None,
     judgments: object = None,
     scheduler: str | None = None,
@@ -106,7 +107,8 @@ def predict(
 
     collection  or its folder, or runs in memory; see `Collection.from_frames`
     model       as for `estimate`, or an installed or remote one; an estimator must be for this collection's pool
-    pairs       pairs of query and document, retrieved by a system or not; None: the unjudged pairs of the pool
+    pairs       pairs of query and document, retrieved by a system or not, or a frame with these columns; None: the
+                unjudged pairs of the pool
     cutoff      depth of the pool; None: the collection's
     judgments   as for `estimate`
     scheduler   address of a Dask cluster that does the work instead: one worker predicts the pool, because one model
@@ -117,7 +119,10 @@ def predict(
         ((found, _),) = workers.each(PoolPredictions(collection, cutoff, model), 1)
         return found
     pool = build_pool(collection, cutoff)
-    return predict_pairs(pairs, collection, pool, model, workers)
+    wanted, known = pairs_in_memory(pairs), Known(collection)
+    for pair in wanted:
+        known.check(pair)
+    return predict_pairs(wanted, collection, pool, model, workers)
 
 
 @dataclass(frozen=True, slots=True)

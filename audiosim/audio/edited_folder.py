@@ -14,7 +14,7 @@ DOCUMENTS, QUERIES, SETTINGS = "documents.tsv", "queries.tsv", "collection.toml"
 
 @dataclass(frozen=True, slots=True)
 class EditedFolder:
-    """What the files of a folder say before a call writes them; empty without files.
+    """Contents of a folder's files before a call writes them; empty without files.
 
     documents  rows of documents.tsv, by identifier
     queries    document of each query of queries.tsv

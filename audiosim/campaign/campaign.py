@@ -35,10 +35,9 @@ from audiosim.users.listeners import Agreement, agreement
 class Campaign:
     """The judgments of a collection so far, and their consequences.
 
-    The log is the whole state: a campaign opened again on the same log continues where it was. The collection's own
-    judgments count as made before the log began. Other campaigns, also in other processes, may be open on the same log:
-    each reads what the others wrote before it asks or tells. Threads may share a campaign: one writes at a time, the
-    others wait briefly for it; readers never wait. If the log loses lines, every later request is refused.
+    The log is the whole state: a campaign opened again on it continues. The collection's own judgments count as made
+    before it began. Other campaigns, also in other processes, may be open on the same log: each first reads what the
+    others wrote. Threads may share a campaign. If the log loses lines, every later request is refused.
     """
 
     def __init__(
@@ -108,6 +107,10 @@ class Campaign:
     def ranking(self) -> Ranking:
         """Ranking of the systems now, with the check of the model: the basis of all published statements."""
         return self.selection.ranking
+
+    def __repr__(self) -> str:
+        judged = f"{len(self._ledger.judged)} of {len(self._pool.pairs)} pairs judged"
+        return f"Campaign of {self._collection.name}, {self.state}: {judged}"
 
     @property
     def state(self) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -109,8 +110,8 @@ class Queue:
     def _offers(
         self, ledger: Ledger, selection: Selection, now: datetime, count: int, assessor: str, by_query: bool
     ) -> list[Offer]:
-        if count < 1:
-            raise InputError(f"the number of pairs to ask for must be at least 1, got {count}")
+        if not isinstance(count, Integral) or count < 1:
+            raise InputError(f"the number of pairs to ask for must be a whole number of at least 1, got {count!r}")
         if assessor in ledger.aside:
             return []
         held = {lease.pair: lease.assessor for lease in ledger.leases(now)}

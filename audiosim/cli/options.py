@@ -326,13 +326,10 @@ def known_pairs(path: Path, collection: Collection) -> tuple[Pair, ...]:
 
     pairs, known = read_pairs(path), Known(collection)
     for pair, number in pairs.items():
-        if pair not in known:
-            what = "query" if pair.document in known.documents else "document"
-            raise FormatError(
-                path,
-                number,
-                f"nothing is known of {what} {getattr(pair, what)}: no run, metadata, index or evidence names it",
-            )
+        try:
+            known.check(pair)
+        except InputError as error:
+            raise FormatError(path, number, str(error)) from None
     return tuple(pairs)
 
 

@@ -11,6 +11,7 @@ from audiosim.corpus.aspects import MEAN, Aspects
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.in_memory import is_frame, judgments_in_memory
 from audiosim.corpus.judgments import read_judgments
+from audiosim.corpus.matching import check_judgments
 from audiosim.corpus.model import Judgment, Scale
 from audiosim.errors import InputError
 
@@ -40,9 +41,12 @@ def as_collection(
         return collection
     given = collection.scale if collection.aspects is None else collection.aspects.scale
     if isinstance(judgments, str | Path):
-        return _judged(collection, () if str(judgments) == "none" else read_judgments(Path(judgments), given)[1])
+        read = () if str(judgments) == "none" else read_judgments(Path(judgments), given)[1]
+        check_judgments(collection.runs, read, judgments)
+        return _judged(collection, read)
     said: list[str] = []
     judged = judgments_in_memory(judgments, given, said.append)
+    check_judgments(collection.runs, judged, "judgments")
     return _judged(replace(collection, guesses=(*collection.guesses, *said)), judged)
 
 

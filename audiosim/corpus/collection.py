@@ -26,7 +26,7 @@ from audiosim.corpus.in_memory import (
 )
 from audiosim.corpus.judge_files import MachineJudge, check_names_of_judges, read_judges
 from audiosim.corpus.judgments import read_judgments
-from audiosim.corpus.matching import Reading, check_met
+from audiosim.corpus.matching import Reading, check_judgments, check_met
 from audiosim.corpus.metadata_tables import known_artists, read_documents, read_queries, read_systems
 from audiosim.corpus.mirex import Exclusions
 from audiosim.corpus.model import FINE, Document, Pair, PairedComparison, Run, Scale, as_scale, retrieved_by
@@ -251,6 +251,7 @@ class Collection:
         odd: list[str] = []
         judged = () if judgments is None else judgments_in_memory(judgments, settings.scale, odd.append)
         found = runs_in_memory(runs)
+        check_judgments(found, judged, "judgments")
         deepest = depth_of(found)
         grades = {judgment.grade for judgment in judged}
         guess = guess_scale(grades, count=len(judged)) if grades and settings.scale is None else None

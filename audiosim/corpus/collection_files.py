@@ -5,6 +5,7 @@ starts with its path.
 """
 
 from collections.abc import Container
+from os import PathLike
 from pathlib import Path
 
 from audiosim.corpus.array_files import check_regular
@@ -34,6 +35,8 @@ STEMS = {part.partition(".")[0]: part for part in reversed(PARTS)} | {"qrels": J
 
 def open_folder(folder: str | Path) -> Path:
     """The folder of a collection, checked to exist."""
+    if not isinstance(folder, str | PathLike):
+        raise InputError(f"expected the folder of a collection, got {folder!r}")
     folder = Path(folder)
     if not folder.is_dir():
         problem = "is not a folder" if folder.exists() else "no such folder"

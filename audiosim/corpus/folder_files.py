@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 
 from audiosim.corpus.collection_files import (
@@ -19,6 +20,7 @@ from audiosim.corpus.judge_files import MachineJudge
 from audiosim.corpus.matching import Matching, Reading
 from audiosim.corpus.model import Document, Judgment, PairedComparison, Run
 from audiosim.corpus.task_file import TASK_FILE
+from audiosim.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,8 @@ class FolderFiles:
 
     @classmethod
     def find(cls, folder: Path, judgments: str | Path | None) -> "FolderFiles":
+        if not isinstance(judgments, str | PathLike | None):
+            raise InputError(f"expected a file of judgments, or none for no judgments, got {judgments!r}")
         foreign = ForeignFiles() if names_its_runs(folder) else recognise_files(folder)
         check_names(folder, judgments is None, {*foreign.runs, *foreign.qrels})
         own = find_file(folder, *JUDGMENTS) if judgments is None else Path(judgments)

@@ -35,6 +35,7 @@ SCORE = ("score",)
 RANK = ("rank",)
 GRADE = ("grade", "relevance", "rel", "label", "score")
 RUNS = "a data frame, a dict of system -> query -> documents, or ranx's runs"
+PAIRS = "pairs (query, document), or a data frame with these columns"
 QRELS = "a data frame, a dict of query -> document -> grade, ranx's Qrels, or ir_measures' qrels"
 
 
@@ -92,6 +93,23 @@ def grades_in_memory(given: object) -> dict[Pair, float]:
     else:
         raise InputError(f"expected a data frame or a dict of pairs and grades, got {type(given).__name__}")
     return {Pair(_text(query, "query"), _text(one, "document")): _number(grade, "grade") for query, one, grade in rows}
+
+
+def pairs_in_memory(given: object) -> list[Pair]:
+    """Pairs, in their order, from a frame with columns query, document or an iterable of (query, document)."""
+    if is_frame(given):
+        columns = _columns(given)
+        rows: Iterable[Any] = zip(
+            *(_values(given, _column(columns, names)) for names in (QUERY, DOCUMENT)), strict=True
+        )
+    else:
+        rows = _listed(given, PAIRS)
+    found = []
+    for row in rows:
+        if isinstance(row, str) or not isinstance(row, Iterable) or len(pair := list(row)) != 2:
+            raise InputError(f"expected {PAIRS}; got {row!r} for a pair")
+        found.append(Pair(_text(pair[0], "query"), _text(pair[1], "document")))
+    return found
 
 
 def documents_in_memory(given: object) -> dict[str, Document]:

@@ -26,6 +26,17 @@ class Reading(NamedTuple):
     doubtful: bool = False
 
 
+def check_judgments(runs: Sequence[Run], judgments: Sequence[Judgment], source: str | Path) -> None:
+    """An error where no judgment is of a pair that a system retrieved.
+
+    source  file of the judgments, or a word for judgments in memory
+    """
+    for one in judgments:
+        if any(one.document in run.rankings.get(one.query, ()) for run in runs):
+            return
+    Matching(runs).judgments(Path(source), judgments)
+
+
 class Matching:
     """Names in the runs, and a line on how well each other file matches them."""
 

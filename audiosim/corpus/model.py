@@ -77,10 +77,14 @@ SCALES = {scale.name: scale for scale in (FINE, BROAD, BINARY)}
 def parse_scale(value: str | Sequence[float]) -> Scale:
     """The scale with a name (`fine`, `broad`, `binary`), or with levels: a list, or text such as "0,1,2,3" or "0-3"."""
     if not isinstance(value, str):
+        if not isinstance(value, Iterable):
+            raise InputError(f"unknown scale {value!r}, expected {', '.join(SCALES)} or a list of levels")
         return Scale("custom", tuple(float(level) for level in value))
     if value in SCALES:
         return SCALES[value]
     ends = re.fullmatch(r"(\d{1,3})-(\d{1,3})", value.strip())
+    if ends and int(ends[1]) >= int(ends[2]):
+        raise InputError(f"the levels of scale {value} must rise, expected the lowest first, such as 0-3")
     try:
         levels = range(int(ends[1]), int(ends[2]) + 1) if ends else map(float, value.split(","))
         return Scale("custom", tuple(map(float, levels)))

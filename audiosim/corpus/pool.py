@@ -180,6 +180,8 @@ def build_pool(collection: Collection, cutoff: int | None = None, also: Iterable
 
     also    further pairs of any query and document, retrieved or not
     """
+    if not isinstance(collection, Collection):
+        raise InputError(f"expected a collection, such as Collection.load(folder), got {collection!r}")
     cutoff = collection.cutoff if cutoff is None else cutoff
     positions, ranks = _rank_matrix(collection, cutoff)
     if not positions:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 QueriesMeant = Literal["these", "queries"]
 PEOPLE_MEANT = ("panel", "listeners")
+EXPECTED = "a statement is about these or queries, and panel, listeners or a number of people"
 QUERIES_IN_WORDS = {"these": "these queries", "queries": "queries of this kind"}
 
 
@@ -45,12 +46,10 @@ class About:
         """
         found = dict((otherwise or cls()).to_dict())
         named: dict[str, str] = {}
-        for word in words.split("+") if isinstance(words, str) else words:
+        for word in _words_of(words):
             axis = "listeners" if _are_people(word) else "queries"
             if axis == "queries" and word not in get_args(QueriesMeant):
-                raise InputError(
-                    f"a statement is about these or queries, and panel, listeners or a number of people; got {word!r}"
-                )
+                raise InputError(f"{EXPECTED}; got {word!r}")
             if named.setdefault(axis, word) != word:
                 raise InputError(f"a statement is about {named[axis]} or {word}, not both")
         found |= named
@@ -78,6 +77,14 @@ class About:
     def to_dict(self) -> dict[str, str]:
         """The subject as plain values, ready for JSON."""
         return {"queries": self.queries, "listeners": self.listeners}
+
+
+def _words_of(words: object) -> list[str]:
+    if isinstance(words, str):
+        return words.split("+")
+    if not isinstance(words, Iterable):
+        raise InputError(f"{EXPECTED}; got {words!r}")
+    return [str(word) for word in words]
 
 
 def _are_people(word: str) -> bool:

@@ -15,7 +15,7 @@ from audiosim.corpus.model import Judgment
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.errors import InputError
 from audiosim.expected.about import THESE, About, as_about
-from audiosim.expected.choices import DifferenceDistribution, Ideal
+from audiosim.expected.choices import DifferenceDistribution, Ideal, check_ideal
 from audiosim.expected.linear import LinearScores
 from audiosim.expected.ranking import Ranking
 from audiosim.expected.ratio import RatioScores
@@ -92,6 +92,7 @@ def expected_scores(measure: Measure, pool: Pool, ideal: Ideal = "ordered", draw
     ideal  see `RatioScores`
     draws  see `SampledScores`
     """
+    check_ideal(ideal)
     if measure.rank_weights is None:
         return SampledScores(measure, pool, draws)
     return RatioScores(measure, pool, ideal) if measure.relative else LinearScores(measure, pool)

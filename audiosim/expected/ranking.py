@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from audiosim.arrays import Array, Booleans, Integers
 from audiosim.display import frame_of, notebook_html
 from audiosim.expected.about import THESE, About
-from audiosim.expected.choices import DifferenceDistribution
+from audiosim.expected.choices import DifferenceDistribution, check_distribution
 from audiosim.measures.measure import Measure
 from audiosim.properties import cached_property
 from audiosim.relevance.model_check import NOT_CHECKED, ModelCheck
@@ -63,6 +63,9 @@ class Ranking:
     judges: int = 0
     comparisons: int = 0
     others: "Callable[[], Ranking] | None" = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        check_distribution(self.distribution)
 
     @cached_property
     def at_large(self) -> "Ranking | None":

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 from scipy import sparse
@@ -48,8 +49,8 @@ class SampledScores:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.draws < 2:
-            raise InputError(f"the number of draws must be at least 2, got {self.draws}")
+        if not isinstance(self.draws, Integral) or self.draws < 2:
+            raise InputError(f"the number of draws must be a whole number of at least 2, got {self.draws!r}")
         check_cutoff(self.pool, self.measure.cutoff)
 
     @cached_property

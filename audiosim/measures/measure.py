@@ -56,7 +56,7 @@ def parse_measure(text: str, known: Mapping[str, Definition] = MEASURES) -> Meas
 
     known  definitions by name; `audiosim.plugins.find_measure` knows those of installed packages too
     """
-    parts = WRITTEN.fullmatch(text)
+    parts = WRITTEN.fullmatch(text) if isinstance(text, str) else None
     if parts is None:
         raise InputError(f"unknown measure {text!r}, expected a name and a cutoff such as CG@5")
     name = parts["name"]

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
+from audiosim.errors import InputError
 from audiosim.properties import cached_property
 
 PORTION = 200  # unretrieved pairs per query and portion: a query's covariance is a dense matrix
@@ -51,6 +52,14 @@ class Known:
     def __contains__(self, pair: Pair) -> bool:
         query, document = pair
         return document in self.documents and (query in self.queries or query in self.documents)
+
+    def check(self, pair: Pair) -> None:
+        """An error unless the collection knows the query and the document of a pair."""
+        if pair not in self:
+            what = "query" if pair.document in self.documents else "document"
+            raise InputError(
+                f"nothing is known of {what} {getattr(pair, what)}: no run, metadata, index or evidence names it"
+            )
 
     def among(self, pairs: Iterable[Pair]) -> tuple[Pair, ...]:
         """The known ones among some pairs, each once."""

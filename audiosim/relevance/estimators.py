@@ -8,6 +8,7 @@ from typing import Protocol
 from audiosim.arrays import Array
 from audiosim.corpus.model import FINE, Scale
 from audiosim.corpus.pool import Pool
+from audiosim.errors import InputError
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.evidence_kind import EvidenceKind
 from audiosim.relevance.joint import JointEstimator
@@ -89,6 +90,8 @@ def built_in(pool: Pool, model: NameOrFile | RelevanceEstimator | None) -> Relev
     """
     model = JOINT if model is None else model
     if not isinstance(model, str | os.PathLike):
+        if not hasattr(model, "predict"):
+            raise InputError(f"expected a model's name or file, or an estimator, got {model!r}")
         return model
     name = os.fspath(model)
     return uniform(pool) if name == "uniform" else estimator_of(pool, name)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 import numpy as np
 
@@ -253,8 +254,8 @@ class Selection:
         self, count: int, allowed: Booleans | None = None, by_query: bool = False, assessor: str | None = None
     ) -> Integers:
         """Places of the pairs that `ask` returns."""
-        if count < 1:
-            raise InputError(f"the number of pairs to ask for must be at least 1, got {count}")
+        if not isinstance(count, Integral) or count < 1:
+            raise InputError(f"the number of pairs to ask for must be a whole number of at least 1, got {count!r}")
         unjudged = np.flatnonzero(~self.belief.judged & (True if allowed is None else allowed))
         return (self._best_queries if by_query else self._best)(self.weights_by(assessor), unjudged, count)
 

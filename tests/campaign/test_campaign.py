@@ -452,7 +452,9 @@ def test_asking_for_nothing_is_refused(opened):
     campaign = opened()
     campaign.ask(1, "ann")
     for assessor in ("", "ann"):
-        with pytest.raises(InputError, match="the number of pairs to ask for must be at least 1, got 0"):
+        with pytest.raises(
+            InputError, match="the number of pairs to ask for must be a whole number of at least 1, got 0"
+        ):
             campaign.ask(0, assessor)
 
 

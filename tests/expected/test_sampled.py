@@ -161,7 +161,7 @@ def test_a_single_system_and_a_query_without_documents_are_simulated(tiny):
 
 def test_a_number_of_draws_that_says_nothing_of_their_spread_is_refused(tiny):
     assert DRAWS >= 2
-    with pytest.raises(InputError, match="the number of draws must be at least 2, got 1"):
+    with pytest.raises(InputError, match="the number of draws must be a whole number of at least 2, got 1"):
         SampledScores(parse_measure("AP@2"), build_pool(tiny), 1)
 
 

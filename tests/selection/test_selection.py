@@ -208,7 +208,7 @@ def test_judgments_from_before_that_are_of_pairs_outside_the_pool_are_left_out(t
 
 
 def test_asking_for_nothing_and_batches_of_nothing_are_refused(tiny):
-    with pytest.raises(InputError, match="the number of pairs to ask for must be at least 1, got 0"):
+    with pytest.raises(InputError, match="the number of pairs to ask for must be a whole number of at least 1, got 0"):
         start(tiny).ask(0)
     with pytest.raises(InputError, match="batch must be at least 1, got 0"):
         start(tiny, batch=0)

@@ -1,6 +1,7 @@
 """The ordinal model as a scikit-learn estimator."""
 
 import warnings
+from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -64,6 +65,8 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         if self.unidentified not in {"ridge", "error"}:
             raise InputError(f"unidentified must be ridge or error, got {self.unidentified!r}")
+        _check_ridge(self.ridge)
+        _check_order(y)
         checked: tuple[Array, NDArray[Any]] = validate_data(self, X, y, dtype=np.float64)
         features, grades = checked
         check_classification_targets(grades)
@@ -119,6 +122,22 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.classes_.dtype.kind not in "iufb":
             raise InputError(f"the levels must be numbers to have an expectation, got {self.classes_.tolist()}")
         return self.classes_.astype(np.float64)
+
+
+def _check_ridge(ridge: object) -> None:
+    if not isinstance(ridge, Real) or not 0 <= float(ridge) < np.inf:
+        raise InputError(f"ridge must be a finite number, 0 or more, got {ridge!r}")
+
+
+def _check_order(levels: object) -> None:
+    """An error for an ordered categorical of pandas whose order sorting would lose, such as low < mid < high."""
+    dtype = getattr(levels, "dtype", None)
+    order = list(dtype.categories) if getattr(dtype, "ordered", False) else []  # type: ignore[union-attr]
+    if order != sorted(order):
+        raise InputError(
+            f"the categories of y are ordered {' < '.join(map(str, order))}, but levels sort as "
+            f"{' < '.join(map(str, sorted(order)))}: expected numbers, such as y.cat.codes"
+        )
 
 
 def _fit_or_ridge(features: Array, level: NDArray[np.int64], ridge: float, **arguments: Any) -> OrdinalFit:

@@ -1,0 +1,119 @@
+"""Wrong arguments of the Python functions: one line each, which says what was expected and what came."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import audiosim
+from audiosim.errors import InputError
+
+DEMO = Path(__file__).resolve().parents[1] / "fixtures" / "demo"
+RUNS = {"A": {"q1": ["d3", "d1"]}, "B": {"q1": {"d1": 0.9, "d2": 0.4}}}
+
+
+@pytest.fixture(scope="module")
+def demo():
+    return audiosim.Collection.load(DEMO)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda _: audiosim.Collection.load(3), r"^expected the folder of a collection, got 3$"),
+        (
+            lambda _: audiosim.Collection.load(DEMO, judgments=[1]),
+            r"^expected a file of judgments, or none for .* \[1\]$",
+        ),
+        (
+            lambda _: audiosim.Collection.load(DEMO, scale=3),
+            r"^unknown scale 3, expected fine, broad, binary or a list",
+        ),
+        (
+            lambda _: audiosim.Collection.load(DEMO, scale="3-0"),
+            r"^the levels of scale 3-0 must rise, expected the low",
+        ),
+        (
+            lambda _: audiosim.Campaign("demo"),
+            r"^expected a collection, such as Collection.load\(folder\), got 'demo'$",
+        ),
+        (lambda _: audiosim.parse_measure(None), r"^unknown measure None, expected a name and a cutoff such as CG@5$"),
+        (lambda c: audiosim.estimate(c, model=3), r"^expected a model's name or file, or an estimator, got 3$"),
+        (lambda c: audiosim.estimate(c, about=3.5), r"^a statement is about these or queries, .*; got 3\.5$"),
+        (lambda c: audiosim.estimate(c, about=[3.5]), r"^a statement is about these or queries, .*; got '3\.5'$"),
+        (lambda c: audiosim.estimate(c, ideal="best"), r"^unknown ideal 'best', expected ordered, correlated or indep"),
+        (lambda c: audiosim.estimate(c, distribution="f"), r"^unknown distribution 'f', expected t or normal$"),
+        (
+            lambda c: audiosim.estimate(c, measure="ERR@5", draws="9"),
+            r"^the number of draws must be a whole number of at least 2, got '9'$",
+        ),
+        (
+            lambda c: audiosim.predict(c, pairs=[("q01", "gone")]),
+            r"^nothing is known of document gone: no run, metadata",
+        ),
+        (lambda c: audiosim.predict(c, pairs=[("gone", "d001")]), r"^nothing is known of query gone: no run, metadata"),
+        (
+            lambda c: audiosim.predict(c, pairs=[("q01",)]),
+            r"^expected pairs \(query, document\), .*; got \('q01',\) for",
+        ),
+        (lambda c: audiosim.predict(c, pairs=["ab"]), r"^expected pairs \(query, document\), .*; got 'ab' for a pair$"),
+        (
+            lambda c: audiosim.predict(c, pairs=[("q01", np.nan)]),
+            r"^expected a text or a whole number as identifier of a",
+        ),
+        (lambda c: audiosim.Campaign(c).ask(2.5), r"pairs to ask for must be a whole number of at least 1, got 2\.5$"),
+        (
+            lambda c: audiosim.Campaign(c).selection.ask(2.5),
+            r"^the number of pairs to ask for must be a whole number of at least 1, got 2\.5$",
+        ),
+    ],
+)
+def test_a_wrong_argument_is_refused_in_one_line(demo, call, message):
+    with pytest.raises(InputError, match=message):
+        call(demo)
+
+
+def test_judgments_of_nothing_retrieved_are_refused(demo, tmp_path):
+    with pytest.raises(InputError, match=r"^judgments: 0 of 1 judgment are of retrieved pairs, expected some; did you"):
+        audiosim.Collection.from_runs(RUNS, {"q1": {"D1": 2}})
+    with pytest.raises(InputError, match=r"^judgments: 0 of 1 judgment are of retrieved pairs, expected some"):
+        audiosim.estimate(demo, judgments={"q": {"d": 2}})
+    (tmp_path / "other.qrels").write_text("q 0 d 2\n")
+    with pytest.raises(InputError, match=r"other\.qrels: 0 of 1 judgment are of retrieved pairs, expected some"):
+        audiosim.estimate(demo, judgments=tmp_path / "other.qrels")
+
+
+def test_pairs_may_be_a_frame(demo):
+    frame = pd.DataFrame({"docno": ["d044", "d070"], "qid": ["q03", "q01"]})
+    assert (
+        audiosim.predict(demo, "mout", pairs=frame).rows
+        == audiosim.predict(demo, "mout", pairs=[("q03", "d044"), ("q01", "d070")]).rows
+    )
+
+
+def test_a_campaign_tells_what_it_is(demo):
+    campaign = audiosim.Campaign(demo)
+    (pair,) = campaign.ask()
+    campaign.tell(audiosim.Judgment(*pair, grade=70))
+    assert repr(campaign) == "Campaign of Demo: synthesised music, open: 1 of 600 pairs judged"
+
+
+@pytest.mark.parametrize("ridge", [-1.0, np.nan, np.inf, "a"])
+def test_a_ridge_that_is_no_penalty_is_refused(ridge):
+    with pytest.raises(InputError, match=r"^ridge must be a finite number, 0 or more, got "):
+        audiosim.OrdinalRegression(ridge=ridge).fit([[1.0], [2.0], [3.0], [2.5]], [0, 1, 1, 0])
+
+
+def test_the_order_of_categories_is_not_lost_by_sorting():
+    features = [[1.0], [2.0], [3.0], [2.5], [1.5]]
+    named = pd.Series(pd.Categorical(["low", "mid", "high", "mid", "low"], ["low", "mid", "high"], ordered=True))
+    with pytest.raises(
+        InputError, match=r"^the categories of y are ordered low < mid < high, but levels sort as high <"
+    ):
+        audiosim.OrdinalRegression(ridge=1).fit(features, named)
+    fitted = audiosim.OrdinalRegression(ridge=1).fit(features, named.cat.codes)
+    assert fitted.classes_.tolist() == [0, 1, 2]
+    assert fitted.coef_[0] > 0
+    numbers = pd.Series(pd.Categorical([0, 1, 2, 1, 0], [0, 1, 2], ordered=True))
+    assert audiosim.OrdinalRegression(ridge=1).fit(features, numbers).coef_ == pytest.approx(fitted.coef_)
