@@ -13,7 +13,7 @@ from audiosim.properties import cached_property
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.moments import FIRST_LEARNING
-from audiosim.relevance.prequential import Grouping, Prequential, groupings, leaning, predictions
+from audiosim.relevance.prequential import Grouping, Prequential, groupings, leaning
 from audiosim.relevance.sums_check import Misfit, further_off, of_pairs, of_spread, of_sums, of_systems
 
 LEAST = 50  # judgments that a verdict needs
@@ -187,16 +187,16 @@ def check_model(
     if before.alone is not belief.alone and not np.array_equal(before.marginals, belief.marginals):
         return NOT_CHECKED
     order, rng = order[:MOST], np.random.default_rng(0) if rng is None else rng
-    seen = Prequential.of(belief, order, rng)
+    seen = Prequential.of(belief, order)
     start = estimator.unlearned() if isinstance(estimator, Unlearned) else None
-    early = seen if start is None else Prequential.of(start.predict(belief.grades), order, np.random.default_rng(0))
+    early = seen if start is None else Prequential.of(start.predict(belief.grades), order)
     sums = _sums_over_systems(pool, order)
     singles = math.sqrt(float(np.mean(seen.standardised**2)))
     off = max(1.0, singles, further_off(sums, seen.error, seen.deviation))
     groups = () if pool is None else groupings(pool, order)
     kinds = {**_kinds(seen, early.standardised[:FIRST_LEARNING], sums), **_of_rival(start, early, belief, order)}
     evidence = tuple(Misfit(said, 1 / len(kinds), found) for said, found in kinds.items())
-    return ModelCheck(seen.chances, groups, evidence, off)
+    return ModelCheck(seen.chances(belief, order, rng), groups, evidence, off)
 
 
 def _of_rival(
@@ -217,8 +217,8 @@ def _of_rival(
     rival = start.in_reserve() if isinstance(start, Reserved) else None
     if rival is None:
         return {}
-    other = predictions(rival.predict(belief.grades), order)[0]
-    found = of_sums((other - before.mean)[None], before.error, before.deviation, rising=True)
+    other = Prequential.of(rival.predict(belief.grades), order)
+    found = of_sums((other.mean - before.mean)[None], before.error, before.deviation, rising=True)
     return {"the general model predicts grades better": found}
 
 

@@ -16,40 +16,44 @@ ROUNDING = 1e-6  # a spread of predictions below this counts as 0
 class Prequential:
     """Judgments with their predictions from earlier judgments.
 
-    chances     (k,) place in the predictive distribution of the grade, in [0, 1], drawn within a level; uniform and
-                independent if the belief is right
     mean        (k,) predicted gain
     error       (k,) gain less its prediction
     deviation   (k,) standard deviation of the predicted gain
     """
 
-    chances: Array
     mean: Array
     error: Array
     deviation: Array
 
     @classmethod
-    def of(cls, belief: Belief, order: Integers, rng: np.random.Generator) -> "Prequential":
+    def of(cls, belief: Belief, order: Integers) -> "Prequential":
         """Judgments of a belief, in order of judgment.
 
         order  (k,) places of the judged pairs
-        rng    of the places within a level
         """
-        if not len(order):
-            return cls(*(np.empty(0) for _ in range(4)))
-        mean, deviation = predictions(belief, order)
-        within = rng.random(len(order))
-        level = nearest_level(belief.levels, belief.grades[order])
-        below = belief.reading.below(order, mean, deviation)
-        reached = np.column_stack([np.zeros(len(order)), below, np.ones(len(order))])  # P(grade < level)
-        low, high = np.take_along_axis(reached, np.stack([level, level + 1], axis=1), axis=1).T
-        error = belief.grades[order] / belief.maximum - mean
-        return cls(np.asarray(low + within * (high - low)), mean, error, deviation)
+        gains = belief.grades[order] / belief.maximum
+        mean, deviation = belief.prior.one_by_one(order, gains)
+        return cls(mean, gains - mean, deviation)
 
     @property
     def standardised(self) -> Array:
         """(k,) errors in predicted deviations; 0 where the gain was certain."""
         return np.divide(self.error, self.deviation, out=np.zeros(len(self.error)), where=self.deviation > 0)
+
+    def chances(self, belief: Belief, order: Integers, rng: np.random.Generator) -> Array:
+        """(k,) place of each judgment in the predictive distribution of the grade, in [0, 1].
+
+        belief, order  those of the judgments
+        rng            of the place within a level
+
+        Uniform and independent if the belief is right.
+        """
+        within = rng.random(len(order))
+        level = nearest_level(belief.levels, belief.grades[order])
+        below = belief.reading.below(order, self.mean, self.deviation)
+        reached = np.column_stack([np.zeros(len(order)), below, np.ones(len(order))])  # P(grade < level)
+        low, high = np.take_along_axis(reached, np.stack([level, level + 1], axis=1), axis=1).T
+        return np.asarray(low + within * (high - low))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +95,3 @@ def leaning(mean: Array) -> Array:
     before = np.arange(len(mean))
     average = np.divide(np.cumsum(mean) - mean, before, out=np.zeros(len(mean)), where=before > 1)
     return np.where(before > 1, mean - average, 0)
-
-
-def predictions(belief: Belief, order: Integers) -> tuple[Array, Array]:
-    """(k,) mean and (k,) standard deviation of the gain of each judged pair given the judgments before it."""
-    return belief.prior.one_by_one(order, belief.grades[order] / belief.maximum)

@@ -136,7 +136,7 @@ def test_errors_are_those_of_beliefs_conditioned_one_by_one(pool, estimator):
     truth, order = drawn(belief, rng), rng.permutation(len(pool.pairs))[:25]
     grades = np.full(len(truth), np.nan)
     grades[order] = truth[order]
-    found = Prequential.of(estimator.predict(grades), order, rng)
+    found = Prequential.of(estimator.predict(grades), order)
     for place, mean, error, deviation in zip(order.tolist(), found.mean, found.error, found.deviation, strict=True):
         assert mean == pytest.approx(belief.gains.mean[place])
         assert error == pytest.approx(truth[place] / belief.maximum - belief.gains.mean[place])

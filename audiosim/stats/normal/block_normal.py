@@ -13,7 +13,8 @@ from audiosim.properties import cached_property
 from audiosim.stats.normal.conditioning import ConditionedBlock, certain_now, cleared, summed_precision, with_known
 from audiosim.stats.normal.covariance_roots import ROUNDING, closer_root, effects_given, factor_of, known_root, root_of
 from audiosim.stats.normal.loadings import Changed, Loadings
-from audiosim.stats.normal.multivariate import Moments, Sparse, in_turn, picked
+from audiosim.stats.normal.multivariate import Moments, Sparse
+from audiosim.stats.normal.ordered_factor import NO_FACTOR, OrderedFactor
 from audiosim.stats.normal.projection import EffectsGiven, Remembered, by_block, kept_product
 from audiosim.stats.normal.weighted_sums import may_be_kept, precision_of, reduced, reduced_by
 from audiosim.stats.normal.within_blocks import BlockPlaces, Within
@@ -105,6 +106,10 @@ class BlockNormal:
         return np.maximum(0, self.sparse_loadings.variances(self.shared) + self._own.diagonals)
 
     @cached_property
+    def _last_in_order(self) -> list[OrderedFactor]:
+        return [NO_FACTOR]
+
+    @cached_property
     def _columns(self) -> dict[int, Array]:
         """Columns computed so far: an unknown's column is needed several times before it is conditioned on."""
         return {}
@@ -121,13 +126,13 @@ class BlockNormal:
         return column
 
     def among(self, places: Integers) -> Array:
-        block, place = (of[places] for of in self._place)
-        loadings, covariance = np.empty((len(places), len(self.shared))), np.zeros((len(places),) * 2)
-        for code in np.unique(block):
-            own = np.flatnonzero(block == code)
-            loadings[own] = self.loadings[code][place[own]]
-            covariance[np.ix_(own, own)] = self.within[code][np.ix_(place[own], place[own])]
-        return np.asarray(covariance + loadings @ self.shared @ loadings.T)
+        return self._between(places, places)
+
+    def _between(self, some: Integers, others: Integers) -> Array:
+        """(m, k) covariance of some unknowns (m,) with others (k,)."""
+        own, other = ((self._place[0][at], self._place[1][at]) for at in (some, others))
+        loadings = self.sparse_loadings.of_unknowns(some, *own) @ self.shared
+        return self._own.between(own, other) + loadings @ self.sparse_loadings.of_unknowns(others, *other).T
 
     def project(self, weights: Sparse) -> Moments:
         count, kept = weights.shape[0], self.remembered.parts(weights, self.blocks)
@@ -305,7 +310,8 @@ class BlockNormal:
         return values - (residuals - sides @ (shared @ precision[:, -1])) / inverse, 1 / inverse
 
     def one_by_one(self, places: Integers, values: Array) -> tuple[Array, Array]:
-        return in_turn(self.project(picked(places, len(self.mean))), values)
+        self._last_in_order[0] = factor = self._last_in_order[0].followed(places, self._between)
+        return factor.predictions(values, self.mean[places])
 
     def with_effects(self, loadings: Array, covariance: Array) -> "BlockNormal":
         """Distribution with q more shared effects of mean 0, independent of the present ones.

@@ -70,6 +70,17 @@ class Loadings(Sequence[Array]):
             return changed.at(places, written_out(self.rows, rows))
         return written_out(self.rows, rows) if changed is None else changed[places]
 
+    def of_unknowns(self, places: Integers, block: Integers, place: Integers) -> Array:
+        """(m, p) rows of unknowns.
+
+        places, block, place  (m,) of each: its place among all, its block, and its place in that block
+        """
+        found = written_out(self.rows, places)
+        for code in self.changed.keys() & set(block.tolist()):
+            own = np.flatnonzero(block == code)
+            found[own] = self.some(code, place[own])
+        return found
+
     def _before(self, block: int) -> Array:
         return written_out(self.rows, self.blocks[block])
 

@@ -6,7 +6,6 @@ from typing import Protocol
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.blas import dsyrk
 
 from audiosim.arrays import Array, Integers
@@ -203,20 +202,6 @@ class IndependentNormal:
     def draw(self, rng: np.random.Generator, count: int, closer: float = 1.0) -> Iterator[tuple[Integers, Array]]:
         n = len(self.mean)
         yield np.arange(n), self.mean + np.sqrt(self.variance) * rng.standard_normal((count, n))
-
-
-def picked(places: Integers, count: int) -> sparse.csr_array:
-    """(k, n) weights of sums that are single unknowns of n."""
-    k = len(places)
-    return sparse.csr_array((np.ones(k), places, np.arange(k + 1)), shape=(k, count))
-
-
-def in_turn(moments: Moments, values: Array) -> tuple[Array, Array]:
-    """(k,) mean and (k,) standard deviation of each of k unknowns given the values (k,) of those before it."""
-    root = cholesky(moments.covariance, lower=True)
-    innovation = solve_triangular(root, values - moments.mean, lower=True)
-    deviation = np.diagonal(root)
-    return np.asarray(values - deviation * innovation), np.asarray(deviation)
 
 
 def _check_finite(mean: Array, variance: Array) -> None:

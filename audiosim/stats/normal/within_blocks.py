@@ -64,6 +64,17 @@ class Within(Sequence[Array]):
             found[self.blocks[block]] = np.diagonal(own)
         return found
 
+    def between(self, some: tuple[Integers, Integers], others: tuple[Integers, Integers]) -> Array:
+        """(m, k) covariance within blocks of some unknowns with others; 0 where their blocks differ.
+
+        some, others  block of each, and its place there
+        """
+        found = np.zeros((len(some[0]), len(others[0])))
+        for block in np.unique(some[0]).tolist():
+            here, there = (np.flatnonzero(of == block) for of in (some[0], others[0]))
+            found[np.ix_(here, there)] = self[block][np.ix_(some[1][here], others[1][there])]
+        return found
+
     def with_changed(self, parts: Mapping[int, Array]) -> "Within":
         """The same with other covariances of some blocks."""
         return replace(self, changed={**self.changed, **parts}) if parts else self
