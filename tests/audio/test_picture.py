@@ -25,7 +25,6 @@ def test_a_tone_is_bright_at_its_frequency_alone(tmp_path):
     assert axes.get_title() == "tone.wav"
 
 
-@pytest.mark.slow
 def test_what_is_no_sound_is_refused(tmp_path):
     (tmp_path / "notes.wav").write_text("no sound")
     with pytest.raises(SoundError, match=r"notes\.wav"):

@@ -15,7 +15,7 @@ import pytest
 from audiosim.cluster.workers import WINDOW, Standby, spread_on_workers
 from audiosim.errors import InputError
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")]
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")
 
 # What the workers do stands in a module of its own: they import it, and need not import this one.
 ACTS = """
@@ -68,6 +68,7 @@ def done(act, tasks, workers=2, limit_s=five_minutes):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.slow
 def test_results_come_in_the_order_of_the_tasks_whoever_is_done_first(act, workers):
     seconds = [0.2, 0, 0, 0.1, 0, 0, 0.05, 0, 0, 0, 0, 0.02]
     assert done(act, [("sleep", s) for s in seconds], workers) == seconds
@@ -87,17 +88,20 @@ def test_nothing_to_do_starts_nothing(act):
         (("exit", 0), "crashed (exit code 0)"),
     ],
 )
+@pytest.mark.slow
 def test_a_crash_costs_its_own_task_only(act, end, why):
     tasks = [("give", n) for n in range(20)]
     tasks[7] = end
     assert done(act, tasks) == [*range(7), f"lost: {why}", *range(8, 20)]
 
 
+@pytest.mark.slow
 def test_any_number_of_crashes_leave_the_rest_done(act):
     tasks = [("exit", 1) if n % 4 == 1 else ("give", n) for n in range(16)]
     assert done(act, tasks) == ["lost: crashed (exit code 1)" if n % 4 == 1 else n for n in range(16)]
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_a_task_that_hangs_is_ended_at_its_limit(act):
     tasks = [("give", 0), ("sleep", 1000), ("give", 2), ("give", 3), ("give", 4)]
@@ -107,6 +111,7 @@ def test_a_task_that_hangs_is_ended_at_its_limit(act):
     assert time.monotonic() - start < 600  # it would have slept for a thousand
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_time_that_the_caller_takes_counts_for_no_task(act):
     results = spread_on_workers(act, [("give", n) for n in range(12)], 1, lambda task: 3.0, lost)
@@ -118,6 +123,7 @@ def test_time_that_the_caller_takes_counts_for_no_task(act):
     assert seen == list(range(12))
 
 
+@pytest.mark.slow
 def test_tasks_are_taken_as_they_are_needed(act):
     taken = []
     endless = (taken.append(n) or ("give", n) for n in itertools.count())
@@ -134,6 +140,7 @@ def gone(pid):
     return False
 
 
+@pytest.mark.slow
 def test_closing_ends_the_workers_at_once(act):
     tasks = [("pid", None), ("pid", None), *[("sleep", 1000)] * 8]
     with closing(spread_on_workers(act, tasks, 2, five_minutes, lost)) as results:
@@ -143,6 +150,7 @@ def test_closing_ends_the_workers_at_once(act):
     assert all(map(gone, pids))
 
 
+@pytest.mark.slow
 def test_an_exception_is_raised_in_its_turn_and_says_where_it_comes_from(act):
     results = spread_on_workers(
         act, [("give", 0), ("give", 1), ("raise", "no such thing"), ("give", 3)], 2, five_minutes, lost
@@ -165,11 +173,13 @@ def test_workers_that_cannot_start_are_an_error_not_a_loop(act, tmp_path, capfd)
     assert "gone meanwhile" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_worker_keeps_to_one_thread(act):
     (threads,) = done(act, [("threads", None)])
     assert set(threads) == {1}
 
 
+@pytest.mark.slow
 def test_what_workers_print_stays_out_of_the_output_and_libraries_are_muted(act, capfd):
     assert done(act, [("print", "said in Python")]) == ["said in Python"]
     said = capfd.readouterr()
@@ -190,6 +200,7 @@ next(results)
 @pytest.mark.slow
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("group", [False, True], ids=["alone", "with its group"])
+@pytest.mark.slow
 def test_workers_end_with_the_process_they_work_for_even_while_they_hang(act, tmp_path, by, group):
     command = [sys.executable, "-c", HANG, tmp_path]
     running = subprocess.Popen(
@@ -212,6 +223,7 @@ def standby(act):
     one.end()
 
 
+@pytest.mark.slow
 def test_a_worker_that_stands_by_does_what_comes_and_each_task_in_a_process_of_its_own(standby):
     standby.start()
     assert standby.do(("value", 3)) == 3
@@ -227,17 +239,20 @@ def test_a_worker_that_stands_by_does_what_comes_and_each_task_in_a_process_of_i
         (("sleep", 1000), "took "),
     ],
 )
+@pytest.mark.slow
 def test_a_task_that_ends_its_process_is_lost_and_the_next_is_done(standby, task, why):
     assert standby.do(task).startswith(why)
     assert standby.do(("value", 4)) == 4
 
 
+@pytest.mark.slow
 def test_an_exception_of_a_task_is_raised_where_it_was_asked_for(standby):
     with pytest.raises(ValueError, match="no good"):
         standby.do(("raise", "no good"))
     assert standby.do(("value", 5)) == 5
 
 
+@pytest.mark.slow
 def test_tasks_that_come_at_once_wait_for_each_other(standby):
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(standby.do, [("value", number) for number in range(8)])) == list(range(8))

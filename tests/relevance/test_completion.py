@@ -24,8 +24,7 @@ def partly(demo):
 
 
 # The scores by plain arithmetic, from nothing but the lines of the file.
-@pytest.mark.slow
-@pytest.mark.parametrize("judged", [0, 150])
+@pytest.mark.parametrize("judged", [0, pytest.param(150, marks=pytest.mark.slow)])
 def test_scores_of_the_expected_grades_are_those_of_the_ranking(demo, judged):
     collection = replace(demo, judgments=demo.judgments[:judged])
     pool, belief = believed(collection)

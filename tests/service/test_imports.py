@@ -21,8 +21,6 @@ from audiosim.errors import BusyError, InputError
 from service.files.deliveries import Delivery
 from service.files.import_store import SILENT_S, ImportStore
 
-pytestmark = pytest.mark.slow
-
 COARSE = "/v1/collections/coarse"
 LARGE = "/v1/collections/large"
 IMPORT = "judgments/import"
@@ -48,6 +46,7 @@ def log_of(http, path):
     return [json.loads(line) for line in http.get(f"{path}/judgments?format=log").text.splitlines()]
 
 
+@pytest.mark.slow
 def test_a_long_file_is_taken_at_once_and_told_how_far_it_is(commanded, large, folders, tmp_path, wait_until):
     text = lines_of(large, 5000)
     options = ("--db", f"sqlite:///{tmp_path / 'campaign.db'}", "--model", "uniform")
@@ -101,6 +100,7 @@ def test_a_long_file_is_taken_at_once_and_told_how_far_it_is(commanded, large, f
         ]
 
 
+@pytest.mark.slow
 def test_a_file_goes_on_where_the_server_was_killed_and_nothing_is_doubled(commanded, large, tmp_path, port):
     text = lines_of(large, 3000)
     options = ("--port", port, "--db", f"sqlite:///{tmp_path / 'campaign.db'}", "--model", "uniform")
@@ -160,6 +160,7 @@ def test_of_a_file_with_one_wrong_line_nothing_is_written(commanded, folders, co
         assert http.get(f"{COARSE}/imports/99").status_code == 422
 
 
+@pytest.mark.slow
 def test_the_command_sends_a_file_and_says_how_it_ended(commanded, folders, coarse, tmp_path, run):
     pairs = build_pool(coarse).pairs[:3]
     (tmp_path / "right.qrels").write_text("".join(f"{q} 0 {d} 2\n" for q, d in pairs), encoding="utf-8")
@@ -230,6 +231,7 @@ def test_too_many_files_that_wait_are_refused(tmp_path):
     imports.close()
 
 
+@pytest.mark.slow
 def test_what_was_imported_counts_when_the_log_is_opened_again(commanded, folders, coarse, tmp_path):
     url, pairs = f"sqlite:///{tmp_path / 'campaign.db'}", build_pool(coarse).pairs
     with commanded(folders[1:], tmp_path / "log", "--db", url) as server, server.client() as http:
