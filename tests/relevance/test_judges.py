@@ -137,28 +137,36 @@ def test_judgments_one_after_the_other_say_what_they_do_all_at_once(pool, model,
     np.testing.assert_allclose(model.posterior(changed, Listeners.of(who, 3)).mean, anew.mean, atol=1e-11)
 
 
+@pytest.fixture
 def opinions_in_memory():
+    """Counts the opinions that were made during the test and are still in memory."""
     gc.collect()
-    return sum(type(one) is Opinions for one in gc.get_objects())  # `isinstance` would ask proxies of what is gone
+    gc.freeze()  # a count need not go through what was there before
+
+    def count():
+        gc.collect()
+        return sum(type(one) is Opinions for one in gc.get_objects())  # `isinstance` would ask proxies of what is gone
+
+    return count
 
 
-def test_a_panel_that_has_grown_leaves_nothing_of_the_smaller_one_in_memory(model, panel):
-    model, before = replace(model), opinions_in_memory()
+def test_a_panel_that_has_grown_leaves_nothing_of_the_smaller_one_in_memory(model, panel, opinions_in_memory):
+    model = replace(model)
     model.posterior(panel.without(2), Listeners.of("panel", 2))
     model.posterior(panel.without(2), Listeners.of("listeners", 2))
-    assert opinions_in_memory() == before + 2
+    assert opinions_in_memory() == 2
     model.posterior(panel, Listeners.of("panel", 3))
-    assert opinions_in_memory() == before + 1
+    assert opinions_in_memory() == 1
 
 
-def test_a_model_learned_anew_leaves_nothing_of_the_one_before_in_memory(model):
+def test_a_model_learned_anew_leaves_nothing_of_the_one_before_in_memory(model, opinions_in_memory):
     place, judge = np.divmod(np.arange(FIRST_LEARNING), 3)
     panel = Panel(("ann", "bob", "eve"), place, judge, np.linspace(0, 1, FIRST_LEARNING))
-    models, before = PanelModels(), opinions_in_memory()
+    models = PanelModels()
     for judged in (FIRST_LEARNING - 1, FIRST_LEARNING):
         some = panel.first(judged)
         models.of(some, lambda _: replace(model)).posterior(some, Listeners.of("panel", 3))
-        assert opinions_in_memory() == before + 1
+        assert opinions_in_memory() == 1
 
 
 def test_a_pair_that_everybody_of_a_panel_judged_is_known_and_listeners_at_large_are_not(pool, model):
