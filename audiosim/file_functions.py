@@ -14,7 +14,7 @@ import numpy as np
 
 from audiosim.corpus.arguments import as_collection
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.lines import write_text
+from audiosim.corpus.lines import check_output_file, write_text
 from audiosim.corpus.pool import build_pool
 from audiosim.corpus.prompts import prompts_of
 from audiosim.errors import InputError
@@ -108,17 +108,21 @@ def write_report(
 
     The command is `audiosim report`.
     """
+    from audiosim.report.bundle import check_bundle_place
+
     need("plots", "a report")
     url, output = judgments if isinstance(judgments, str) and "://" in judgments else None, Path(output)
     read = as_collection(collection, judgments) if url is None else _campaign_of(collection, url)
     what, subject = find_measure(measures[0]), as_about(about, OF_THIS_KIND) if about else OF_THIS_KIND
     if output.suffix == ".html":
+        check_output_file(output)
         with with_hover() if hover else nullcontext():
             write_text(output, [_page(read, measures, what, model, distribution, subject, evidence, pictures)])
         return output
     for name, asked in (("evidence", evidence), ("hover", hover), ("pictures", pictures)):
         if asked:
             raise InputError(f"--{name} is for a page, which ends in .html, got {output}")
+    check_bundle_place(output)
     folder = collection if isinstance(collection, str | Path) else folder
     _write_record(read, what, model, distribution, success, folder, log or url, output)
     return output

@@ -73,6 +73,7 @@ def test_compare_gives_one_verdict_and_fails_unless_a_condition_is_shown(run):
         (["rhythm", "nobody"], "A and B: unknown system 'nobody', expected one of"),
         (["rhythm", "rhythm"], "A and B: expected two systems to compare, got rhythm twice"),
         (["rhythm", "harmony", "--confidence", "95"], "--confidence: the confidence must be between .5 and 1, got 95"),
+        (["rhythm", "harmony", "--measure", "CG@0"], "--measure: the cutoff of CG must be at least 1, got 0"),
         (["rhythm", "harmony", "--fail-unless", "rhythm bettter"], "--fail-unless: expected a condition such as"),
         (["rhythm", "harmony", "--fail-unless", "better by x"], "--fail-unless: the size in 'better by x' must be a"),
     ],

@@ -91,6 +91,18 @@ def test_saved_results_and_bundles_stand_side_by_side(run, small_demo, tmp_path)
     assert "60 judged" in drawn
 
 
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("x.bmp", "expected a name that ends in .png, .svg or .pdf"),
+        ("nowhere/x.png", "cannot be written: expected a file in a folder that exists and is open to you"),
+    ],
+)
+def test_a_plot_that_cannot_be_written_is_refused_before_the_work(run, tmp_path, name, problem):
+    code, out, err = run("history", tmp_path / "missing.json", "--plot", tmp_path / name)
+    assert (code, out, err) == (1, "", f"audiosim: {tmp_path / name}: {problem}\n")
+
+
 def test_systems_of_one_release_only_have_their_row_and_an_empty_cell(run, tmp_path):
     for name, systems in (("one", "AB"), ("two", "BC")):
         rows = [{"system": of, "expectation": 0.5, "low": 0.4, "high": 0.6} for of in systems]

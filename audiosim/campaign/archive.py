@@ -85,10 +85,14 @@ def back_up(url: str, path: str | Path, without: Iterable[str] = ()) -> list[Arc
         raise InputError(f"{target} exists already; a backup never replaces a file")
     partial = target.with_name(f"{target.name}.partial")
     found = _anonymous(read_database(url), without)
-    # A file under its final name is complete: a kill or a full disk leaves a `.partial`, never a short backup.
-    with partial.open("w", encoding="utf-8") as file:
-        file.writelines(f"{json.dumps(line, ensure_ascii=False)}\n" for line in _lines(found))
-    partial.rename(target)
+    # A file under its final name is complete: a kill leaves a `.partial`, never a short backup.
+    try:
+        with partial.open("w", encoding="utf-8") as file:
+            file.writelines(f"{json.dumps(line, ensure_ascii=False)}\n" for line in _lines(found))
+        partial.rename(target)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise InputError(f"{target}: cannot be written: {error.strerror}") from None
     return found.campaigns
 
 

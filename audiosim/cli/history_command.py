@@ -1,11 +1,13 @@
 """The command that shows a ranking at several times."""
 
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from audiosim.cli import options
+from audiosim.corpus.lines import check_output_file, write_texts
 from audiosim.errors import InputError
 from audiosim.extras import need
 from audiosim.ranking_history import LOOKS, RankingHistory
@@ -13,6 +15,7 @@ from audiosim.ranking_history import history as look_back
 from audiosim.report.history_view import history_view
 
 DOTS = 150  # per inch
+PLOTTED = {".png", ".svg", ".pdf"}
 
 
 def history(
@@ -51,6 +54,7 @@ def history(
     """
     if plot is not None:
         need("plots", "--plot")
+        _check_plot(plot)
     found = look_back(
         *sources,
         model=model,
@@ -65,11 +69,15 @@ def history(
     options.print_result(form, found.to_dict(), found.system_rows(), lambda: history_view(found.to_dict()))
 
 
+def _check_plot(path: Path) -> None:
+    if path.suffix not in PLOTTED:
+        raise InputError(f"{path}: expected a name that ends in .png, .svg or .pdf")
+    check_output_file(path)
+
+
 def _save_plot(found: RankingHistory, path: Path) -> None:
     from audiosim.plots import HEIGHT, page_axes
 
-    axes = found.plot(page_axes(height=HEIGHT, width=2 + 0.8 * max(len(found.looks), 4)))
-    try:
-        axes.figure.savefig(path, dpi=DOTS)  # type: ignore[union-attr]
-    except ValueError as error:
-        raise InputError(f"{path}: {error}") from None
+    axes, drawn = found.plot(page_axes(height=HEIGHT, width=2 + 0.8 * max(len(found.looks), 4))), BytesIO()
+    axes.figure.savefig(drawn, dpi=DOTS, format=path.suffix[1:])  # type: ignore[union-attr]
+    write_texts({path: drawn.getvalue()})

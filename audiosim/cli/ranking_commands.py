@@ -110,8 +110,9 @@ def compare(
     To compare a new system, add its run to the folder: judgments belong to documents, so earlier ones count for it too.
     Exit code 0 if the condition is shown, 1 if it is not or the data are wrong, 2 for wrong names or options.
     """
-    what, subject = find_measure(measure), options.about_of(about, OF_THIS_KIND) if about else None
-    condition = None
+    condition, subject = None, options.about_of(about, OF_THIS_KIND) if about else None
+    with options.usage_of("--measure"):
+        what = find_measure(measure)
     with options.usage_of("--confidence"):
         check_level(confidence)
     with options.usage_of("--fail-unless"):

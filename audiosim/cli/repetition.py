@@ -11,7 +11,7 @@ import typer
 
 from audiosim.cli.options import Format, check_scheduler, print_result
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.lines import write_text
+from audiosim.corpus.lines import check_output_file, write_text
 from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 from audiosim.extras import need
@@ -172,10 +172,7 @@ def _check_report(report: Path, parts: int | None, at: str | None) -> None:
     need("plots", "--report")
     if parts is None or at is None:
         raise InputError("--report needs --repeat and --at: it compares stated with true confidence at these moments")
-    # A file is written beside where it goes; a pipe or a terminal is not.
-    place = report.resolve().parent if report.is_file() or not report.exists() else report
-    if report.is_dir() or not os.access(place, os.W_OK):
-        raise InputError(f"{report}: cannot be written: expected a file in a folder that exists and is open to you")
+    check_output_file(report)
 
 
 def parse_moments(text: str) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ from audiosim.cli.options import (
     say_read,
 )
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.lines import write_text
+from audiosim.corpus.lines import check_output_file, write_text
 from audiosim.corpus.runs import SystemFrom
 from audiosim.errors import InputError
 from audiosim.extras import need
@@ -111,6 +111,8 @@ def train(
         need("plots", "--report")
     if output.suffix != ".json":
         raise InputError(f"{output}: the name of a model file must end in .json")
+    for path in (output, *([] if report is None else [report])):
+        check_output_file(path)
     load_features()
     shares = () if judged is None else parse_shares(judged)
     terms, joint = parse_terms(features), is_joint(features)

@@ -99,6 +99,8 @@ def _too_much(path: Path, number: int, length: int) -> FormatError:
 def _decode(path: Path, number: int, raw: bytes) -> str:
     if number == 1 and _is_utf16(raw):
         raise FormatError(path, number, "the file looks like UTF-16, expected UTF-8 text: save it as UTF-8")
+    if b"\0" in raw:
+        raise FormatError(path, number, "the line has a byte 0, expected UTF-8 text")
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
@@ -112,6 +114,14 @@ def _decode(path: Path, number: int, raw: bytes) -> str:
 def _is_utf16(raw: bytes) -> bool:
     """True if a file with this beginning is UTF-16: it has the mark, or every other byte is 0 as in plain letters."""
     return raw.startswith((b"\xff\xfe", b"\xfe\xff")) or raw[1:8:2] == bytes(4) or raw[0:7:2] == bytes(4)
+
+
+def check_output_file(path: Path) -> None:
+    """An error where a file cannot be written: to be called before long work whose result it is for."""
+    # A file is written beside where it goes; a pipe or a terminal is not.
+    place = path.resolve().parent if path.is_file() or not path.exists() else path
+    if path.is_dir() or not os.access(place, os.W_OK):
+        raise InputError(f"{path}: cannot be written: expected a file in a folder that exists and is open to you")
 
 
 def write_text(path: str | Path, lines: Iterable[str]) -> None:

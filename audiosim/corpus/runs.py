@@ -47,6 +47,7 @@ class _Ranking:
     last: tuple[int, float] | None = None
     rising: int = 0
     falling: int = 0
+    level: int = 0
 
     def add(self, path: Path, number: int, document: str, rank: str, score: str) -> bool:
         """Add a line; True if its rank is new."""
@@ -60,6 +61,7 @@ class _Ranking:
         if self.last is not None and place > self.last[0]:
             self.rising += value > self.last[1]
             self.falling += value < self.last[1]
+            self.level += value == self.last[1]
         self.last = place, value
         fresh = place not in self.ranks
         self.ranks.add(place)
@@ -166,8 +168,10 @@ def _read_file(path: Path, exclusions: Exclusions, say: Say) -> list[tuple[int, 
     if is_numbered(second) and not _is_trec(first):
         return [(number, read_matrix(path, lines, exclusions))]
     if columns not in (6, 3):
-        hint = columns_hint(first, "tabs or spaces")
+        hint = columns_hint(first, "tabs or spaces") or _spaces(columns > 6)
         raise FormatError(path, number, f"expected {FORMS}, found {columns} columns{hint}")
+    if first.startswith("#") and columns != len(TREC.split()) and _is_trec(second):
+        raise FormatError(path, number, f"expected a TREC run ({TREC}) from the first line on, found {quoted(first)}")
     return _read_trec(path, lines, say) if columns == 6 else _read_list(path, lines)
 
 
@@ -214,6 +218,11 @@ def _read_trec(path: Path, lines: Lines, say: Say) -> list[tuple[int, Run]]:
                 f"{path}:{number}: the scores of system {system} rise with the rank, as distances do: the last rank "
                 f"counts as best, as in trec_eval; give similarities, such as negative distances"
             )
+        if any(one.level for one in own) and not any(one.rising or one.falling for one in own):
+            say(
+                f"{path}:{number}: all scores of system {system} for a query are equal: documents are ordered by name, "
+                f"the last first, and ranks do not count, as in trec_eval; give scores that fall with the rank"
+            )
     return _runs(starts, {key: ranking.best_first() for key, ranking in rankings.items()})
 
 
@@ -247,8 +256,15 @@ def _runs(starts: dict[str, int], rankings: dict[tuple[str, str], tuple[str, ...
 
 
 def _wrong_columns(path: Path, number: int, columns: str, text: str) -> FormatError:
-    expected = f"expected {len(columns.split())} columns ({columns}) as on the lines above"
-    return FormatError(path, number, f"{expected}, found {len(text.split())}")
+    wanted, found = len(columns.split()), len(text.split())
+    expected = f"expected {wanted} columns ({columns}) as on the lines above"
+    return FormatError(
+        path, number, f"{expected}, found {found}{_spaces(found > wanted and found != len(TREC.split()))}"
+    )
+
+
+def _spaces(more: bool) -> str:
+    return "; a name with a space counts as two columns" if more else ""
 
 
 def _twice(path: Path, number: int, system: str, query: str, document: str) -> FormatError:

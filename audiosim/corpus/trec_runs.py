@@ -92,7 +92,7 @@ def _in_pieces(data: bytes, size: int) -> Iterator[bytes]:
 
 def _piece(data: bytes) -> _Piece | None:
     """The columns of some lines, None where they are not plain."""
-    columns = Columns.split(data, 6) if data.isascii() else None
+    columns = Columns.split(data, 6) if data.isascii() and b"\0" not in data else None
     if columns is None or not columns.narrow(QUERY, DOCUMENT, SYSTEM):
         return None
     rank, score = columns.whole_numbers(RANK), columns.numbers(SCORE)
@@ -168,10 +168,10 @@ class _File:
         if np.any(same & (rank[1:] <= rank[:-1])):
             return None
         falling = same & (score[1:] < score[:-1])
-        distances = np.zeros(len(keys), dtype=np.bool_)  # rankings with a score that rises
+        distances = np.zeros(len(keys), dtype=np.bool_)  # rankings with a score that rises or stays
         if (loose := same & ~falling).any():
             document = _best_first(line, document, score, np.unique(line[1:][loose]), names)
-            distances[line[1:][same & (score[1:] > score[:-1])]] = True
+            distances[line[1:][same & (score[1:] >= score[:-1])]] = True
         similarities = np.zeros(len(keys), dtype=np.bool_)  # and with one that falls
         similarities[line[1:][falling]] = True
         starts = np.searchsorted(line, np.arange(len(keys) + 1))

@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from audiosim.corpus.lines import check_output_file, write_texts
 from audiosim.errors import InputError
 from audiosim.record import Publication
 from audiosim.report.evaluation_page import course_drawing
@@ -22,6 +23,7 @@ from audiosim.report.plain_words import facts
 from audiosim.report.rendering import inline_svg, render
 
 CALIBRATED = 10  # judgments from which their places are drawn
+OTHER_FORMS = {".htm", ".pdf", ".svg", ".png", ".json", ".csv", ".tsv", ".txt", ".md", ".gz", ".tar", ".tgz"}
 PACKAGES = ("audiosim", "numpy", "scipy")
 READABLE = stat.S_IFREG | 0o644
 EPOCH = (1980, 1, 1, 0, 0, 0)  # of files in a zip: the same record gives the same file
@@ -76,15 +78,23 @@ def bundle(
 
 
 def write_bundle(files: Mapping[str, bytes], path: Path) -> None:
-    """Write a bundle: a zip file if the path ends in .zip, else a folder that is new or empty."""
+    """Write a bundle: a zip file if the path ends in .zip, else a folder that is new or empty; whole or not at all."""
+    check_bundle_place(path)
     if path.suffix == ".zip":
-        path.write_bytes(zipped(files, path.stem))
+        write_texts({path: zipped(files, path.stem)})
         return
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise InputError(f"{path}: expected a name that ends in .zip, or a folder that is new or empty")
     path.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        (path / name).write_bytes(content)
+    write_texts({path / name: content for name, content in files.items()})
+
+
+def check_bundle_place(path: Path) -> None:
+    """An error where a bundle cannot be written, or where the name looks like that of a file of another form."""
+    if path.suffix == ".zip":
+        check_output_file(path)
+    elif path.suffix.lower() in OTHER_FORMS:
+        raise InputError(f"{path}: expected a name that ends in .html for a page or in .zip for a bundle, or a folder")
+    elif path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise InputError(f"{path}: expected a name that ends in .zip, or a folder that is new or empty")
 
 
 def zipped(files: Mapping[str, bytes], folder: str) -> bytes:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from audiosim.arrays import Array
-from audiosim.campaign.pace import pace
+from audiosim.campaign.pace import Pace, pace
 from audiosim.cluster.turns import HERE, Workers
 from audiosim.corpus.arguments import as_collection, judgments_second
 from audiosim.corpus.collection import Collection
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 Maker = Callable[[Pool], RelevanceEstimator]
 SIMULATED_CAMPAIGNS = 10
+FASTEST = 1.0  # seconds of a judgment by a person; programs that simulate one are faster
 SECONDS = 30.0  # time for a judgment if the pace is unknown: half of each of two 30 s clips
 SETTLED = 0.95
 POWERED = 1.96 + 0.84  # standard errors that a paired test at 5 % needs for a power of 80 %
@@ -302,12 +303,18 @@ def _deeper(
 
 
 def seconds_per_judgment(collection: Collection) -> float:
-    """Median time in seconds from one judgment of an assessor to the next; SECONDS if no times are known."""
+    """Usual time in seconds from one judgment of an assessor to the next; see `usual_seconds`."""
     times: dict[str, list[float]] = {}
     for judgment in collection.judgments:
         if judgment.time:
             times.setdefault(judgment.assessor, []).append(datetime.fromisoformat(judgment.time).timestamp())
-    return pace(times.values()).median_s or SECONDS
+    return usual_seconds(pace(times.values()))
+
+
+def usual_seconds(judging: Pace) -> float:
+    """Median seconds of a judgment; SECONDS if it is unknown, or below FASTEST, as nobody can listen that fast."""
+    median = judging.median_s
+    return SECONDS if median is None or median < FASTEST else median
 
 
 def _confidences(selection: Selection) -> Array:

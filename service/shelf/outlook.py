@@ -15,7 +15,7 @@ from audiosim.campaign import CampaignState
 from audiosim.service.shelf.confidence_history import MOMENTS, Course, History
 from audiosim.service.shelf.recent_changes import RecentChanges, changes_since
 from audiosim.service.shelf.served_collection import ServedCollection
-from audiosim.simulation.effort import SECONDS, SIMULATED_CAMPAIGNS, Effort, effort_from
+from audiosim.simulation.effort import SIMULATED_CAMPAIGNS, Effort, effort_from, usual_seconds
 from audiosim.simulation.remaining_judgments import REMAINING_DRAWS, Remaining, remaining
 from audiosim.users.leanings import Leaning, leanings
 
@@ -174,7 +174,7 @@ class Outlook:
             chosen,
             one.judging.stopping_rule,
             campaigns=campaigns,
-            seconds=campaign.pace().median_s or SECONDS,
+            seconds=usual_seconds(campaign.pace()),
             listeners=1,
             deeper=lambda pool: one.predictor(None, pool.cutoff).estimator.plain,
             rng=rng,

@@ -42,6 +42,14 @@ def test_a_restored_backup_is_the_same_log_on_either_database(kept, tmp_path):
         assert other.append(next(one.read())[1]) == 1  # by its key
 
 
+def test_a_backup_that_cannot_be_written_names_its_file(said, tmp_path):
+    url = f"sqlite:///{tmp_path / 'campaign.db'}"
+    with closing(DatabaseStore(url, "one")) as store:
+        store.append_all([said(key="k")], 0)
+    with pytest.raises(InputError, match=r"nowhere/monday\.jsonl: cannot be written: No such file or directory$"):
+        back_up(url, tmp_path / "nowhere/monday.jsonl")
+
+
 @pytest.mark.slow
 def test_a_backup_without_somebody_is_the_same_campaign_under_a_drawn_name(kept, said, tmp_path):
     with closing(DatabaseStore(kept, "one")) as store:

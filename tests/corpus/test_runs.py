@@ -30,6 +30,20 @@ def test_ties_are_broken_as_trec_eval_breaks_them(tmp_path, other, expected):
     assert ranking(tmp_path, f"1 0 b 1 1.0 S\n1 0 {other} 2 1.0 S\n") == expected
 
 
+@pytest.mark.parametrize("blank", ["", "\n"])  # a blank line is for the reader of files that are not plain
+def test_a_system_without_order_in_its_scores_is_noted(tmp_path, blank):
+    said = []
+    path = run_file(tmp_path, f"1 Q0 a 1 0 S\n{blank}1 Q0 b 2 0 S\n2 Q0 a 1 3 S\n1 Q0 a 1 2 T\n1 Q0 b 2 1 T\n")
+    assert read_runs([path], say=said.append)[0].rankings["1"] == ("b", "a")
+    assert said == [
+        f"{path}:1: all scores of system S for a query are equal: documents are ordered by name, the last first, and "
+        "ranks do not count, as in trec_eval; give scores that fall with the rank"
+    ]
+    said.clear()
+    read_runs([run_file(tmp_path, f"1 Q0 a 1 2 S\n{blank}1 Q0 b 2 2 S\n1 Q0 c 3 1 S\n2 Q0 a 1 1 S\n")], say=said.append)
+    assert said == []
+
+
 def test_tied_documents_are_compared_as_strings_and_not_as_numbers(tmp_path):
     # strcmp puts "9" after "10", so it comes first when it falls.
     assert ranking(tmp_path, "1 Q0 10 1 2 S\n1 Q0 9 2 2 S\n1 Q0 z 3 3 S\n") == ("z", "9", "10")
@@ -84,6 +98,10 @@ ERRORS = {
     "1 Q0 a 1 1_0 S\n": r":1: expected a finite number for score, found '1_0'$",
     "1 Q0 a 1 high S\n": r":1: expected a finite number for score, found 'high'$",
     "1 Q0 a 1.5 2 S\n": r":1: expected a whole number for the rank, found '1.5'$",
+    "# my run\n\n1 Q0 a 1 2 S\n": r":1: expected a TREC run .* from the first line on, found '# my run'$",
+    "1 Q0 a 1 2 S\n1 Q0 b b 2 1 S\n": r":2: expected 6 columns .* found 7; a name with a space counts as two columns$",
+    "1 Q0 b b 2 1 S\n": r":1: expected a TREC run .*, found 7 columns; a name with a space counts as two columns$",
+    "1 Q0 a\0b 1 2 S\n": r":1: the line has a byte 0, expected UTF-8 text$",
     "system query document\n": r":1: the file ends after its header, expected lines of system query document$",
 }
 

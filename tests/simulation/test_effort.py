@@ -108,6 +108,8 @@ def test_the_pace_is_that_of_the_judgments_there_are(tiny):
     )
     assert seconds_per_judgment(replace(tiny, judgments=judged)) == 20
     assert seconds_per_judgment(tiny) == SECONDS
+    at_once = [replace(one, time=f"2013-05-01T12:00:00.{place:03}Z") for place, one in enumerate(judged)]
+    assert seconds_per_judgment(replace(tiny, judgments=at_once)) == SECONDS
 
 
 @pytest.mark.parametrize(
