@@ -10,6 +10,7 @@ in both terms and cancel. The opinion w of a pair recurs whenever the person com
 ten answers that never contradict one another, and yet another person may order them differently.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -113,7 +114,16 @@ class _Block(NamedTuple):
     loadings: Array
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class _Stack(NamedTuple):
+    """The same of b blocks of one shape, with one more axis in front."""
+
+    rows: Integers
+    own: Array
+    effects: Integers
+    loadings: Array
+
+
+@dataclass(frozen=True, eq=False)
 class ComparedDifferences:
     """The differences that J comparisons measure, by gains and tastes, before any answer.
 
@@ -126,24 +136,34 @@ class ComparedDifferences:
     effects: Array
     mean: Array
 
+    @cached_property
+    def _stacks(self) -> list[_Stack]:
+        # A sweep over hundreds of small blocks, one by one, would take five times as long.
+        alike: dict[tuple[int, int], list[_Block]] = defaultdict(list)
+        for one in self.blocks:
+            alike[one.loadings.shape].append(one)
+        names = _Stack._fields
+        return [_Stack(*(np.array([getattr(one, name) for one in some]) for name in names)) for some in alike.values()]
+
     def given(self, sites: Sites) -> tuple[Array, Array]:
         """(J,) means and (J,) variances of the differences given all sites."""
         mean, variance = self.mean.copy(), np.empty(len(self.mean))
         precision, left = np.zeros((len(self.effects), len(self.effects) + 1)), []
-        for one in self.blocks:
-            off = sites.value[one.rows] - self.mean[one.rows]
-            with_noise = one.own + np.diag(sites.variance[one.rows])
-            found = np.linalg.solve(with_noise, np.column_stack([one.own, one.loadings, off]))
-            gain = found[:, : len(off)].T
-            mean[one.rows] += gain @ off
-            variance[one.rows] = np.diagonal(one.own) - np.vecdot(gain, one.own)
-            left.append(one.loadings - gain @ one.loadings)
-            precision[np.ix_(one.effects, np.append(one.effects, -1))] += one.loadings.T @ found[:, len(off) :]
+        for rows, own, effects, loadings in self._stacks:
+            off, k = sites.value[rows] - self.mean[rows], rows.shape[1]
+            with_noise = own + sites.variance[rows][:, :, None] * np.eye(k)
+            found = np.linalg.solve(with_noise, np.concatenate([own, loadings, off[:, :, None]], axis=2))
+            gain = found[:, :, :k].mT
+            mean[rows] += np.vecdot(gain, off[:, None])
+            variance[rows] = own.diagonal(axis1=1, axis2=2) - np.vecdot(gain, own)
+            left.append(loadings - gain @ loadings)
+            columns = np.append(effects, np.full((len(effects), 1), -1), axis=1)
+            np.add.at(precision, (effects[:, :, None], columns[:, None]), loadings.mT @ found[:, :, k:])
         shared = effects_given(self.effects, precision[:, :-1])
         moved = shared @ precision[:, -1]
-        for one, loadings in zip(self.blocks, left, strict=True):
-            mean[one.rows] += loadings @ moved[one.effects]
-            variance[one.rows] += np.vecdot(loadings @ shared[np.ix_(one.effects, one.effects)], loadings)
+        for (rows, _, effects, _), loadings in zip(self._stacks, left, strict=True):
+            mean[rows] += np.vecdot(loadings, moved[effects][:, None])
+            variance[rows] += np.vecdot(loadings @ shared[effects[:, :, None], effects[:, None]], loadings)
         return mean, np.maximum(variance, LEAST_PRECISION)
 
 
