@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 PYPROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
+OTHERS = ("pyparsing<3.3",)  # whose newer versions warn of how the lowest matplotlib calls them
 REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9_.-]+)(\[[^\]]*\])?>=(?P<version>[^;,\s]+)")
 
 
@@ -20,7 +21,7 @@ def lowest(project: dict[str, object], extras: list[str]) -> list[str]:
     assert isinstance(dependencies, list)
     wanted = [*dependencies, *(requirement for extra in extras for requirement in optional[extra])]
     found = (REQUIREMENT.match(requirement) for requirement in wanted)
-    return sorted({f"{match['name']}=={match['version']}" for match in found if match})
+    return sorted({f"{match['name']}=={match['version']}" for match in found if match}) + list(OTHERS)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ from scipy.special import expit, ndtr
 from threadpoolctl import threadpool_limits
 
 from audiosim import Collection, PairedComparison
-from audiosim.arrays import Array
+from audiosim.arrays import Array, Integers
 from audiosim.corpus.comparisons import read_comparisons
 from audiosim.corpus.model import FINE, Run
 from audiosim.corpus.pool import build_pool
@@ -76,11 +76,21 @@ def drawn_people(counts: dict[str, int], rng: np.random.Generator) -> set[str]:
             return asked
 
 
-def scored(chance: Array, won: Array) -> list[float]:
-    """Mean probability stated for the likelier of two, share that it won, and mean logarithm of the winner's."""
+def scored(chance: Array, won: Array, query: Integers, queries: int) -> Array:
+    """(queries, 4) number of answers about each query, and their sums of three.
+
+    The probability stated for the likelier of two, whether it won, and the logarithm of the winner's.
+    """
     right = np.where(chance == 0.5, 0.5, (chance > 0.5) == won)
     own = np.where(won, chance, 1 - chance)
-    return [float(np.mean(np.maximum(chance, 1 - chance))), float(np.mean(right)), float(np.mean(np.log(own)))]
+    each = np.ones(len(chance)), np.maximum(chance, 1 - chance), right, np.log(own)
+    return np.column_stack([np.bincount(query, of, queries) for of in each])
+
+
+def error_by_query(excess: Array, answers: Array) -> float:
+    """Standard error of the ratio of two sums over queries; Cochran (1977), equation 2.46."""
+    q, left = len(answers), excess - answers * excess.sum() / answers.sum()
+    return float(np.sqrt(q / (q - 1) * np.sum(left**2)) / answers.sum())
 
 
 def signs(comparisons: Sequence[PairedComparison]) -> list[list[tuple[str, int]]]:
@@ -124,7 +134,7 @@ def agreement(comparisons: Sequence[PairedComparison]) -> None:
 
 def answered(
     comparisons: Sequence[PairedComparison], seed: int, without: set[str], known: JointEstimator | None = None
-) -> list[list[list[float]]]:
+) -> list[list[Array]]:
     """Scores of METHODS at each moment, as `scored` has them.
 
     without  people whose answers are not predicted
@@ -141,6 +151,9 @@ def answered(
     said = Answers(collection, others)
     alike = np.isin(held_out.judge, [code for code, name in enumerate(held_out.judges) if name in drawn_from])
     a, b, won = said.first, said.second, said.won == 1
+    codes = {query: code for code, query in enumerate(documents_of(comparisons))}
+    query = np.array([codes[one.query] for one in others])
+    query_here = np.array([codes[pool.pairs[place].query] for place in held_out.first])
     order, rows = rng.permutation(len(theirs)), []
     for moment in MOMENTS:
         some = tuple(theirs[place] for place in order[:moment])
@@ -153,9 +166,10 @@ def answered(
         strength, (skill, unsure, performance) = bradley_terry(made), true_skill(made)
         by_skill = ndtr((skill[a] - skill[b]) / np.sqrt(unsure[a] + unsure[b] + 2 * performance))
         first = held_out.answer > 0
-        theirs_alone = scored(own[alike], first[alike])
         by_strength = expit(strength[a] - strength[b])
-        rows.append([scored(own, first), theirs_alone, scored(by_strength, won), scored(by_skill, won)])
+        count = len(codes)
+        ours = scored(own, first, query_here, count), scored(own[alike], first[alike], query_here[alike], count)
+        rows.append([*ours, scored(by_strength, won, query, count), scored(by_skill, won, query, count)])
     return rows
 
 
@@ -183,10 +197,15 @@ def main() -> None:
         found = np.array([answered(comparisons, seed, without, known) for seed in range(arguments.draws)])
         rows = []
         for moment, at in zip(MOMENTS, np.moveaxis(found, 1, 0), strict=True):
-            for name, (stated, right, score) in zip(METHODS, np.moveaxis(at, 0, 2), strict=True):
-                means = f"{stated.mean():.3f}", f"{right.mean():.3f}", with_error(stated - right), f"{score.mean():.4f}"
-                rows.append([str(moment), name, *means])
-        head = ["answers of six people", "by", "stated", "right", "stated less right, standard error"]
+            for name, by_query in zip(METHODS, np.moveaxis(at, 1, 0), strict=True):
+                answers, *sums = np.moveaxis(by_query.sum(axis=1), 1, 0)
+                stated, right, score = (of / answers for of in sums)
+                means = f"{stated.mean():.3f}", f"{right.mean():.3f}", with_error(stated - right)
+                over = by_query.sum(axis=0)
+                error = error_by_query(over[:, 1] - over[:, 2], over[:, 0])
+                rows.append([str(moment), name, *means, f"{error:.3f}", f"{score.mean():.4f}"])
+        head = ["answers of six people", "by", "stated", "right", "stated less right, standard error over the draws"]
+        head.append("and over the queries")
         figures.table("preferences of others", [*head, "mean log of the probability"], rows)
 
 
