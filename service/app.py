@@ -58,6 +58,7 @@ from audiosim.service.routes import (
     result_links,
     sessions,
     sounds,
+    texts,
 )
 from audiosim.service.routes import judging as judging_routes
 from audiosim.service.shelf.open_collections import KEEP_OPEN, CollectionSource
@@ -83,6 +84,7 @@ CHAPTERS = (
     drill_down,
     panel,
     campaign_model,
+    texts,
     organising,
     joining,
     personal_data,

@@ -3,7 +3,18 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from audiosim.campaign.event import ANSWERS, ASIDE, JUDGING, MODEL, QUESTIONNAIRE, STATES, UNASKED, Event, write_time
+from audiosim.campaign.event import (
+    ANSWERS,
+    ASIDE,
+    JUDGING,
+    MODEL,
+    QUESTIONNAIRE,
+    STATES,
+    UNASKED,
+    WORDS,
+    Event,
+    write_time,
+)
 from audiosim.campaign.ledger import Ledger
 from audiosim.campaign.store import used
 from audiosim.corpus.model import Pair, PairedComparison
@@ -22,8 +33,8 @@ def check_next(event: Event, ledger: Ledger, pool: Pool, now: datetime, vouched:
 
     vouched  True for events made elsewhere: the pair may be leased to another assessor, or heard at any time
     """
-    # These may follow in a paused or closed campaign: who resumes it, sets somebody aside, chooses a model, or learns,
-    # judges nothing.
+    # These may follow in a paused or closed campaign: who resumes it, sets somebody aside, chooses a model, changes
+    # texts, or learns, judges nothing.
     if event.kind in STATES:
         _check_turn(event, ledger)
         return
@@ -33,7 +44,7 @@ def check_next(event: Event, ledger: Ledger, pool: Pool, now: datetime, vouched:
     if event.kind == MODEL:
         _check_model(event, ledger)
         return
-    if event.kind == "learn":
+    if event.kind in ("learn", WORDS):
         return
     if event.kind == QUESTIONNAIRE:
         _check_questionnaire(event, ledger)

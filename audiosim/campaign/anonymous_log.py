@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from audiosim.campaign.event import ASIDE, MODEL, QUESTIONNAIRE, Event, Plain
+from audiosim.campaign.event import ASIDE, MODEL, QUESTIONNAIRE, WORDS, Event, Plain
 from audiosim.errors import InputError
 
 DRAWN, DRAWN_BYTES = "anonymous-", 8
@@ -62,6 +62,8 @@ def _hashed(key: str) -> str:
 def _without_words(event: Event) -> dict[str, Plain]:
     if event.kind == QUESTIONNAIRE:
         return {"moment": event.details["moment"]}
+    if event.kind == WORDS:  # the collection's, whoever wrote them
+        return {name: text for name, text in event.details.items() if name != "reason"}
     if event.kind == MODEL:
         return {"model": event.details["model"]}
     kept = {name: value for name, value in event.details.items() if name in NEEDED or not isinstance(value, str)}

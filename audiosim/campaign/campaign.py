@@ -21,6 +21,7 @@ from audiosim.campaign.settings import CampaignSettings
 from audiosim.campaign.state import CampaignState, Progress, Reach
 from audiosim.campaign.store import MemoryStore, Store
 from audiosim.campaign.stretch import Counter, Lesson, Stretch
+from audiosim.campaign.words import Rewording
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment, Pair
 from audiosim.corpus.pool import Pool, build_pool
@@ -69,18 +70,17 @@ class Campaign:
         self._pool = build_pool(collection, measure.cutoff) if pool is None else pool
         self._ledger = Ledger(collection.scale, collection.judgments, collection.comparisons)
         store = MemoryStore() if store is None else store
-        self._log = Log(store, self._ledger, self._note, settings.patience_s)
+        self._log, self.lessons = Log(store, self._ledger, self._note, settings.patience_s), Lessons(store)
         self._queue = Queue(self._pool, settings, withheld)
         for pair in self._ledger.judged:
             self._queue.note(pair, self._ledger.assessors(pair))
-        self.lessons = Lessons(store)
         held = sum(len(self._ledger.assessors(pair)) for pair in self._ledger.judged if pair in self._pool.positions)
-        estimator = built_in(self._pool, model)
         self.questionnaires = self._ledger.questionnaires  # numbers of lines, by person and moment
-        parts = (self._log, self._ledger, self._pool, self._queue)
+        estimator, parts = built_in(self._pool, model), (self._log, self._ledger, self._pool, self._queue)
         self.comparisons = ComparisonQueue(*parts, settings, clock, estimator, lambda: self.selection)
         self.adjudications = Adjudications(self._write, *parts, clock)
         self.model_choices = ModelChoices(self.tell, self._log, self._ledger, clock)
+        self.rewording = Rewording(self.tell, self._log, self._ledger, clock)
         given = (self._pool, estimator, measure, settings, collection.judgments, held, count_long)
         self._count = begin_count(self.lessons, *given)
         self._log.sync(known)

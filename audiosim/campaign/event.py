@@ -19,9 +19,9 @@ JUDGING, LEASES = ("judgment", "repeat"), ("lease", "again")
 COMPARING = ("comparison", "compare")  # answer to a comparison, and the lease of one
 HANDED = (*LEASES, "compare")
 QUESTIONNAIRE = "questionnaire"
-MODEL = "model"
+MODEL, WORDS = "model", "words"
 MOMENTS = ("before", "after", HEADPHONES)  # of judging, and of its check, at which people say something of themselves
-KINDS = (*ANSWERS, "repeat", "undo", *LEASES, "learn", *STATES, *ASIDE, *COMPARING, QUESTIONNAIRE, MODEL)
+KINDS = (*ANSWERS, "repeat", "undo", *LEASES, "learn", *STATES, *ASIDE, *COMPARING, QUESTIONNAIRE, MODEL, WORDS)
 
 UNASKED, RUSHED = MARKS
 ADJUDICATION = "adjudication"  # `details["why"]` of the lease of a pair that an organiser gave to one person
@@ -46,7 +46,8 @@ class Event:
               here on nothing rests on what `details["judge"]` says, until take_back; questionnaire: a person's
               answers to questions about themselves, before or after judging as `details["moment"]` says, or the
               result of their headphone check; model: from here on the campaign has the model that `details["model"]`
-              names, empty for the one that the service gives it
+              names, empty for the one that the service gives it; words: from here on people read the texts among the
+              details, see `words`
     time      time of the event: ISO 8601, UTC
     assessor  author; empty if not named
     query, document  the pair; empty for an event without one
@@ -87,6 +88,8 @@ class Event:
             raise InputError(f"questionnaire needs a moment: expected {' or '.join(MOMENTS)} in the details")
         if self.kind == MODEL and not isinstance(self.details.get("model"), str):
             raise InputError("model needs a name: expected model in the details, empty for the service's own")
+        if self.kind == WORDS and not all(isinstance(text, str) for text in self.details.values()):
+            raise InputError("words needs texts: expected them by name in the details")
         if self.kind in ASIDE and not self.judge.strip():
             raise InputError(f"{self.kind} needs a name: expected judge in the details")
         if not (_whole(self.refers) and self.refers > 0 if self.kind in ("undo", "learn") else self.refers == 0):

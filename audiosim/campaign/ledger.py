@@ -16,6 +16,7 @@ from audiosim.campaign.event import (
     QUESTIONNAIRE,
     RUSHED,
     STATES,
+    WORDS,
     Event,
     Record,
     parse_time,
@@ -60,6 +61,7 @@ class Ledger:
     questionnaires  numbers of the events with people's last answers about themselves, by name and moment
     adjudications  numbers of the first lines that gave a person a pair to adjudicate, by name and pair
     model   number of the line that chose the campaign's model; 0: none
+    worded  number of the last line that changed texts; 0: none
     """
 
     def __init__(
@@ -69,7 +71,7 @@ class Ledger:
         self.scale = scale
         self.number = 0
         self.state = "open"
-        self.model = 0
+        self.model = self.worded = 0
         self.aside: dict[str, int] = {}
         self.cannot: dict[Pair, dict[str, int]] = {}
         self.times: dict[str, list[float]] = {}
@@ -121,6 +123,8 @@ class Ledger:
             self.state = STATES[event.kind]
         elif event.kind == MODEL:
             self.model = number
+        elif event.kind == WORDS:
+            self.worded = number
         return [] if change is None else [change]
 
     def _turn(self, number: int, event: Event) -> list[Change]:

@@ -10,6 +10,7 @@ from audiosim.campaign.admission import check_aside
 from audiosim.campaign.event import JUDGING, QUESTIONNAIRE, Record, turn_event, utc_now
 from audiosim.campaign.identity import Identity, check_same
 from audiosim.campaign.ledger import Ledger
+from audiosim.campaign.words import reworded_by
 from audiosim.corpus.aspects import Aspects
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Judgment, PairedComparison
@@ -37,7 +38,8 @@ def judgments_in(url: str, collection: Collection, back: Names[str] = ()) -> tup
 
 
 def with_log(url: str, collection: Collection) -> Collection:
-    """The collection with the judgments and comparisons that hold in the log of its campaign, aspect by aspect."""
+    """The collection with judgments, comparisons and texts that hold in its campaign's log, aspect by aspect."""
+    collection, _ = reworded_by(collection, log_in(url, collection))
     judged, compared = judgments_in(url, collection), comparisons_in(url, collection)
     if collection.aspects is None:
         return replace(collection, judgments=judged, comparisons=compared)

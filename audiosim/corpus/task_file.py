@@ -48,6 +48,7 @@ LONGEST = 4000
 LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 DEVICES = ("computer", "tablet", "phone")
 QUESTIONS = ("further", "before", "after")
+NOTHING: tuple[object, ...] = ("", [], ())
 PLACE = re.compile(r" - at `\$(?:\.(\w+))?(?:\[(\d+)\])?(?:\.(\w+))?.*`$")
 
 
@@ -138,7 +139,7 @@ def read_task(path: str | Path) -> AssessorTask:
     path = Path(path)
     text, table = read_table(path, KEYS)
     try:
-        return AssessorTask(_checked(msgspec.convert(_ranged(table), TaskTable)), text)
+        return AssessorTask(checked_table(msgspec.convert(_ranged(table), TaskTable)), text)
     except msgspec.ValidationError as error:
         problem = str(error)
         place = PLACE.search(problem)
@@ -178,7 +179,8 @@ def _with_levels(key: str, number: int, one: object) -> object:
         raise _WrongKeyError(key, f"{key}: {error}", number, "range") from None
 
 
-def _checked(table: TaskTable) -> TaskTable:
+def checked_table(table: TaskTable) -> TaskTable:
+    """The keys, checked to go with one another."""
     for key in ("question", "instructions", "consent"):
         if len(getattr(table, key)) > LONGEST:
             raise _WrongKeyError(key, f"{key}: expected up to {LONGEST} characters, found {len(getattr(table, key))}")
@@ -269,14 +271,24 @@ def _check_training(number: int, pair: TrainingPair, scale: Scale, known: Mappin
 
 
 def task_lines(table: TaskTable) -> list[str]:
-    """The lines of a task.toml with the texts, the control and the aspects of a task, without further questions."""
+    """The lines of the task.toml of a task."""
     said = {name: getattr(table, name) for name in ("question", "instructions", "consent", "language", "grades")}
     said |= {"control": table.control, "labels": list(table.labels), "steps": table.steps}
     said |= {"headphones": table.headphones, "languages": list(table.languages), "devices": list(table.devices)}
+    said |= {"break_after": table.break_after}
     lines = [f"{name} = {_quoted(value)}" for name, value in said.items() if value]
+    lines += [f"kept_until = {table.kept_until.isoformat()}"] if table.kept_until else []
     for aspect in table.aspect:
         lines += ["", "[[aspect]]", f"name = {_quoted(aspect.name)}", f"question = {_quoted(aspect.question)}"]
         lines += [f"labels = {_quoted(list(aspect.labels))}"] if aspect.labels else []
+    for key in (*QUESTIONS, "training"):
+        for one in getattr(table, key):
+            said = {name: value for name, value in msgspec.to_builtins(one).items() if value not in NOTHING}
+            lines += [
+                "",
+                f"[[{key}]]",
+                *(f"{name} = {_quoted(value)}" for name, value in said.items() if value is not False),
+            ]
     return lines
 
 

@@ -29,6 +29,7 @@ from audiosim.corpus.arrivals import (
     keep_documents,
 )
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.inspection import inspect
 from audiosim.corpus.judge_files import MachineJudge
 from audiosim.corpus.matching import check_met
@@ -188,6 +189,7 @@ class Receiver:
             before = one.campaign.selection.pool.positions.keys()
             if all(run in one.collection.runs for run in runs) and came.teams == one.collection.teams:
                 return ArrivedRuns(runs, teams, 0, 0, False)
+            _check_judged_stay(one, came)
             with runs_kept(one, runs, teams):
                 fresh = one.joined_by(came)
             self._swap(name, fresh)
@@ -309,6 +311,16 @@ class Receiver:
                 len(came.runs),
                 len(came.documents),
             )
+
+
+def _check_judged_stay(one: ServedCollection, came: Collection) -> None:
+    """Raise an error where a query with judgments would be answered by no run any more."""
+    answered = {query for run in came.runs for query in run.rankings}
+    gone = [pair.query for pair in mean_grades(one.campaign.judgments()) if pair.query not in answered]
+    if gone:
+        raise InputError(
+            f"query {gone[0]} has judgments, and no run would answer it any more: keep it in one of the runs"
+        )
 
 
 def _stamp(one: ServedCollection) -> Stamp:

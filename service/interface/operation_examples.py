@@ -151,6 +151,8 @@ BODIES: dict[str, Callable[[_Named], dict[str, Any]]] = {
     "pause": _reason,
     "resume": lambda _: {},
     "close": _reason,
+    "change_texts": lambda _: {"instructions": "Listen to both clips to the end.", "reason": "people asked"},
+    "change_prompt": lambda named: {"query": named.query, "prompt": "A quiet song with a piano."},
     "choose_model": lambda _: {"model": "uniform", "reason": "to compare"},
     "train_model": lambda _: {"name": "ours", "features": "output", "folds": 5},
     "ask_adjudication": lambda named: {

@@ -168,6 +168,8 @@ class Keeper:
     def _teach(self) -> float:
         for name, one in self._collections.open.items():
             with self._teaching.attempt(name):
+                if one.reworded:
+                    self._served.follow_texts(name)
                 if one.stale:
                     self._served.follow_choice(name)
                 elif one.campaign.lesson() is not None:

@@ -1,4 +1,4 @@
-"""An organiser's requests about a campaign: its model, and disputed pairs; see `audiosim.Client`."""
+"""An organiser's requests about a campaign: its model, its texts, and disputed pairs; see `audiosim.Client`."""
 
 import time
 from collections.abc import Callable
@@ -21,6 +21,7 @@ from audiosim.service.wire.model_types import (
     ModelTrainingsOut,
     TrainingIn,
 )
+from audiosim.service.wire.text_types import PromptIn, PromptsOut, TextsIn, TextsOut
 
 POLL_S = 0.5
 
@@ -80,6 +81,29 @@ class Organiser:
         if now.status != DONE:
             raise InputError(f"{self._there.url}: {name} is not trained: {now.problem or now.status}")
         return now
+
+    def texts(self, collection: str) -> TextsOut:
+        """The texts of a campaign that may be changed while it runs."""
+        return self._there.get(path_of(collection, "texts"), TextsOut)
+
+    def change_texts(self, collection: str, *, reason: str = "", key: str | None = None, **texts: str) -> RecordOut:
+        """Change texts of a running campaign: title, question, instructions, consent, language, languages.
+
+        Judgments stay; where the consent changes, people are asked again.
+        """
+        body = msgspec.json.encode(checked_body(TextsIn, {**texts, "reason": reason}))
+        return self._there.ask("POST", path_of(collection, "texts"), RecordOut, {}, body, key or new_key())
+
+    def prompts(self, collection: str) -> PromptsOut:
+        """The prompts of a collection by query, and its queries."""
+        return self._there.get(path_of(collection, "prompts"), PromptsOut)
+
+    def change_prompt(
+        self, collection: str, query: str, prompt: str, reason: str = "", *, key: str | None = None
+    ) -> RecordOut:
+        """Change the prompt of a query during a campaign, or give it one."""
+        body = msgspec.json.encode(PromptIn(query, prompt, reason))
+        return self._there.ask("POST", path_of(collection, "prompts"), RecordOut, {}, body, key or new_key())
 
     def adjudications(self, collection: str) -> AdjudicationsOut:
         """Pairs that organisers gave to named people: those that wait, and their decisions."""

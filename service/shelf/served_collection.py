@@ -1,17 +1,15 @@
 """Contents of a service: collections with their campaigns, and models; results are computed once and cached."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 
-import numpy as np
-
-from audiosim.arrays import Array
-from audiosim.campaign import Campaign, DatabaseStore, Record, Store
+from audiosim.campaign import DatabaseStore, Record, Store
 from audiosim.campaign.log_reader import judged_aspects
 from audiosim.campaign.model_choices import last_choice
+from audiosim.campaign.words import reworded_by
 from audiosim.corpus.arrivals import Stamp, arrivals_stamp
 from audiosim.corpus.aspects import MEAN
 from audiosim.corpus.collection import Collection
@@ -26,17 +24,15 @@ from audiosim.measures.measure import Measure
 from audiosim.plugins import find_measure, make_estimator
 from audiosim.properties import cached_property
 from audiosim.relevance.any_pair import Known
-from audiosim.relevance.belief import Belief
-from audiosim.relevance.estimators import JOINT, RelevanceEstimator
+from audiosim.relevance.estimators import JOINT
 from audiosim.relevance.judges import Panel
 from audiosim.relevance.model_files import model_names
-from audiosim.relevance.relearning import after_grades, after_judgments, comparing, following, hearing
+from audiosim.relevance.relearning import after_judgments, hearing
 from audiosim.service.campaigns.campaigns import Judging
-from audiosim.service.campaigns.learned_estimators import Remembering
 from audiosim.service.campaigns.questions import Questions
 from audiosim.service.shelf.aliases import Aliases, Called, by_name
 from audiosim.service.shelf.grounded_ranking import GroundedRanking
-from audiosim.service.shelf.prediction import State
+from audiosim.service.shelf.predictor import Predictor
 from audiosim.service.shelf.sound_files import Sounds
 
 KEPT = 8
@@ -48,103 +44,6 @@ MOST_BEYOND = 500  # unretrieved pairs per request
 
 class NotServedError(InputError):
     """Address of a collection or a model that is not served here."""
-
-
-class Predictor:
-    """An estimator for one pool, and its predictions from the judgments of a campaign.
-
-    Any number of threads may share one: apart from caches it never changes.
-
-    pool        of the estimator
-    estimator   before it learns from any judgment
-    campaign    source of the judgments
-    leads       True if pool and estimator are the campaign's, whose predictions are then reused
-    within      predictor of the same model for a part of the pool, whose learning is reused here
-    """
-
-    def __init__(
-        self,
-        pool: Pool,
-        estimator: RelevanceEstimator,
-        campaign: Campaign,
-        leads: bool = False,
-        within: "Predictor | None" = None,
-    ) -> None:
-        self.pool, self.estimator, self._within = pool, Remembering(estimator), within
-        self._campaign, self._leads = campaign, leads
-        self.version: str | None = getattr(estimator, "version", None)
-        # The batches of one large pool arrive in sequence with the same judgments.
-        self._recent = lru_cache(maxsize=2)(self._predict)
-        self._last: State | None = None
-
-    @property
-    def name(self) -> str:
-        """The name of the estimator."""
-        return self.estimator.name
-
-    def now(self) -> State:
-        """Predictions from all judgments, including those that other processes wrote to the campaign's log."""
-        self._campaign.refresh()
-        return self.own
-
-    def state(self, grades: Mapping[Pair, float] | None) -> State:
-        """The state with exactly these judgments; None for the campaign's."""
-        return self.now() if grades is None else self.given(grades)
-
-    @property
-    def own(self) -> State:
-        """Predictions from the campaign's judgments, as far as this process has read them."""
-        last = self._last  # read once and replaced in one step: other threads see a whole state
-        if last is None or last.number != (
-            self._campaign.current_state.number if self._leads else self._campaign.number
-        ):
-            last = self._last = self._led() if self._leads else self._followed()
-        return last
-
-    def _led(self) -> State:
-        number, selection, judgments = self._campaign.current_state
-        return State(self.pool, self.name, self.version, judgments, selection.belief, number, selection)
-
-    def _followed(self) -> State:
-        number, judgments = self._campaign.snapshot()
-        grades = mean_grades(judgments)
-        state = self._state(self.learned(grades), self.pool.spread(grades), len(judgments), number)
-        return state if self._last is None else replace(state, belief=state.belief.resumed(self._last.belief))
-
-    def given(self, grades: Mapping[Pair, float]) -> State:
-        """The state with exactly these judgments; those of pairs outside the pool are left out.
-
-        The estimator does not learn from the campaign here, so that the same judgments always give the same
-        predictions.
-        """
-        return self._state(self.estimator, self.pool.spread(grades), len(grades), None)
-
-    def prior(self, learned: Mapping[Pair, float]) -> Belief:
-        """The belief before any judgment of a pair, after learning from these judgments."""
-        nothing = np.full(len(self.pool.pairs), np.nan)
-        estimator = self.estimator.relearned(self.pool.spread(learned)) if learned else self.estimator
-        return estimator.predict(nothing)
-
-    def learned(self, grades: Mapping[Pair, float]) -> Remembering:
-        """The estimator after a campaign in which pairs were first judged in this order."""
-        if self._within is not None:
-            found = following(self.estimator.plain, self._within.taught(grades))
-            if found is not None:
-                return Remembering(comparing(found, self._campaign.comparisons.in_force()[1]))
-        comparisons = self._campaign.comparisons.in_force()[1]
-        learned = after_grades(self.pool, self.estimator.knowing(comparisons), grades)
-        assert isinstance(learned, Remembering)
-        return learned
-
-    def taught(self, grades: Mapping[Pair, float]) -> RelevanceEstimator:
-        """The estimator with what it learned in a campaign."""
-        return self._campaign.current_state.selection.estimator if self._leads else self.learned(grades).plain
-
-    def _state(self, estimator: Remembering, grades: Array, judgments: int, number: int | None) -> State:
-        return State(self.pool, self.name, self.version, judgments, self._recent(estimator, grades.tobytes()), number)
-
-    def _predict(self, estimator: Remembering, grades: bytes) -> Belief:
-        return estimator.predict(np.frombuffer(grades).copy())
 
 
 class ServedCollection:
@@ -171,8 +70,9 @@ class ServedCollection:
         known: Iterable[Record] = (),
         lost_model: str = "",
     ) -> None:
-        self.collection, self.judging, self._known = collection, judging, Known(collection)
         known = list(known)
+        collection, self.worded = reworded_by(collection, known)  # with the texts in the log, up to that line of it
+        self.collection, self.judging, self._known = collection, judging, Known(collection)
         self.chosen = last_choice(known)[0]  # line of the log by which it has this model; 0: none
         self.stamp: Stamp = () if folder is None else arrivals_stamp(folder)  # of the folder when last checked
         self.basis = ""  # digest of all that it was opened from; empty if it was changed since
@@ -226,6 +126,22 @@ class ServedCollection:
         """True if the log chose another model since this was opened."""
         return self.campaign.model_choices.line != self.chosen
 
+    @property
+    def reworded(self) -> bool:
+        """True if the log changed texts that are not shown here yet."""
+        return self.campaign.rewording.line != self.worded
+
+    def with_texts(self) -> "ServedCollection":
+        """Itself once it shows the texts in its log; another one where a prompt decides what can be judged."""
+        records = [record for record in self.campaign.log() if record.number > self.worded]
+        collection, line = reworded_by(self.collection, records)
+        sounds = Sounds(collection, self.folder, self.judging.sounds)
+        if sounds.mute(self.campaign.selection.pool.pairs) != self.mute:
+            return self.joined_by(collection)
+        self.take_in(collection)
+        self.questions, self.worded = Questions.of(collection, self.judging.questions), line or self.worded
+        return self
+
     @cached_property
     def aliases(self) -> Aliases:
         """Aliases of everything that assessors may be handed."""
@@ -253,7 +169,7 @@ class ServedCollection:
         )
 
     def take_in(self, collection: Collection) -> None:
-        """Use new metadata of unretrieved documents, which changes nothing for other pairs."""
+        """Use new metadata of unretrieved documents, or new texts, which change nothing for pairs."""
         with self._making:
             self.collection, self.sounds = collection, Sounds(collection, self.folder, self.judging.sounds)
             self._beyond.cache_clear()

@@ -10,6 +10,7 @@ from threading import RLock
 from audiosim.campaign import MemoryStore, Record, Store
 from audiosim.campaign.model_choices import last_choice
 from audiosim.campaign.model_table import KeptModel
+from audiosim.campaign.words import check_new, reworded
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.folder_stamp import file_stamp
 from audiosim.errors import InputError
@@ -138,6 +139,29 @@ class Served:
                 line, chosen = last_choice(one.campaign.log())
                 self._replace(name, one.by_model(*self._model_of(name, one.folder, chosen)), line)
 
+    def change_texts(self, name: str, texts: Mapping[str, str], by: str, reason: str = "", key: str = "") -> Record:
+        """Change texts of a campaign, as its log then says; see `audiosim.campaign.words.reworded`."""
+        with self.changing, self.collections.held(name) as one:
+            one.campaign.refresh()
+            self._show_texts(name, one)
+            if not one.campaign.rewording.sent(by, key):
+                check_new(one.collection, reworded(one.collection, texts))
+            record = one.campaign.rewording.change(texts, by, reason, key)
+            self._show_texts(name, one)
+            return record
+
+    def follow_texts(self, name: str) -> None:
+        """Show the texts of a collection that its log changed."""
+        with self.changing, self.collections.held(name) as one:
+            self._show_texts(name, one)
+
+    def _show_texts(self, name: str, one: ServedCollection) -> None:
+        if one.reworded:
+            fresh = one.with_texts()
+            if fresh is not one:
+                fresh.stamp = one.stamp
+                self.collections.put(name, fresh)
+
     def keep_model(self, content: bytes, by: str, origin: str) -> KeptModel:
         """Keep a model, and serve those collections by it that chose it before it was here; see `KeptModels.add`."""
         kept = self.kept_models.add(content, by, origin)
@@ -165,6 +189,8 @@ class Served:
         """
         fresh.campaign.sync()
         fresh.chosen, self._tried = line, None
+        if fresh.reworded:  # since it was tried
+            fresh = fresh.with_texts()
         self.collections.put(name, fresh)
 
     def _basis(self, source: CollectionSource) -> str:

@@ -2,14 +2,20 @@
 
 import { byId } from "../page.js";
 
-/** Runs work; its error is shown in an element, which is empty and hidden while there is none. */
+/**
+ * Runs work; its error is shown in an element, which is empty and hidden while there is none.
+ *
+ * A mere `refresh` of the page leaves the error of what somebody did there.
+ */
 export function attempting(id) {
   const trouble = byId(id);
-  return async (work) => {
-    trouble.hidden = true;
+  let ofRefresh = false;
+  return async (work, refresh = false) => {
+    if (!refresh || ofRefresh) trouble.hidden = true;
     try {
       await work();
     } catch (error) {
+      ofRefresh = refresh;
       trouble.textContent = `${error.message}.`;
       trouble.hidden = false;
     }

@@ -18,6 +18,7 @@ const SAID = {
   take_back: ({ details }) => ["took back ", named(details.judge), ...quoted(details.reason)],
   questionnaire: ({ details }) => [`answered the questions ${details.moment} judging`],
   model: ({ details }) => [...(details.model ? ["chose the model ", named(details.model)] : ["chose the usual model"]), ...quoted(details.reason)],
+  words: ({ details: { query, prompt: _, reason, ...texts } }) => [...(query ? ["changed the prompt of ", named(query)] : [`changed ${Object.keys(texts).join(", ")}`]), ...quoted(reason)],
   learn: () => ["the model learned from the judgments so far"],
 };
 const PAIR = new Set(["judgment", "cannot"]);

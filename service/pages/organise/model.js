@@ -51,7 +51,7 @@ export function choosingModel(path, changed) {
       byId("model-sent").replaceChildren("Kept: ", named(kept.name));
     });
   });
-  return () => attempt(show);
+  return () => attempt(show, true);
 }
 
 async function tryModel(path) {

@@ -24,6 +24,7 @@ import { planning } from "./plan.js";
 import { publishing } from "./publish.js";
 import { showProgress } from "./progress.js";
 import { leadFurther, showRanking } from "./ranking.js";
+import { changingTexts } from "./texts.js";
 import { trainingModels } from "./train.js";
 import { scoresChart } from "./scores.js";
 import { recentChanges, showChanges } from "./since.js";
@@ -52,6 +53,7 @@ const showModel = choosingModel(PATH, () => {
   recall();
 });
 const showTrainings = trainingModels(PATH, () => showModel());
+const showTexts = changingTexts(PATH);
 const turnAside = asideDialog(PATH, () => refresh());
 const showDisputed = adjudicating(PATH, () => ({ names: Object.keys(known.campaign.assessors), aside: known.leanings.aside }), () => refresh());
 
@@ -129,6 +131,7 @@ function showTable(ranking, shown) {
 const OF_TABS = {
   ranking: refreshDetail,
   model: () => Promise.all([showModel(), showTrainings()]),
+  texts: () => showTexts(),
   assessors: () => showDisputed(),
   progress: async () => {
     showChanges().catch(showTrouble);

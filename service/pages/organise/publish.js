@@ -29,7 +29,7 @@ export function publishing(path, closed) {
     event.preventDefault();
     attempt(() => publish(path, place, closed, withdraw));
   });
-  return () => attempt(async () => list(await get(place), withdraw));
+  return () => attempt(async () => list(await get(place), withdraw), true);
 }
 
 async function publish(path, place, closed, withdraw) {

@@ -33,7 +33,7 @@ export function trainingModels(path, kept) {
       if (status === "done") kept();
     }
     last = status;
-    if ((found.busy || status === "running") && shownTab() === "model") timer = setTimeout(() => attempt(show), AGAIN_MS);
+    if ((found.busy || status === "running") && shownTab() === "model") timer = setTimeout(() => attempt(show, true), AGAIN_MS);
   };
   const begin = async (asked) => {
     await post(place, asked);
@@ -61,7 +61,7 @@ export function trainingModels(path, kept) {
       field("train-name").focus();
     }),
   );
-  return () => attempt(show);
+  return () => attempt(show, true);
 }
 
 function showTraining({ training, busy, others }) {
