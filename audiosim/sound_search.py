@@ -267,5 +267,10 @@ def _described_like(index: str | Path, sounds: Sequence[str | Path]) -> "AudioIn
     AudioIndex.load(index)  # complains before any sound is read
     found = extract(list(sounds), parameters=installed_frames(Path(index)), decoders=other_decoders())
     if not found.ids:
-        raise InputError(f"no sound to query by could be described, expected at least one: {sounds[0]}")
+        reasons = "; ".join(f"{one.path}: {one.error}" for one in found.failed[:1]) or f"{sounds[0]}"
+        raise InputError(f"no sound to query by could be described, expected at least one: {reasons}")
+    if found.silent.all():
+        raise InputError(
+            f"{sounds[0]}: is silent, and silence is nobody's neighbour; expected a sound that can be heard"
+        )
     return found

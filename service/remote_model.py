@@ -79,7 +79,7 @@ class RemoteEstimator:
         return reserve_of(self._pool, self._there.name, self._learned)
 
     def in_reserve(self) -> RelevanceEstimator | None:
-        """The replacement for when this one fails its check, see `Reserved`: the local one of the model's name."""
+        """Replacement, used if this estimator fails its check, see `Reserved`: the local one of the model's name."""
         return self._reserve
 
     def unlearned(self) -> "RemoteEstimator":

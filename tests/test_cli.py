@@ -319,9 +319,14 @@ def test_neighbours_like_a_sound_from_elsewhere(run, tmp_path):
     assert (code, "recordings of the index, not --like" in " ".join(err.replace("│", " ").split())) == (2, True)
     (tmp_path / "notes.wav").write_text("no sound")
     code, _, err = run("neighbours", index, "--like", tmp_path / "notes.wav")
-    assert (code, err.splitlines()[-1]) == (
+    expected = f"audiosim: no sound to query by could be described, expected at least one: {tmp_path}/notes.wav: cannot"
+    assert (code, err.splitlines()[-1].startswith(expected)) == (1, True)
+    soundfile.write(tmp_path / "silent.wav", 0 * samples, rate)
+    code, _, err = run("neighbours", index, "--like", tmp_path / "silent.wav")
+    assert (code, err) == (
         1,
-        f"audiosim: no sound to query by could be described, expected at least one: {tmp_path}/notes.wav",
+        f"audiosim: {tmp_path}/silent.wav: is silent, and silence is nobody's neighbour; expected a sound that can be "
+        "heard\n",
     )
 
 

@@ -93,7 +93,9 @@ class Parameters:
             most = f"{self.bands} bands" if self.first else f"{self.bands - 1} beyond the first of {self.bands} bands"
             raise InputError(f"coefficients must be at most the {most}, got {self.coefficients}")
         if self.frame % 2 or self.hop > self.frame:
-            raise InputError(f"a frame must be even and at least a hop of {self.hop}, got {self.frame}")
+            raise InputError(
+                f"a frame must have an even number of samples, at least the hop of {self.hop}, got {self.frame}"
+            )
         self._check_descriptors()
 
     def _check_descriptors(self) -> None:
@@ -146,7 +148,7 @@ class Parameters:
         return known | {"descriptors": listed}
 
     def portable(self, wrap: Callable[[FrameFeature], FrameFeature]) -> Self:
-        """The same with its descriptors' functions wrapped, so that they can be sent to another process."""
+        """The parameters with the functions of their descriptors wrapped, so that another process can receive them."""
         wrapped = (
             replace(one, function=wrap(one.function)) if isinstance(one, Descriptor) and one.function else one
             for one in self.descriptors

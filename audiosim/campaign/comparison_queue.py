@@ -1,4 +1,4 @@
-"""Comparisons that assessors are asked for, and the kind of question that tells most in their time."""
+"""Comparisons that assessors are asked for, and the kind of question that gives most information in their time."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ from audiosim.selection.comparison_values import ComparisonValues
 
 
 class Worth(NamedTuple):
-    """Kind of question that tells most in the time of one person.
+    """Kind of question that gives most information in the time of one person.
 
     kind  grade or comparison
     grade, comparison  value of the best one of each, per second
@@ -115,7 +115,7 @@ class ComparisonQueue:
         return Worth(COMPARISON if better else GRADE, grade, comparison)
 
     def ask(self, count: int, assessor: str) -> list[ComparisonLease]:
-        """Comparisons that tell most, leased to an assessor, those that they hold first; fewer if fewer are left.
+        """Most informative comparisons, leased to an assessor, those that they hold first; fewer if fewer are left.
 
         Each of the new ones is about other documents. They are drawn with chances in proportion to their values: always
         taking the best would end in overconfidence, see `DrawnByDoubt`.

@@ -46,7 +46,7 @@ def seconds_of(events: Iterable[Event]) -> SecondsTaken:
 
 
 def kinds_of_question(selection: Selection, taken: SecondsTaken, assessor: str = "") -> list[KindOfQuestion]:
-    """The best question of each kind to a person, the kind that tells most per second first.
+    """Best question of each kind for a person; first the kind that gives the most information per second.
 
     assessor  whose seconds count; empty: those of somebody new
     """

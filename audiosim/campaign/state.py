@@ -162,7 +162,7 @@ class Count:
         return 0 if any(one.state >= last for one in self._learnings[-1:]) else last
 
     def knows(self, state: int) -> bool:
-        """True if the estimator that learned from a state is at hand."""
+        """True if an estimator has already learned from a state."""
         return state in self._estimators
 
     def teach(self, state: int, estimator: RelevanceEstimator) -> None:
@@ -185,7 +185,7 @@ class Count:
         return True
 
     def count_soon(self) -> bool:
-        """The same for threads that answer requests: they leave long work to others and do not wait for it."""
+        """Count for a thread that answers requests: it leaves long work to others and does not wait for them."""
         many = len(self._changes) - self._counted > AT_ONCE
         return not (many or self._long) and self.count(COUNT_S)
 

@@ -10,6 +10,7 @@ from audiosim.errors import InputError
 from audiosim.report.views import rows_view
 
 app = typer.Typer(
+    add_completion=False,
     help="Create, list and revoke the tokens that control access to a service.\n\n"
     "Example: `audiosim token create --role assessor --name ann --db sqlite:///my-demo/campaign.db`",
     no_args_is_help=True,

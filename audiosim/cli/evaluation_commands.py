@@ -168,7 +168,7 @@ def report(
     measures: options.Measures = ["CG@5"],  # noqa: B006, typer copies it
     model: options.ModelName = None,
     distribution: options.DistributionName = "t",
-    about: options.AboutWords = None,
+    about: options.AboutThisKind = None,
     judgments: options.JudgmentsFile = None,
     scale: options.ScaleName = None,
     same_artist: options.FromOwnArtist = None,

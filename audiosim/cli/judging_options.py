@@ -34,7 +34,8 @@ ComparisonShare = Annotated[
     ComparisonForm,
     service_option(
         "COMPARISONS",
-        "Ask which of two documents is closer to the query: none, some (if that tells more per second) or only.",
+        "Ask which of two documents is closer to the query: none, some (if a comparison gives more information "
+        "per second than a grade) or only.",
         metavar="WHICH",
     ),
 ]

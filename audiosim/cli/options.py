@@ -122,16 +122,19 @@ DistributionName = Annotated[
         help="Distribution of a difference between systems: t as in the thesis, normal as in the paper of 2013.",
     ),
 ]
+_ABOUT_WORDS = "these|queries|panel|listeners|N"
+_ABOUT_HELP = (
+    "`these`: only these queries, so that only missing judgments are uncertain; `queries`: queries of this kind, with "
+    "these as a sample. `panel`: the mean opinion of the people who judged, as if each had judged every pair; "
+    "`listeners`: that of all people like them; N: that of N people, including those who judged."
+)
 AboutWords = Annotated[
     list[str] | None,
-    typer.Option(
-        "--about",
-        metavar="these|queries|panel|listeners|N",
-        help="`these`: only these queries, so that only missing judgments are uncertain; `queries`: queries of this "
-        "kind, with these as a sample. `panel`: the mean opinion of the people who judged, as if each had judged "
-        "every pair; `listeners`: that of all people like them; N: that of N people, including those who judged.",
-        show_default="queries for compare and report, else these",
-    ),
+    typer.Option("--about", metavar=_ABOUT_WORDS, help=_ABOUT_HELP, show_default="these, panel"),
+]
+AboutThisKind = Annotated[
+    list[str] | None,
+    typer.Option("--about", metavar=_ABOUT_WORDS, help=_ABOUT_HELP, show_default="queries, panel"),
 ]
 Complete = Annotated[
     bool,
@@ -238,7 +241,7 @@ def read_collection(
     partial: bool,
     aspect: str | None = None,
 ) -> Collection:
-    """The same without messages."""
+    """Collection in a folder, as `load_collection` reads it, without messages."""
     own, artificial = (None, scale) if is_artificial(scale) else (scale, None)
     database = judgments if judgments and "://" in judgments else None
     with usage_of("--scale"):

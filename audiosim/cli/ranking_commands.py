@@ -1,4 +1,4 @@
-"""Commands that rank systems from few judgments: predict, estimate, ask for more, replay a campaign."""
+"""Commands that rank systems from few judgments, compare two systems, and list the pairs to judge next."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
@@ -90,7 +90,7 @@ def compare(
         ),
     ] = None,
     distribution: options.DistributionName = "t",
-    about: options.AboutWords = None,
+    about: options.AboutThisKind = None,
     scale: options.ScaleName = None,
     same_artist: options.FromOwnArtist = None,
     system_from: options.NamedBy = None,

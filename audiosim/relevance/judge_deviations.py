@@ -79,7 +79,7 @@ class PanelModels:
         self._made = dict[tuple[bytes, ...], PanelModel]()
 
     def knows(self, panel: Panel) -> bool:
-        """True if the model of a panel is at hand."""
+        """True if the model of a panel is kept here."""
         return _key(_learned_from(panel)) in self._made
 
     def of(self, panel: Panel, make: Callable[[Panel], PanelModel]) -> PanelModel:

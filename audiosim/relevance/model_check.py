@@ -26,7 +26,7 @@ TAIL = 0.05  # share of the chances in both tails together
 
 @runtime_checkable
 class Reserved(Protocol):
-    """An estimator with a replacement for when it fails its check, such as a joint model away from home."""
+    """An estimator with a replacement, used if it fails its check, such as a joint model away from home."""
 
     def in_reserve(self) -> RelevanceEstimator | None:
         """The replacement, which has learned from the same judgments; None if there is none."""

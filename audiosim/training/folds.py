@@ -62,7 +62,7 @@ class Judged:
         return features_of(self.pools, again, seen) if again else {}
 
     def folds(self, way: Way) -> Iterator[Fold]:
-        """The folds of a way; for predictions, features of the row's own query read all judgments but the row's own.
+        """Folds of one way. For predictions, features of a row's own query read all judgments but the row's.
 
         For the fit no feature reads a held-out judgment; for predictions, features that read only other queries read
         none.

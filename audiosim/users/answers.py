@@ -173,6 +173,8 @@ def _cutoff(path: Path, number: int, header: list[str]) -> int:
 
 def _choice(path: Path, number: int, row: Mapping[str, str]) -> str:
     check_identifier(path, number, "query", row["query"])
+    if not row["answer"]:
+        raise FormatError(path, number, f"the column answer is empty, expected {', '.join(CHOICES)}: fill it")
     if row["answer"] not in CHOICES:
         raise FormatError(path, number, f"unknown answer {row['answer']!r}, expected {', '.join(CHOICES)}")
     return row["answer"]

@@ -39,7 +39,7 @@ class Remembering:
         return self._estimator.predict(grades)
 
     def in_reserve(self) -> RelevanceEstimator | None:
-        """The replacement of the estimator for when it fails its check, or None."""
+        """Replacement of the estimator, used if the estimator fails its check, or None."""
         return self._estimator.in_reserve() if isinstance(self._estimator, Reserved) else None
 
     def unlearned(self) -> RelevanceEstimator:

@@ -175,7 +175,7 @@ def _drawn(word: str, names: Sequence[str] | Mapping[str, str]) -> dict[str, str
 
 
 def write_paths(folder: Path, recordings: RecordingFolders, wanted: Iterable[str]) -> None:
-    """Add the paths of recordings to the documents with their names; other documents are unchanged.
+    """Add the path of each recording to the document of the same name; other documents are unchanged.
 
     wanted  documents named in the runs
     """

@@ -190,7 +190,7 @@ def decode(body: bytes, kind: type[Value]) -> Value:
 def encoding_hint(body: bytes) -> str:
     """Hint at the encoding problem of a body that should be JSON in UTF-8, or nothing."""
     if body.startswith(b"\xef\xbb\xbf"):
-        return "it starts with a byte order mark, which JSON has not"
+        return "it starts with a byte order mark, expected none"
     if body.startswith((b"\xff\xfe", b"\xfe\xff")) or body[1:4:2] == b"\0\0" or body[:3:2] == b"\0\0":
         return "it looks like UTF-16 or UTF-32, expected UTF-8"
     return ""

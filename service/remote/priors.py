@@ -135,7 +135,7 @@ def decode_prior(body: bytes, grades: Array, maximum: float, url: str) -> Belief
 
 
 def reserve_of(pool: Pool, name: str, learned: Mapping[Pair, float] | None) -> RelevanceEstimator | None:
-    """The local replacement for when the named model fails its check; None if there is none.
+    """Local replacement of the named model, used if the model fails its check; None if there is none.
 
     learned  judgments for it to learn from; None for none
     """

@@ -141,7 +141,11 @@ def test_parameters_fit_each_other():
         Parameters(bands=20, first=False)
     with pytest.raises(InputError, match=r"^whether the first coefficient is kept must be true or false, got 1$"):
         Parameters(first=1)
-    with pytest.raises(InputError, match=r"^a frame must be even and at least a hop of 4096, got 2048$"):
+    with pytest.raises(
+        InputError, match=r"^a frame must have an even number of samples, at least the hop of 4096, got 2048$"
+    ):
         Parameters(hop=4096)
-    with pytest.raises(InputError, match=r"^a frame must be even and at least a hop of 512, got 1023$"):
+    with pytest.raises(
+        InputError, match=r"^a frame must have an even number of samples, at least the hop of 512, got 1023$"
+    ):
         Parameters(frame=1023)

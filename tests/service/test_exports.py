@@ -199,7 +199,7 @@ def test_a_form_for_spreadsheets_defuses_formulas_and_says_so(client, answered):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b"\xef\xbb\xbf{}", "the body is not JSON: it starts with a byte order mark, which JSON has not"),
+        (b"\xef\xbb\xbf{}", "the body is not JSON: it starts with a byte order mark, expected none"),
         ('{"query": "q0"}'.encode("utf-16"), "the body is not JSON: it looks like UTF-16 or UTF-32, expected UTF-8"),
         ('{"query": "q0"}'.encode("utf-16-le"), "the body is not JSON: it looks like UTF-16 or UTF-32, expected UTF-8"),
         (b'{"query": "\\ud800"}', "the body contains a lone surrogate, which is not text"),

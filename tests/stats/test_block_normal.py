@@ -441,8 +441,8 @@ LOADINGS = (np.zeros((1, 2)), np.zeros((1, 2)))
         ({"blocks": (np.array([0]), np.array([0]))}, "blocks must hold each of 2 places once, got 2 places"),
         ({"blocks": HALF[:1]}, "blocks must hold each of 2 places once, got 1 places"),
         ({"shared": np.ones((2, 3))}, r"covariance of the shared effects must be square, got \(2, 3\)"),
-        ({"within": TWO[:1]}, "covariances and loadings must be 2 each to match the blocks, got 1 and 2"),
-        ({"loadings": LOADINGS * 2}, "covariances and loadings must be 2 each to match the blocks, got 2 and 4"),
+        ({"within": TWO[:1]}, "expected a covariance and loadings for each of the 2 blocks, got 1 and 2"),
+        ({"loadings": LOADINGS * 2}, "expected a covariance and loadings for each of the 2 blocks, got 2 and 4"),
         ({"within": (np.eye(2), np.eye(1))}, r"a block must be \(1, 1\) and \(1, 2\), got \(2, 2\) and \(1, 2\)"),
         ({"shared": np.eye(3)}, r"a block must be \(1, 1\) and \(1, 3\), got \(1, 1\) and \(1, 2\)"),
         (

@@ -60,7 +60,7 @@ class BlockNormal:
             raise InputError(f"covariance of the shared effects must be square, got {self.shared.shape}")
         if not len(self.blocks) == len(self.within) == len(self.loadings):
             got = f"{len(self.within)} and {len(self.loadings)}"
-            raise InputError(f"covariances and loadings must be {len(self.blocks)} each to match the blocks, got {got}")
+            raise InputError(f"expected a covariance and loadings for each of the {len(self.blocks)} blocks, got {got}")
         if not isinstance(self.within, Within):  # which is positive definite, and made only where it is needed
             self._check_covariances(p)
             object.__setattr__(self, "within", Within.given(self.blocks, self.within, len(self.mean)))

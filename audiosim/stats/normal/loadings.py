@@ -97,7 +97,7 @@ class Loadings(Sequence[Array]):
         return same
 
     def with_changed(self, parts: Mapping[int, Changed]) -> "Loadings":
-        """The same with other rows (m, p) of some blocks."""
+        """The loadings with other rows (m, p) of some blocks."""
         return replace(self, changed={**self.changed, **parts}) if parts else self
 
     def mixed(self, block: int, gain: Array, known: Array, certain: Integers) -> Changed:
@@ -236,7 +236,7 @@ class Loadings(Sequence[Array]):
         return Loadings(rows, self.blocks, changed)
 
     def beside(self, more: Array) -> "Loadings":
-        """The same with loadings (n, q) on more effects."""
+        """The loadings with columns (n, q) for more effects."""
         rows = side_by_side([(self.rows, None), (more, None)], len(more))
         changed = {block: np.hstack([self[block], more[self.blocks[block]]]) for block in self.changed}
         return Loadings(rows, self.blocks, changed)

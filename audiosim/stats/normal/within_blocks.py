@@ -76,7 +76,7 @@ class Within(Sequence[Array]):
         return found
 
     def with_changed(self, parts: Mapping[int, Array]) -> "Within":
-        """The same with other covariances of some blocks."""
+        """The covariances with others for some blocks."""
         return replace(self, changed={**self.changed, **parts}) if parts else self
 
 

@@ -119,7 +119,7 @@ class Answering:
         return cls(answer, noise[None], np.ones(1), ties, np.zeros(len(answer)), np.ones(len(answer)))
 
     def sized(self, noise: float, tie: float) -> "Answering":
-        """The same with all noise and ties times these numbers."""
+        """The answering with all noise and ties multiplied by these numbers."""
         return replace(self, noise=self.noise * noise, tie=self.tie * tie)
 
     def moments(self, mean: Array, variance: Array) -> AnswerMoments:
