@@ -22,7 +22,7 @@ HEADPHONE_CHECK, TRIALS_RIGHT, CHECK_ROUND = CHECKED = ("headphone_check", "tria
 # Other fields of an answer, in requests, in the log and in exports: an answer under such a name would overwrite one.
 TAKEN = (
     *("query", "document", "document_b", "assessor", "time", "key", "number", "pair", "counts"),
-    *("fine", "broad", "grade", "note", "cannot", "reason", "answer", "answers", "why", "judge"),
+    *("fine", "broad", "grade", "note", "cannot", "reason", "answer", "answers", "why", "judge", "consent_to"),
     *(*MARKS, *MEASURED, *PERSONAL, *CHECKED),
 )
 MOST_OF_PAIR = DETAILS_LIMIT - len(MEASURED) - len(MARKS) - 1  # questions about a pair, beside the note

@@ -140,11 +140,14 @@ class Questions:
         _check_complete(answers, self.own if judged else ())
         return dict(answers)
 
-    def check_person(self, moment: str, answers: Mapping[str, Value], consent: bool) -> dict[str, Value]:
+    def check_person(
+        self, moment: str, answers: Mapping[str, Value], consent: bool, read: str | None = None
+    ) -> dict[str, Value]:
         """A person's answers about themselves, checked to be complete and to belong to the questions.
 
         moment   before or after judging
         consent  True if they agreed to the task's consent text
+        read     the text that they agreed to; None: not said
         """
         table = TaskTable() if self.task is None else self.task.table
         asked = {one.name: one for one in (table.before if moment == "before" else table.after)}
@@ -152,6 +155,8 @@ class Questions:
             raise InputError(f"no questions are asked {moment} judging here: task.toml has none")
         if moment == "before" and table.consent and not consent:
             raise InputError("expected consent: true, as the task asks for it")
+        if consent and read not in (None, table.consent):
+            raise InputError("the consent text has changed since it was read: read it again")
         _check_answers(answers, asked, asked)
         _check_complete(answers, asked.values())
         return dict(answers)

@@ -121,7 +121,8 @@ class UndoIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 class QuestionnaireIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     """Answers of a person to questions about themselves, `before` or `after` judging.
 
-    `consent` is true if they agreed to the task's consent text. At the moment `headphones` the result of their
+    `consent` is true if they agreed to the task's consent text, and `consent_to` is the text that they read: where it
+    has changed since, the answers are refused. At the moment `headphones` the result of their
     headphone check is sent: `trials_right` of the six.
     """
 
@@ -129,11 +130,12 @@ class QuestionnaireIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     assessor: Name | None = None
     answers: Annotated[dict[Name, float | Text], Meta(max_length=MOST_OF_PERSON)] = field(default_factory=dict)
     consent: bool = False
+    consent_to: Text | None = None
     trials_right: Annotated[int, Meta(ge=0, le=TRIALS)] | None = None
 
     def to_domain(self, assessor: str, key: str, clock: Clock, questions: Questions) -> Event:
         """The event of these answers; an error if answers are wrong or missing, or there is no consent."""
-        answers = questions.check_person(self.moment, self.answers, self.consent)
+        answers = questions.check_person(self.moment, self.answers, self.consent, self.consent_to)
         agreed: dict[str, bool | str] = {CONSENT: True, CONSENT_TEXT: questions.consent_text} if self.consent else {}
         details = {MOMENT: self.moment, **agreed, **answers}
         return Event(QUESTIONNAIRE, write_time(clock()), assessor, details=details, key=key)

@@ -61,3 +61,21 @@ def test_texts_and_a_prompt_are_changed_by_the_keyboard_and_assessors_read_them(
     judging.locator("#name").press("Enter")
     expect(judging.locator("body")).to_contain_text("Which is closer?")
     assert http.get(f"{DEMO}/campaign").json()["judgments"] == 2
+
+
+def test_a_consent_that_changes_while_somebody_reads_it_is_read_again(browse, http, watch):
+    watch.expected = ["status of 422"]
+    assert http.post(f"{DEMO}/texts", json={"consent": "I agree to be counted."}).status_code == 201
+    page = browse("/judge/demo")
+    page.locator("#name").fill("bea")
+    page.locator("#name").press("Enter")
+    expect(page.locator("#consent-text")).to_have_text("I agree to be counted.")
+    assert http.post(f"{DEMO}/texts", json={"consent": "I agree to be heard."}).status_code == 201
+    page.locator("#agreed").check()
+    page.locator("#person-form button.primary").click()
+    expect(page.locator("#consent-text")).to_have_text("I agree to be heard.")
+    assert http.get(f"{DEMO}/answers?assessor=bea").json()["questionnaires"] == []
+    page.locator("#agreed").check()
+    page.locator("#person-form button.primary").click()
+    expect(page.locator("#screen-start")).to_be_visible()
+    assert http.get(f"{DEMO}/answers?assessor=bea").json()["questionnaires"] == ["before"]

@@ -155,6 +155,13 @@ def test_whoever_agreed_to_an_earlier_consent_is_asked_again(commanded, folder, 
         assert moments() == ["before"]
         client.organiser.change_texts("small", consent="I agree to be heard.")
         assert moments() == []
+        read_before = http.post(f"{SMALL}/questionnaire", json=said | {"consent_to": "I agree to be counted."})
+        expected = "the consent text has changed since it was read: read it again"
+        assert (read_before.status_code, read_before.json()["detail"]) == (422, expected)
+        assert moments() == []
+        said["consent_to"] = "I agree to be heard."
+        assert http.post(f"{SMALL}/questionnaire", json=said).status_code == 201
+        assert moments() == ["before"]
 
 
 def test_a_prompt_is_changed_while_people_judge(commanded, folder, tmp_path, database, wait_until):

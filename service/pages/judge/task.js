@@ -45,8 +45,16 @@ export async function askPerson(moment, { consent, before, after }, { root, asse
   showScreen("person");
   const said = await completed(form, () => (agree && !agreed.checked ? t("Please agree, or close this page.") : ""));
   showScreen("loading");
-  const body = { assessor, moment, answers: said, ...(agree ? { consent: true } : {}) };
-  await untilDone(() => post(`${root}/questionnaire`, body, { repeatable: true }));
+  const body = { assessor, moment, answers: said, ...(agree ? { consent: true, consent_to: consent } : {}) };
+  await untilDone(async () => {
+    try {
+      await post(`${root}/questionnaire`, body, { repeatable: true });
+    } catch (error) {
+      if (!agree || error.status !== 422) throw error;
+      location.reload(); // the organiser has changed the text meanwhile: it is shown and asked for again
+      await new Promise(() => {});
+    }
+  });
   filled.push(moment);
 }
 
