@@ -160,3 +160,20 @@ def test_too_little_memory_is_one_line():
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr.splitlines()[-1].startswith("audiosim: there is not enough memory for this: ")
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("command", ["import", "join"])
+def test_a_file_that_cannot_be_sent_is_refused_before_the_service_is_asked(run, tmp_path, command):
+    (tmp_path / "file").write_bytes("q 0 é 1\n".encode("latin-1"))
+    code, out, err = run(command, "http://127.0.0.1:9/v1/collections/c", tmp_path / "file")
+    assert (code, out) == (1, "")
+    assert err.startswith(
+        f"audiosim: {tmp_path / 'file'}:1: byte 0xe9 is not UTF-8 (in Latin-1 it would be é), expected"
+    )
+
+
+def test_an_address_that_is_none_is_refused(run, tmp_path):
+    (tmp_path / "file").write_text("q 0 d 1\n")
+    code, out, err = run("import", "nonsense", tmp_path / "file")
+    assert (code, out) == (1, "")
+    assert err.startswith("audiosim: expected the address of a service, such as http://127.0.0.1:8000, or of a coll")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from audiosim.cli.options import As, Format, print_result
+from audiosim.corpus.lines import whole_text
 from audiosim.errors import InputError
 from audiosim.report.views import rows_view
 
@@ -145,7 +146,7 @@ def import_judgments(
     root, collection, _ = parse_address(service)
     if collection is None:
         raise InputError(f"{service}: expected the address of a collection, such as {root}/v1/collections/NAME")
-    text = judgments.read_bytes()
+    text = whole_text(judgments).encode()
     kind = "comparisons" if has_comparisons(text) else "judgments"
     with Client(root) as client, progress(kind) as show:
         send = client.import_comparisons if kind == "comparisons" else client.import_judgments

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from audiosim.cli.options import As, Format, Partial, print_result
+from audiosim.corpus.lines import whole_text
 from audiosim.errors import InputError
 from audiosim.report.views import rows_view
 
@@ -66,8 +67,8 @@ def _sent(url: str, path: Path, system: str | None, team: str | None, replace: b
     root, collection, _ = parse_address(url)
     if collection is None:
         raise InputError(f"{url}: expected the address of a collection, such as {root}/v1/collections/NAME")
+    text = whole_text(path)
     with Client(root) as client:
-        text = path.read_text(encoding="utf-8")
         sent = client.add_runs(collection, text, system=system, team=team, replace=replace, partial=partial)
     found: dict[str, Any] = msgspec.to_builtins(sent)
     return found

@@ -42,6 +42,11 @@ def every_line(path: Path) -> Lines:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
 
 
+def whole_text(path: Path) -> str:
+    """The text of a UTF-8 file, read like its lines: to send it elsewhere."""
+    return "".join(f"{text}\n" for _, text in every_line(path))
+
+
 def read_lines(path: Path, expected: str) -> Iterator[tuple[int, str]]:
     """The non-blank lines with their numbers; an error that says what was expected if there are none."""
     empty = True
@@ -99,8 +104,6 @@ def _too_much(path: Path, number: int, length: int) -> FormatError:
 def _decode(path: Path, number: int, raw: bytes) -> str:
     if number == 1 and _is_utf16(raw):
         raise FormatError(path, number, "the file looks like UTF-16, expected UTF-8 text: save it as UTF-8")
-    if b"\0" in raw:
-        raise FormatError(path, number, "the line has a byte 0, expected UTF-8 text")
     try:
         return raw.decode()
     except UnicodeDecodeError as error:

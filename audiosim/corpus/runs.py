@@ -199,6 +199,8 @@ def _read_trec(path: Path, lines: Lines, say: Say) -> list[tuple[int, Run]]:
             query, _, document, rank, score, system = text.split()
         except ValueError:
             raise _wrong_columns(path, number, TREC, text) from None
+        if "\0" in text:
+            raise FormatError(path, number, "the line has a byte 0, expected UTF-8 text")
         ranking = rankings.get((system, query))
         if ranking is None:
             # Interned, because millions of lines repeat a few thousand names.

@@ -51,7 +51,7 @@ class Columns:
             return None
         if len(data) > most:
             return None
-        return cls.split(data, columns) if data.isascii() and b"\0" not in data else None
+        return cls.split(data, columns) if data.isascii() else None
 
     @classmethod
     def split(cls, data: bytes, columns: int) -> "Columns | None":

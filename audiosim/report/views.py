@@ -209,15 +209,23 @@ def rows_view(rows: Sequence[Mapping[str, Any]], left_out: Sequence[str] = ()) -
     keys = [key for key in rows[0] if key not in left_out]
     table = PlainTable(*((key, "left" if isinstance(rows[0][key], str) else "right") for key in keys))
     for row in rows[:ROWS_SHOWN]:
-        table.add_row(*(f"{row[key]:.4g}" if isinstance(row[key], float) else str(row[key]) for key in keys))
+        table.add_row(*(_cell(row[key]) for key in keys))
     more = len(rows) - ROWS_SHOWN
     return Group(table, Text(f"… and {more:,} more: --format csv or json gives all")) if more > 0 else table
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def extraction_view(result: Mapping[str, Any], index: Path) -> RenderableType:
     """Outcome of an extraction."""
     failed = f", {len(result['failed'])} failed" if result["failed"] else ""
-    return Text(f"{result['done']:,} recordings in {index}{_remarkable(result)}{failed}; {result['seconds']:.1f} s")
+    return Text(
+        f"{counted(result['done'], 'recording')} in {index}{_remarkable(result)}{failed}; {result['seconds']:.1f} s"
+    )
 
 
 def _remarkable(result: Mapping[str, Any]) -> str:

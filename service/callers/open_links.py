@@ -130,7 +130,7 @@ class OpenLinkStore:
         days  time until its end; None: no end
         """
         if days is not None and not 0 < days <= LONGEST_DAYS:
-            raise InputError(f"an open link may last for up to {LONGEST_DAYS} days, got {days:g}")
+            raise InputError(f"an open link may last for more than 0 and up to {LONGEST_DAYS} days, got {days:g}")
         now = self._clock()
         expires = "" if days is None else write_time(now + timedelta(days=days))
         code = secrets.token_urlsafe(CODE_BYTES)

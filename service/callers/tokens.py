@@ -159,7 +159,7 @@ class TokenStore:
     def _made(self, name: str, role: str, collection: str, days: float | None) -> tuple[Token, str]:
         now = self._clock()
         if days is not None and not 0 < days <= LONGEST_DAYS:
-            raise InputError(f"a token may last for up to {LONGEST_DAYS} days, got {days:g}")
+            raise InputError(f"a token may last for more than 0 and up to {LONGEST_DAYS} days, got {days:g}")
         expires = "" if days is None else write_time(now + timedelta(days=days))
         secret = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
         return Token(name, role, collection, write_time(now), expires, digest_of(secret)), secret

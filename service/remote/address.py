@@ -36,6 +36,6 @@ def query_of(model: str | None, cutoff: int | None) -> dict[str, str]:
 
 def _not_an_address(text: str) -> InputError:
     return InputError(
-        f"remote needs the address of a service, such as http://127.0.0.1:8000, or of a collection there, "
+        f"expected the address of a service, such as http://127.0.0.1:8000, or of a collection there, "
         f"http://127.0.0.1:8000/v1/collections/NAME, either with ?model=NAME, got {text!r}"
     )

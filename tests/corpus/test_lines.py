@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audiosim.corpus.lines import every_line, read_lines, write_text, write_texts
+from audiosim.corpus.lines import every_line, read_lines, whole_text, write_text, write_texts
 from audiosim.errors import FormatError, InputError
 
 
@@ -57,6 +57,11 @@ def test_bytes_that_are_not_utf8_are_refused_on_their_line(tmp_path):
         FormatError, match=r"file:2: byte 0x81 is not UTF-8, expected UTF-8 text: save the file as UTF-8$"
     ):
         lines_of(tmp_path / "file")
+
+
+def test_a_text_to_send_is_unpacked_and_has_no_mark(tmp_path):
+    (tmp_path / "run.gz").write_bytes(gzip.compress(b"\xef\xbb\xbfa b\r\n\r\nc"))
+    assert whole_text(tmp_path / "run.gz") == "a b\n\nc\n"
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])

@@ -407,7 +407,7 @@ def test_the_hash_of_a_pool_does_not_depend_on_what_a_collection_is_called(small
     ],
 )
 def test_a_text_that_is_no_address_is_refused(small, text):
-    with pytest.raises(InputError, match="^remote needs the address of a service, such as http://127.0.0.1:8000, or"):
+    with pytest.raises(InputError, match="^expected the address of a service, such as http://127.0.0.1:8000, or"):
         remote(build_pool(small), text)
 
 
