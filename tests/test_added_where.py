@@ -94,7 +94,7 @@ def functions(tree, name):
             yield node
 
 
-def test_training_is_fit_validate_describe():
+def test_training_fits_validates_and_describes_a_model():
     steps = re.findall(r"`(\w+_model)`", PAGE.partition("- *A model*:")[2].partition("- *A")[0])
     assert steps == ["fit_model", "validate_model", "describe_model"]
     code = (ROOT / "audiosim" / "training" / "train.py").read_text(encoding="utf-8")

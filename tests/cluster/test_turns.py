@@ -236,11 +236,11 @@ def test_joblibs_own_backend_for_dask_does_the_work_too(dask_here, trial, parts,
         assert json.dumps(follow(trial, parts, (0, 7, 20)).to_dict()) == here
 
 
-def test_processes_and_a_cluster_are_not_asked_for_at_once(run, small_demo):
-    code, _, err = run("simulate", small_demo, "--repeat", 2, "--jobs", 2, "--scheduler", "tcp://127.0.0.1:1")
+def test_jobs_and_a_scheduler_cannot_be_combined_and_a_scheduler_needs_repeats(run):
+    code, _, err = run("simulate", DEMO, "--repeat", 2, "--jobs", 2, "--scheduler", "tcp://127.0.0.1:1")
     expected = "--scheduler and --jobs cannot be combined: a cluster has as many workers as were started"
     assert (code, err) == (1, f"audiosim: {expected}\n")
-    code, _, err = run("simulate", small_demo, "--scheduler", "tcp://127.0.0.1:1")
+    code, _, err = run("simulate", DEMO, "--scheduler", "tcp://127.0.0.1:1")
     assert (code, err) == (1, "audiosim: --scheduler needs --repeat: it is about parts of the collection\n")
 
 

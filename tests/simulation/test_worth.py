@@ -26,7 +26,7 @@ def informed(demo):
 
 
 @pytest.mark.slow
-def test_what_is_lost_is_what_a_plain_loop_over_the_pairs_gives(demo):
+def test_the_loss_without_a_piece_is_that_of_a_plain_loop_over_the_pairs(demo):
     found = {piece.evidence: piece for piece in worth(demo, judged=[0], target=None).pieces}
     assert list(found) == ["artist", "genre"]
     errors, logs = [], []
@@ -62,7 +62,7 @@ def test_worth_is_told_on_scales_that_the_model_was_not_learned_on(demo):
 
 
 @pytest.mark.slow
-def test_a_judge_is_worth_much_and_lots_are_worth_nothing(informed):
+def test_a_judge_is_worth_much_and_random_numbers_nothing(informed):
     found = worth(informed, judged=[0.2], splits=1, target=0.98)  # lower ones are met at once by either
     pieces = {piece.evidence: piece for piece in found.pieces}
     assert pieces["judge"].rmse_low > 0.05
@@ -90,7 +90,7 @@ def test_a_kind_of_evidence_of_another_package_is_withheld_too(demo, monkeypatch
     assert found["leak"].rmse > found["genre"].rmse
 
 
-def test_what_nothing_can_be_told_of_is_said(demo):
+def test_a_collection_whose_evidence_cannot_be_valued_is_refused(demo):
     with pytest.raises(InputError, match="`worth` needs judgments, and collection .* has none"):
         worth(replace(demo, judgments=()))
     with pytest.raises(InputError, match="has no evidence that joint reads on the fine scale"):

@@ -67,7 +67,7 @@ def guessing(answers, share):
 
 @pytest.mark.parametrize("answer", [A, SAME, B])
 @pytest.mark.parametrize("mean", [-0.7, 0.3])
-def test_a_guess_or_a_careless_answer_tells_what_integrals_have(answer, mean):
+def test_moments_after_a_guess_or_a_careless_answer_are_integrals(answer, mean):
     deviation, share = 0.4, 0.3
 
     def moment(power):
