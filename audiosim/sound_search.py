@@ -145,11 +145,17 @@ def neighbours(
     plain = scheduler is not None or divergence != "js" or not mutual_proximity
     near, weights, recall = None, _weights(by), None
     if approximate and plain:
-        raise InputError("an approximate search is by Jensen-Shannon and mutual proximity, in this process")
+        raise InputError(
+            "an approximate search is by Jensen-Shannon and mutual proximity, in this process: expected neither a "
+            "scheduler nor another divergence"
+        )
     if not plain:
         near, recall = _near_by(shards, weights, judged, count, asked, artists, sounds, approximate)
     elif judged is not None or (weights is not None and [*weights] != [GAUSSIANS]):
-        raise InputError("several descriptions are compared in this process, by Jensen-Shannon and mutual proximity")
+        raise InputError(
+            "several descriptions are compared in this process, by Jensen-Shannon and mutual proximity: expected "
+            "neither a scheduler nor another divergence, or gaussians alone"
+        )
     if near is None:
         near = _near_by_gaussians(shards, count, asked, artists, sounds, how)
     found = near if own is None else {name: near[of] for name, of in own.items()}

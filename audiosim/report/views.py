@@ -79,7 +79,10 @@ def effort_view(found: "Effort") -> RenderableType:
             f"{rule} takes about {found.judgments:,} judgments more (80 % interval {low:,} to {high:,}), "
             f"{found.hours:.1f} hours of {with_whom} at {found.seconds:.0f} s a judgment."
         )
-    basis = f"{found.judged:,} pairs are judged; {len(found.counts)} campaigns were played on with drawn grades."
+    basis = (
+        f"Judged so far: {counted(found.judged, 'pair')}. Simulated with drawn grades: "
+        f"{counted(len(found.counts), 'campaign')}."
+    )
     if found.unmet:
         basis += (
             f" In {found.unmet} of them everything was judged and the goal, on {found.about.words}, was still not met: "
@@ -245,12 +248,12 @@ def _without_tags(unknown: Mapping[str, int], files: int) -> str:
 
 def music_folder_view(result: Mapping[str, Any]) -> RenderableType:
     """Result of making a collection from a folder: its contents, missing metadata, and likely duplicates."""
-    made = "kept; without this file a new sample is drawn" if result["queries_kept"] else "drawn"
+    whence = "kept, as in queries.tsv; delete it to draw others" if result["queries_kept"] else "drawn, in queries.tsv"
     lines = [
         f"{result['documents']:,} recordings in {result['collection']}{_remarkable(result)}, "
         f"{len(result['failed']):,} failed",
         _without_tags(result["unknown"], result["documents"]),
-        f"{counted(len(result['queries']), 'query', 'queries')} {made} (queries.tsv): {_some(result['queries'])}",
+        f"{counted(len(result['queries']), 'query', 'queries')} {whence}: {_some(result['queries'])}",
     ]
     following = f"Next: audiosim serve {quote(result['collection'])} --db sqlite:///campaign.db --open"
     twins = result["near_duplicates"]
