@@ -277,6 +277,18 @@ def test_pause_stops_the_judging_and_resume_lets_it_go_on(browse, campaign):
     assert campaign.next("ann").status_code == 200
 
 
+def test_the_next_steps_follow_a_pause_before_anything_else_is_fetched(browse, campaign):
+    campaign.judge("ann", 1, 40)
+    page = shown(browse(campaign.page))
+    expect(page.locator("#wrong li")).not_to_have_count(0)
+    page.route("**/campaign", lambda route: None)  # it never comes
+    for button, status in (("Pause", "Paused"), ("Resume", "Open")):
+        page.get_by_role("button", name=button).click()
+        page.wait_for_selector(f"#status:text-is('{status}')")
+        paused = page.locator("#next li", has_text="Resume the campaign: nobody can judge while it is paused.")
+        expect(paused).to_have_count(1 if status == "Paused" else 0)
+
+
 def test_the_keyboard_closes_a_campaign_only_after_it_is_asked_whether_to(browse, campaign):
     page = shown(browse(campaign.page))
     close = page.get_by_role("button", name="Close…")

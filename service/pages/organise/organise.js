@@ -210,6 +210,10 @@ function showChange(change) {
   showStatus(change.status, change.judgments > 0);
   if (known.status && known.status !== change.status) announce(`The campaign is ${change.status}`);
   if (known.reached === false && change.reached) announce("Goal met");
+  if (known.campaign && known.campaign.status !== change.status) {
+    known.campaign.status = change.status; // until all is fetched anew, the next steps would be those from before
+    showNow(known);
+  }
   known.status = change.status;
   known.reached = change.reached;
 }
