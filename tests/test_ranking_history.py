@@ -9,15 +9,21 @@ import matplotlib as mpl
 import pytest
 
 import audiosim
+from audiosim import package_files
 from audiosim.campaign import Campaign, DatabaseStore
+from audiosim.corpus.judgments import write_judgments_csv
+from audiosim.corpus.pool import build_pool
 from audiosim.errors import InputError
 
 mpl.use("Agg")
 
 
 @pytest.fixture(scope="module")
-def collection(small_demo):
-    return audiosim.Collection.load(small_demo)
+def collection(demo):
+    """The demo with sixty judgments, of documents among the first five."""
+    asked = build_pool(demo, 5).positions
+    judgments = [replace(one, assessor="simulated") for one in demo.judgments if one.pair in asked]
+    return replace(demo, judgments=tuple(judgments[:60]))
 
 
 def told(ranking):
@@ -66,9 +72,15 @@ def test_what_was_taken_back_counts_until_it_was(collection, tmp_path):
     assert seen(found.looks[-1]) == told(last)
 
 
-def test_judgments_exported_to_the_folder_count_from_when_they_were_made(small_demo, tmp_path):
-    folder = shutil.copytree(small_demo, tmp_path / "demo")  # the name that the campaign has in the database
-    found = audiosim.history(folder, judgments=f"sqlite:///{folder / 'campaign.db'}", looks=2, model="mjud")
+def test_judgments_exported_to_the_folder_count_from_when_they_were_made(collection, tmp_path):
+    folder, url = tmp_path / "demo", f"sqlite:///{tmp_path / 'campaign.db'}"  # its name is that of the campaign there
+    shutil.copytree(package_files.folder("fixtures") / "demo", folder)
+    store = DatabaseStore(url, "demo")
+    campaign = Campaign(replace(collection, judgments=()), "uniform", "CG@5", store)
+    campaign.tell_all(collection.judgments)
+    write_judgments_csv(folder / "judgments.csv", campaign.judgments())
+    store.close()
+    found = audiosim.history(folder, judgments=url, looks=2, model="mjud")
     assert [look.judged for look in found.looks] == [0, 60]
 
 
