@@ -11,11 +11,13 @@ from typing import Annotated, Any, Protocol, Self, TypeVar, get_type_hints
 import msgspec
 from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
+from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from msgspec import Struct
 from pydantic_core import CoreSchema, core_schema
 
-from audiosim.messages import repeated
+from audiosim.errors import InputError
+from audiosim.messages import did_you_mean, repeated
 from audiosim.relevance.model_files import Model
 from audiosim.service.callers.caller import scopes_of
 from audiosim.service.entrance.limits import LARGE_BYTES, Doors, doors_of
@@ -25,6 +27,7 @@ from audiosim.service.shelf.shelf import Served
 MOST_VALUES = 500_000
 MOST_STRICT_BYTES = 64 * 2**10
 JSON = "application/json"
+API = "/v1"
 NOT_FINITE = re.compile(rb"(NaN|Infinity)\b")
 PLACE = re.compile(r"\(byte (\d+)\)")
 
@@ -71,13 +74,28 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 def _admitting(route: APIRoute, handle: Handler) -> Handler:
-    scopes = scopes_of(route)
+    scopes, ours, known = scopes_of(route), route.path.startswith(API), _query_names(route.dependant)
 
     async def handle_whole(request: Request) -> Response:
         async with doors_of(request).entrance.admitted(request, scopes) as whole:
+            if ours and request.scope["query_string"]:  # what is added to the address of a page is not ours to refuse
+                _check_query(request, known)
             return await handle(whole)
 
     return handle_whole
+
+
+def _query_names(dependant: Dependant) -> frozenset[str]:
+    """Names of the parameters that a route and its dependencies read from the address."""
+    own = {one.alias for one in dependant.query_params}
+    return frozenset(own.union(*map(_query_names, dependant.dependencies)))
+
+
+def _check_query(request: Request, known: frozenset[str]) -> None:
+    unknown = next((name for name in request.query_params if name not in known), None)
+    if unknown is not None:
+        expected = f"expected {', '.join(sorted(known))}" if known else "this address takes none"
+        raise InputError(f"unknown parameter {unknown!r:.80}: {expected}{did_you_mean(unknown, known)}")
 
 
 class WireRoute(APIRoute):
@@ -87,7 +105,7 @@ class WireRoute(APIRoute):
         return _admitting(self, super().get_route_handler())
 
 
-def chapter(tag: str, prefix: str = "/v1", kind: type[APIRoute] = WireRoute, **more: Any) -> APIRouter:
+def chapter(tag: str, prefix: str = API, kind: type[APIRoute] = WireRoute, **more: Any) -> APIRouter:
     """A router for related routes; by default only the organiser may use them."""
     named = {"generate_unique_id_function": lambda route: route.name}  # name of the operation in generated clients
     return APIRouter(prefix=prefix, tags=[tag], route_class=kind, **{"responses": FAILING, **named, **more})

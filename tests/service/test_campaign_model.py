@@ -381,14 +381,15 @@ def test_a_training_that_a_kill_ended_is_shown_as_such_after_the_restart_and_beg
             assert (found["training"]["status"], found["busy"]) == ("running", False)
             refused = elsewhere.post(f"{TRAININGS}/cancel").json()["detail"]
             assert refused == "ours is being trained by another server, where it can be cancelled"
-        server.kill()
+            server.kill()  # before the other server ends, which may take longer than the training
     with commanded(folders[:1], tmp_path / "again", *options) as server, server.client() as http:
         wait_until(lambda: http.get(TRAININGS).json()["training"]["status"] == "interrupted")
         found = http.get(TRAININGS).json()["training"]
         assert found["began"] == began
         assert {name: found[name] for name in asked} == asked
         again = asked | {"features": "fGEN", "folds": 0}  # quicker
-        assert http.post(TRAININGS, json=again).status_code == 201
+        answer = http.post(TRAININGS, json=again)
+        assert answer.status_code == 201, answer.text
         wait_until(lambda: http.get(TRAININGS).json()["training"]["status"] == "done")
         http.post(TRAININGS, json=asked | {"name": "more"})
         server.stop()  # as asked to: at once the training has ended

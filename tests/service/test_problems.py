@@ -50,6 +50,13 @@ def check_problem(answer, status, message):
         ("GET", "/v1/collections/small?cutoff=0", 422, "^cutoff: input should be greater than or equal to 1$"),
         ("GET", "/v1/collections/small?cutoff=1001", 422, "^cutoff: input should be less than or equal to 1000$"),
         ("GET", "/v1/collections/small?cutoff=x", 422, "^cutoff: input should be a valid integer"),
+        (
+            "GET",
+            "/v1/collections/small?cutof=3",
+            422,
+            "^unknown parameter 'cutof': .*cutoff.*; did you mean cutoff\\?$",
+        ),
+        ("POST", "/v1/collections/small/pause?by=ann", 422, "^unknown parameter 'by': this address takes none$"),
     ],
 )
 def test_a_wrong_address_is_a_problem(http, method, path, status, message):
