@@ -1,11 +1,16 @@
 """Prior uncertainty of the joint model: what evidence explains is taken from the components, worked out by hand."""
 
+import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from audiosim.relevance.joint_prior import Uncertainty
+from audiosim.relevance.model_files import load_model
+
+FILE = Path(__file__).parents[2] / "models" / "joint-fine.json"
 
 SIZES = {"query": 3.0, "genre": 4.0, "team": 1.0, "rest": 2.0}
 PRIOR = Uncertainty(np.array([0.5, 0.25]), np.eye(1), SIZES, dict.fromkeys(SIZES, 0.1), False)
@@ -47,3 +52,23 @@ def test_variance_that_likenesses_explain_is_taken_from_the_rest():
     found = after(likeness=1.0)
     assert found.centre == pytest.approx(SIZES | {"rest": 3**0.5, "likeness": 1.0})
     assert found.spread == dict.fromkeys(SIZES, 0.1) | {"likeness": 0.3}
+
+
+@pytest.mark.parametrize("informed", [[True, True, False], [True, False, False]])
+def test_elsewhere_the_model_s_sizes_within_a_query_count_where_it_knows_most_pairs(informed):
+    written = json.loads(FILE.read_text(encoding="utf-8"))
+    known, usual = (
+        {name: size for name, (size, _) in of.items()}
+        for of in (written["components"], written["between"]["standard_deviations"])
+    )
+    layout = SimpleNamespace(names=("query", "retrievers", "team", "artist", "rest"), fixed=np.ones((3, 4)))
+    prior = SimpleNamespace(mean=np.zeros(3), informed=np.array(informed), layout=layout)
+    model = load_model(FILE)
+    found = Uncertainty.elsewhere(prior, model, model.between)
+    within = known if sum(informed) == 2 else usual
+    expected = {name: within[name] for name in ("query", "retrievers", "rest")}
+    assert found.centre == expected | {"team": usual["team"], "artist": known["artist"]}
+    own = sum(written["trend"]["coefficients"].values())
+    others = sum(slope for slope, _ in written["between"]["trend"].values())
+    assert found.mean == pytest.approx([own if one else others for one in informed])
+    assert found.away
