@@ -9,7 +9,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.collection_files import is_file
 from audiosim.corpus.inspection import inspect
 from audiosim.corpus.judge_files import MachineJudge
-from audiosim.corpus.model import Scale, retrieved_by
+from audiosim.corpus.model import Scale, queries_of, retrieved_by
 from audiosim.corpus.run_facts import RunFacts
 from audiosim.display import frame_of, notebook_html
 from audiosim.errors import InputError
@@ -188,8 +188,7 @@ def _taken_for(one: MachineFacts, pool: int) -> str:
 
 def _asked(collection: Collection) -> set[str]:
     """The documents of the queries; an otherwise unknown query may be no document."""
-    queries = {query for run in collection.runs for query in run.rankings}
-    own = {collection.query_document(query) for query in queries}
+    own = {collection.query_document(query) for query in queries_of(collection.runs)}
     return {one for one in own if one in collection.documents or one in collection.query_documents.values()}
 
 

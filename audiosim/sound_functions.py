@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from audiosim.corpus.arguments import as_collection
 from audiosim.corpus.collection import SOUNDS, Collection
 from audiosim.corpus.lines import write_text
+from audiosim.corpus.model import queries_of
 from audiosim.errors import InputError, SoundError
 from audiosim.plugins import find_embedding, other_decoders
 from audiosim.report.screen import progress
@@ -148,7 +149,7 @@ def query_pictures(collection: Collection) -> dict[str, bytes]:
     if collection.sounds is None:
         raise InputError(_WITHOUT_INDEX.format(collection.name))
     paths = {one.identifier: one.path for one in AudioIndex.load(collection.sounds).recordings}
-    queries = sorted({query for run in collection.runs for query in run.rankings})
+    queries = sorted(queries_of(collection.runs))
     documents = {query: collection.query_document(query) for query in queries}
     asked = {query: paths[document] for query, document in documents.items() if document in paths}
     with progress("drawing") as show:

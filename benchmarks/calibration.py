@@ -28,7 +28,7 @@ from calibration_figures import COVERAGE, STOPS, keep_figures, plot, plot_home
 from threadpoolctl import threadpool_limits
 
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import BROAD, FINE
+from audiosim.corpus.model import BROAD, FINE, queries_of
 from audiosim.corpus.pool import build_pool
 from audiosim.expected.estimation import expected_scores
 from audiosim.measures.measure import parse_measure
@@ -38,7 +38,7 @@ from audiosim.relevance.model_files import Model, load_model
 from audiosim.selection import Selection, StoppingRule, parse_stopping_rule
 from audiosim.selection.stopping_definition import CHECKED
 from audiosim.simulation import Design, Effects, Trial, draw_parts, follow, synthetic_collection
-from audiosim.simulation.parts import Part, queries_of
+from audiosim.simulation.parts import Part
 from audiosim.simulation.trials import Followed
 from audiosim.training.between_collections import Estimates, estimates_of, learn_between
 from audiosim.training.plan import Plan, parse_terms
@@ -254,7 +254,7 @@ def _of_one(name: str, of: Mapping[str, Any]) -> list[str]:
 
 def parts_of(name: str, collection: Collection, parts: int, home: bool = False) -> tuple[Part, ...]:
     """Random parts that are played, the same for every model and measure; halves where a model learns from the rest."""
-    every = len(queries_of(collection))
+    every = len(queries_of(collection.runs))
     queries = -(-every // 2) if home else min(QUERIES.get(name, 20), every)
     return draw_parts(collection, parts, np.random.default_rng(0), queries=queries, held_out="queries")
 

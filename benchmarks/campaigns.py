@@ -21,6 +21,7 @@ from scipy.special import stdtr
 from threadpoolctl import threadpool_limits
 
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import queries_of
 from audiosim.corpus.pool import build_pool
 from audiosim.expected.ranking import Ranking
 from audiosim.measures.measure import parse_measure
@@ -29,7 +30,6 @@ from audiosim.relevance.model_check import MOST, check_model
 from audiosim.relevance.model_files import Model, load_model
 from audiosim.selection import Selection
 from audiosim.simulation import draw_parts, synthetic_collection
-from audiosim.simulation.parts import queries_of
 from audiosim.simulation.replay import right, true_scores
 from audiosim.simulation.trials import selections
 from audiosim.training.between_collections import learn_between
@@ -191,7 +191,7 @@ def away(name: str, number: int, models: dict[str, Any]) -> tuple[Collection, Mo
         made = synthetic_collection(np.random.default_rng([code, number]), *KINDS[name])
         return replace(made, documents={}, query_documents={}, not_artists=frozenset()), model
     (collection,) = real([name]).values()
-    queries = min(QUERIES.get(name, 20), len(queries_of(collection)))
+    queries = min(QUERIES.get(name, 20), len(queries_of(collection.runs)))
     parts = draw_parts(collection, number + 1, np.random.default_rng(0), queries=queries, held_out="queries")
     return parts[number].of(collection), model
 

@@ -28,6 +28,7 @@ from figures import Figures
 from threadpoolctl import threadpool_limits
 
 from audiosim.corpus.collection import Collection
+from audiosim.corpus.model import queries_of
 from audiosim.corpus.pool import build_pool
 from audiosim.expected.about import OF_THIS_KIND
 from audiosim.expected.another_sample import on_another_sample
@@ -37,7 +38,7 @@ from audiosim.relevance.estimators import uniform
 from audiosim.relevance.model_files import Model, load_model
 from audiosim.selection import Selection
 from audiosim.simulation import draw_parts
-from audiosim.simulation.parts import Part, queries_of
+from audiosim.simulation.parts import Part
 from audiosim.simulation.replay import right
 from audiosim.simulation.trials import selections
 from audiosim.stats.normal.multivariate import Moments
@@ -93,7 +94,7 @@ def true_scores_of(collection: Collection, systems: tuple[str, ...]) -> np.ndarr
 
 def played(collection: Collection, model: Model, draws: int, full: int) -> dict[int, np.ndarray]:
     """(draws, 9) figures of each number of judgments, (full, 9) with all judged: see `beside`."""
-    half = len(queries_of(collection)) // 2
+    half = len(queries_of(collection.runs)) // 2
     parts = draw_parts(collection, max(draws, full), np.random.default_rng(0), queries=half, held_out="queries")
     found: dict[int, list[Row]] = {}
     for code, part in enumerate(parts[:draws]):

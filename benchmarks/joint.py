@@ -28,7 +28,7 @@ from audiosim import Collection, Judgment, Selection, parse_measure
 from audiosim.audio.index import AudioIndex, extract
 from audiosim.audio.parameters import Parameters
 from audiosim.corpus.metadata_tables import read_documents
-from audiosim.corpus.model import BINARY, Document, Run
+from audiosim.corpus.model import BINARY, Document, Run, queries_of
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.relevance.estimators import RelevanceEstimator, estimator_of
 from audiosim.relevance.model_files import Model
@@ -36,7 +36,7 @@ from audiosim.relevance.moments import FIRST_LEARNING
 from audiosim.relevance.random_effects import ALWAYS, METADATA
 from audiosim.relevance.relearning import relearned
 from audiosim.simulation import Design, Effects, draw_parts, synthetic_collection
-from audiosim.simulation.parts import HeldOutKind, Part, queries_of, teams_of
+from audiosim.simulation.parts import HeldOutKind, Part, teams_of
 from audiosim.training.examples import judged_pools, place_levels
 from audiosim.training.folds import draw
 from audiosim.training.joint_validation import KNOWN, NOMINAL, means
@@ -202,9 +202,8 @@ def sound(sounds: Path, splits: int, kept: Figures) -> None:
         heard = sounding(sounds, Path(folder) / "sounds.index")
         pairs = len(heard.judgments)
         relevant = f"{np.mean([judgment.grade for judgment in heard.judgments]):.0%} relevant"
-        title = (
-            f"{len(heard.runs)} systems, {len(queries_of(heard))} queries, {pairs:,} pairs, {relevant}; {splits} splits"
-        )
+        queries = len(queries_of(heard.runs))
+        title = f"{len(heard.runs)} systems, {queries} queries, {pairs:,} pairs, {relevant}; {splits} splits"
         found: dict[float, list[tuple[np.ndarray, np.ndarray]]] = {}
         for seed, part in enumerate(draw_parts(heard, splits, np.random.default_rng(5), held_out="queries")):
             rest, own = part.rest(heard), part.of(heard)

@@ -25,13 +25,13 @@ from drawn_collections import drawn_collection
 from figures import Figures
 from threadpoolctl import threadpool_limits
 
+from audiosim.corpus.model import queries_of
 from audiosim.corpus.pool import Pool, build_pool
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.model_files import Model, load_model
 from audiosim.relevance.moments import last_moment
 from audiosim.relevance.relearning import relearned
 from audiosim.simulation import draw_parts
-from audiosim.simulation.parts import queries_of
 from audiosim.training.between_collections import learn_between
 from audiosim.training.examples import place_levels
 from audiosim.training.folds import draw
@@ -89,7 +89,7 @@ def main() -> None:
         for name, collection in real([name for name in options.only.split(",") if name]).items():
             between = learn_between([one for one in estimates if one.source != SOURCES[name]])
             away = replace(model, between=between, training=None)
-            queries = min(QUERIES.get(name, 20), len(queries_of(collection)))
+            queries = min(QUERIES.get(name, 20), len(queries_of(collection.runs)))
             drawn = draw_parts(collection, count, np.random.default_rng(0), queries=queries, held_out="queries")
             rows: dict[str, list[list[float]]] = {}
             for code, part in enumerate(drawn):

@@ -149,7 +149,7 @@ class Stretch:
 
 def _and_its_parts(estimator: RelevanceEstimator) -> tuple[object, ...]:
     # An estimator that has learned keeps the pool and the prior of the one before, not this one alone.
-    return estimator, *(part for part in vars(estimator).values() if part is not None)
+    return estimator, *(part for part in getattr(estimator, "__dict__", {}).values() if part is not None)
 
 
 def lesson_until(state: int, first: Selection, base: RelevanceEstimator, changes: Sequence[Change]) -> Lesson:

@@ -13,7 +13,7 @@ from audiosim.campaign.event import WORDS, Clock, Event, Record, turn_event
 from audiosim.campaign.ledger import Ledger
 from audiosim.campaign.log import Log
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Document
+from audiosim.corpus.model import Document, queries_of
 from audiosim.corpus.prompts import PROMPT, prompt_cell
 from audiosim.corpus.task_file import AssessorTask, TaskTable, checked_table, task_lines
 from audiosim.errors import ClosedError, InputError
@@ -88,7 +88,7 @@ def reworded_by(collection: Collection, records: Iterable[Record]) -> tuple[Coll
     for number, event, _ in records:
         if event.kind == WORDS:
             texts = {name: str(text) for name, text in event.details.items() if name != "reason"}
-            if texts.get(QUERY) is None or texts[QUERY] in _queries(collection):
+            if texts.get(QUERY) is None or texts[QUERY] in queries_of(collection.runs):
                 collection = reworded(collection, texts)
             line = number
     return collection, line
@@ -112,14 +112,10 @@ def _with_task(collection: Collection, texts: Mapping[str, str]) -> Collection:
 
 
 def _with_prompt(collection: Collection, query: str, text: str) -> Collection:
-    known = _queries(collection)
+    known = queries_of(collection.runs)
     if query not in known:
         raise InputError(f"unknown query {query!r:.80}{did_you_mean(query, list(known))}")
     name = collection.query_document(query)
     document = collection.documents.get(name, Document(name))
     documents = {**collection.documents, name: replace(document, more={**document.more, PROMPT: prompt_cell(text)})}
     return replace(collection, documents=documents)
-
-
-def _queries(collection: Collection) -> dict[str, None]:
-    return dict.fromkeys(query for run in collection.runs for query in run.rankings)

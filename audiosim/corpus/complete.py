@@ -7,7 +7,7 @@ import numpy as np
 
 from audiosim.arrays import Booleans
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Run
+from audiosim.corpus.model import Run, queries_of
 from audiosim.errors import InputError
 
 
@@ -25,7 +25,7 @@ def complete_part(collection: Collection, cutoff: int) -> CompletePart:
     incomplete. Between equal shares a query goes before a system, and the later of two queries or systems first. A
     system that retrieves nothing for a query is complete there.
     """
-    queries = list(dict.fromkeys(query for run in collection.runs for query in run.rankings))
+    queries = list(queries_of(collection.runs))
     holes = _holes(collection, queries, cutoff)
     systems, kept = _without_holes(holes)
     if not systems.any() or not kept.any():

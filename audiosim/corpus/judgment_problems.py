@@ -8,7 +8,7 @@ import numpy as np
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.coded_judgments import CodedJudgments, assessors_in, judged_names
 from audiosim.corpus.grades import mean_grades
-from audiosim.corpus.model import Judgment, Run, Scale
+from audiosim.corpus.model import Judgment, Run, Scale, queries_of
 
 MANY_LEVELS = 20
 FILLED = 0.25  # share of exact zeros on a fine scale that suggests filled-in grades; MIREX 2011 has 0.08
@@ -63,7 +63,7 @@ def unanswered_notes(
     judgments: Sequence[Judgment], query_documents: Mapping[str, str], runs: Sequence[Run]
 ) -> Iterator[str]:
     """Queries that are judged or listed but answered by no run."""
-    answered = {query for run in runs for query in run.rankings}
+    answered = queries_of(runs).keys()
     for what, some in (("judgments", set(judged_names(judgments)[0])), ("queries.tsv", set(query_documents))):
         missing = sorted(some - answered)
         if missing and len(missing) > (len(some) // 10):

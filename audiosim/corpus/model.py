@@ -205,6 +205,11 @@ class Run:
         return f"Run of {self.system}: {results:,} results for {len(self.rankings):,} queries"
 
 
+def queries_of(runs: Iterable[Run]) -> dict[str, None]:
+    """The queries that any run answers, each once, in the order of the runs."""
+    return dict.fromkeys(query for run in runs for query in run.rankings)
+
+
 def retrieved_by(runs: Iterable[Run], cutoff: int | None = None) -> dict[str, set[str]]:
     """The documents that any system retrieved for each query, down to a cutoff if one is given."""
     found: dict[str, set[str]] = {}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from audiosim.corpus.arrivals import Arrivals, check_distinct, keep_runs
 from audiosim.corpus.collection import Collection
 from audiosim.corpus.mirex import Exclusions
-from audiosim.corpus.model import Run, retrieved_by
+from audiosim.corpus.model import Run, queries_of, retrieved_by
 from audiosim.corpus.pool import build_pool
 from audiosim.corpus.run_facts import check_whole, common_queries
 from audiosim.corpus.runs import read_runs
@@ -75,9 +75,8 @@ def joining_runs(
         if len(runs) > 1:
             raise InputError(f"{path}: holds {len(runs)} runs, expected one to be called {system}")
         runs = (Run(system, runs[0].rankings),)
-    known = {query for run in collection.runs for query in run.rankings}
-    asked = [query for run in runs for query in run.rankings]
-    if not known.intersection(asked):
+    known, asked = queries_of(collection.runs), list(queries_of(runs))
+    if not known.keys() & asked:
         raise InputError(
             f"{path}: answers no query of {collection.identifier}, expected such as {min(known, default='-')}, "
             f"found {asked[0] if asked else 'none'}"
@@ -93,15 +92,11 @@ def joining_runs(
 def _check_names(runs: Sequence[Run], collection: Collection) -> None:
     there = collection.runs
     check_distinct("system", (run.system for run in runs), [run.system for run in there])
-    check_distinct("query", _queries(runs), _queries(there))
+    check_distinct("query", queries_of(runs), queries_of(there))
     check_distinct("document", _documents(runs), _documents(there) | collection.documents.keys())
-    for name in (*(run.system for run in runs), *_queries(runs), *_documents(runs)):
+    for name in (*(run.system for run in runs), *queries_of(runs), *_documents(runs)):
         if not name.isprintable():
             raise InputError(f"the run holds the name {name!r:.80}, expected characters that can be shown")
-
-
-def _queries(runs: Sequence[Run]) -> set[str]:
-    return {query for run in runs for query in run.rankings}
 
 
 def _documents(runs: Sequence[Run]) -> set[str]:

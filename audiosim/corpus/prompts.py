@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Document
+from audiosim.corpus.model import Document, queries_of
 from audiosim.errors import InputError
 
 PROMPT = "prompt"
@@ -25,8 +25,10 @@ def prompt_of(documents: Mapping[str, Document], document: str) -> str:
 
 def prompts_of(collection: Collection) -> dict[str, str]:
     """The prompt of each query that has one."""
-    asked = dict.fromkeys(query for run in collection.runs for query in run.rankings)
-    found = {query: prompt_of(collection.documents, collection.query_document(query)) for query in asked}
+    found = {
+        query: prompt_of(collection.documents, collection.query_document(query))
+        for query in queries_of(collection.runs)
+    }
     return {query: text for query, text in found.items() if text}
 
 

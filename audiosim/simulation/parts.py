@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from audiosim.corpus.collection import Collection
-from audiosim.corpus.model import Run
+from audiosim.corpus.model import Run, queries_of
 from audiosim.errors import InputError
 
 HeldOutKind = Literal["queries", "teams"]
@@ -36,7 +36,7 @@ class Part:
 
         Judgments of documents that only a held-out system retrieved are left out too.
         """
-        queries, teams = frozenset(queries_of(collection)), frozenset(teams_of(collection))
+        queries, teams = frozenset(queries_of(collection.runs)), frozenset(teams_of(collection))
         if not queries - self.queries:
             raise InputError(f"a part of all {len(queries)} queries leaves none to learn from; draw fewer queries")
         if self.held_out == "queries":
@@ -65,7 +65,7 @@ def draw_parts(
     Parts depend only on these arguments, so that all methods and models are compared on equal parts. Their queries are
     the same for any number of teams.
     """
-    every, named = queries_of(collection), teams_of(collection)
+    every, named = list(queries_of(collection.runs)), teams_of(collection)
     queries = -(-len(every) // 2) if queries is None else queries
     usual = len(named) if held_out == "queries" else -(-3 * len(named) // 4)
     teams = usual if teams is None else teams
@@ -75,11 +75,6 @@ def draw_parts(
     return tuple(
         Part(frozenset(every[i] for i in some), frozenset(named[i] for i in few), held_out) for some, few in drawn
     )
-
-
-def queries_of(collection: Collection) -> list[str]:
-    """The queries that any run answers, each once."""
-    return list(dict.fromkeys(query for run in collection.runs for query in run.rankings))
 
 
 def teams_of(collection: Collection) -> list[str]:

@@ -13,7 +13,7 @@ from audiosim.corpus.comparisons import read_comparisons
 from audiosim.corpus.judge_files import JUDGES, read_judge
 from audiosim.corpus.judgments import read_judgments
 from audiosim.corpus.metadata_tables import read_documents, read_queries, read_systems
-from audiosim.corpus.model import Run
+from audiosim.corpus.model import Run, queries_of
 from audiosim.corpus.prompts import prompt_text
 from audiosim.corpus.runs import read_runs
 from audiosim.corpus.task_file import TASK_FILE, TaskTable, read_task
@@ -193,7 +193,7 @@ def _listed(runs: tuple[Run, ...]) -> str:
 
 
 def _queries(runs: tuple[Run, ...]) -> str:
-    return counted(len({query for run in runs for query in run.rankings}), "query", "queries")
+    return counted(len(queries_of(runs)), "query", "queries")
 
 
 def _judgments(path: Path) -> str:

@@ -33,7 +33,7 @@ from audiosim.corpus.grades import mean_grades
 from audiosim.corpus.inspection import inspect
 from audiosim.corpus.judge_files import MachineJudge
 from audiosim.corpus.matching import check_met
-from audiosim.corpus.model import Document, Run, retrieved_by
+from audiosim.corpus.model import Document, Run, queries_of, retrieved_by
 from audiosim.errors import AudiosimError, InputError
 from audiosim.plugins.frame_descriptors import installed_frames
 from audiosim.service.files.addition_files import judge_kept, runs_kept, sound_kept
@@ -315,7 +315,7 @@ class Receiver:
 
 def _check_judged_stay(one: ServedCollection, came: Collection) -> None:
     """Raise an error where a query with judgments would be answered by no run any more."""
-    answered = {query for run in came.runs for query in run.rankings}
+    answered = queries_of(came.runs)
     gone = [pair.query for pair in mean_grades(one.campaign.judgments()) if pair.query not in answered]
     if gone:
         raise InputError(

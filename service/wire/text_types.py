@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from audiosim.campaign.words import texts_of
+from audiosim.corpus.model import queries_of
 from audiosim.corpus.prompts import prompts_of
 from audiosim.errors import InputError
 from audiosim.service.entrance.exchange import Strict, Wire
@@ -87,8 +88,12 @@ class PromptsOut(Wire):
 
     @classmethod
     def from_domain(cls, one: ServedCollection) -> "PromptsOut":
-        queries = dict.fromkeys(query for run in one.collection.runs for query in run.rankings)
-        return cls(one.collection.identifier, one.campaign.number, prompts_of(one.collection), list(queries))
+        return cls(
+            one.collection.identifier,
+            one.campaign.number,
+            prompts_of(one.collection),
+            list(queries_of(one.collection.runs)),
+        )
 
 
 class PromptIn(Strict, forbid_unknown_fields=True, omit_defaults=True):

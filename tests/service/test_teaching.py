@@ -43,6 +43,15 @@ def test_what_a_process_of_its_own_learns_is_what_is_learned_here_to_the_last_bi
     assert np.array_equal(there.probabilities, here.probabilities)
 
 
+class Slotted:
+    __slots__ = ("size",)
+
+
+def test_a_lesson_shares_an_estimator_without_a_dict_as_a_whole():
+    estimator = Slotted()
+    assert Lesson(1, estimator, np.zeros(0)).shared == (estimator,)
+
+
 def test_arrays_that_the_service_has_are_not_sent_back_but_shared(lesson, tmp_path):
     value = {"old": np.arange(50_000.0), "new": np.arange(50_000.0)}
     with (tmp_path / "there").open("w+b") as there, (tmp_path / "back").open("w+b") as back:
