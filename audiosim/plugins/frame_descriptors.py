@@ -8,7 +8,7 @@ import numpy as np
 from audiosim.audio.index_head import HEAD, read_head
 from audiosim.audio.parameters import BANDS, CONTRAST, MFCC, PLAIN, STANDARD_FRAMES, Descriptor, Parameters
 from audiosim.errors import InputError
-from audiosim.messages import one_line
+from audiosim.messages import did_you_mean, one_line
 from audiosim.plugins.points import ExtensionPoint
 
 OWN_FRAMES = {"standard": STANDARD_FRAMES, "mfcc": PLAIN}
@@ -26,6 +26,11 @@ def find_frames(text: str) -> Parameters:
         return OWN_FRAMES[text]
     own = (MFCC, CONTRAST, BANDS)
     names = [name.strip() for name in text.split(",")]
+    known = [*own, *DESCRIPTOR_POINT.names()]
+    for name in names:
+        if name not in known:
+            expected = f"{' or '.join(OWN_FRAMES)} alone, or some of {', '.join(known)}{did_you_mean(name, known)}"
+            raise InputError(f"unknown descriptor {name!r}, expected {expected}")
     return Parameters(descriptors=tuple(name if name in own else DESCRIPTOR_POINT.find(name) for name in names))
 
 

@@ -63,7 +63,8 @@ class Examples:
         known = self.with_known(terms)
         if not known.any():
             counts = ", ".join(f"{name} for {count:,}" for name, count in self.unknown(terms).items())
-            raise InputError(f"every one of the {len(known):,} judged pairs has an unknown feature: {counts}")
+            problem = f"every one of the {len(known):,} judged pairs has an unknown feature: {counts}"
+            raise InputError(f"{problem}; choose features that are known, such as joint alone")
         return self.sample(terms, known, np.array(self.all_levels)[np.unique(self.level[known])])
 
     def sample(self, terms: Sequence[str], chosen: Booleans, levels: Array) -> "Sample":
