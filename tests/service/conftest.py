@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
@@ -131,6 +132,24 @@ def in_process():
 @pytest.fixture(scope="session", name="wait_until")
 def _wait_until():
     return wait_until
+
+
+def imported(http: httpx.Client, path: str, content: str | bytes, **more: Any) -> dict[str, Any]:
+    """The import of a file once it has ended: reading may take more than the half second after which it is answered."""
+    answer = http.post(path, content=content, **more)
+    if answer.status_code == 422:
+        return {"status": "failed", "written": 0, "problem": answer.json()["detail"]}
+    assert answer.status_code in (200, 202), answer.text
+    if answer.status_code == 202:
+        address = answer.headers["location"]
+        wait_until(lambda: http.get(address).json()["status"] in ("done", "failed"))
+        return dict(http.get(address).json())
+    return dict(answer.json())
+
+
+@pytest.fixture(scope="session", name="imported")
+def _imported():
+    return imported
 
 
 def check_close(one: object, other: object) -> None:

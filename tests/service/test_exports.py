@@ -82,40 +82,40 @@ def unjudged(small, count):
     return [pair for pair in build_pool(small).pairs if pair not in answered][:count]
 
 
-def test_a_file_is_taken_in_whole_or_not_at_all(client, small):
+def test_a_file_is_taken_in_whole_or_not_at_all(client, small, imported):
     first, second, third = unjudged(small, 3)
     before = client.get(JUDGMENTS).text
     wrong = f"{first.query} 0 {first.document} 10\n{second.query} 0 {second.document} 101\n"
-    refused = client.post(f"{JUDGMENTS}/import", content=wrong)
-    assert refused.status_code == 422
-    assert refused.json()["detail"].startswith("line 2: grade 101 is not on the fine scale")
+    refused = imported(client, f"{JUDGMENTS}/import", wrong)
+    assert refused["problem"].startswith("line 2: grade 101 is not on the fine scale")
     outside = f"{first.query} 0 {first.document} 10\n{second.query} 0 nobody 10\n"
-    refused = client.post(f"{JUDGMENTS}/import", content=outside)
-    assert refused.json()["detail"].startswith("line 2: no system retrieved document nobody for query")
+    refused = imported(client, f"{JUDGMENTS}/import", outside)
+    assert refused["problem"].startswith("line 2: no system retrieved document nobody for query")
     assert client.get(JUDGMENTS).text == before
 
     right = f"query,document,fine,assessor\n{first.query},{first.document},10,ann\n"
     right += f"{second.query},{second.document},20,bob\n"
     for _ in range(2):
-        done = client.post(f"{JUDGMENTS}/import", content=right, headers={"Idempotency-Key": "file 1"})
-        assert (done.json()["status"], done.json()["written"]) == ("done", 2)
+        done = imported(client, f"{JUDGMENTS}/import", right, headers={"Idempotency-Key": "file 1"})
+        assert (done["status"], done["written"]) == ("done", 2)
     rows = list(csv.DictReader(io.StringIO(client.get(JUDGMENTS).text)))
     assert [(row["document"], row["grade"], row["assessor"]) for row in rows[-2:]] == [
         (first.document, "10", "ann"),
         (second.document, "20", "bob"),
     ]
     lines = json.dumps({"query": third.query, "document": third.document, "grade": 30})
-    assert client.post(f"{JUDGMENTS}/import", content=lines).json()["written"] == 1
+    assert imported(client, f"{JUDGMENTS}/import", lines)["written"] == 1
 
 
 @pytest.mark.parametrize(
     "body",
     [b"", b"\xff\xfe\x00", b"a b\n", b"{}\n", b"\x1f\x8b broken gzip", b'{"f\\ud800ine": 1}\n', b"query,do\0c\n"],
 )
-def test_a_file_without_judgments_is_refused_in_one_line(client, body):
-    refused = client.post(f"{JUDGMENTS}/import", content=body)
-    assert refused.status_code == 422
-    assert "/tmp" not in refused.json()["detail"]
+def test_a_file_without_judgments_is_refused_in_one_line(client, body, imported):
+    refused = imported(client, f"{JUDGMENTS}/import", body)
+    assert refused["status"] == "failed"
+    assert "/tmp" not in refused["problem"]
+    assert len(refused["problem"].splitlines()) == 1
 
 
 def test_the_whole_log_is_to_be_had_line_by_line(client):
@@ -210,6 +210,6 @@ def test_a_body_in_another_encoding_is_told_so(client, body, message):
     assert (refused.status_code, refused.json()["detail"]) == (422, message)
 
 
-def test_files_in_another_encoding_are_told_so(client):
-    refused = client.post(f"{JUDGMENTS}/import", content="query,document,fine\n".encode("utf-16"))
-    assert refused.json()["detail"] == "line 1: the file looks like UTF-16, expected UTF-8 text: save it as UTF-8"
+def test_files_in_another_encoding_are_told_so(client, imported):
+    refused = imported(client, f"{JUDGMENTS}/import", "query,document,fine\n".encode("utf-16"))
+    assert refused["problem"] == "line 1: the file looks like UTF-16, expected UTF-8 text: save it as UTF-8"
