@@ -1,6 +1,6 @@
 """Rank music-similarity systems from as few human judgments as possible, and say how sure the ranking is.
 
-Public are the names in `__all__` and the modules that docs/public.md lists; everything else may change in any version.
+The names in `__all__` and the modules listed in docs/public.md are public; everything else may change in any version.
 """
 
 import lazy_loader
@@ -15,7 +15,8 @@ def __getattr__(name: str) -> object:
         return _find(name)
     from audiosim.messages import did_you_mean
 
-    # Without `obj` Python adds no hint of its own, which notebooks do not show and others would read twice.
+    # Without `obj` Python adds no hint of its own. Notebooks would not show it, and elsewhere the hint would appear
+    # twice.
     raise AttributeError(
         f"module 'audiosim' has no attribute {name!r}{did_you_mean(name, __all__)}", name=name, obj=None
     )

@@ -1,4 +1,4 @@
-"""Comparison of audiosim with other methods, as a function of Python."""
+"""Comparison of audiosim with other methods, as a Python function."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -39,9 +39,9 @@ def honesty(
     """Compare audiosim and other methods with the truth, on random parts of a judged collection; `simulate --peers`.
 
     peers    names joined by commas, `all` for all that are installed, or functions by name
-    budgets  numbers of judged pairs; None: those of 50, 100, 200 and 400 for which parts are large enough
+    budgets  numbers of judged pairs; None: 50, 100, 200 and 400, as far as the parts are large enough
     repeats  number of parts
-    keep     folder of results; an interrupted run continues from it
+    keep     folder for results, from which an interrupted run continues
     scheduler  address of a Dask cluster that plays instead of processes here
     """
     collection = as_collection(collection, judgments)

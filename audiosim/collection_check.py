@@ -138,7 +138,8 @@ class CollectionCheck:
 def check(collection: str | Path | Collection, *, folder: str | Path | None = None) -> CollectionCheck:
     """Check a collection: how its files were read, and what looks like a mistake.
 
-    collection  or its folder; a run that answers too few queries is then a problem of the check and no error
+    collection  `Collection` or its folder; a run that answers too few queries is reported as a problem, not raised as
+                an error
     folder      folder of a loaded collection; None: its sound files are not checked
     """
     if not isinstance(collection, Collection | str | Path):
@@ -175,7 +176,7 @@ def _graded(judge: MachineJudge, pairs: Set[tuple[str, str]]) -> MachineFacts | 
 
 def _silent(judges: Sequence[MachineFacts]) -> list[str]:
     return [
-        f"judge {one.judge} gives every pair the grade {one.low:g}: it tells nothing"
+        f"judge {one.judge} gives every pair the grade {one.low:g}, which carries no information"
         for one in judges
         if one.levels < 2
     ]
@@ -187,7 +188,7 @@ def _taken_for(one: MachineFacts, pool: int) -> str:
 
 
 def _asked(collection: Collection) -> set[str]:
-    """The documents of the queries; an otherwise unknown query may be no document."""
+    """The documents of the queries; a query without metadata may not be a document."""
     own = {collection.query_document(query) for query in queries_of(collection.runs)}
     return {one for one in own if one in collection.documents or one in collection.query_documents.values()}
 

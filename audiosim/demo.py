@@ -65,7 +65,7 @@ class DemoResult:
 
 
 def run_demo(folder: Path, target: float, say: Callable[[str], None]) -> DemoResult:
-    """Run the whole workflow in a folder, from the sound files on.
+    """Run the whole workflow in a folder, starting from the sound files.
 
     folder  made if it is not there; an earlier demo in it is replaced, anything else is refused
     target  confidence at which judging stops
@@ -94,7 +94,7 @@ def prepare_demo(folder: Path, say: Callable[[str], None]) -> Collection:
 
 def _copy_fixture(folder: Path) -> None:
     if folder.exists() and any(folder.iterdir()) and not (folder / MARK).exists():
-        raise InputError(f"{folder} is not empty and no earlier demo; name a new folder")
+        raise InputError(f"{folder} is not empty and holds no earlier demo; name a new folder")
     if folder.exists():
         shutil.rmtree(folder)
     shutil.copytree(package_files.folder("fixtures") / "demo", folder)
@@ -119,7 +119,7 @@ def _add_baseline(folder: Path, index: AudioIndex) -> None:
 
 
 def _judge(campaign: Campaign, truth: Array, target: float) -> tuple[tuple[ReplayMoment, ...], float]:
-    """Ask and tell until the target is reached; return confidence and accuracy at each moment, and tau."""
+    """Judge pairs until the target is reached; return confidence and accuracy at each moment, and tau."""
     pool = campaign.selection.pool
     scores = true_scores(campaign.selection, truth)
     curve = [moment(campaign.selection, scores)]

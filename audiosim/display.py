@@ -1,4 +1,4 @@
-"""Display for people: a long text cut in its middle, a result as a notebook shows it."""
+"""Display for people: long texts shortened in the middle, results in notebooks."""
 
 from collections.abc import Callable, Iterable, Mapping
 from html import escape
@@ -9,11 +9,11 @@ from audiosim.extras import missing, need
 if TYPE_CHECKING:
     import pandas as pd
 
-ROWS = 60  # of a table in a notebook
+ROWS = 60  # most rows of a table in a notebook
 
 
 def shortened_to(text: str, width: int) -> str:
-    """A text of at most so many characters, at least 3: its beginning and its end, with … between them."""
+    """A text shortened to a number of characters, at least 3: its beginning and its end, with … between them."""
     if len(text) <= width:
         return text
     tail = (width - 1) // 2
@@ -43,7 +43,7 @@ class Tabled(Protocol):
 
 
 def in_notebook(result: Tabled) -> str:
-    """A result that notebooks show by its sentence and its whole table, in `_repr_html_`."""
+    """A result that notebooks show as a sentence and its whole table, in `_repr_html_`."""
     return notebook_html(repr(result), result.to_frame)
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-FRIEDMAN = "friedman"  # of all systems at once, with Tukey's honestly significant differences between all pairs
+FRIEDMAN = "friedman"  # test of all systems at once, with Tukey's honestly significant differences between all pairs
 SYSTEM_TESTS = (*TESTS, FRIEDMAN, LISTENERS)
 SIGNIFICANT = 0.05
 
@@ -204,7 +204,7 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate the systems of a collection whose retrieved documents are all judged.
 
-    collection  or its folder, or runs in memory; see `Collection.from_frames`
+    collection  `Collection` or its folder, or runs in memory; see `Collection.from_frames`
     measure     such as "nDCG@5"
     unjudged    treatment of retrieved documents without judgment: `error`, `zero` (with bounds of the complete
                 scores, see `score_bounds`), or `skip` (those below it move up)

@@ -6,7 +6,7 @@ from audiosim.errors import MissingPackageError
 
 # Packages of each extra, by import name; `all` includes sound, plots and frames.
 EXTRAS = {
-    "sound": ("librosa", "mutagen"),  # without LLVM, which it brings too, arrays stand in for machine code
+    "sound": ("librosa", "mutagen"),  # also installs LLVM; without it, arrays replace machine code
     "plots": ("matplotlib",),
     "frames": ("pandas",),
     "hover": ("matplotlib", "altair", "vl_convert"),
@@ -22,7 +22,7 @@ CALLED = {
     "sklearn": "scikit-learn",
     "vl_convert": "vl-convert-python",
     "umap": "umap-learn",
-}  # where the name to install is another
+}  # packages installed under another name
 
 
 def has_package(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The commands that write files, as functions of Python: a study, a report.
+"""The commands that write files, as Python functions: a study, a report.
 
 Arguments have the commands' names and order; each function also returns the content that it wrote.
 """
@@ -49,9 +49,9 @@ def sample_study(
     judgments: object = None,
     seed: int = 0,
 ) -> ExampleSet:
-    """Choose pairs of lists to show people, from judged documents, so that all differences in score occur.
+    """Choose pairs of lists to show people, from judged documents, so that they cover all differences in score.
 
-    collection  or its folder, judged
+    collection  `Collection` or its folder, judged
     output      file for people's answers; None: not written
     scales      artificial scales such as "graded-4" to balance over, besides the collection's own
     wanted      examples for each measure, scale and tenth of difference
@@ -94,7 +94,7 @@ def write_report(
 ) -> Path:
     """Write a report: one self-contained page, or a bundle to publish.
 
-    collection  or its folder
+    collection  `Collection` or its folder
     output      a name that ends in .html gives a page; any other a bundle, as a .zip file or a folder
     measures    measures of the page; if judgments are missing, and for a bundle, only the first is used
     about       queries that the report is about, such as "these"; None: queries of this kind

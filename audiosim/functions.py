@@ -1,6 +1,6 @@
-"""Commands as functions of Python, if no room below has a function of that name: one call, one value.
+"""Commands as Python functions, unless another module has a function of that name: one call, one value.
 
-`estimate`, `evaluate`, `plan`, `train` and `reliability` are in the rooms of their subjects. Every result has
+`estimate`, `evaluate`, `plan`, `train` and `reliability` are in the packages of their subjects. Every result has
 `to_frame()`, `plot()` and a notebook display.
 """
 
@@ -105,7 +105,7 @@ def predict(
 ) -> Predictions:
     """Predict how relevant unjudged pairs are.
 
-    collection  or its folder, or runs in memory; see `Collection.from_frames`
+    collection  `Collection` or its folder, or runs in memory; see `Collection.from_frames`
     model       as for `estimate`, or an installed or remote one; an estimator must be for this collection's pool
     pairs       pairs of query and document, retrieved by a system or not, or a frame with these columns; None: the
                 unjudged pairs of the pool
@@ -198,7 +198,7 @@ def judged_so_far(estimator: RelevanceEstimator, collection: Collection, pool: P
 
     estimator  estimator that has learned from them
     """
-    measure = find_measure(f"CG@{pool.cutoff}")  # any one: the belief is the same
+    measure = find_measure(f"CG@{pool.cutoff}")  # any rule will do: the belief is the same
     return Selection.start(pool, measure, estimator, collection.judgments, learned={})
 
 
@@ -252,7 +252,7 @@ def start_loop(
     distribution: DifferenceDistribution,
     about: About = THESE,
 ) -> Selection:
-    """A judging loop by the name of a selection rule, which may be installed; other arguments as for `Selection`."""
+    """A judging loop with the named selection rule, built in or installed; other arguments as for `Selection`."""
     expected = expected_scores(measure, pool, ideal)
     chosen = None if selection_rule is None else find_selection_rule(selection_rule, expected, seed)
     return Selection.start(
@@ -309,7 +309,7 @@ def simulate(
     seed: int = 0,
     judgments: object = None,
 ) -> Replay:
-    """Replay a campaign against known judgments: when it would have stopped, and how right it would have been.
+    """Replay a campaign against known judgments: when it would have stopped, and how accurate it would have been.
 
     collection  every pair of its pool must be judged
     stopping_rule   a mean confidence, or stopping rules such as "every=0.95": the first one met stops
@@ -338,9 +338,9 @@ def simulate(
 def satisfaction(
     answers: str | Path | Answers, measure: str | Measure = "CG@5", *, scale: str | None = None
 ) -> Preferences:
-    """Compare people's answers, which of two lists is better, with a measure.
+    """Compare people's preferences between two lists with a measure.
 
-    answers  or their file
+    answers  answers, or their file
     scale    scale of the grades if a file has several; or an artificial one such as graded-4
     """
     read = answers if isinstance(answers, Answers) else read_answers(answers, scale)

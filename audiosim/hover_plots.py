@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"  # names the language; nothing is fetched from there
 MIME = "application/vnd.vegalite.v5+json"
-VERSION = "5.21"  # of Vega-Lite, for pages
+VERSION = "5.21"  # version of Vega-Lite, for pages
 WIDTH_PX, HEIGHT_PX, STEP_PX = 560, 300, 20
 
 

@@ -4,9 +4,9 @@ from collections.abc import Hashable, Iterable
 from typing import TypeVar
 
 Name = TypeVar("Name", bound=Hashable)
-ALIKE = 0.78  # of difflib's ratio: gnere is genre, part is not path
+ALIKE = 0.78  # threshold of difflib's ratio: gnere is like genre, part is not like path
 LONGEST_QUOTE = 40
-MOST_COMPARED = 2000  # names: with more, comparing (microseconds each) takes too long
+MOST_COMPARED = 2000  # names; comparing more would take too long, at microseconds each
 
 
 def printable(text: str) -> str:
@@ -42,8 +42,8 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
     wanted = name.strip().casefold()
     if wanted in folded or len(folded) > MOST_COMPARED:
         return folded.get(wanted)
-    # Two swapped letters are four in ten of a short name, such as nDGC, so difflib finds it unlike. Digits are never
-    # swapped: d12 is another name than d21.
+    # In a short name such as nDGC, two swapped letters are half of the name, so difflib finds no likeness. Digits are
+    # never swapped: d12 and d21 are different names.
     swapped = (f"{wanted[:at]}{wanted[at + 1]}{wanted[at]}{wanted[at + 2 :]}" for at in range(len(wanted) - 1))
     for other in swapped:
         if wanted.isalpha() and other in folded:

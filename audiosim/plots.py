@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 ACCENT, INK, SOFT = "#0b6e8a", "#1d2530", "#5b6675"
 COLOURS = (ACCENT, "#c2571a", SOFT, "#6a4c93")
 LONGEST = 24  # characters of a label
-ROW_HEIGHT = 0.26  # of a row in inches, so that forty systems can be read
-WIDTH, HEIGHT, SQUARE = 6.4, 4.0, 4.4  # in inches
-MARKS = "os^Dv"  # of series, in their order
+ROW_HEIGHT = 0.26  # height of a row in inches, so that forty systems are legible
+WIDTH, HEIGHT, SQUARE = 6.4, 4.0, 4.4  # sizes of plots in inches
+MARKS = "os^Dv"  # marks of the series, in their order
 HEAVIEST = 130.0  # area of the largest mark, in square points
 NUMBERED = 14  # systems of a triangle whose cells can hold a number
 ROOMY = 24  # systems of a triangle whose columns can all be labelled

@@ -9,7 +9,7 @@ Value = TypeVar("Value")
 
 
 class _Turn:
-    """A lock for one property of one object while it is computed, and the number of threads that hold or want it."""
+    """Lock on one property of one object during its computation, and the number of threads that hold or await it."""
 
     __slots__ = ("lock", "threads")
 
@@ -17,16 +17,16 @@ class _Turn:
         self.lock, self.threads = RLock(), 0
 
 
-_TURNS: dict[tuple[int, str], _Turn] = {}  # not with the object, which may be pickled during the computation
+_TURNS: dict[tuple[int, str], _Turn] = {}  # kept here, since an object may be pickled during the computation
 _GUARD = Lock()
 
 
 class cached_property(functools.cached_property[Value]):  # noqa: N801 - stands for the one of the standard library
     """A property computed at the first use and then cached, like `functools.cached_property`, for threads.
 
-    Python 3.11's holds one lock for all objects of a class: a thread at one object waits for work on another, and two
-    properties that need each other's on other objects deadlock. Here each lock covers one property of one object. As no
-    property needs itself, threads cannot wait for each other in a circle.
+    Python 3.11's holds one lock for all objects of a class: a thread that uses one object waits for the work on
+    another, and two properties that need each other on other objects deadlock. Here each lock covers one property of
+    one object. As no property needs itself, threads cannot wait for each other in a circle.
     """
 
     @overload
@@ -40,7 +40,7 @@ class cached_property(functools.cached_property[Value]):  # noqa: N801 - stands 
             return self
         name, kept = self.attrname, instance.__dict__
         assert name is not None
-        key = id(instance), name  # no other thread's while this call holds the object
+        key = id(instance), name  # no other thread can use this key while this call holds the object
         with _GUARD:
             turn = _TURNS.setdefault(key, _Turn())
             turn.threads += 1

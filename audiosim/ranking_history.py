@@ -1,4 +1,4 @@
-"""History of rankings: a campaign as its judgments came, or several releases side by side, each look with its date."""
+"""History of rankings: a campaign in the course of its judgments, or several releases; each look has a date."""
 
 import json
 import zipfile
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LOOKS = 10
-RECORD = "record.json"  # of a bundle, beside its page
+RECORD = "record.json"  # name in a bundle, beside its page
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class RankingHistory:
     def rows(self) -> list[dict[str, Any]]:
         """One row per look: source, time, judged, pool, confidence, about, best, and pairs that changed their order.
 
-        swapped  pairs of systems in another order than at the look before; None for the first
+        swapped  pairs of systems whose order differs from the previous look; None for the first look
         """
         swapped = [None, *(_swapped(before, after) for before, after in pairwise(self.looks))]
         return [

@@ -45,7 +45,7 @@ IMPUTATIONS = 20
 class Pooled:
     """A mean over queries of this kind, from several completed collections.
 
-    estimate   mean of the completed means
+    estimate   mean of the means of the completed collections
     low, high  ends of the interval at LEVEL
     p          p-value of the hypothesis that the mean is 0, two-sided
     """
@@ -137,8 +137,9 @@ class Publication:
         expectation, low, high, group, rank_low, rank_high, best, top: on these queries
         score, score_low, score_high: mean over queries of this kind
         satisfied, ..._low, ..._high: P(Sat), the share of users satisfied, likewise
-        satisfied_least, satisfied_most: in which P(Sat) of a new query lies with LEVEL; satisfied_above: that 95 %
-        of new queries exceed; success, ..._low, ..._high: P(Succ), the share of queries with P(Sat) above the threshold
+        satisfied_least, satisfied_most: ends of the prediction interval for P(Sat) of a new query, at LEVEL
+        satisfied_above: value that P(Sat) of 95 % of new queries exceeds
+        success, ..._low, ..._high: P(Succ), the share of queries with P(Sat) above the threshold
         """
         places = {system: place for place, system in enumerate(self.ranking.systems)}
         rows = []

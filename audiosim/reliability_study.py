@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-STABLE = 0.95  # the coefficient that required query sets are to reach; Urbano (2013), Tables 6.2 and 6.3
+STABLE = 0.95  # coefficient that a query set must reach; Urbano (2013), Tables 6.2 and 6.3
 QUERY_COUNTS = (5, 10, 20, 30, 40, 50, 75, 100, 150, 200)
 
 
@@ -108,7 +108,7 @@ def reliability(
 ) -> Reliability:
     """Study how stable the scores of a collection are, and how many queries would suffice.
 
-    collection     or its folder
+    collection     `Collection` or its folder
     measure        such as "nDCG@5"
     unjudged       treatment of retrieved documents without judgment; see `judged_runs`
     scale          artificial scale for the judgments, such as graded-4 or binary-40; None for their own
@@ -131,7 +131,7 @@ def reliability(
 
 
 def growth_rows(scores: Scores, completed: Mapping[str, int]) -> tuple[dict[str, Any], ...]:
-    """The coefficients after each further query, from the second on; numbers at which no score differs are left out.
+    """The coefficients after each further query, from the second on, as far as scores differ.
 
     completed  by query, in order: number of judgments made when it was complete
     """
@@ -246,7 +246,7 @@ def assessor_reliability(
 ) -> AssessorReliability:
     """Study the stability of scores if several assessors each judged whole queries.
 
-    collection  or its folder, whose judgments name their assessors
+    collection  `Collection` or its folder, whose judgments name their assessors
     scale       as for `reliability`
     seed        seed of the draws of the intervals
 
@@ -269,7 +269,7 @@ def assessor_reliability(
 
 
 def complete_assessors(collection: Collection, cutoff: int) -> dict[str, list[str]]:
-    """For each query, by name, the assessors who judged everything that any system retrieved down to a cutoff."""
+    """Assessors, by query, who judged all documents that any system retrieved down to a cutoff."""
     by_assessor = grades_by_assessor(collection.judgments)
     needed = retrieved_pairs(collection, cutoff)
     return {
@@ -300,7 +300,7 @@ def split_half_study(
 ) -> SplitHalf:
     """Study how well significant differences on a random half of the queries hold on the other half.
 
-    collection  or its folder
+    collection  `Collection` or its folder
     test        t, wilcoxon, sign, bootstrap or permutation
     trials      number of splits
     resamples   number of resamples of the last two tests

@@ -1,4 +1,4 @@
-"""Commands on sound as functions of Python: vectors of recordings, a collection from a folder, a map.
+"""Commands on sound as Python functions: vectors of recordings, a collection from a folder, a map.
 
 Arguments have the commands' names and order; each function also returns its result.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from audiosim.audio.music_folder import MusicFolder
     from audiosim.audio.sound_map import MapBy, SoundMap
 
-_WITHOUT_INDEX = f"{{}} has no index of its sounds: audiosim extract -o COLLECTION/{SOUNDS} makes one"
+_WITHOUT_INDEX = f"{{}} has no index of its sounds: make one with audiosim extract -o COLLECTION/{SOUNDS}"
 
 
 def embed(
@@ -109,7 +109,7 @@ def sound_map(
 ) -> "SoundMap":
     """Draw a map of recordings as a page that plays them; recordings that sound alike lie together.
 
-    collection    or its folder, with an index of its sounds; or the folder of an index alone
+    collection    `Collection` or its folder, with an index of its sounds; or the folder of an index alone
     output        file of the page, which ends in .html; None: not written
     by            "pca" or "umap"; see `audiosim.audio.sound_map.map_coordinates`
     descriptions  descriptions to use: "gaussians" or "levelled", names of vectors; None: Gaussians and vectors

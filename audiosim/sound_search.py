@@ -1,4 +1,4 @@
-"""Recordings that sound most like others, as a function of Python.
+"""Search for the recordings that sound most like others, as a Python function.
 
 Arguments have the command's names and order.
 """
@@ -83,7 +83,7 @@ class NearestRecordings:
         names = {*self.found, *(one.identifier for near in self.found.values() for one in near)}
         spaced = next((name for name in sorted(names) if name.split() != [name]), None)
         if spaced is not None:
-            remedy = "audiosim init FOLDER names recordings so that they can be; json and csv show them as they are"
+            remedy = "audiosim init FOLDER gives recordings names that a run can hold; json and csv print any name"
             raise InputError(f"{spaced!r} has white space, which separates the columns of a run: {remedy}")
 
     def to_frame(self) -> "pd.DataFrame":
@@ -267,16 +267,14 @@ def _queries_of(queries: str | Path | None) -> dict[str, str] | None:
 
 
 def _described_like(index: str | Path, sounds: Sequence[str | Path]) -> "AudioIndex":
-    """Sounds described like those of an index; an error if none can be."""
+    """Sounds described like those of an index; an error if none can be described."""
     from audiosim.audio.index import AudioIndex, extract
 
-    AudioIndex.load(index)  # complains before any sound is read
+    AudioIndex.load(index)  # raises before any sound is read
     found = extract(list(sounds), parameters=installed_frames(Path(index)), decoders=other_decoders())
     if not found.ids:
         reasons = "; ".join(f"{one.path}: {one.error}" for one in found.failed[:1]) or f"{sounds[0]}"
         raise InputError(f"no sound to query by could be described, expected at least one: {reasons}")
     if found.silent.all():
-        raise InputError(
-            f"{sounds[0]}: is silent, and silence is nobody's neighbour; expected a sound that can be heard"
-        )
+        raise InputError(f"{sounds[0]}: is silent, and silence has no neighbours; expected an audible sound")
     return found

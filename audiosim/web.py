@@ -1,4 +1,4 @@
-"""The web service from Python: `Client`, and the estimator whose predictions come from a service."""
+"""Access to the web service from Python: `Client`, and an estimator that asks a service for its predictions."""
 
 from audiosim.service.client import Client
 from audiosim.service.remote_model import remote

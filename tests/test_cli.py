@@ -325,8 +325,7 @@ def test_neighbours_like_a_sound_from_elsewhere(run, tmp_path):
     code, _, err = run("neighbours", index, "--like", tmp_path / "silent.wav")
     assert (code, err) == (
         1,
-        f"audiosim: {tmp_path}/silent.wav: is silent, and silence is nobody's neighbour; expected a sound that can be "
-        "heard\n",
+        f"audiosim: {tmp_path}/silent.wav: is silent, and silence has no neighbours; expected an audible sound\n",
     )
 
 
@@ -407,7 +406,7 @@ def test_the_demo_refuses_a_folder_that_holds_something_else(run, tmp_path):
     (tmp_path / "thesis.tex").write_text("mine")
     code, _, err = run("demo", tmp_path)
     assert code == 1
-    assert err == f"audiosim: {tmp_path} is not empty and no earlier demo; name a new folder\n"
+    assert err == f"audiosim: {tmp_path} is not empty and holds no earlier demo; name a new folder\n"
     assert (tmp_path / "thesis.tex").read_text() == "mine"
 
 

@@ -138,5 +138,5 @@ def test_what_each_machine_s_grades_were_taken_for_is_said_and_one_that_says_not
         f"judge gpt grades {len(pairs)} of {found.pool} pairs from 0 to {len(pairs) - 1}, made by {own}" in found.notes
     )
     assert dull.levels == 1
-    assert "judge dull gives every pair the grade 2: it tells nothing" in found.problems
+    assert "judge dull gives every pair the grade 2, which carries no information" in found.problems
     assert found.to_dict()["judges"][0]["judge"] == "gpt"

@@ -35,9 +35,9 @@ from audiosim.stats.gaussians.log_euclidean import log_euclidean
 from audiosim.stats.threads import spread_on_threads
 
 LISTS, FACTS = "approximate.faiss", "approximate.npz"
-NUMBERS = 128  # of a Gaussian; half as many find .91 of the neighbours that these find
+NUMBERS = 128  # numbers kept of a Gaussian; half as many find .91 of the neighbours that these find
 CANDIDATES = 200  # compared exactly
-PROBED = 16  # one list in so many is searched
+PROBED = 16  # share of the lists searched: one in 16
 LEAST = 64  # entries in a list, on average
 SAMPLE = 20_000  # entries that the map is made from
 TRAINED = 100_000  # entries that lists are made from
@@ -144,7 +144,7 @@ def coarse_index(index: AudioIndex) -> CoarseIndex | None:
         return None
     known, count = _read(folder), len(index.row_table)
     if known is not None and (known.entries > count or known.origin != _origin(folder, known.entries)):
-        known = None  # of an index that was there before
+        known = None  # recordings of an index that existed before
     if known is not None and known.entries == count:
         return known
     if known is None or count >= 2 * known.trained:
@@ -265,6 +265,6 @@ def _write(folder: Path, coarse: CoarseIndex) -> None:
 @cache
 def _faiss() -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of types that SWIG makes
+        warnings.simplefilter("ignore", DeprecationWarning)  # SWIG's types cause these warnings
         import faiss
     return faiss

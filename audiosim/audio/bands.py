@@ -10,12 +10,12 @@ from audiosim.audio.parameters import Parameters
 
 HEARD_DB = (
     RANGE_DB - 6
-)  # below the loudest band of the recording: a band above this in one frame of twenty counts as heard
+)  # dB below the loudest band of the recording: a band above this in one frame of twenty counts as heard
 HEARD = 0.05
-TOP = 1 / 32  # of the bands, the highest: a recording that is heard there is whole
-STEEP_BANDS, STEEP_DB = 4, 3.0  # no music falls that fast by itself: the slope of a filter at the end of a band
+TOP = 1 / 32  # share of the bands at the top: a recording heard in these is complete
+STEEP_BANDS, STEEP_DB = 4, 3.0  # no music falls this fast by itself: this slope is a filter's, at the end of a band
 LOWEST_HZ = 1000.0  # a recording that ends below is dull, not limited
-INSIDE = 0.9  # of the highest frequency that is heard: filters that limit a band begin about there
+INSIDE = 0.9  # share of the highest audible frequency at which band-limiting filters begin
 
 
 def band_descriptors(levels: Samples, loudest: np.float32, before: Samples | None = None) -> Array:
@@ -34,7 +34,7 @@ def band_descriptors(levels: Samples, loudest: np.float32, before: Samples | Non
     spectral_centroid of the same levels, powers and magnitudes.
     """
     bands = levels.shape[1]
-    sums = np.stack([np.ones(bands), np.arange(bands)], axis=1).astype(np.float32)  # of a frame, and weighted by band
+    sums = np.stack([np.ones(bands), np.arange(bands)], axis=1).astype(np.float32)  # sum, and sum weighted by band
     relative = levels - loudest
     magnitude = np.multiply(relative, np.float32(np.log(10) / 20))
     np.exp(magnitude, out=magnitude)  # np.power takes five times as long

@@ -13,7 +13,7 @@ Samples = NDArray[np.float32]
 Block = NDArray[np.float32] | NDArray[np.int16]
 
 FULL_SCALE = 1 - 2.0**-15  # the highest sample of 16 bits; lower depths reach it on the negative side
-LOUDEST = 1e6  # in full scales; far more and the power of a frame leaves float32
+LOUDEST = 1e6  # in full scales; with much more, the power of a frame exceeds float32
 
 
 class Sink(Protocol):

@@ -55,7 +55,7 @@ def lines_of(text: bytes, entries: Entries) -> list[bytes]:
 def damaged_rows(rows: Singles, checks: Checks, places: Iterable[int]) -> list[int]:
     """Entries whose row differs from the one written; without checksums, entries that are not finite."""
     asked, count = np.fromiter(places, np.int64), len(checks)
-    known = np.append(checks[:, 0], np.uint32(0))[np.minimum(asked, count)].tolist()  # of these alone: an index is long
+    known = np.append(checks[:, 0], np.uint32(0))[np.minimum(asked, count)].tolist()  # not of all: an index is long
     return [
         place
         for place, sum_of_row in zip(asked.tolist(), known, strict=True)

@@ -9,7 +9,7 @@ from audiosim.audio.channel import Samples
 from audiosim.audio.filter_banks import filter_banks
 from audiosim.audio.parameters import LOWEST_OCTAVE_HZ, OCTAVES, Parameters
 
-QUANTILE = 0.02  # of an octave's bins that make its peak, and that make its valley
+QUANTILE = 0.02  # share of an octave's bins that form its peak, and share that form its valley
 FLOOR, RANGE_DB = 1e-10, 80.0
 
 

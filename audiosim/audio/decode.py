@@ -25,9 +25,9 @@ soxr = lazy_loader.load("soxr")
 RATE_HZ = 22_050
 FORMATS = "WAV, FLAC, Ogg, MP3 or AIFF"
 SHORTEST_S = 1.0
-ENOUGH = 0.9  # of a truncated recording: the missing part may be unlike the rest
-ENOUGH_SCATTERED = 0.25  # of one that is damaged here and there
-MP3_SLACK = 0.01  # without a length header the length of an MP3 is an estimate, good to this
+ENOUGH = 0.9  # share of a truncated recording that must be there: the missing part may differ from the rest
+ENOUGH_SCATTERED = 0.25  # the same for a recording that is damaged here and there
+MP3_SLACK = 0.01  # relative error of an MP3's length, which is an estimate without a length header
 CLIPPED = 0.001  # share of samples at full scale from which a recording counts as clipped
 QUIET = 0.001  # peak below which a recording is noted as quiet: -60 dB, where 16 bits leave 5
 SILENT = 1e-4  # peak, the mean taken off, below which a recording counts as silent: -80 dB, three steps of 16 bits
@@ -240,7 +240,7 @@ def _heard(path: Path, size_bytes: int, limits: SoundLimits, start: Callable[[in
     raise SoundError(f"{path}: cannot be decoded ({reason}), expected {FORMATS}{_remedy(path)}")
 
 
-OTHERS = (  # for files that libsndfile refuses, in order of preference
+OTHERS = (  # decoders for files that libsndfile refuses, in order of preference
     (more_formats.installed, more_formats.decode_other),
     (by_ffmpeg.ffmpeg_installed, by_ffmpeg.decode_by_ffmpeg),
 )

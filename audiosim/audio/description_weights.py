@@ -68,7 +68,7 @@ def _fit(proximities: Array, y: Array) -> Array:
     if slope <= 0:
         return np.ones(d)
     strength = float(np.sqrt(np.mean((y - slope * together) ** 2))) / slope
-    from scipy.optimize import nnls  # costs start-up time that most uses need not pay
+    from scipy.optimize import nnls  # imported here, as most uses need not pay for its start-up time
 
     rows = np.concatenate([proximities, strength * np.eye(d)])
     found, _ = nnls(rows, np.concatenate([y, np.full(d, strength * slope)]))

@@ -14,7 +14,7 @@ from audiosim.corpus.sound_vectors import GAUSSIANS, LEVELLED
 from audiosim.errors import InputError
 
 Embed = Callable[..., Array]  # called with y=samples, sr=rate_hz, gives (d,), or (d, frames)
-MOST_NUMBERS = 4096  # in a vector
+MOST_NUMBERS = 4096  # largest length of a vector
 
 
 def _nothing() -> None:

@@ -73,7 +73,7 @@ def _made(parameters: Parameters) -> FilterBanks:
 
     rate, frame, bands = parameters.rate_hz, parameters.frame, parameters.bands
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of bands narrower than a bin, which stay empty
+        warnings.simplefilter("ignore", UserWarning)  # warns of bands narrower than a bin, which stay empty
         filters = mel(sr=rate, n_fft=frame, n_mels=bands)
     start = 0 if parameters.first else 1
     kept = slice(start, start + parameters.coefficients)

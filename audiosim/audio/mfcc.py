@@ -8,7 +8,7 @@ from audiosim.audio.filter_banks import filter_banks
 from audiosim.audio.parameters import Parameters
 
 FLOOR = 1e-10  # power below which differences are ignored
-RANGE_DB = 80.0  # below the loudest band of the recording, where differences are ignored too
+RANGE_DB = 80.0  # dB below the loudest band of the recording; fainter differences are ignored
 
 
 def mfcc(levels: Samples, loudest: np.float32, parameters: Parameters) -> Array:

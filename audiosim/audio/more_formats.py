@@ -29,11 +29,11 @@ SUFFIXES = (
 )  # fmt: skip
 # Nothing that names other files or addresses, as playlists do, and nothing that libsndfile has refused already.
 CONTAINERS = "aac,ac3,amr,ape,asf,caf,dsf,eac3,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mpc,mpc8,ogg,tak,tta,wv"
-KNOWN = "flac,mp3,wav,aiff"  # to libsndfile, which gives up where they are damaged
-SLACK = 0.02  # of a length, which containers round and coders pad
+KNOWN = "flac,mp3,wav,aiff"  # formats that libsndfile reads; it gives up where they are damaged
+SLACK = 0.02  # tolerance of a length, which containers round and coders pad
 TOGETHER = 2**17  # frames of sound handed on at a time: packets hold a thousand or so
 MOST_BAD = 10_000  # packets in a row: far more than any file holds that is worth describing
-BY_ALL = 0.9  # of the length: sound that goes on beyond it was damaged, not cut off
+BY_ALL = 0.9  # share of the length: sound that goes on beyond it was damaged, not cut off
 
 
 def installed() -> bool:

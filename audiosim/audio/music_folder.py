@@ -45,8 +45,8 @@ FEWEST = 2  # recordings: a baseline retrieves others than the query's own
 # Dimensions on which loudness leaves no trace and coders little: the shape of the spectrum, and contrast below 3.2 kHz.
 STABLE = (*(f"mfcc {number}" for number in range(1, 5)), *(f"contrast {octave}" for octave in range(5)))
 SAME = 0.15  # nats by those: 96 clips of 8 games are at least .21 apart, their copies in MP3 .09 in the median
-SAME_S, SAME_SHARE = 0.5, 0.01  # that their lengths may differ by
-NEAREST = 3  # of each recording, that are looked at
+SAME_S, SAME_SHARE = 0.5, 0.01  # largest difference in length between copies, in seconds and as a share
+NEAREST = 3  # neighbours of each recording that are compared with it
 
 
 class Twins(NamedTuple):

@@ -14,7 +14,7 @@ from audiosim.messages import one_line
 FrameFeature = Callable[..., Array]  # librosa-style: called with y=samples, sr=rate_hz, gives (d, frames) or (frames,)
 
 MFCC, CONTRAST, BANDS = "mfcc", "contrast", "bands"
-OCTAVES = 7  # of spectral contrast
+OCTAVES = 7  # number of octaves for spectral contrast
 LOWEST_OCTAVE_HZ = 200.0
 BAND_DESCRIPTORS = ("flatness", "onset flux", "centroid of power", "centroid of magnitude")
 

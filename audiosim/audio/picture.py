@@ -10,9 +10,9 @@ from audiosim.extras import need
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-RANGE_DB = 80.0  # below the loudest; fainter levels are drawn alike, as in the descriptions
+RANGE_DB = 80.0  # dB below the loudest; fainter levels are drawn alike, as in the descriptions
 HOP = 512  # samples from one frame to the next
-FRAMES = 1300  # of a small picture at most: four for each of its columns, and all those of 30 s
+FRAMES = 1300  # most frames of a small picture: four for each of its columns, and all those of 30 s
 NEEDED = ("plots,sound", "a picture of a recording")
 
 

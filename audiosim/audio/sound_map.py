@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MapBy = Literal["pca", "umap"]
 FEWEST = 3  # recordings of a map
 LANDMARKS = 250  # recordings whose divergences from one say where it lies
-NEIGHBOURS = 15  # of UMAP, as it has by default
+NEIGHBOURS = 15  # UMAP's default number of neighbours
 MOST = 20_000  # recordings of a map: more can be neither drawn nor told apart
 TOGETHER = 1024
 SEED = 2012

@@ -24,10 +24,10 @@ Activations = NDArray[np.float32]
 
 PACKAGE, MODEL = "musicnn", "MSD_musicnn"  # trained with 200,000 recordings of the Million Song Dataset and their tags
 INSTALL = "pip install --no-deps musicnn"
-RATE_HZ, LONG, HOP, BANDS = 16_000, 512, 256, 96  # of its spectra, in samples
+RATE_HZ, LONG, HOP, BANDS = 16_000, 512, 256, 96  # parameters of its spectra, in samples
 PATCH = 187  # frames, three seconds
 LOUD = 10_000  # times a power, before its logarithm
-EPSILON = 1e-3  # of batch normalisation in TensorFlow
+EPSILON = 1e-3  # constant of batch normalisation in TensorFlow
 
 
 @dataclass(frozen=True, eq=False)

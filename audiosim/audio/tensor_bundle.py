@@ -14,7 +14,7 @@ from audiosim.errors import InputError
 
 MAGIC = bytes.fromhex("57fb808b247547db")  # ends a table of LevelDB
 FOOTER, TRAILER = 48, 5  # bytes at the end of a table, and after each block: how it is packed, and its checksum
-FLOAT = 1  # of DataType in types.proto: 32 bits
+FLOAT = 1  # 32-bit float in DataType of types.proto
 SHAPE, OFFSET, SIZE, SHARD, KIND = 2, 4, 5, 3, 1  # numbers of fields of BundleEntryProto
 
 
@@ -35,7 +35,7 @@ def _variables(table: bytes, numbers: bytes) -> Iterator[tuple[str, NDArray[np.f
     if table[-len(MAGIC) :] != MAGIC:
         raise ValueError("its last bytes are others")
     footer = table[-FOOTER:]
-    _, at = _handle(footer, 0)  # of names of other blocks, which there are none of
+    _, at = _handle(footer, 0)  # the first handle is that of further blocks, which do not exist here
     root, _ = _handle(footer, at)
     for _, handle in _entries(table, root):
         for name, message in _entries(table, _handle(handle, 0)[0]):

@@ -18,7 +18,7 @@ class DatabaseClock:
     """
 
     def __init__(self) -> None:
-        self._ahead_s: float | None = None  # of the monotonic clock
+        self._ahead_s: float | None = None  # lead over the monotonic clock
         self._asked = -float("inf")
 
     def __call__(self) -> datetime:

@@ -34,7 +34,7 @@ class Comparisons:
 
     def __init__(self, own: Iterable[PairedComparison] = ()) -> None:
         self._own = {what_compares(one): one for one in own}
-        self._answers: dict[Compares, dict[int, Event]] = {}  # not undone, oldest first
+        self._answers: dict[Compares, dict[int, Event]] = {}  # answers not withdrawn, oldest first
         self._leases: dict[Compares, ComparisonLease] = {}
         self._handed: dict[Compares, float] = {}  # time of first handing out, in seconds since 1970
 

@@ -20,7 +20,7 @@ COMPARING = ("comparison", "compare")  # answer to a comparison, and the lease o
 HANDED = (*LEASES, "compare")
 QUESTIONNAIRE = "questionnaire"
 MODEL, WORDS = "model", "words"
-MOMENTS = ("before", "after", HEADPHONES)  # of judging, and of its check, at which people say something of themselves
+MOMENTS = ("before", "after", HEADPHONES)  # when people answer about themselves: before and after judging, at the check
 KINDS = (*ANSWERS, "repeat", "undo", *LEASES, "learn", *STATES, *ASIDE, *COMPARING, QUESTIONNAIRE, MODEL, WORDS)
 
 UNASKED, RUSHED = MARKS

@@ -83,9 +83,9 @@ class Ledger:
             self._holding.setdefault(pair, {})[assessor] = 0
         self._events: dict[int, Event] = {}
         self._keys: dict[tuple[str, str], int] = {}
-        self._answers: dict[tuple[Pair, str], list[int]] = {}  # not undone, oldest first
+        self._answers: dict[tuple[Pair, str], list[int]] = {}  # answers not withdrawn, oldest first
         self._counting: dict[str, dict[int, None]] = {}  # the same for all pairs, by assessor
-        self._repeats: dict[str, dict[int, Pair]] = {}  # not undone, by assessor
+        self._repeats: dict[str, dict[int, Pair]] = {}  # repeats not withdrawn, by assessor
         self._leases: dict[Pair, Lease] = {}
         self._handed: dict[tuple[Pair, str], float] = {}  # time of first handing out, in seconds since 1970
         self.listening = Listening()
@@ -197,7 +197,7 @@ class Ledger:
 
     def _undo(self, event: Event) -> Change | None:
         if event.refers not in self._counting.get(event.assessor, {}):
-            return None  # no answer of theirs counts
+            return None  # none of their answers counts
         undone = self._events[event.refers]
         del self._counting[event.assessor][event.refers]
         if undone.kind == "repeat":
@@ -219,7 +219,7 @@ class Ledger:
             if before is not None and before.assessor != event.assessor and before.until > began:
                 return  # asked of one person while another has it: theirs until it ends
         if before is not None and before.assessor != event.assessor:
-            del self._leases[event.pair]  # so that it becomes the last of the new holder's
+            del self._leases[event.pair]  # re-inserted below, as the last of the new holder's leases
         self._handed.setdefault((event.pair, event.assessor), began.timestamp())
         self._leases[event.pair] = Lease(event.pair, event.assessor, until, event.kind == "again", why)
 

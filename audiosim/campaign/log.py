@@ -12,7 +12,7 @@ from audiosim.errors import BusyError, InputError, RewoundError, StoreError
 
 LATE_S = 1.0  # longer than this for reading or writing is reported
 SLICE_S = 0.05
-MOMENT_S = 0.1  # that readers wait for a writer
+MOMENT_S = 0.1  # time that readers wait for a writer
 QUEUE = 5  # times the patience for one writer is the limit for a queue of them
 RETRY_S = 1.0  # pause of readers after the log was unreadable
 

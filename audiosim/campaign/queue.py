@@ -22,7 +22,7 @@ from audiosim.properties import cached_property
 from audiosim.selection import Selection
 from audiosim.selection.opinion_values import OF_NOISE, OpinionValues
 
-NOISE_SHARE = 0.25  # of a person's answers that may be second opinions for learning the noise
+NOISE_SHARE = 0.25  # share of a person's answers that may be second opinions for learning the noise
 
 
 class Offer(NamedTuple):
@@ -95,7 +95,7 @@ class Queue:
             if lease.assessor == assessor
             and lease.pair not in out
             and lease.pair in self._pool.positions
-            and (lease.again or assessor not in ledger.assessors(lease.pair))  # not of a revision that was taken back
+            and (lease.again or assessor not in ledger.assessors(lease.pair))  # drops a withdrawn revision
         ]
         last = {pair.query: place for place, pair in enumerate(held)}
         return sorted(held, key=lambda pair: -last[pair.query])

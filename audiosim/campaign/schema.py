@@ -20,9 +20,9 @@ from audiosim.errors import InputError
 
 LATEST = str(LAYOUT)
 OLDEST = 4  # oldest layout that can be upgraded
-LOCK = 4_155_206_311  # of PostgreSQL's advisory locks: ours, by lot
+LOCK = 4_155_206_311  # our number, drawn by lot, among PostgreSQL's advisory locks
 MIGRATIONS = Path(__file__).parent / "migrations"
-TIMEOUT_S = 60.0  # for others who make or change tables
+TIMEOUT_S = 60.0  # time to wait for others who make or change tables
 LOG = logging.getLogger("audiosim")
 
 

@@ -21,7 +21,7 @@ class SecondOpinions:
         if not 0 <= share <= 1:
             raise InputError(f"the share of pairs judged twice must be in [0, 1], got {share:g}")
         self._share, self._seed = share, seed
-        self._waiting: dict[str, dict[Pair, None]] = {}  # by their first assessor
+        self._waiting: dict[str, dict[Pair, None]] = {}  # waiting pairs, by their first assessor
 
     def wanted(self, pair: Pair) -> bool:
         """True if a pair is one of those to judge twice."""

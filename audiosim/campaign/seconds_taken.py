@@ -20,7 +20,7 @@ class SecondsTaken:
     """
 
     def __init__(self) -> None:
-        self._sums: dict[tuple[str, str], tuple[int, float]] = {}  # by person and kind: answers, excess over the usual
+        self._sums: dict[tuple[str, str], tuple[int, float]] = {}  # answers, excess over the usual
 
     def note(self, event: Event) -> None:
         """Take in an answer, if it says how long it took."""

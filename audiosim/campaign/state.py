@@ -12,9 +12,9 @@ from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.moments import is_moment
 from audiosim.selection import Selection
 
-AT_ONCE = 100  # so many changes behind, starting the selection anew is faster than telling it
+AT_ONCE = 100  # with more changes to catch up on, starting the selection anew is faster than updating it
 KEPT = 2  # estimators, beside the first
-COUNT_S = 0.05  # to wait for another who counts, before a request is answered
+COUNT_S = 0.05  # time to wait for a count by another thread before a request is answered
 
 
 class CampaignState(NamedTuple):
@@ -101,8 +101,8 @@ class Count:
         self._first, self._base, self._ready = first, estimator, ready
         self._long = False  # True during a long count
         self._noted = 0  # the last line
-        self._changes: list[Change] = []  # of pairs in the pool
-        self._judgments = [judgments]  # that hold, before the first change and after each
+        self._changes: list[Change] = []  # changes of pairs in the pool
+        self._judgments = [judgments]  # judgments in force, before the first change and after each
         self._learnings: list[Learning] = []
         self._moments: list[int] = []  # lines at which there was something to learn
         self._judged, self._compared = first.judged, len(first.comparisons)

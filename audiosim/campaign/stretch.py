@@ -45,7 +45,7 @@ class Lesson:
 class Learning(NamedTuple):
     """Mark in the log: from here on the estimator counts that learned from the state after a line."""
 
-    place: int  # in the changes
+    place: int  # index among the changes
     number: int
     state: int
 

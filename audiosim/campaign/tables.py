@@ -24,7 +24,7 @@ CAMPAIGNS = sql.Table(
     TABLES,
     sql.Column("collection", sql.Text, primary_key=True),
     sql.Column("last", sql.BigInteger, nullable=False),
-    sql.Column("digest", sql.Text, nullable=False, server_default=""),  # of the last event
+    sql.Column("digest", sql.Text, nullable=False, server_default=""),  # digest of the last event
     sql.Column("about", sql.Text, nullable=False, server_default=""),  # JSON: the collection that was judged
     sql.Column("rules", sql.Text, nullable=False, server_default=""),  # JSON: of the campaign
 )
@@ -44,7 +44,7 @@ EVENTS = sql.Table(
     sql.Column("refers", sql.BigInteger, nullable=False),
     sql.Column("until", sql.Text, nullable=False),
     sql.Column("digest", sql.Text, nullable=False, server_default=""),  # see `chain`
-    sql.Column("layout", sql.Integer, nullable=False, server_default="0"),  # of its writer's version; see GUARDS
+    sql.Column("layout", sql.Integer, nullable=False, server_default="0"),  # layout of its writer's version; see GUARDS
     sql.UniqueConstraint("collection", "assessor", "key"),
 )
 LESSONS = sql.Table(
@@ -95,7 +95,7 @@ OPEN_LINKS = sql.Table(
     sql.Column("people", sql.Integer, nullable=False),
     sql.Column("joined", sql.Integer, nullable=False),
     sql.Column("parameter", sql.Text, nullable=False),
-    sql.Column("judgments", sql.Integer, nullable=False),  # of a person; 0: any number
+    sql.Column("judgments", sql.Integer, nullable=False),  # number allowed to a person; 0: any number
     sql.Column("completion", sql.Text, nullable=False),
     sql.Column("return_to", sql.Text, nullable=False),
     sql.Column("screened_out", sql.Text, nullable=False),  # instead of `completion` after a failed headphone check
@@ -107,8 +107,8 @@ PARTICIPANTS = sql.Table(
     BESIDE,
     sql.Column("name", sql.Text, primary_key=True),
     sql.Column("collection", sql.Text, nullable=False),
-    sql.Column("code", sql.Text, nullable=False),  # of the open link
-    sql.Column("reference", sql.Text),  # of whoever sent them; NULL where there is none
+    sql.Column("code", sql.Text, nullable=False),  # code of the open link
+    sql.Column("reference", sql.Text),  # the referrer's own reference for the person; NULL without one
     sql.Column("device", sql.Text),  # digest of what their browser keeps; NULL where there is a reference
     sql.Column("created", sql.Text, nullable=False),
     sql.UniqueConstraint("code", "reference"),
@@ -139,13 +139,13 @@ KEPT_MODELS = sql.Table(
     sql.Column("scale", sql.Text, nullable=False),
     sql.Column("time", sql.Text, nullable=False),
     sql.Column("by", sql.Text, nullable=False),
-    sql.Column("origin", sql.Text, nullable=False),  # in words: the file sent, or the collections trained on
+    sql.Column("origin", sql.Text, nullable=False),  # origin in words: the file sent, or the collections trained on
     sql.Column("content", sql.Text, nullable=False),  # the model file
 )
 TRAININGS = sql.Table(
     "audiosim_trainings",
     BESIDE,
-    sql.Column("collection", sql.Text, primary_key=True),  # where it was begun
+    sql.Column("collection", sql.Text, primary_key=True),  # collection in which it was begun
     sql.Column("worker", sql.Text, nullable=False),  # process that trains
     sql.Column("state", sql.Text, nullable=False),  # JSON
     sql.Column("seen", sql.Float, nullable=False),  # last sign of life, in seconds since 1970
@@ -155,7 +155,7 @@ IMPORTS = sql.Table(
     TABLES,
     sql.Column("number", sql.Integer, primary_key=True),
     sql.Column("collection", sql.Text, nullable=False),
-    sql.Column("prefix", sql.Text, nullable=False),  # of the keys of its judgments
+    sql.Column("prefix", sql.Text, nullable=False),  # prefix of the keys of its judgments
     sql.Column("by", sql.Text, nullable=False),
     sql.Column("time", sql.Text, nullable=False),
     sql.Column("status", sql.Text, nullable=False),
@@ -172,7 +172,7 @@ DELIVERIES = sql.Table(  # accepted files of every kind: their senders and their
     sql.Column("number", sql.Integer, primary_key=True),
     sql.Column("collection", sql.Text, nullable=False),
     sql.Column("sender", sql.Text, nullable=False),  # empty where no name was given
-    sql.Column("key", sql.Text),  # of the request; NULL where there is none
+    sql.Column("key", sql.Text),  # key of the request; NULL without one
     sql.Column("digest", sql.Text, nullable=False),  # SHA-256 of the content sent; empty where unknown
     sql.Column("bytes", sql.BigInteger, nullable=False),  # kept of it
     sql.Column("time", sql.Text, nullable=False),

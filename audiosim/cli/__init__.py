@@ -23,7 +23,7 @@ SETTINGS: dict[str, Any] = {
 }
 UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
-# The commands by the job that they are for: the panels of `audiosim --help`.
+# Commands grouped by their job: the panels of `audiosim --help`.
 PANELS = {
     "Begin": {
         "demo": "service_commands.demo",
@@ -75,7 +75,7 @@ COMMANDS = {name: place for commands in PANELS.values() for name, place in comma
 
 
 class OnDemand(TyperGroup):
-    """The commands, each imported only when called, so that none waits for the libraries of another.
+    """Commands, each imported only when called, so that none loads the libraries of another.
 
     The overridden types are in typer or in click, depending on typer's version: hence the lines that mypy ignores.
     """
@@ -87,7 +87,7 @@ class OnDemand(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> TyperCommand | TyperGroup | None:  # type: ignore[override]
-        """The command with a name; while commands are listed, one that only knows its help."""
+        """The command with a given name; while commands are listed, a stand-in that has only the help text."""
         if cmd_name not in COMMANDS:
             return None
         module, function = COMMANDS[cmd_name].split(".")
@@ -102,7 +102,7 @@ class OnDemand(TyperGroup):
         return _built(alone)
 
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
-        """The command that some arguments begin with; an unknown name is an error that suggests the nearest one."""
+        """The command named by the first argument; an unknown name is an error that suggests the nearest one."""
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             ctx.fail(f"no such command {args[0]!r}{did_you_mean(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
@@ -123,7 +123,7 @@ def _built(commands: typer.Typer) -> TyperCommand | TyperGroup:
 
 
 def _first_paragraph(module: str, function: str) -> str:
-    """The beginning of a command's docstring, or of its module's for a group of commands, read from the source."""
+    """First paragraph of a command's docstring, or of the module's for a group of commands, read from the source."""
     source = ast.parse(Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8"))
     named = [node for node in source.body if isinstance(node, ast.FunctionDef) and node.name == function]
     return (ast.get_docstring(named[0] if named else source) or "").split("\n\n")[0]
@@ -180,7 +180,7 @@ def main() -> None:
 
 
 def _drop_output() -> None:
-    """Keep Python from writing at its exit the output that could not be written before."""
+    """Keep Python from trying again, at its exit, to write output that could not be written."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,4 +1,4 @@
-"""The command by which an organiser gives a disputed pair to one more person, and sees what was decided."""
+"""Command that gives a disputed pair to one more person and lists the decisions."""
 
 from typing import Annotated
 
@@ -22,16 +22,16 @@ def adjudicate(
     query: Annotated[str | None, typer.Argument(help="Query of the pair.", show_default=False)] = None,
     document: Annotated[str | None, typer.Argument(help="Document of the pair.", show_default=False)] = None,
     assessor: Annotated[
-        str | None, typer.Argument(help="Person who is to judge it, and has not yet.", show_default=False)
+        str | None, typer.Argument(help="Person who will judge it, and has not judged it yet.", show_default=False)
     ] = None,
     form: As = Format.table,
 ) -> None:
-    """Give a disputed pair to one more person, as "Ask..." on the organiser's page does; list what waits.
+    """Give a disputed pair to one more person, as "Ask..." on the organiser's page does; list such pairs.
 
     The pair comes first in that person's queue; their judgment is one more opinion. `audiosim judges --disagreements`
-    lists the pairs on which people differ most. The table has all pairs that were given to somebody, each with its
-    status (waiting, judged, cannot, set aside) and the grade. An organiser's token is taken from AUDIOSIM_TOKEN;
-    AUDIOSIM_TOKEN_HOST names the host that may have it.
+    lists the pairs on which people differ most. The table lists all pairs given in this way, each with its status
+    (waiting, judged, cannot, set aside) and the grade. An organiser's token is taken from AUDIOSIM_TOKEN and is sent
+    only to the host named in AUDIOSIM_TOKEN_HOST.
 
     Examples: `audiosim adjudicate http://127.0.0.1:8000/v1/collections/my-demo`
 
@@ -50,5 +50,5 @@ def adjudicate(
             client.organiser.ask_adjudication(collection, query, document, assessor)
         found = client.organiser.adjudications(collection)
     rows = [msgspec.to_builtins(one) for one in found.adjudications]
-    nothing = f"{collection}: no pair was given to anybody"
+    nothing = f"{collection}: no pair has been given to anyone"
     print_result(form, msgspec.to_builtins(found), rows, lambda: rows_view(rows) if rows else nothing)

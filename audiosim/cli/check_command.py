@@ -18,7 +18,8 @@ def check(
     """Show how a collection was read, and what looks like a mistake.
 
     Per system: queries answered, median number of results, share of the results that no other system has, share judged.
-    Results and documents count down to the cutoff. Exit code 1 where something looks wrong, so that a script may stop.
+    Results and documents count down to the cutoff. The exit code is 1 if something looks wrong, so that a script can
+    stop.
 
     Examples: `audiosim check my-demo`
 

@@ -1,4 +1,4 @@
-"""Commands that keep the judgments of a service: back up, verify, restore, migrate tables, import."""
+"""Commands on the database of a service: back up, verify, restore, migrate tables, import judgments."""
 
 import sys
 from pathlib import Path
@@ -37,11 +37,11 @@ def backup(
     ] = None,
     form: As = Format.table,
 ) -> None:
-    """Back up the logs of all campaigns of a database and its kept models, even while it serves; tokens are left out.
+    """Back up all campaign logs and kept models of a database, even while a service uses it; tokens are left out.
 
-    With --without, somebody's answers stand under a name drawn at random, without the texts that they wrote; a note
-    counts the lines by other people that still contain the name. Stop the services, restore that file into a new
-    database, serve it, and delete the old one with its backups.
+    --without replaces a person's name by a random one and removes the texts that they wrote. A note counts the lines
+    by other people that still contain the name. To finish the removal, stop the services, restore the file into a new
+    database, serve that one, and delete the old one with its backups.
 
     Example: `audiosim backup --db sqlite:///my-demo/campaign.db -o monday.jsonl`
     """
@@ -134,7 +134,7 @@ def import_judgments(
     """Import a file of judgments or comparisons into a running service, whole or not at all.
 
     Assessors need not wait for it, and it resumes if the service restarts. An organiser's token is taken from
-    AUDIOSIM_TOKEN; AUDIOSIM_TOKEN_HOST names the host that may have it.
+    AUDIOSIM_TOKEN and is sent only to the host named in AUDIOSIM_TOKEN_HOST.
 
     Example: `audiosim import http://127.0.0.1:8000/v1/collections/my-demo my-demo/judgments.csv`
     """

@@ -42,7 +42,7 @@ def evaluate(
         str,
         typer.Option(
             help=f"Between systems: {', '.join(SYSTEM_TESTS)}. friedman is MIREX's own, followed by Tukey's HSD; "
-            "listeners takes those who judged as a sample, as queries are."
+            "listeners treats the people who judged as a sample, like the queries."
         ),
     ] = "t",
     resamples: options.Resamples = SAMPLES,
@@ -71,7 +71,7 @@ def evaluate(
     """Score systems whose documents are all judged: mean scores, satisfied users, tests of all pairs.
 
     --unjudged zero also gives the lowest and the highest score that each system could have if everything were judged.
-    --complete leaves out systems and queries whose rankings have holes, and says which. Several measures are compared
+    --complete leaves out systems and queries with unjudged results, and lists them. Several measures are compared
     by how they rank the systems: tau, rho and the RMSE of the differences. Intervals have 95 %. P-values are adjusted
     for all pairs by Holm and by Benjamini and Hochberg; Tukey's need no adjustment.
 
@@ -106,7 +106,7 @@ def _view(found: Mapping[str, Evaluation]) -> "RenderableType":
 
 @dataclass(frozen=True, slots=True)
 class _Evaluations:
-    """Evaluates by the measure with a given number."""
+    """Evaluation of a collection by one of several measures, chosen by its index."""
 
     collection: Collection
     measures: tuple[Measure, ...]

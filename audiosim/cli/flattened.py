@@ -1,4 +1,4 @@
-"""Commands that take their options in settings values by subject, flattened into command-line options."""
+"""Commands whose settings are dataclasses by subject, flattened into command-line options."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 def flattened(command: Callable[..., None]) -> Callable[..., None]:
     """A command whose parameters of dataclass types are replaced by their fields, in order, with the fields' defaults.
 
-    A field may be such a value itself. Fields are annotated like parameters of a command, and each option is named
+    A field may itself be such a dataclass. Fields are annotated like parameters of a command, and each option is named
     after its field.
     """
     plain = list(_plain(inspect.signature(command).parameters.values(), get_type_hints(command, include_extras=True)))

@@ -44,9 +44,9 @@ def history(
 ) -> None:
     """Show how the ranking and its confidence changed: during a campaign, or from release to release.
 
-    For a collection, the ranking after the first judgments, after more of them, and so on, in the order in which they
-    were made; with `--judgments sqlite:///campaign.db`, the campaign in that database, with dates. Saved results stand
-    side by side, in the order given. Swapped is the number of pairs of systems that changed places since the last look.
+    A collection is ranked after its first judgments, after some more, and so on, in the order of judging. `--judgments
+    sqlite:///campaign.db` shows the campaign in that database, with dates. Saved results are shown side by side, in the
+    order given. Swapped is the number of pairs of systems that changed places since the last look.
 
     Examples: `audiosim history my-demo --judgments sqlite:///my-demo/campaign.db --looks 5`
 

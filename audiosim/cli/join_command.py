@@ -1,4 +1,4 @@
-"""The command by which runs join a collection, also while it is served."""
+"""Command that adds runs to a collection, even while it is served."""
 
 from functools import partial as partial_of
 from pathlib import Path
@@ -39,7 +39,8 @@ def join(
     """Add or replace a system's run in a collection, even while a campaign runs; judgments are kept.
 
     In a folder the run is added under `arrivals/`; a running service picks it up within a second. A service at an
-    address may need an organiser's token, in AUDIOSIM_TOKEN; AUDIOSIM_TOKEN_HOST names the host that may have it.
+    address may need an organiser's token: it is taken from AUDIOSIM_TOKEN and is sent only to the host in
+    AUDIOSIM_TOKEN_HOST.
 
     Examples: `audiosim join my-demo new-system.trec --team NEW`
 

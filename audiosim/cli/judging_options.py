@@ -1,4 +1,4 @@
-"""Options of `audiosim serve`: the questions that a campaign hands out, and to whom."""
+"""Options of `audiosim serve` on the questions of a campaign, and on the people who get them."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -52,7 +52,7 @@ Repeats = Annotated[
     float,
     service_option(
         "REPEATS",
-        "Share of pairs, among those each assessor gets, that they judged before: shows the noise within a person.",
+        "Share of each assessor's pairs that they have judged before, to measure the noise within a person.",
         min=0,
         max=MOST_CHECKED,
     ),
@@ -61,7 +61,7 @@ KnownShare = Annotated[
     float,
     service_option(
         "KNOWN_SHARE",
-        "Share of pairs, among those each assessor gets, with a known grade (--known): shows their attention.",
+        "Share of each assessor's pairs that have a known grade (--known), to measure their attention.",
         min=0,
         max=MOST_CHECKED,
     ),

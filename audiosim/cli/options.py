@@ -168,7 +168,7 @@ ByQuery = Annotated[
         "--by-query", help="Fill each batch from as few queries as possible: fewer changes of query, more judgments."
     ),
 ]
-MOST_DRAWS = 1_000_000  # more would hardly change a digit, and fill the memory
+MOST_DRAWS = 1_000_000  # more would hardly change a digit and would fill the memory
 Resamples = Annotated[
     int,
     typer.Option(help="Number of resamples of the bootstrap and the permutation test.", min=1, max=MOST_DRAWS),
@@ -194,7 +194,7 @@ def check_scheduler(scheduler: str | None, jobs: int | None) -> None:
 
 
 def about_of(words: list[str] | None, otherwise: About = THESE) -> About:
-    """Subject that the words of --about stand for; a wrong one is a usage error."""
+    """Subject of a statement, parsed from --about; a wrong word is a usage error."""
     with usage_of("--about"):
         return About.parse(words or [], otherwise)
 
@@ -285,7 +285,7 @@ def say_read(collection: Collection) -> None:
 
 
 def say_deep(collection: Collection, cutoffs: Iterable[int]) -> None:
-    """Say on stderr if a measure counts deeper than every run goes; `say_read` does so for the collection's cutoff."""
+    """Warn on stderr if a measure's cutoff is deeper than every run; `say_read` warns about the collection's cutoff."""
     deepest = max((int(lengths_of(run.rankings).max(initial=0)) for run in collection.runs), default=0)
     for cutoff in sorted(set(cutoffs) - {collection.cutoff}):
         if cutoff > deepest:
@@ -305,7 +305,7 @@ def open_collection(
 ) -> "tuple[Collection, Pool, RelevanceEstimator]":
     """A collection, its pool, and its estimator, trained on the judgments in the same steps as in a campaign.
 
-    Says on stderr which knowledge about documents is missing.
+    Reports missing metadata of documents on stderr.
     """
     from audiosim.corpus.pool import build_pool
     from audiosim.plugins import make_estimator

@@ -1,4 +1,4 @@
-"""The command that says how each person, and each machine, judges, and that sets one of them aside."""
+"""Command that reports how each person and each machine judges, and that sets a person's judgments aside."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -115,7 +115,7 @@ def judges(
 
     Severity: how far their grades lie above those of listeners at large, as a share of the scale. Noise: the standard
     deviation of the same judgment made again. Drift: the change of their grades from the first to the last. Worth: the
-    number of judgments with the usual noise that theirs equal. A second table shows how the ranking changes without
+    equivalent number of judgments with the usual noise. A second table shows how the ranking changes without
     each person.
 
     Effects of order: the mean drift of all people, the share of comparisons that prefer the document shown first and,
@@ -144,8 +144,8 @@ def judges(
         log = judgments if judgments and "://" in judgments else None
         if yes and log is None:
             raise typer.BadParameter(
-                "expected --judgments with the database of a campaign; for judgments in files, collection.toml "
-                f"names who is set aside: set_aside = {json.dumps([name], ensure_ascii=False)}",
+                "expected --judgments with the database of a campaign; for judgments in files, add this line "
+                f"to collection.toml: set_aside = {json.dumps([name], ensure_ascii=False)}",
                 param_hint="--yes",
             )
         own = (
@@ -197,7 +197,7 @@ def _checked(checks: Mapping[str, SelfCheck], name: str) -> dict[str, Any]:
 def _with_those_aside(
     own: Collection, folder: Path, judgments: str | None, log: str | None, name: str
 ) -> tuple[Judgment, ...]:
-    """The judgments that hold, and those of a person who may be set aside.
+    """The judgments in force, with those of one person even if that person is set aside.
 
     own  the collection, with the judgments of its files alone where there is a campaign's log
     """

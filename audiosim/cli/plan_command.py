@@ -1,4 +1,4 @@
-"""The command that predicts what it takes to meet a stopping rule."""
+"""Command that predicts the judgments and hours needed to meet a stopping rule."""
 
 from typing import Annotated
 
@@ -46,8 +46,8 @@ def plan(
     """Predict how many judgments and hours a stopping rule will take, and which systems will remain tied.
 
     Campaigns are simulated to the stop with grades drawn from the model: the answer is as good as the model. Pairs of
-    systems that remain tied are listed with the number of queries that would separate them; below them, how many pairs
-    more queries, a deeper cutoff or second opinions would tell apart.
+    systems that remain tied are listed with the number of queries that would separate them. The last lines count the
+    pairs that would be separated by more queries, by a deeper cutoff or by second opinions.
 
     Example: `audiosim plan my-demo --stopping-rule confidence=0.95 --listeners 6 --judgments none`
 

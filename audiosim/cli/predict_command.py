@@ -29,8 +29,8 @@ from audiosim.selection import Selection
 from audiosim.stats.threads import one_thread
 
 MOST_FILES = 1000
-ROW_GROUP = 100_000  # rows of a Parquet file that are written at once
-LINES_AT_ONCE = 10_000  # of csv
+ROW_GROUP = 100_000  # rows per row group of a Parquet file
+LINES_AT_ONCE = 10_000  # lines of csv
 
 
 def predict(
@@ -102,8 +102,8 @@ def predict(
 
     `audiosim predict rows.csv --model mout-fine --format csv`
 
-    A file of features has a column for each feature of the model, which is any but joint; query and document are copied
-    if they are there. It may have any number of rows, since only a portion is in memory.
+    A file of features has a column for each feature of the model. Any model will do except joint. Columns query and
+    document are copied if present. The file may have any number of rows, since only a portion is in memory.
 
     On a cluster one worker predicts the whole pool, because one model has all its pairs. Workers share --pairs:
     `audiosim predict my-demo --scheduler tcp://10.0.0.1:8786`

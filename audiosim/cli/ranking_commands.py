@@ -22,7 +22,7 @@ from audiosim.selection import Selection
 if TYPE_CHECKING:
     from audiosim.campaign.question_kinds import KindOfQuestion
 
-PAIRS = 20  # that `next` lists
+PAIRS = 20  # default number of pairs that `next` lists
 
 
 def estimate(
@@ -86,7 +86,7 @@ def compare(
         str | None,
         typer.Option(
             metavar="CONDITION",
-            help='Such as "A not worse by 0.02" or "A better": exit with code 1 unless it is shown.',
+            help='Condition such as "A not worse by 0.02" or "A better": exit with code 1 unless it is shown.',
         ),
     ] = None,
     distribution: options.DistributionName = "t",
@@ -98,7 +98,7 @@ def compare(
     aspect: options.AspectName = None,
     form: options.As = options.Format.table,
 ) -> None:
-    """Compare two systems: the difference A less B of their scores, its interval, and whether they can be told apart.
+    """Compare two systems: the difference A less B of their scores, its interval, and whether they differ.
 
     The verdict is about queries of this kind: the collection's count as a sample of them. The verdict on these queries
     alone stands beside it. With everything judged, it is the paired t-test. `--about these` swaps the two.
@@ -219,5 +219,5 @@ def _kinds(
         raise typer.BadParameter(problem, param_hint="--assessor")
     found = kinds_of_question(selection, seconds_of(events), assessor)
     if not any(one.documents for one in found):
-        sys.stderr.write("note: nothing is left to ask: no grade and no comparison would tell more\n")
+        sys.stderr.write("note: nothing is left to ask: no grade or comparison would add information\n")
     return found

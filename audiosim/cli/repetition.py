@@ -29,7 +29,7 @@ from audiosim.training.plan import Plan, is_joint, parse_terms
 from audiosim.training.train import train
 
 LEARNED = "learned"
-PARTS = 8  # with --peers
+PARTS = 8  # default number of parts with --peers
 
 Repeated = Annotated[
     int | None,

@@ -1,4 +1,4 @@
-"""Commands that start something: the demo, the service."""
+"""Commands that start the demo or the service."""
 
 import webbrowser
 from collections.abc import Callable, Sequence
@@ -43,8 +43,8 @@ def demo(
 ) -> None:
     """Run the whole job in half a minute, on the sound files that come with audiosim.
 
-    It indexes the sound, predicts relevance, runs a judging campaign with a simulated listener, and says how right the
-    ranking is. With --serve you are the listener: judge in a browser and watch the ranking settle.
+    It indexes the sound, predicts relevance, runs a judging campaign with a simulated listener, and reports how
+    accurate the ranking is. With --serve you are the listener: judge in a browser and watch the ranking settle.
 
     Examples: `audiosim demo my-demo`
 

@@ -22,7 +22,7 @@ class LogForm(StrEnum):
 
 
 class UnaskedForm(StrEnum):
-    """Treatment of judgments on pairs that their assessors were not handed."""
+    """Treatment of judgments of pairs that were not handed out to the assessor."""
 
     counted = "count"
     marked = "mark"
@@ -50,7 +50,7 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
 
 
 def service_option(variable: str, text: str, **more: Any) -> Any:
-    """Option of the service that the environment can set too."""
+    """Option of the service that can also be set in the environment."""
     return typer.Option(help=text, envvar=f"AUDIOSIM_{variable}", **more)
 
 
@@ -149,7 +149,7 @@ Grants = Annotated[
     service_option(
         "GRANT",
         "Role of people who sign in through the institution: ROLE=WHO or ROLE@COLLECTION=WHO, such as assessor=*, "
-        "client=group:staff or organiser=olga@example.org; the first that suits counts; again for more.",
+        "client=group:staff or organiser=olga@example.org; the first match counts; repeat for more.",
         metavar="ROLE=WHO",
     ),
 ]
@@ -188,13 +188,13 @@ OidcGroups = Annotated[str, service_option("OIDC_GROUPS", "Claim of its tokens w
 Port = Annotated[int, service_option("PORT", "Port to listen on; 0 for any.", min=0, max=65535)]
 MeasureName = Annotated[
     str | None,
-    service_option("MEASURE", "Measure that the systems are ranked by; default: CG at the collection's cutoff."),
+    service_option("MEASURE", "Measure to rank the systems by. Default: CG at the collection's cutoff."),
 ]
 StoppingRuleText = Annotated[
     str,
     typer.Option(
         help="When judging may stop, as in `audiosim simulate`.",
-        envvar=["AUDIOSIM_STOPPING_RULE", "AUDIOSIM_GOAL"],  # the second up to version 0.2
+        envvar=["AUDIOSIM_STOPPING_RULE", "AUDIOSIM_GOAL"],  # the second name is that of versions up to 0.2
     ),
 ]
 Batch = Annotated[int, service_option("BATCH", "Judgments between two predictions.", min=1)]
@@ -205,7 +205,7 @@ SelectionRuleName = Annotated[
     str | None,
     typer.Option(
         help="How to choose pairs, as in `audiosim next`.",
-        envvar=["AUDIOSIM_SELECTION_RULE", "AUDIOSIM_RULE"],  # the second up to version 0.2
+        envvar=["AUDIOSIM_SELECTION_RULE", "AUDIOSIM_RULE"],  # the second name is that of versions up to 0.2
     ),
 ]
 QuestionsFile = Annotated[
@@ -249,7 +249,9 @@ UploadLimit = Annotated[
 ]
 DistributionName = Annotated[
     DifferenceDistribution,
-    service_option("DISTRIBUTION", "Of a difference between systems, as for `audiosim estimate`: t or normal."),
+    service_option(
+        "DISTRIBUTION", "Distribution of differences between systems: t or normal, as for `audiosim estimate`"
+    ),
 ]
 AboutWords = Annotated[
     list[str] | None,

@@ -18,7 +18,7 @@ from audiosim.corpus.judgments import read_judgments
 from audiosim.errors import InputError
 from audiosim.plugins import find_stopping_rule
 
-HOME = "audiosim-collections"  # folder of collections made in the browser, where none is given
+HOME = "audiosim-collections"  # default folder of collections made in the browser
 
 if TYPE_CHECKING:
     from audiosim.service.campaigns.campaigns import Judging
@@ -65,7 +65,7 @@ class StorageOptions:
 
 @dataclass(frozen=True, slots=True)
 class SignInOptions:
-    """Sign-in by an institution, and the roles of those who sign in."""
+    """Sign-in by an institution, and the roles of its people."""
 
     grant: options.Grants = None
     login_header: options.LoginHeader = None
@@ -93,7 +93,7 @@ class SignInOptions:
 
 @dataclass(frozen=True, slots=True)
 class AddressOptions:
-    """Address of the service, and who may reach it."""
+    """Address of the service, and the hosts and people allowed to reach it."""
 
     host: options.Host = "127.0.0.1"
     allowed_host: options.AllowedHosts = None
@@ -162,7 +162,7 @@ class CampaignOptions:
     answers: AnswerOptions = AnswerOptions()
 
     def judging(self, database: str | None, adopt: bool) -> "Judging":
-        """The settings, as the service takes them."""
+        """The settings, in the form that the service expects."""
         from audiosim.service.campaigns.campaigns import Judging
         from audiosim.service.campaigns.questions import read_questions
 
@@ -212,7 +212,7 @@ class RunningOptions:
 
 
 def parse_proxies(texts: Iterable[str]) -> list[str]:
-    """Trusted proxies' addresses and networks, as written; one that would cover every address is refused."""
+    """Addresses and networks of trusted proxies; a network that covers every address is refused."""
     found = []
     for text in texts:
         try:
@@ -237,7 +237,7 @@ def kept(url: str | None, option: str) -> str | None:
     if url is None:
         return None
     if not in_memory(url):
-        open_engine(url, 1.0).dispose()  # which connects to nothing
+        open_engine(url, 1.0).dispose()  # checks the URL without connecting
         return url
     sys.stderr.write(f"note: {option} {url} is memory, not a file: everything in it is lost when the service stops\n")
     return None

@@ -77,7 +77,7 @@ def simulate(
     reading: options.CollectionOptions,
     form: options.As = options.Format.table,
 ) -> None:
-    """Replay a campaign against known judgments: when it would have stopped, and how right it would have been.
+    """Replay a campaign against known judgments: when it would have stopped, and how accurate it would have been.
 
     Every pair of the pool must be judged; --complete leaves out systems and queries that are not. --repeat compares the
     stated confidence with the true accuracy on many random parts of the collection: before judging and at the stop, or
@@ -138,7 +138,7 @@ def _default_rule(collection: Collection, model: str, learner: repetition.Learne
 
 @dataclass(frozen=True, slots=True)
 class _Game:
-    """The part of a simulated campaign that stays the same however often it is played."""
+    """Settings of a simulated campaign that are the same in every repetition."""
 
     model: str
     measure: Measure

@@ -236,7 +236,7 @@ def neighbours(
 
     Like a sound of your own: `audiosim neighbours my-demo/sounds.index --like my-demo/sounds/d001.ogg`
 
-    However loud recordings are: `audiosim neighbours my-demo/sounds.index --by levelled`
+    Ignoring loudness: `audiosim neighbours my-demo/sounds.index --by levelled`
 
     In shards: `audiosim neighbours shards/*.index -o nearest.trec`
     """
@@ -363,7 +363,7 @@ def init(
     and URLs. Possible duplicates are listed; choose which to keep. FOLDER is not changed. Run the command again to
     resume it, or to add new files; your changes to documents.tsv, queries.tsv and collection.toml are kept.
 
-    With --generated, systems are folders, and every recording gets an identifier that tells nothing of its system.
+    With --generated, systems are folders, and every recording gets an identifier that does not reveal its system.
 
     Example: `audiosim init my-demo/sounds -o campaign/`
     """

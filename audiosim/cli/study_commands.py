@@ -118,7 +118,7 @@ def sample_study(
     partial: options.Partial = False,
     form: options.As = options.Format.table,
 ) -> None:
-    """Choose pairs of lists to show people, from judged documents, so that all differences in score occur.
+    """Choose pairs of lists to show people, from judged documents, so that they cover all differences in score.
 
     FILE has an empty column `answer`: fill it and run `audiosim satisfaction FILE`. Differences in score that no two
     lists can have, or of which too few were found, are listed.

@@ -28,9 +28,9 @@ Result = TypeVar("Result")
 BATCH = 1000  # tasks sent together, at most: seconds of work, beside which starting a process is little
 ROUNDS = 4  # batches for each thread of the cluster, at least, where there is work enough
 WINDOW = 4  # batches for each thread that may be under way, or done before an earlier one is
-RETRIES = 2  # of a batch that raises, as where a machine has no memory left
+RETRIES = 2  # retries of a batch that raises, for instance on a machine without free memory
 CONNECT_S = 10
-JOIN_S = 60  # that the first machine may take to join
+JOIN_S = 60  # time allowed for the first machine to join
 DECIDING = ("audiosim", "numpy", "scipy")  # packages whose versions decide what comes out, to the last bit
 Versions = dict[str, str | None]
 

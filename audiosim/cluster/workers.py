@@ -27,8 +27,8 @@ Result = TypeVar("Result")
 
 AHEAD = 4  # tasks at hand for each worker, so that it need not wait for the next
 WINDOW = 256  # tasks per worker that may be under way, or done before an earlier one is
-START_S = 120.0  # that a worker may take to start
-END_S = 10.0  # that a worker which has hung up may take to end
+START_S = 120.0  # time allowed for a worker to start
+END_S = 10.0  # time allowed for a worker to end after it has closed its connection
 CALL = "import sys; sys.path[:] = {}; from audiosim.cluster import worker; worker.{}({})"
 FORKS = sys.platform != "win32"
 # Threads of the arithmetic libraries would fight over the processors that the workers fill already.
@@ -137,7 +137,7 @@ class _Nursery:
             send_handle(parent, there.fileno(), self._process.pid if self._process else 0)
             return _Forked(parent, parent.recv())
         except (EOFError, OSError):
-            self._connection = None  # so that the next worker comes from a new process
+            self._connection = None  # makes the next worker come from a new process
             raise InputError(f"a worker process cannot be started: it crashed ({_how(self._code())})") from None
 
     def job(self) -> object:
@@ -222,7 +222,7 @@ class _Worker(Generic[Task]):
             self._process = nursery.start(there)
         self.tasks: deque[tuple[int, Task]] = deque()
         self.started = False
-        self.since = time.monotonic()  # that it was last heard of, or had nothing to do
+        self.since = time.monotonic()  # time of the last sign of life, or of the last task
         if (job := nursery.job()) is not None:
             self._send(job)
 
@@ -277,7 +277,7 @@ class _Crew(Generic[Task, Result]):
     ) -> None:
         self._nursery, self._size, self._limit_s, self._lost = nursery, size, limit_s, lost
         self._workers: list[_Worker[Task]] = []
-        self._again: deque[tuple[int, Task]] = deque()  # to be given to another worker
+        self._again: deque[tuple[int, Task]] = deque()  # tasks to give to another worker
         self._done: dict[int, tuple[bool, Any]] = {}  # but not those before
         self._given = self._yielded = 0
 

@@ -11,7 +11,7 @@ from audiosim.errors import FormatError, InputError
 REQUIRED = ("query", "document_a", "document_b", "answer")
 COLUMNS = (*REQUIRED, "assessor", "seconds")
 HEAD_BYTES = 4096
-MOST_SECONDS = 1e6  # that an answer may have taken
+MOST_SECONDS = 1e6  # longest time that an answer may have taken
 
 
 def read_comparisons(path: str | Path) -> tuple[PairedComparison, ...]:

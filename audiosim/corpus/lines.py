@@ -16,7 +16,7 @@ from typing import BinaryIO, cast
 from audiosim.errors import FormatError, InputError
 from audiosim.messages import quoted
 
-Lines = Iterator[tuple[int, str]]  # with their numbers, from 1
+Lines = Iterator[tuple[int, str]]  # lines with their numbers, from 1
 BYTE_ORDER_MARK = "\ufeff"
 LONGEST_LINE = 2**25  # bytes
 EXPANSION = 200  # largest ratio of a file to its `.gz`; runs have 5 to 30

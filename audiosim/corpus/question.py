@@ -11,8 +11,8 @@ from audiosim.errors import InputError
 TEXT_LIMIT = 4000  # characters of a written answer
 ANSWER_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 WIDEST_RANGE = 1000
-DETAILS_LIMIT = 33  # of an event in the log, an answer to a question each
-MARKS = ("unasked", "rushed")  # of an answer, among its details in the log
+DETAILS_LIMIT = 33  # most details of an event in the log, one answer to a question each
+MARKS = ("unasked", "rushed")  # marks of an answer, among its details in the log
 ON_ONE_PAGE = "beside"  # number of candidates that were judged on one page
 PLACE = "beside_place"  # place of the candidate among these, from 1
 MEASURED = ("seconds", "played_s", "query_played_s", "document_played_s", ON_ONE_PAGE, PLACE)

@@ -41,7 +41,7 @@ class CodedRankings(Mapping[str, tuple[str, ...]]):
         return tuple(map(self.names.__getitem__, codes.tolist()))
 
     def __contains__(self, query: object) -> bool:
-        return query in self._place  # that of Mapping would look up the names of a whole ranking
+        return query in self._place  # Mapping's own method would look up the names of a whole ranking
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.queries)
@@ -125,7 +125,7 @@ class Results:
             lengths = run.lengths if cutoff is None else np.minimum(run.lengths, cutoff)
             ends = np.cumsum(lengths)
             place = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - lengths, lengths)
-            kept = place + np.repeat(run.starts[:-1], lengths)  # of deep rankings the top is a small part
+            kept = place + np.repeat(run.starts[:-1], lengths)  # only the top, which is a small part of a deep ranking
             parts.append((np.repeat(own, lengths), run.documents[kept], (place + 1).astype(np.int32)))
         query, document, rank = (
             np.concatenate([np.empty(0, dtype=np.int32), *(part[column] for part in parts)], dtype=np.int32)

@@ -172,7 +172,7 @@ class _File:
         if (loose := same & ~falling).any():
             document = _best_first(line, document, score, np.unique(line[1:][loose]), names)
             distances[line[1:][same & (score[1:] >= score[:-1])]] = True
-        similarities = np.zeros(len(keys), dtype=np.bool_)  # and with one that falls
+        similarities = np.zeros(len(keys), dtype=np.bool_)  # rankings with a score that falls
         similarities[line[1:][falling]] = True
         starts = np.searchsorted(line, np.arange(len(keys) + 1))
         first = dict(zip(reversed(owner.tolist()), reversed(block.tolist()), strict=True))

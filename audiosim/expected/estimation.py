@@ -131,7 +131,7 @@ def estimate(
 ) -> Ranking:
     """Rank the systems of a collection from the judgments made so far, even few or none.
 
-    collection    or its folder, or runs in memory; see `Collection.from_frames`
+    collection    `Collection` or its folder, or runs in memory; see `Collection.from_frames`
     model         name in models/ such as "mout", a model file, "uniform", an estimator for this collection's pool
                   down to the measure's cutoff, or None for "joint"
     measure       any, such as "CG@5"

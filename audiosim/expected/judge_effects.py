@@ -14,7 +14,7 @@ from audiosim.expected.ranking_changes import RankingChange
 from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.relearning import without_comparisons_of
 
-MOST_EFFECTS = 30  # most people left out one by one, starting with the most active: each case learns anew
+MOST_EFFECTS = 30  # most people left out one by one, starting with the most active: each case is learned anew
 
 
 @dataclass(frozen=True, eq=False)

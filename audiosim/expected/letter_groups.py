@@ -6,7 +6,7 @@ import numpy as np
 
 from audiosim.arrays import Booleans
 
-STEPS = 2_000  # of the search, after which the number of sets counts as too large
+STEPS = 2_000  # steps of the search, after which the number of sets counts as too large
 
 
 def largest_sets(alike: Booleans, most: int) -> list[tuple[int, ...]] | None:

@@ -15,7 +15,7 @@ from audiosim.corpus.model import PairedComparison
 from audiosim.relevance.judge_reports import REACH, JudgeReport
 
 FEWEST_PEOPLE = 2
-FEWEST_COMPARISONS = 10  # that prefer one of the two
+FEWEST_COMPARISONS = 10  # fewest comparisons that prefer one of the two documents
 OUTSIDE = 0.05
 CHANGES = {
     "drift": ("Drift", "first to last judgment"),

@@ -43,7 +43,7 @@ def position_effect(placed: Sequence[PlacedGrade]) -> OrderEffect | None:
     place = _within(np.array([one.place for one in placed]), page)
     grade = _within(np.array([one.grade for one in placed]), page)
     squares = np.bincount(person, place**2, len(names))
-    several = squares > 0  # of the others every page has one grade
+    several = squares > 0  # people with a page of several grades; the others carry no information
     free = len(placed) - page.max() - 1 - int(several.sum())
     if several.sum() < FEWEST_PEOPLE or free < FEWEST_FREE:
         return None

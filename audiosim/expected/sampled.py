@@ -27,7 +27,7 @@ from audiosim.stats.normal.multivariate import Moments, MultivariateNormal
 from audiosim.users.satisfaction import SatisfactionMapping
 
 DRAWS = 1000
-RELEVANT = 0.4  # of the highest grade: the binary scale that works best, Urbano (2013), section 3.3.1
+RELEVANT = 0.4  # share of the highest grade: the binary scale that works best, Urbano (2013), section 3.3.1
 
 MapScores = Callable[[Array], Array]  # scores (s, draws) for a query -> mapped scores
 

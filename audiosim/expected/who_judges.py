@@ -123,7 +123,7 @@ def judges(
 ) -> Judges:
     """Report how people and machines judge a collection: severity, favourites, and worth of their judgments.
 
-    collection     or its folder, or runs in memory
+    collection     `Collection` or its folder, or runs in memory
     judgments      in memory, or a file; None: the collection's own
     leave_one_out  most people to leave out one by one, ranking anew each time; the most active first
     measure, about  for these rankings, as in `audiosim.estimate`

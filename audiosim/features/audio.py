@@ -53,7 +53,7 @@ def sounds_of(pool: Pool) -> PoolSounds | None:
     """Open index of a pool's recordings, and the recording of each document; None without an index."""
     if pool.sounds is None:
         return None
-    from audiosim.audio.later_index import load_all  # costs start-up time that most rankings need not pay
+    from audiosim.audio.later_index import load_all  # imported here: most rankings need not pay for its start-up time
 
     index, settled = load_all(pool.sounds)
     places = {identifier: place for place, identifier in enumerate(index.ids)}

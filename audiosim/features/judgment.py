@@ -97,7 +97,7 @@ class MeanOfSystems:
 
     def compute(self, pool: Pool, grades: Array, rows: Integers) -> Array:
         judged, value = _split(grades)
-        systems = systems_of_pairs(pool)  # of all pairs: most rows share a system, and to pick some takes longer
+        systems = systems_of_pairs(pool)  # of all pairs: most rows share a system, and selecting some takes longer
         times = np.diff(systems.indptr)
         total, count = (systems @ (pool.retrieved @ own) - times * own for own in (value, judged))
         return ratio_or_nan(total[rows], count[rows])

@@ -24,7 +24,7 @@ from audiosim.features.feature import once_per_pool
 
 LEVELS = ("within", "system", "query", "excess")
 REACH = 0.5  # in standard deviations of a grade: people's mean grades of systems differ by .3 to .45 of one
-RIDGE = 0.02  # of the mean square: systems that retrieved nearly the same are not told apart by their last digits
+RIDGE = 0.02  # share of the mean square, so that systems with nearly the same results are not separated by rounding
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from audiosim.kernels.vector_code import SIDE_BY_SIDE, Code, Lanes, NumbersInMem
 
 LANES = SIDE_BY_SIDE["single"]
 RADIX = 4
-WIDTH = LANES + OVERLAP  # of a row of samples: what sixteen frames have there, and the frames that overlap the last
+WIDTH = LANES + OVERLAP  # length of a row of samples: those of sixteen frames, and of the frames that overlap the last
 HUGE = 3e38
 
 ComplexLanes = tuple[Lanes, Lanes]  # a complex number of each frame

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 OWN = "audiosim"  # key of its own statements
 BUDGETS = (50, 100, 200, 400)
 SHARES = ("systems", "differences")
-Played = Mapping[str, Sequence[Outcome]]  # of one part: by method, one for each budget
+Played = Mapping[str, Sequence[Outcome]]  # outcomes on one part, by method, one for each budget
 
 
 @dataclass(frozen=True, eq=False)

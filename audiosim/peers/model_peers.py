@@ -10,8 +10,8 @@ from audiosim.relevance.consensus import log_teams
 from audiosim.relevance.estimators import uniform
 from audiosim.selection import Selection
 
-JITTER = 1e-8  # of the variance of the judged gains, so that their covariance can be inverted
-BOUNDS = (1e-5, 1e3)  # of a component's variance, in variances of the judged gains
+JITTER = 1e-8  # share of the variance of the judged gains, which makes their covariance invertible
+BOUNDS = (1e-5, 1e3)  # bounds of a component's variance, in variances of the judged gains
 
 
 def mtc(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking:
@@ -114,7 +114,7 @@ def fitted_variances(rows: list[Array], values: Array) -> Array:
     rows    (k, k) each component among the judged pairs
     values  (k,) of mean 0 and variance 1
     """
-    from scipy.optimize import minimize  # costs start-up time that most uses need not pay
+    from scipy.optimize import minimize  # imported here, as most uses need not pay for its start-up time
 
     def loss(logs: Array) -> tuple[float, Array]:
         found, slope = likelihood_of_variances(np.exp(logs), rows, values)

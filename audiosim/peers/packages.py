@@ -15,11 +15,11 @@ from audiosim.peers.statement import LEVEL, StatedRanking, by_deviations, nothin
 from audiosim.peers.task import Grader, Task
 from audiosim.relevance.consensus import log_teams
 
-QUANTILE = 1.959963984540054  # of the normal distribution at 97.5 %, to convert an interval to a deviation
+QUANTILE = 1.959963984540054  # 97.5 % quantile of the normal distribution, to convert an interval to a deviation
 LEAST_CHANCE = 0.05  # uncertainty of a document that affects no difference, as a share of the largest
 DUELS = 1000  # comparisons of two systems on a query
-BELOW = 1 - 1e-9  # so that rounding puts no chance above 1
-PRECISION = 1.0  # of choix's prior of a system's strength
+BELOW = 1 - 1e-9  # keeps rounding from putting a probability above 1
+PRECISION = 1.0  # precision of choix's prior of a system's strength
 
 
 def ppi(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking:

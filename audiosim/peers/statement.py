@@ -10,7 +10,7 @@ from scipy.special import stdtr, stdtrit
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 
-LEVEL = 0.95  # of intervals
+LEVEL = 0.95  # confidence of intervals
 KNOWN = 1e-7  # smaller half widths are rounding errors of a known value
 ROUNDING = 1e-9  # tolerance for equal true scores
 

@@ -50,7 +50,7 @@ def _peer(loaded: object, _: str) -> Peer:
 
 
 def _decoders() -> Mapping[str, Decoder]:
-    from audiosim.audio.decode import DECODERS  # costs start-up time that only those who hear need pay
+    from audiosim.audio.decode import DECODERS  # imported here, as only sound needs its start-up time
 
     return DECODERS
 

@@ -11,7 +11,7 @@ from audiosim.errors import InputError
 from audiosim.messages import one_line
 from audiosim.plugins.points import ExtensionPoint
 
-SECONDS = (3, 30)  # of the sounds that one is checked with
+SECONDS = (3, 30)  # lengths of the test sounds
 SAME = 1e-5  # angle, as 1 - cosine, within which two vectors of the same sound must be
 
 

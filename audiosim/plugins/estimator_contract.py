@@ -18,7 +18,7 @@ from audiosim.messages import one_line
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.estimators import EstimatorFactory, RelevanceEstimator
 
-ROUNDING = 1e-9  # of a probability, where an estimator may compute the same in another order
+ROUNDING = 1e-9  # tolerance of a probability, which an estimator may compute in another order
 
 
 def check_estimator(factory: EstimatorFactory, text: str, pool: Pool, rng: np.random.Generator) -> None:

@@ -32,7 +32,7 @@ from audiosim.users.satisfaction import user_form
 
 SYSTEMS, QUERIES, JUDGED = 3, 4, 9
 CUTOFF = 5
-ROUNDING = 1e-9  # of a score, relative: sums may be taken in another order
+ROUNDING = 1e-9  # relative tolerance of a score: sums may be taken in another order
 PADDING = ((0, 0), (0, 0), (0, 2))  # two ranks more for (s, q, n)
 SCALES = (FINE, BROAD, BINARY, Scale("uneven", (0.0, 0.5, 1.0, 3.0)))
 

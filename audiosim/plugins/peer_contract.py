@@ -14,7 +14,7 @@ from audiosim.peers.honesty import ask_peer
 from audiosim.peers.statement import StatedRanking
 from audiosim.peers.task import Grader, Peer, Task
 
-SHARES = (0.0, 0.05, 0.3, 1.0)  # of the pool, that are judged
+SHARES = (0.0, 0.05, 0.3, 1.0)  # shares of the pool that are judged
 
 
 def check_peer(peer: Peer, name: str, measure: Measure, pool: Pool, rng: np.random.Generator) -> None:

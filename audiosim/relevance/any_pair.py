@@ -76,6 +76,6 @@ class Known:
     def _heard(self) -> Iterable[str]:
         if self._collection.sounds is None:
             return ()
-        from audiosim.audio.later_index import load_all  # costs start-up time that most uses need not pay
+        from audiosim.audio.later_index import load_all  # imported here: most uses need not pay for its start-up time
 
         return load_all(self._collection.sounds)[0].ids

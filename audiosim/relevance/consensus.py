@@ -12,7 +12,7 @@ from scipy import sparse
 from audiosim.arrays import Array
 from audiosim.corpus.pool import Pool
 
-QUANTILES = (0.5, 0.8, 0.95)  # of the logarithm of the number of teams; they separate the bands of consensus
+QUANTILES = (0.5, 0.8, 0.95)  # quantiles of the logarithm of the number of teams; they separate the bands of consensus
 
 
 def log_teams(pool: Pool) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from audiosim.corpus.pool import Pool
 
 KEPT = 256  # smallest hashes: a share of 1/2 has a standard error of .03
-BYTES = 4  # of a hash
+BYTES = 4  # length of a hash
 
 
 @dataclass(frozen=True)

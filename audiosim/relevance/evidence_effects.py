@@ -27,7 +27,7 @@ from audiosim.relevance.pair_evidence import METADATA_KINDS, Kinds, combinations
 from audiosim.relevance.random_effects import layout_of
 from audiosim.stats.normal.layout import Layout
 
-CUTOFF = 5  # of the default measure
+CUTOFF = 5  # cutoff of the default measure
 
 
 @dataclass(frozen=True, eq=False)

@@ -224,7 +224,7 @@ class JointEstimator:
         gains   (k,) as shares of the highest
         """
         from audiosim.stats.normal.components import (
-            estimate_components,  # costs start-up time that most uses need not pay
+            estimate_components,  # imported here, as most uses need not pay for its start-up time
         )
 
         held, layout = self._held, self._with_trend().part(places)

@@ -24,7 +24,7 @@ COVARIATES = "trend"  # its effects in a layout, whose covariance is known
 HELD = 1e-3  # standard deviation of the logarithm of deviations that are not learned again
 SMALL = 0.03  # starting size of a component that was estimated as 0
 OF_PAIR = 0.5  # share of one person's variance that belongs to the pair itself, until two people have judged
-DOUBTED = (PAIR, SEVERITY, TASTE, JUDGE_QUERY)  # which no model learns from its own collection
+DOUBTED = (PAIR, SEVERITY, TASTE, JUDGE_QUERY)  # components that no model learns from its own collection
 UNSURE = 0.4  # standard deviation of the logarithm of the resulting deviation
 
 
@@ -149,7 +149,7 @@ def panel_model(
     deviations  prior of people's deviations; None for the usual one
     """
     from audiosim.relevance.judge_noise import judge_noise
-    from audiosim.stats.normal.components import estimate_components  # costs start-up time that most uses need not pay
+    from audiosim.stats.normal.components import estimate_components  # imported here: takes time to start
 
     centre, spread = prior_deviations(layout, held, usual_deviations() if deviations is None else deviations)
     found, left, noise = centre, spread, None

@@ -23,7 +23,7 @@ from audiosim.stats.normal.restricted_likelihood import RestrictedLikelihood
 
 VARIES = 0.35  # standard deviation of the logarithm of noise over people
 ROUNDS = 12  # at most
-NEAR = 0.02  # of a logarithm: smaller moves change no result
+NEAR = 0.02  # smallest relevant change of a logarithm; smaller ones change no result
 FARTHEST = 1.0  # largest move of a logarithm in one step
 
 

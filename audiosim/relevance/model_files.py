@@ -38,7 +38,7 @@ from audiosim.stats.normal.layout import REST
 from audiosim.stats.responses.ordinal import level_probabilities, thresholds_of
 
 FORMAT = 4
-ROUNDING = 1e-9  # of a squared correlation of 1
+ROUNDING = 1e-9  # tolerance of a squared correlation of 1
 MOST_FALLBACKS = 8
 MOST_BYTES = 2**26
 

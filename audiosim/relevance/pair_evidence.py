@@ -8,7 +8,7 @@ from audiosim.arrays import Booleans, Integers
 from audiosim.features.feature import Feature
 from audiosim.relevance.belief import Belief
 
-METADATA_KINDS = ("genre", "artist", "judgments")  # that an ordinal model may use besides output
+METADATA_KINDS = ("genre", "artist", "judgments")  # kinds that an ordinal model may use besides output
 ORDER = ("output", "genre", "artist", "sound", "judgments")
 Kinds = tuple[str, ...]
 

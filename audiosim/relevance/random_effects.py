@@ -32,7 +32,7 @@ from audiosim.stats.normal.sparse_rows import short
 ALWAYS = ("query", "retrievers", "consensus", "team", "system")  # available for any pool
 METADATA = ("query_genre", "query_artist", "genres", "artist")
 SOUND = "sound"
-EFFECTS = 100  # of one kind that are shared between queries at most; it bounds memory
+EFFECTS = 100  # most effects of one kind that are shared between queries; limits memory
 
 
 def layout_of(pool: Pool, scale: Array, sound: bool = False, metadata: bool = True) -> Layout:

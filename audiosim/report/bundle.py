@@ -26,7 +26,7 @@ CALIBRATED = 10  # judgments from which their places are drawn
 OTHER_FORMS = {".htm", ".pdf", ".svg", ".png", ".json", ".csv", ".tsv", ".txt", ".md", ".gz", ".tar", ".tgz"}
 PACKAGES = ("audiosim", "numpy", "scipy")
 READABLE = stat.S_IFREG | 0o644
-EPOCH = (1980, 1, 1, 0, 0, 0)  # of files in a zip: the same record gives the same file
+EPOCH = (1980, 1, 1, 0, 0, 0)  # fixed date of files in a zip, so that the same record gives the same file
 REFERENCES = (
     "Urbano, J. (2013). Evaluation in Audio Music Similarity. PhD thesis, University Carlos III of Madrid.",
     "Urbano, J. & Schedl, M. (2013). Minimal test collections for low-cost evaluation of Audio Music Similarity and "

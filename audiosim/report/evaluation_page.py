@@ -17,7 +17,7 @@ from audiosim.stats.generalizability.gtheory import crossed
 
 SURE = 0.95
 SIGNIFICANT = 0.05
-MOST_LETTERS = 3  # of a group, where more say nothing to a reader
+MOST_LETTERS = 3  # most letters of a group; more are no help to a reader
 
 
 def evaluation_page(

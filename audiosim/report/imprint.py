@@ -9,7 +9,7 @@ from typing import Any
 from audiosim.errors import InputError
 
 MOST_AUTHORS, NAME_LIMIT, WORDS_LIMIT = 100, 200, 5_000
-LICENCES = ("CC-BY-4.0", "CC-BY-SA-4.0", "CC-BY-NC-4.0", "CC0-1.0", "ODbL-1.0")  # as SPDX calls them
+LICENCES = ("CC-BY-4.0", "CC-BY-SA-4.0", "CC-BY-NC-4.0", "CC0-1.0", "ODbL-1.0")  # SPDX identifiers
 
 
 @dataclass(frozen=True, slots=True)

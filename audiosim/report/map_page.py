@@ -13,7 +13,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import Pair
 from audiosim.report.rendering import render
 
-SIDE = 720  # of the map, in units of the page
+SIDE = 720  # side of the map, in units of the page
 MARGIN = 16
 
 

@@ -44,7 +44,7 @@ for (const place of document.querySelectorAll(".hoverable")) {
   window.vegaEmbed(live, spec, { actions: false, renderer: "svg" }).then(() => { place.classList.add("replaced"); });
 }
 """
-Origin = Mapping[str, str]  # of a page: its last lines
+Origin = Mapping[str, str]  # origin of a page: its last lines
 
 
 class Grid(NamedTuple):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 BINS = ("judged", "bin", "claims", "share", "stated", "accuracy")
 BIN_HEADS = ("Judged", "Confidence", "Pairs", "Share", "Stated", "Accuracy")
 FORMS = {"judged": ",.0f", "claims": ",", "share": ".1%", "stated": ".3f", "accuracy": ".3f"}
-MOMENTS = 5  # whose bins are drawn
+MOMENTS = 5  # most moments with a plot of their bins
 
 
 def followed_page(name: str, result: Mapping[str, Any], origin: Origin | None = None) -> str:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from audiosim.simulation.effort import Effort
 
 ROWS_SHOWN = 20
-MOMENTS_SHOWN = 12  # of a curve
-BAR_WIDTH, DOTS_WIDTH = 32, 41  # in characters
+MOMENTS_SHOWN = 12  # most moments shown of a curve
+BAR_WIDTH, DOTS_WIDTH = 32, 41  # widths in characters
 TWINS_SHOWN = 20
 
 

@@ -24,7 +24,7 @@ from audiosim.selection.rules import DoubtAboutDifferences
 from audiosim.selection.selection import Selection
 from audiosim.stats.normal.block_normal import BlockNormal
 
-MOST_QUERIES, MOST_DOCUMENTS = 60, 8  # of each query, whose comparisons are considered
+MOST_QUERIES, MOST_DOCUMENTS = 60, 8  # numbers of queries, and of documents per query, considered for comparisons
 LEAST_CHANCE = 1e-12
 
 

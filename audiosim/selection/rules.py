@@ -262,7 +262,7 @@ def squared_differences(across: sparse.csc_array | Array, weights: Array) -> Arr
     by_pair = isinstance(across, np.ndarray) and across.flags.f_contiguous  # a pair's numbers lie side by side
     work = np.empty((min(step, pairs), systems) if by_pair else (systems - 1, min(step, pairs)), across.dtype)
     if by_pair:
-        root = np.pad(root, ((1, 0), (1, 0)))  # for the difference of the first system from itself, 0
+        root = np.pad(root, ((1, 0), (1, 0)))  # adds the difference of the first system from itself, 0
     with one_thread():
         for start in range(0, pairs, step):
             part = across[:, start : start + step]

@@ -54,7 +54,7 @@ from audiosim.selection.stopping_definition import (
 from audiosim.users.satisfaction import published_mapping
 
 CAUTION = 50  # judgments, learned on campaigns by benchmarks/verdicts.py; see docs/verdicts.md
-LEVEL = 0.95  # of the intervals that the rule for the error speaks of; Urbano (2013), section 8.4
+LEVEL = 0.95  # confidence of the intervals in the rule for the error; Urbano (2013), section 8.4
 # That of the thesis. Independent gains have too high an ideal ranking, so all scores are too low together, which no
 # correction of deviations sees: at .02, 4 of 12 campaigns on halves of MIREX 2011 by nDCG and RBP were further off.
 LEAST_ERROR = 0.05

@@ -17,8 +17,8 @@ from audiosim.measures.system_scores import graded_runs
 from audiosim.relevance.belief import Belief
 from audiosim.selection import Selection
 
-LEVEL = 0.05  # of the paired test
-TIMES = (2, 4)  # as many queries
+LEVEL = 0.05  # significance level of the paired test
+TIMES = (2, 4)  # multiples of the number of queries
 TWICE = 10  # pairs judged by several that tell how far assessors differ
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from audiosim.arrays import Array, Integers
 
-BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)  # those of Urbano (2013), Tables 8.2 and 8.4
+BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)  # bins of Urbano (2013), Tables 8.2 and 8.4
 
 
 @dataclass(frozen=True, slots=True, eq=False)

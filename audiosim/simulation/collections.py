@@ -11,8 +11,8 @@ from audiosim.errors import InputError
 
 SAME_GENRE = 1.0  # log odds by which systems prefer a document of the query's genre
 POPULARITY = 0.5  # standard deviation, in log odds, of the preferences that all systems share
-OF_A_TEAM = 1.0  # of those that the systems of one team share beyond that
-OF_A_SYSTEM = 0.7  # of a system's own preferences
+OF_A_TEAM = 1.0  # standard deviation of the preferences that the systems of one team share, beyond that
+OF_A_SYSTEM = 0.7  # standard deviation of a system's own preferences
 GENRES, ARTISTS_PER_GENRE = 8, 10
 
 

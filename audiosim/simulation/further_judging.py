@@ -59,7 +59,7 @@ def further_judging(selection: Selection, rng: np.random.Generator, count: int =
         return ()
     asked = selection.ask(count) if selection.judged < len(selection.pool.pairs) else []
     places = np.asarray(selection.pool.locate(asked), dtype=np.int64)
-    panel, spread = people.panel, cache(partial(_spread, selection))  # of the same people it is needed several times
+    panel, spread = people.panel, cache(partial(_spread, selection))  # needed several times for the same people
     names = panel.judges or ("one person",)
     found = [_after(selection, spread, "as it is", panel, panel, rng)]
     if len(places):

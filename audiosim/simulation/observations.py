@@ -18,7 +18,7 @@ from audiosim.simulation.replay import (
 )
 from audiosim.stats.inference.rank_agreement import spearman
 
-LEVEL = 0.95  # of the intervals that are held against the truth
+LEVEL = 0.95  # confidence of the intervals that are compared with the truth
 KNOWN = 1e-7  # standard deviations below this are rounding errors of fully judged scores
 
 

@@ -1,1 +1,1 @@
-"""Pure mathematics: arrays in, arrays out; knows no music and no files."""
+"""Pure mathematics: arrays in, arrays out; independent of music and of files."""

@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 
 class Limit:
-    """Limit of one thread for the matrix products of the process: the first user sets it, the last one lifts it.
+    """Limit of one thread for the matrix products of the process: the first user sets it, and the last one removes it.
 
     Users never wait for each other: one that waited while holding the lock of a cached property could deadlock.
     """
@@ -63,9 +63,9 @@ def one_thread() -> Iterator[None]:
 
 
 def stay_on_one_thread() -> None:
-    """Run all matrix products of this process on one thread from here on.
+    """Run all matrix products of this process on one thread from now on.
 
-    For a service: products of several requests, each on all processors, would spin waiting for each other.
+    For a service: products of several requests, each on all processors, would wait for each other in busy loops.
     """
     _blas().limit(limits=1)
 

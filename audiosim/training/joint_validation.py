@@ -25,7 +25,7 @@ from audiosim.training.validation import Forecast, PredictionScore, score_predic
 JUDGED = 0.1  # share of each held-out query that is judged where none is named, and in the second half of the intervals
 HALVINGS = 3
 NOMINAL = 0.95
-KNOWN = 1e-7  # below this the standard deviation of a fully judged sum is rounding error
+KNOWN = 1e-7  # a fully judged sum has at most this standard deviation, from rounding
 PRIOR = "its ordinal part alone"
 
 Learn = Callable[[Booleans], Model]

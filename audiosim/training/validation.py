@@ -12,7 +12,7 @@ from audiosim.training.examples import Sample
 
 LEAST = 1e-9  # lower bound of a level's probability
 CURVE = tuple(round(0.05 * step, 2) for step in range(1, 20))
-GROUPS = 10  # of rows with similar expectations, for the calibration plot
+GROUPS = 10  # number of groups of rows with similar expectations, for the calibration plot
 
 
 class Forecast(NamedTuple):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BINS = 10
-WIDTH = 1000 // BINS  # of a bin, in thousandths
+WIDTH = 1000 // BINS  # width of a bin, in thousandths
 MIDDLES = (np.arange(BINS) + 0.5) / BINS
 
 

@@ -121,8 +121,8 @@ def test_names_with_spaces_are_told_how_to_become_a_run(run, tmp_path):
     code, _, err = run("neighbours", tmp_path / "index")
     assert (code, err) == (
         1,
-        "audiosim: 'a b' has white space, which separates the columns of a run: audiosim init FOLDER names recordings "
-        "so that they can be; json and csv show them as they are\n",
+        "audiosim: 'a b' has white space, which separates the columns of a run: audiosim init FOLDER gives recordings "
+        "names that a run can hold; json and csv print any name\n",
     )
     assert '"document": "a b"' in run("neighbours", tmp_path / "index", "--format", "json")[1]
 

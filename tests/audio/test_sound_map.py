@@ -111,7 +111,9 @@ def test_too_few_recordings_and_an_unknown_way_are_refused(searched):
     two = Searched((AudioIndex.of({name: Gaussian(np.zeros(20), np.eye(20)) for name in "ab"}, PLAIN),))
     with pytest.raises(InputError, match="a map needs at least 3 recordings that are not silent, found 2"):
         map_of(two, {}, {})
-    with pytest.raises(InputError, match=r"has no index of its sounds: audiosim extract -o COLLECTION/sounds.index"):
+    with pytest.raises(
+        InputError, match=r"has no index of its sounds: make one with audiosim extract -o COLLECTION/sounds.index"
+    ):
         audiosim.sound_map(replace(Collection.load(DEMO), sounds=None))
 
 
@@ -124,7 +126,7 @@ def test_an_address_is_one_that_a_browser_finds_from_the_page(tmp_path):
 def test_pictures_in_a_report_need_an_index_and_a_page(run, tmp_path):
     code, _, err = run("report", DEMO, "--pictures", "-o", tmp_path / "report.html")
     assert (code, err.count("\n")) == (1, 1)
-    assert "has no index of its sounds: audiosim extract -o COLLECTION/sounds.index makes one" in err
+    assert "has no index of its sounds: make one with audiosim extract -o COLLECTION/sounds.index" in err
     code, _, err = run("report", DEMO, "--pictures", "-o", tmp_path / "report.zip")
     assert code == 1
     assert "--pictures is for a page, which ends in .html, got" in err

@@ -99,7 +99,7 @@ def test_the_client_gives_a_pair_to_a_person_and_lists_it(another):
 def test_the_command_gives_a_pair_to_a_person_and_lists_what_was_decided(run, another):
     where = f"{another.url}/v1/collections/coarse"
     code, said, _ = run("adjudicate", where)
-    assert (code, said) == (0, "coarse: no pair was given to anybody\n")
+    assert (code, said) == (0, "coarse: no pair has been given to anyone\n")
     with Client(another.url) as client:
         (pair,) = client.next("coarse", assessor="ann").pairs
         client.judge("coarse", pair.query, pair.document, broad=1, assessor="ann")

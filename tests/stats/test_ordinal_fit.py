@@ -202,7 +202,7 @@ BINARY = np.repeat([0, 1], 10)
         (
             np.column_stack([np.ones(20), np.arange(20.0)]),
             BINARY,
-            "column 0 is constant, 1: it tells nothing about the level",
+            "column 0 is constant, 1: it carries no information on the level",
         ),
         (
             np.column_stack([np.sin(np.arange(20.0)), np.sin(np.arange(20.0))]),
@@ -261,6 +261,8 @@ def test_what_cannot_be_fitted_is_refused_by_name(arguments, message):
 
 
 def test_weights_that_are_not_whole_numbers_are_flagged():
-    with pytest.warns(UserWarning, match="weights are not whole numbers: standard errors take them for counts of rows"):
+    with pytest.warns(
+        UserWarning, match="weights are not whole numbers, but standard errors treat them as counts of rows"
+    ):
         halves = fit_ordinal(FEATURES, LEVEL, weights=np.full(400, 0.5))
     np.testing.assert_allclose(halves.coefficients, R["drawn"]["coefficient"], rtol=1e-7)

@@ -1,1 +1,1 @@
-"""Gaussians, their divergences, and the search for the nearest."""
+"""Gaussians, their divergences, and the search for the nearest ones."""

@@ -7,11 +7,11 @@ from audiosim.kernels.elimination import log_determinants_of_mixtures
 from audiosim.stats.gaussians.gaussian import Singles, from_rows, upper_triangle
 from audiosim.stats.threads import spread_on_threads
 
-COLUMNS = (
-    384  # of a strip, which stays in cache; where half of all pairs is enough a third of them, as corners are wasted
-)
-TOGETHER_ANEW = 128  # pairs evaluated a second time together
-MANY = 50_000  # pairs from which machine code is made for them
+# Columns of a strip, which stays in cache. A symmetric result needs only half of all pairs, and a third of these
+# columns, because the corners of strips are wasted.
+COLUMNS = 384
+TOGETHER_ANEW = 128  # pairs that are re-evaluated together
+MANY = 50_000  # number of pairs from which machine code is used
 ACCURACY = 1e-4  # relative error that calls for a second evaluation
 SPARE = 1e-8  # divergence below which a pair is always evaluated again
 

@@ -161,7 +161,7 @@ def kullback_leibler_divergence(
     Kullback & Leibler (1951), doi:10.1214/aoms/1177729694, where it is J(1, 2).
     """
     if len(_places(packed, rows)) < len(_places(packed, columns)):
-        return kullback_leibler_divergence(packed, columns, rows, precision).T  # the longer side is read where it lies
+        return kullback_leibler_divergence(packed, columns, rows, precision).T  # the longer side is read without a copy
     symmetric = _same(rows, columns)
     i, j = _places(packed, rows), _places(packed, columns)
     result: Reals = np.empty((len(i), len(j)), np.float32 if precision == "single" else np.float64)
@@ -169,7 +169,7 @@ def kullback_leibler_divergence(
     def fill(left: int) -> None:
         _fill(packed, i, j, slice(left, min(len(j), left + BLOCK)), symmetric, result)
 
-    spread_on_threads(fill, range(0, len(j), BLOCK)[::-1])  # the longest first, which ends the threads together
+    spread_on_threads(fill, range(0, len(j), BLOCK)[::-1])  # longest first: threads end together
     return result
 
 
@@ -207,7 +207,7 @@ def of_sides(first: Array, second: Array) -> Array:
     w = first.shape[1] // 2 - 1
     difference = first[:, : 2 * w] - second[:, : 2 * w]
     divergences: Array = np.maximum(0.0, -np.einsum("nk,nk->n", difference[:, :w], difference[:, w:]))
-    return np.abs(divergences)  # of -0.0
+    return np.abs(divergences)  # turns -0.0 into 0.0
 
 
 def doubt(kind: FloatKind) -> float:

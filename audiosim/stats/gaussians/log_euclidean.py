@@ -6,7 +6,7 @@ from audiosim.arrays import Array
 from audiosim.stats.gaussians.gaussian import Singles, from_rows, triangles, upper_triangle
 from audiosim.stats.gaussians.kullback_leibler import Whitener
 
-SMALLEST = 1e-12  # of the largest eigenvalue: none is taken to be smaller
+SMALLEST = 1e-12  # lower bound of an eigenvalue, as a share of the largest
 
 
 def log_euclidean(rows: Singles, whitener: Whitener) -> Array:

@@ -10,7 +10,7 @@ from audiosim.stats.gaussians.gaussian import Singles
 from audiosim.stats.gaussians.kullback_leibler import PACKED, PADDING, Packed, doubt, of_sides
 from audiosim.stats.threads import spread_on_threads
 
-QUERIES = 512  # compared at a time
+QUERIES = 512  # Gaussians compared at a time
 TILE = 1_000_000  # divergences held at a time by a thread
 SPAN = 65_536  # Gaussians that are worth a thread of their own
 SPANS = 4

@@ -5,7 +5,7 @@ import numpy as np
 from audiosim.arrays import Array, Booleans
 from audiosim.stats.gaussians.gaussian import Singles
 
-LEAST = 20  # references of a kind from which on it has proximities of its own
+LEAST = 20  # fewest references of a kind that has proximities of its own
 
 
 def mutual_proximity(

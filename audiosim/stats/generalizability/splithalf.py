@@ -170,7 +170,7 @@ def split_half(
         first, second = (p_values(part, test, rng, samples) for part in halves)
         signs = [np.sign(paired_differences(part).means()) for part in halves]
         counts += outcomes(first, second, signs[0] * signs[1] < 0, levels)
-        places = np.searchsorted(BINS, first)  # one past the last bin: above .5, which Table 5.5 leaves out
+        places = np.searchsorted(BINS, first)  # the last place is for p above .5, which Table 5.5 leaves out
         binned += np.bincount(places, minlength=len(BINS) + 1)[:-1]
         squares += np.bincount(places, (first - second) ** 2, len(BINS) + 1)[:-1]
     pairs = len(matrix) * (len(matrix) - 1) // 2

@@ -143,7 +143,7 @@ def studentised_range_tail(values: Array, count: int) -> Array:
 
 def studentised_range_quantile(probability: float, count: int) -> float:
     """Quantile of the range of `count` independent standard normal values."""
-    from scipy.optimize import brentq  # costs start-up time that most uses need not pay
+    from scipy.optimize import brentq  # imported here, as most uses need not pay for its start-up time
 
     excess = lambda value: float(studentised_range_tail(np.array([value]), count)[0]) - (1 - probability)  # noqa: E731
     return float(brentq(excess, 0.0, 60.0, xtol=1e-12))

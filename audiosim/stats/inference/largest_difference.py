@@ -5,7 +5,7 @@ import numpy as np
 from audiosim.arrays import Array
 
 AT_ONCE = 1_000  # draws of all numbers that fit into the processor's cache
-FEW_NUMBERS = 64  # numbers of which all pairs are looked at in every draw
+FEW_NUMBERS = 64  # numbers up to which all pairs are computed in every draw
 
 
 def largest_difference_quantile(drawn: Array, weights: Array, level: float) -> float:
@@ -16,7 +16,7 @@ def largest_difference_quantile(drawn: Array, weights: Array, level: float) -> f
 
     The quantile depends only on the largest draws. The difference of the extremes of each draw gives a lower bound of
     each maximum, and so a lower bound t of the quantile. In a draw, a pair can exceed t only if
-    max(x_max - x_a, x_a - x_min) w_ab > t: few of all pairs do, those of the largest weights of each number.
+    max(x_max - x_a, x_a - x_min) w_ab > t. Only few pairs do, among the largest weights of each number.
     """
     if len(drawn) <= FEW_NUMBERS:
         return float(np.quantile(_largest(drawn, weights), level))
@@ -52,7 +52,7 @@ def _raise_above(largest: Array, least: float, drawn: Array, weights: Array) -> 
         own, reach = weights[number, number + 1 :], np.maximum(highest - values, values - lowest)
         some, start = np.flatnonzero(reach * own.max() > least), 0
         order = np.argsort(-own) if len(some) else np.empty(0, dtype=np.int64)
-        while start < len(order):  # as many further ones as so far, of smaller and smaller weights
+        while start < len(order):  # doubles the number of others, in order of falling weight
             others = order[start : max(1, 2 * start)]
             some = some[reach[some] * own[others[0]] > least]
             if not len(some):

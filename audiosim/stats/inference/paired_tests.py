@@ -99,7 +99,7 @@ class _Asked:
     confidence: float
 
 
-Estimate = tuple[Array, Array, Array]  # and the ends of its interval
+Estimate = tuple[Array, Array, Array]  # the estimate and the ends of its interval
 Tested = tuple[Array, Array, Booleans]  # statistic, p-value, and whether that is exact
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 
-SAME = 1e-12  # of the largest score: numbers this near differ by rounding alone
+SAME = 1e-12  # share of the largest score: numbers closer than this differ by rounding alone
 BLOCK = 2_000_000  # numbers held at a time where pairs meet resamples
 
 

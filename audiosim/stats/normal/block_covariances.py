@@ -18,8 +18,8 @@ from audiosim.arrays import Array, Integers
 from audiosim.properties import cached_property
 from audiosim.stats.normal.layout import REST, Layout
 
-AT_ONCE = 500  # values whose products are in memory at a time
-LARGE = 16  # rows of a block from which a call for each is faster than one for a stack that ignores triangles
+AT_ONCE = 500  # values processed at a time, to limit the memory of their products
+LARGE = 16  # block size from which one call per block, using its triangular shape, is faster than one call per stack
 
 
 class _Group(NamedTuple):
@@ -44,7 +44,7 @@ class BlockCovariances:
     groups    blocks, grouped by size
     order     (n,) places of the values, group by group
     kinds     (c,) indices of the components whose kernels are not 0 everywhere, `rest` last
-    owner     (p,) index of the component of each effect; the effects of a component stand together
+    owner     (p,) index of the component of each effect; effects of one component are adjacent
     loadings  (n, p) Z, rows in that order
     count     k, number of components
     """
@@ -66,7 +66,7 @@ class BlockCovariances:
             places.append(np.concatenate([layout.blocks[block] for block in some]))
             groups.append(_Group(slice(start, start + len(places[-1])), _kernels(layout, some)))
             start += len(places[-1])
-        # Where all effects of a component are shared between blocks, nothing is left to its kernels.
+        # If all effects of a component are shared between blocks, its kernels are empty.
         used = np.array([*(any(group.kernels[c].any() for group in groups) for c in range(len(layout.kernels))), True])
         groups = [group if used.all() else group._replace(kernels=group.kernels[used]) for group in groups]
         kinds = np.array([names.index(name) for name in (*layout.kernels, REST)])[used]
@@ -277,5 +277,5 @@ def _triangle_inverses(factors: Array) -> Array:
         return np.asarray(np.linalg.inv(factors))
     found = np.empty_like(factors)
     for inverse, factor in zip(found, factors, strict=True):
-        inverse[:] = dtrtri(factor.T, lower=0)[0].T  # transposed, as LAPACK goes by columns: no copy is needed
+        inverse[:] = dtrtri(factor.T, lower=0)[0].T  # transposed because LAPACK works by columns; this needs no copy
     return found

@@ -19,7 +19,7 @@ from audiosim.stats.normal.projection import EffectsGiven, Remembered, by_block,
 from audiosim.stats.normal.weighted_sums import may_be_kept, precision_of, reduced, reduced_by
 from audiosim.stats.normal.within_blocks import BlockPlaces, Within
 
-HANDED_ON = 64  # most unknowns conditioned on at once for which cached values are updated rather than dropped
+HANDED_ON = 64  # largest number of new values for which cached results are updated; for more they are dropped
 _Block = tuple[Array, Changed]  # K_b (m, m) and the rows of Z (m, p)
 
 
@@ -34,7 +34,7 @@ class BlockNormal:
     within    for each block K_b (m, m), positive definite except for certain unknowns, whose rows and columns are 0
     loadings  for each block its rows of Z (m, p), 0 for certain unknowns; see `Loadings`
     shared    V (p, p) covariance of the shared effects
-    remembered  cached results handed on by the distribution that was conditioned
+    remembered  cached results, taken over from the distribution that was conditioned
 
     Memory is linear in n as long as blocks and shared effects stay small. Conditioning on one unknown changes its own
     block, V and the mean; the other blocks are shared with the new distribution.
@@ -61,7 +61,7 @@ class BlockNormal:
         if not len(self.blocks) == len(self.within) == len(self.loadings):
             got = f"{len(self.within)} and {len(self.loadings)}"
             raise InputError(f"expected a covariance and loadings for each of the {len(self.blocks)} blocks, got {got}")
-        if not isinstance(self.within, Within):  # which is positive definite, and made only where it is needed
+        if not isinstance(self.within, Within):  # positive definite, and computed only where needed
             self._check_covariances(p)
             object.__setattr__(self, "within", Within.given(self.blocks, self.within, len(self.mean)))
 
@@ -197,8 +197,8 @@ class BlockNormal:
         The values of all blocks add up to a precision P of the shared effects and to t, P times their mean. V becomes
         V' = V (I + P V)^-1, and the effects' mean moves by V' t.
         """
-        # Blocks are independent given the effects, so each is conditioned on its own values only and passes on what it
-        # says of the effects: k^3 per block instead of one Cholesky factor of all values together.
+        # Blocks are independent given the effects, so each is conditioned on its own values only and passes on its
+        # information about the effects: k^3 per block instead of one Cholesky factor of all values together.
         if len(np.unique(places)) != len(places) or len(values) != len(places):
             raise InputError(f"places must differ and have a value each, got {len(places)} and {len(values)} values")
         known, off = np.zeros(len(self.mean), dtype=np.bool_), np.zeros(len(self.mean))
@@ -229,8 +229,9 @@ class BlockNormal:
 
             v - diag(C S^-1 C'),  A - A_i S^-1 C'
 
-        C (n, k) is the covariance of every unknown with the newly known ones, S theirs among each other. For a few
-        unknowns this is less work than computing v and A again, for instance in simulations that judge in batches.
+        C (n, k) is the covariance of every unknown with the newly known ones; S is the covariance among the latter. For
+        a few unknowns this is less work than computing v and A again, for instance in simulations that judge in
+        batches.
         """
         new = places[self.variance[places] > 0]
         block, place = (of[new] for of in self._place)
@@ -356,7 +357,8 @@ class BlockNormal:
     def draw(self, rng: np.random.Generator, count: int, closer: float = 1.0) -> Iterator[tuple[Integers, Array]]:
         """Values drawn at random, block by block.
 
-        closer  factor on the covariances at unchanged variances; lowered in blocks where it would give no covariance
+        closer  factor on the covariances at unchanged variances; lowered in blocks where the result would not be a
+                covariance
         """
         effects = rng.standard_normal((count, len(self.shared))) @ self._shared_root.T
         for block, (rows, loadings) in enumerate(zip(self.blocks, self.loadings, strict=True)):
@@ -375,7 +377,7 @@ class BlockNormal:
     def _root(self, block: int, closer: float) -> tuple[Array, float]:
         own, rows = self.within[block], self.blocks[block]
         found = closer_root(own, self.variance[rows], closer) if closer > 1 else (factor_of(own), 1.0)
-        # Where there is no room for another matrix of each block, each is made again.
+        # If memory does not suffice for a second matrix per block, each is computed again.
         return self._roots.setdefault((block, closer), found) if self._own.kept is not None else found
 
     def _loadings_with(self, left: Mapping[int, _Block]) -> Loadings:

@@ -57,7 +57,7 @@ def estimate_components(
     names = _names(layouts, values, start, spread)
     tightness = np.array([0.0 if spread is None else spread[name] ** -2 for name in names])
     likelihoods = [RestrictedLikelihood(layout, value) for layout, value in zip(layouts, values, strict=True)]
-    # A set with no more values than trend coefficients says nothing about variances, and its likelihood is not defined.
+    # A set with no more values than trend coefficients has no information on variances and no defined likelihood.
     cost = _Cost([one for one in likelihoods if one.informative], np.log([start[name] for name in names]), tightness)
     with one_thread():
         found = least_cost(cost, cost.centre, math.log(_ceiling(layouts, values, start)), enough)

@@ -23,9 +23,9 @@ from audiosim.stats.normal.multivariate import Moments, Sparse
 from audiosim.stats.normal.weighted_sums import precision_of
 
 ROOM = 2**28  # bytes that the loadings and the covariances within blocks may take, written out
-WASTE = 2  # times as many numbers as the blocks have
-REPACK = 0.75  # blocks are packed anew when the largest has less than this share of its unknowns left
-ROWS_AT_ONCE = 1_000  # whose loadings fit into the processor's cache
+WASTE = 2  # largest ratio of the padded size to the size of the blocks
+REPACK = 0.75  # blocks are repacked when the largest has less than this share of its unknowns left
+ROWS_AT_ONCE = 1_000  # rows whose loadings fit into the processor's cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ class EvenBlocks:
 
     @cached_property
     def _half(self) -> Array:
-        """(p, p) H of which H' H is the covariance of the shared effects."""
+        """(p, p) H, with H' H the covariance of the shared effects."""
         return half_times(self._inner, self._start.root.T)
 
     @cached_property
@@ -137,7 +137,7 @@ class EvenBlocks:
             return self
         place = start.packing.place
         packing = RowPacking.of([rows[own] for rows, own in zip(place, left, strict=True)], len(self.mean))
-        row = np.concatenate([start.packing.row, [-1]])[packing.place]  # of the places before, from which all is taken
+        row = np.concatenate([start.packing.row, [-1]])[packing.place]  # rows in the previous packing
         block, row = np.arange(len(place))[:, None], np.where(row < 0, 0, row % self._size)
         there = packing.place < len(self.mean)
         own = np.take_along_axis(self._known.own, row[:, None, :], axis=2)
@@ -196,7 +196,7 @@ class EvenBlocks:
             more = own @ kept.shares.astype(kind) + known.half[:, :, :-1] @ effects.astype(kind)
             found -= own.transpose(0, 2, 1) @ more
         found[~known.open] = 0
-        every[-1] = 0  # of those without a row
+        every[-1] = 0  # unknowns without a row
         return every.take(start.packing.row, axis=0).T
 
     def project(self, weights: Sparse) -> Moments:
@@ -210,7 +210,7 @@ class EvenBlocks:
 
     def _kept(self, weights: Sparse) -> SumParts:
         found = self._sums.get(id(weights))
-        if found is None or found.weights is not weights:  # in another process identities are others
+        if found is None or found.weights is not weights:  # identities of objects differ between processes
             start, known = self._start, self._known
             shares = start.packing.taken(weights.toarray().T)
             covered = start.within @ shares
@@ -260,7 +260,7 @@ class EvenBlocks:
         across *= there[:, :, None]
         seen *= there[:, :, None]
         among = np.take_along_axis(across, row[:, None, :], axis=2) * there[:, None, :]
-        among[:, step, step] += ~there  # rows that do not count pass through the factor unseen
+        among[:, step, step] += ~there  # unused rows pass through the factor without effect
         variance = np.where(there, start.variances[blocks[:, None], row], 1)
         root = np.linalg.inv(known_root(among, variance))
         return NewRows(blocks, root @ across, root.astype(kind) @ seen, there)

@@ -13,10 +13,10 @@ from audiosim.stats.normal.mixed_rows import MixedRows, Stacked
 from audiosim.stats.normal.multivariate import Sparse
 from audiosim.stats.normal.sparse_rows import side_by_side, written_out
 
-AT_ONCE = 4_096  # rows that are written out at a time
-SPARSE = 4  # a row is sparse if it loads on at most one in so many effects
-NEWER = 32  # blocks changed since others were stacked, beyond which all are stacked again
-FEW = 4  # changed rows are kept as factors if these are at least so many times smaller
+AT_ONCE = 4_096  # rows that are made dense at a time
+SPARSE = 4  # a row is sparse if it loads on at most one effect in this many
+NEWER = 32  # number of blocks changed since the last stacking that causes a new one
+FEW = 4  # changed rows are kept as factors if these are at least this many times smaller
 
 
 Changed = Array | MixedRows
@@ -48,7 +48,7 @@ class Loadings(Sequence[Array]):
 
     @property
     def effects(self) -> int:
-        """P, the number of shared effects."""
+        """Number p of shared effects."""
         return int(self.rows.shape[1])
 
     def __len__(self) -> int:
@@ -205,7 +205,7 @@ class Loadings(Sequence[Array]):
         found, written = np.zeros(self.rows.shape[0]), np.zeros(self.rows.shape[0], dtype=np.bool_)
         for block, part in self.changed.items():
             written[self.blocks[block]] = isinstance(part, np.ndarray)
-        # Of a row with many loadings, as with hundreds of systems, a dense product is faster than gathering pairs.
+        # For a row with many loadings, as with hundreds of systems, a dense product is faster than gathering pairs.
         full = SPARSE * self._counts > self.effects
         places = np.flatnonzero(full & ~written)
         for start in range(0, len(places), AT_ONCE):
@@ -224,7 +224,7 @@ class Loadings(Sequence[Array]):
             if isinstance(part, MixedRows):
                 found[rows] = part.variances(found[rows], self.rows[rows], covariance @ part.known.T)
             else:
-                some = np.flatnonzero(part.any(axis=1))  # those that are not certain
+                some = np.flatnonzero(part.any(axis=1))  # rows that are not certain
                 own = part[some]
                 found[rows[some]] = np.vecdot(own @ covariance, own)
         return found
@@ -253,6 +253,6 @@ def _squared(effect: Integers, data: Array, covariance: Array) -> Array:
     for place in range(len(effect)):
         between = flat.take(effect[place] * effects + effect[place:])
         between *= data[place:]
-        between[1:] *= 2  # of two effects both have their part
+        between[1:] *= 2  # counts each product of two effects twice, once for either order
         found += data[place] * between.sum(axis=0)
     return found

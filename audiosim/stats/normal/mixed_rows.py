@@ -67,7 +67,8 @@ class Stacked:
     gain     (r, k) their gains, in the columns of all known values
     known    (k, p) rows of the known values
     starts   (b + 1,) first known value of each block, and k
-    certain  places of their certain unknowns, and in `owner` the number of the block of each
+    certain  places of their certain unknowns
+    owner    block number of each certain unknown
     """
 
     parts: Mapping[int, MixedRows]

@@ -15,23 +15,23 @@ STEP = 32  # unknowns added at once
 class OrderedFactor:
     """Cholesky factor of the covariance of unknowns in an order.
 
-    A campaign needs it after each judgment, of the same unknowns and one more.
+    A campaign needs it after each judgment, for the same unknowns and one more.
 
     places  (k,) of the unknowns
-    root    (k, k) lower triangular; of the first i unknowns it is its first i rows and columns
+    root    (k, k) lower triangular; the first i rows and columns are the factor of the first i unknowns
     """
 
     places: Integers
     root: Array
 
     def followed(self, places: Integers, between: Callable[[Integers, Integers], Array]) -> "OrderedFactor":
-        """The factor of these unknowns, from as many steps of this one as begin with the same unknowns.
+        """The factor of these unknowns, computed from the steps of this factor that share the same first unknowns.
 
         places   (k,) different
         between  covariance (m, k) of some unknowns (m,) with others (k,)
         """
-        # Steps start at fixed places, and only whole ones are reused: how the unknowns came, one by one or at once,
-        # changes no digit of the result.
+        # Steps start at fixed places, and only whole ones are reused: so the result has the same digits whether the
+        # unknowns were added one by one or at once.
         length = min(len(self.places), len(places))
         other = np.flatnonzero(self.places[:length] != places[:length])
         same = int(other[0] if len(other) else length) // STEP * STEP

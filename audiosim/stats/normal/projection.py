@@ -10,7 +10,7 @@ from audiosim.stats.normal.conditioning import ConditionedBlock
 from audiosim.stats.normal.loadings import Changed
 from audiosim.stats.normal.multivariate import Sparse
 
-FEW_WEIGHTS = 2_000_000  # most weights whose parts are cached: 16 MB
+FEW_WEIGHTS = 2_000_000  # largest number of weights for which parts are cached: 16 MB
 WEIGHTS_KEPT = 4
 ROUNDING = 1e-9  # share of the largest entry by which a change may differ from rank one
 UPDATES = 50  # rank-one updates before a full computation, so that rounding does not add up
@@ -34,7 +34,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Remembered:
-    """Results computed for a distribution, as far as conditioning it hands them on.
+    """Results computed for a distribution that remain usable after conditioning.
 
     variance  (n,) of the unknowns; None: not computed yet
     acrosses  covariances of weighted sums with each unknown, with their weights, by the identity of the weights
@@ -50,7 +50,7 @@ class Remembered:
         if weights.shape[0] * weights.shape[1] > FEW_WEIGHTS:
             return None
         found = self.kept.get(id(weights))
-        if found is None or found.weights is not weights:  # in another process identities are others
+        if found is None or found.weights is not weights:  # identities of objects differ between processes
             if len(self.kept) >= WEIGHTS_KEPT:
                 self.kept.clear()
             found = self.kept[id(weights)] = Kept(weights, list(by_block(weights, blocks)), {}, {})

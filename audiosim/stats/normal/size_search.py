@@ -11,7 +11,7 @@ from audiosim.arrays import Array
 SMALLEST = 1e-4  # lower bound of a standard deviation, in units of the values
 STEPS = 300
 FARTHEST = 2.0  # largest change of a logarithm in one step
-TINY = math.log(0.02)  # below it, a component whose cost falls towards the bound is tried at the bound, once
+TINY = math.log(0.02)  # a component below this, if its cost falls towards the bound, is tried at the bound once
 LEAST_GAIN = 1e-14  # promised gain of log-likelihood at which a search ends: 1e-7 standard errors from the minimum
 ASTRAY = 1e-3  # promised gain from which a step that led uphill shows that the correction was wrong
 DAMPED, MOST_DAMPED = 0.01, 1e8  # first and largest damping of steps that lead uphill

@@ -11,7 +11,7 @@ from audiosim.arrays import Array, Integers
 from audiosim.stats.threads import one_thread
 
 KEPT = 1 / 32  # share of the machine's memory that one such cache may take
-DOUBLE = 2_000_000  # most numbers stored in double precision
+DOUBLE = 2_000_000  # largest size, in numbers, that is stored in double precision
 USUAL_MEMORY = 8 * 2**30  # bytes, assumed when the system does not report its memory
 AT_ONCE = 2_000  # columns that fit into the processor's cache
 
@@ -24,8 +24,8 @@ def may_be_kept(across: Array) -> bool:
 def precision_of(numbers: int) -> type[np.floating]:
     """Type of covariances with sums: single precision above DOUBLE numbers.
 
-    They only rank the candidates for the next judgment and enter no score or interval, so seven digits are enough,
-    at half the time and memory.
+    They only rank the candidates for the next judgment and enter no score or interval, so seven digits are enough
+    and halve time and memory.
     """
     return np.float32 if numbers > DOUBLE else np.float64
 
@@ -41,9 +41,7 @@ def reduced(across: Array, column: Array, index: int) -> Array:
     column = column.astype(across.dtype)
     if across.dtype == np.float32 and across.flags.f_contiguous:
         np.copyto(left, across)
-        with (
-            one_thread()
-        ):  # in one pass over the copy; it may fuse, and so round once where the lines below round twice
+        with one_thread():  # one pass over the copy; fused operations may round once where the lines below round twice
             left = np.asarray(sger(-1, share[:, 0], column, a=left, overwrite_a=1))
     else:
         # In strips that stay in the cache: the product and the difference are two passes over the same numbers.

@@ -9,7 +9,7 @@ from audiosim.arrays import Array, Integers
 from audiosim.errors import InputError
 from audiosim.properties import cached_property
 
-ROOM = 2**29  # bytes: unchanged covariances are cached if all of them together need no more
+ROOM = 2**29  # bytes: unchanged covariances are cached if they need no more than this in total
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Within(Sequence[Array]):
 
     @classmethod
     def given(cls, blocks: Sequence[Integers], within: Sequence[Array], count: int) -> "Within":
-        """Covariances of all blocks, given as they are, of this many unknowns in all."""
+        """Covariances of all blocks, given as matrices, for a total number of unknowns."""
         every = dict(enumerate(within))
         return cls(tuple(blocks), every.__getitem__, np.zeros(count), every, None)
 

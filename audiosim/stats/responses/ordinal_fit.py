@@ -12,10 +12,10 @@ from audiosim.errors import InputError
 from audiosim.stats.responses.ordinal import Derivatives, Rows, derivatives, row_scores, thresholds_of
 from audiosim.stats.responses.standardisation import UnidentifiedError, check_finite, check_independent, standardise
 
-SAMPLE = 20_000  # rows of the first fit of a large one, whose result is near the final one
+SAMPLE = 20_000  # rows for the first step of a large fit, whose result is near the final one
 ITERATIONS = 100
-STILL = 1e-7  # a Newton step that moves no parameter by more, in standardised units, is the last
-FLAT = 1e-8  # log-likelihood that a step of some length cannot gain unless there is no maximum
+STILL = 1e-7  # the last Newton step moves no parameter by more than this, in standardised units
+FLAT = 1e-8  # gain of log-likelihood by a step of some length that shows that there is no maximum
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,7 @@ def _checked_weights(weights: ArrayLike, count: int) -> Array:
         row = int(np.flatnonzero(~np.isfinite(w) | (w < 0))[0])
         raise InputError(f"weights must be finite and 0 or more, got {w[row]:g} in row {row}")
     if np.any(w != np.round(w)):
-        warnings.warn("weights are not whole numbers: standard errors take them for counts of rows", stacklevel=4)
+        warnings.warn("weights are not whole numbers, but standard errors treat them as counts of rows", stacklevel=4)
     return w
 
 

@@ -23,7 +23,7 @@ except ImportError:
     need("all", "OrdinalRegression")
     raise
 
-FALLBACK_RIDGE = 1e-3  # where there is no single maximum: small beside any information, and it makes one
+FALLBACK_RIDGE = 1e-3  # small beside any information; used where there is no single maximum, and creates one
 
 
 class OrdinalRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -115,7 +115,7 @@ class OrdinalRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # on classes without an order along any direction
+        tags.classifier_tags.poor_score = True  # for classes that are not ordered along any direction
         return tags
 
     def _numbers(self) -> Array:
@@ -130,7 +130,7 @@ def _check_ridge(ridge: object) -> None:
 
 
 def _check_order(levels: object) -> None:
-    """An error for an ordered categorical of pandas whose order sorting would lose, such as low < mid < high."""
+    """Raise an error if sorting would lose the order of a pandas categorical, such as low < mid < high."""
     dtype = getattr(levels, "dtype", None)
     order = list(dtype.categories) if getattr(dtype, "ordered", False) else []  # type: ignore[union-attr]
     if order != sorted(order):

@@ -8,7 +8,7 @@ from scipy.linalg import solve_triangular
 from audiosim.arrays import Array
 from audiosim.errors import InputError
 
-DEPENDENT = 1e-10  # share of a column's variance that the columns before it must leave unexplained
+DEPENDENT = 1e-10  # share of a column's variance that earlier columns must leave unexplained
 
 
 class UnidentifiedError(InputError):
@@ -40,7 +40,7 @@ def standardise(columns: Array, weights: Array, names: Sequence[str]) -> tuple[A
     deviation = np.sqrt(np.einsum("n,nk,nk->k", weights, centred, centred) / total)
     for column, name in enumerate(names):
         if deviation[column] <= 1e-13 * abs(mean[column]):
-            raise InputError(f"{name} is constant, {columns[0, column]:g}: it tells nothing about the level")
+            raise InputError(f"{name} is constant, {columns[0, column]:g}: it carries no information on the level")
     centred /= deviation
     return centred, mean + slip, deviation
 

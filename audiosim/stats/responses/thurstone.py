@@ -23,7 +23,7 @@ from scipy.special import log_ndtr
 from audiosim.arrays import Array, Integers
 
 A, SAME, B = 1, 0, -1  # answers
-SWEEPS = 100  # most sweeps; about ten are usually enough
+SWEEPS = 100  # largest number of sweeps; about ten are usually enough
 CLOSE = 1e-4  # change of a site, as a share of its spread or its cavity's, below which the sweeps end
 KEPT = 0.5  # share of the old site kept in an update, once sweeps oscillate
 LEAST_PRECISION = 1e-10  # lower bound, for sites that carry almost no information
@@ -95,7 +95,7 @@ def answer_moments(answer: Integers, mean: Array, variance: Array, noise: Array,
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answering:
-    """Answers, and how people come to them, given the differences.
+    """Answers, and the process that leads to them from the differences.
 
     answer   (J,) A, SAME or B
     noise    (q, J) standard deviations that the error may have, above 0
@@ -165,7 +165,7 @@ def propagate(marginals: _Marginals, moments: _Moments, count: int, sites: Sites
         new = _sites(moments(mean, variance), mean, variance)
         precision = (1 - kept) * new.precision + kept * sites.precision
         shift = (1 - kept) * new.shift + kept * sites.shift
-        # A site with less information than its cavity is close where its effect is, not its share of nearly nothing.
+        # A site with less information than its cavity has converged if its effect has: its own value is nearly 0.
         most = np.maximum(np.maximum(precision, sites.precision), 1 / variance)
         moved = np.abs(shift - sites.shift) / np.sqrt(most), np.abs(precision - sites.precision) / most
         sites, change = Sites(precision, shift), max(float(of.max(initial=0)) for of in moved)
