@@ -80,7 +80,7 @@ def test_what_a_collection_lacks_and_evidence_that_tells_nothing_are_notes_on_st
     }
     assert err.splitlines() == [
         "note: genre is unknown for 5 of the 600 pairs, artist for 8, sound for all",
-        "note: evidence same tells nothing: it is known of fewer than two of the pairs, or the same for all",
+        "note: evidence same is not informative: it is known for fewer than two of the pairs, or is the same for all",
     ]
     assert run("estimate", demo, "--model", "mout")[2] == ""  # a model that has no use for what is unknown here
 

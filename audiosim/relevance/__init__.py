@@ -1,1 +1,1 @@
-"""Estimation of how relevant an unjudged pair is likely to be."""
+"""Estimation of the relevance of unjudged pairs."""

@@ -1,4 +1,4 @@
-"""Pairs of any query and document, retrieved or not, that can be predicted."""
+"""Predictable pairs of any query and document, retrieved or not."""
 
 from collections.abc import Iterable, Iterator
 
@@ -54,7 +54,7 @@ class Known:
         return document in self.documents and (query in self.queries or query in self.documents)
 
     def check(self, pair: Pair) -> None:
-        """An error unless the collection knows the query and the document of a pair."""
+        """Raise an error unless the collection knows the query and the document of a pair."""
         if pair not in self:
             what = "query" if pair.document in self.documents else "document"
             raise InputError(

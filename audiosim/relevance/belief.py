@@ -28,14 +28,14 @@ class Belief:
     grades     (n,) the judgments, NaN where unjudged
     use        mapping from gains to levels
     evidence   combinations of kinds of evidence used, such as output and genre
-    spoke      (n,) combination used for each pair; None where the estimator does not say
+    spoke      (n,) combination used for each pair; None if the estimator does not report it
     posterior  distribution of the n gains given the judgments, if already computed; None: computed on first use
     people     people who judged and their judgments; None: unknown
     answers    comparisons of its pairs, or None
-    whose      population whose mean opinion the gains are: the panel of judges, listeners at large, or a number of
-               people
+    whose      population that the gains describe, by its mean opinion: the panel of judges, listeners at large, or a
+               number of people
 
-    Estimators make the prior; this class conditions it on the judgments, whatever it is: see `gains`. Beliefs with one
+    Estimators make the prior; this class conditions any prior on the judgments: see `gains`. Beliefs with the same
     prior differ only in their judgments. An InputError names the row where a part is malformed.
     """
 
@@ -54,7 +54,8 @@ class Belief:
         n = len(self.marginals)
         if self.prior.mean.shape != (n,):
             raise InputError(f"gains must be ({n},) to match the probabilities, got {self.prior.mean.shape}")
-        # A variance of 0 marks a certain gain, which only a judgment makes; one in the prior would divide by 0 below.
+        # A variance of 0 marks a certain gain. Only judgments make gains certain; in a prior it would lead to a
+        # division by 0.
         if self.prior.correlated and not np.all(self.prior.variance > 0):
             row = int(np.argmin(self.prior.variance > 0))
             raise InputError(f"row {row} of correlated gains must have a variance above 0 before it is judged")
@@ -123,7 +124,7 @@ class Belief:
         if self.posterior is not None:
             return self.posterior
         gains = self._by_grades
-        # Where people have graded, those who only compared are modelled as further listeners.
+        # If some people have graded, those who only compared are modelled as further listeners.
         whose = "listeners" if self.judged.any() else self.whose
         return gains if self.answers is None else self.answers.posterior(gains, whose)
 
@@ -144,7 +145,7 @@ class Belief:
 
     @property
     def judges(self) -> int:
-        """Number of people who judged, or if nobody did, who compared; 0 if unknown."""
+        """Number of people who judged; if nobody judged, of people who compared; 0 if unknown."""
         if self.people is not None and (self.answers is None or self.judged.any()):
             return len(self.people.panel.judges)
         return 0 if self.answers is None else len(self.answers.model.compared.judges)
@@ -197,7 +198,7 @@ class Belief:
 
         Each judged pair is predicted from the other judgments; see `Levels.learn`.
         """
-        # From the plain use of levels each time: learning on top of an earlier result would count judgments twice.
+        # Always learned from the initial use of levels: starting from an earlier result would count judgments twice.
         plain = replace(self, use=Levels(width=self.use.width), posterior=None)
         return replace(plain, use=Jointly(plain.alone, plain.prior, plain.gains, plain.grades, plain.use).learned())
 
@@ -217,7 +218,7 @@ class Belief:
         return replace(self, grades=grades, posterior=self.gains.condition(index, grade / self.maximum))
 
     def condition_all(self, places: Integers, grades: Array) -> "Belief":
-        """Belief after several more pairs were judged, continued from the current posterior, which is faster.
+        """Belief after several more pairs were judged, computed from the current posterior, which is faster.
 
         places  (k,) places of unjudged pairs
         grades  (k,)
@@ -304,5 +305,5 @@ class Belief:
         return grades_at(self, rows, chance)
 
     def evidence_of(self, place: int) -> str | None:
-        """Evidence used for a pair, such as "output, genre"; None where the estimator does not say."""
+        """Evidence used for a pair, such as "output, genre"; None if the estimator does not report it."""
         return None if self.spoke is None else ", ".join(self.evidence[self.spoke[place]])

@@ -18,7 +18,7 @@ def _check_array(what: str, value: object, kind: str) -> None:
 
 
 def check_marginals(levels: Array, probabilities: Array, maximum: float) -> None:
-    """An error unless levels (l,) are rising grades of a scale, and rows of probabilities (n, l) sum to 1."""
+    """Raise an error unless levels (l,) are rising grades of a scale, and rows of probabilities (n, l) sum to 1."""
     _check_array("levels", levels, "float64")
     if levels.ndim != 1 or not len(levels):
         raise InputError(f"levels must be one row of grades, got shape {levels.shape}")
@@ -38,7 +38,7 @@ def check_marginals(levels: Array, probabilities: Array, maximum: float) -> None
 
 
 def check_models(models: tuple[str, ...], model: Integers, count: int) -> None:
-    """An error unless each of `count` pairs has the index of one of the models."""
+    """Raise an error unless each of `count` pairs has the index of one of the models."""
     if not isinstance(models, tuple) or not models or not all(isinstance(name, str) and name for name in models):
         raise InputError(f"models must be a tuple of names, got {models!r}")
     _check_array("model", model, "int64")
@@ -62,7 +62,7 @@ def checked_grades(grades: Array, count: int, maximum: float) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
-    """Level probabilities of the n pairs of a pool, each pair by itself, and the models that gave them.
+    """Level probabilities of the n pairs of a pool, each pair by itself, and the models that predicted them.
 
     levels         (l,) grades, rising, from 0 to the highest of the scale
     probabilities  (n, l) P(level) of each pair by the model used for it; rows sum to 1
@@ -70,8 +70,8 @@ class Marginals:
     model          (n,) index of the model used for each pair
     maximum        the highest grade of the scale
 
-    Checked only once, because beliefs with different judgments share it. An InputError names the row where a part is
-    malformed.
+    Checked only once, because beliefs with different judgments share this value. An InputError names the row where a
+    part is malformed.
     """
 
     levels: Array

@@ -22,7 +22,7 @@ class Between:
 
     trend    of TREND each: mean and standard deviation of a normal distribution
     standard_deviations  of the effects, each log-normal: median, and standard deviation of the logarithm
-    sources  collections it was learned from, each once
+    sources  training collections, each once
     carried  by kinship, "systems" or "edition": correlation of these parameters between kin; empty if unknown
 
     z, x and r are those of `consensus.covariates`; standard deviations are in units of s, the usual one of a grade.
@@ -51,7 +51,7 @@ class Between:
                     )
         for name, share in self.carried.items():
             if not 0 <= share <= 1:
-                raise InputError(f"what carries over to another collection must be from 0 to 1, {name} has {share:g}")
+                raise InputError(f"the share that carries over must be from 0 to 1, {name} has {share:g}")
         for name, (median, _) in self.standard_deviations.items():
             if not median > 0:
                 raise InputError(

@@ -1,4 +1,4 @@
-"""Share of a model's knowledge that applies to a pool, by kinship of collections and by the documents it knows."""
+"""Share of a model's knowledge that applies to a pool, by the kinship of collections and by known documents."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from audiosim.relevance.pair_evidence import kinds_of
 
 
 def unknown_documents(pool: Pool) -> Pool:
-    """The pool without metadata, so that documents are known only by who retrieved them; unchanged if it has none."""
+    """The pool without metadata, so that documents differ only in their retrieving systems; unchanged without any."""
     known = np.any(pool.genre != UNKNOWN) or np.any(pool.artist != UNKNOWN)
     if not known and pool.sounds is None and not pool.evidence and not pool.judges:
         return pool
@@ -23,7 +23,7 @@ def unknown_documents(pool: Pool) -> Pool:
 def carried_to(pool: Pool, model: Model) -> float:
     """Share of what a model learned that carries over to a pool: 1 at home, or if the model knows no other collection.
 
-    See `kinship`. For another edition this needs metadata: only they identify the pairs that resemble the model's.
+    See `kinship`. For another edition this needs metadata: only metadata identify the pairs that resemble the model's.
     """
     if model.between is None:
         return 1.0
@@ -41,11 +41,11 @@ def kinship_to(pool: Pool, model: Model) -> Kinship:
 
 
 def knows_documents(model: Model, pool: Pool) -> bool:
-    """True if a model was learned for the pool's scale from document properties, known here for some documents."""
+    """True if a model was learned for the pool's scale from properties known for some of its documents."""
     there = np.any(pool.genre != UNKNOWN) or np.any(pool.artist != UNKNOWN)
     return model.scale == pool.scale.name and _of_documents(model) and bool(there)
 
 
 def _of_documents(model: Model) -> bool:
-    """True if a model has a feature of the documents themselves, not only of who retrieved them."""
+    """True if a model has a feature of the documents themselves, not only of the systems that retrieved them."""
     return any(name not in FEATURES or kinds_of(FEATURES[name]) != ("output",) for name in model.features)

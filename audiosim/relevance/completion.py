@@ -32,7 +32,7 @@ def completed_grades(grades: Array, gains: Array, highest: float) -> Array:
 
 
 def drawn_completions(belief: Belief, scale: Scale, count: int, rng: np.random.Generator) -> Iterator[Array]:
-    """(n,) grades of several completed pools: a judged pair has its own, any other one drawn from the belief.
+    """(n,) grades of several completed pools: a judged pair keeps its grade, any other gets one drawn from the belief.
 
     Pairs are drawn jointly, so that a result computed from each pool varies by its true uncertainty: Rubin (1987). A
     drawn grade is rounded to the nearest one on the scale.

@@ -1,9 +1,9 @@
 """Covariates from the numbers of teams and systems that found a document, comparable between collections.
 
-A share of the teams is not comparable: the meaning of a tenth of them depends on their number. Comparable are a
-system's agreement with others, in standard deviations over the systems, and the logarithm of a number of teams. Teams
-say more than their systems, which are alike; but a document that all systems of a team found is better than one that
-only one of them found.
+A share of the teams is not comparable: the meaning of a tenth of them depends on their number. Two quantities are
+comparable: a system's agreement with others, in standard deviations over the systems, and the logarithm of a number of
+teams. Teams are more informative than their systems, which resemble each other. Still, a document found by all systems
+of a team is better than a document found by only one of them.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ def covariates(pool: Pool) -> tuple[Array, Array, Array]:
         u_a  mean over the pairs of system a of ln teams,  l_i = ln teams_i - mean over all pairs
         agreement_i  = mean over the systems a that retrieved i of  (u_a - mean of u) / (standard deviation of u)
         consensus_i  = l_i - mean over the systems a that retrieved i of  u_a
-        repetition_i = the same as consensus, of  ln (systems / teams)  that retrieved i
+        repetition_i = the same as consensus, for  ln (systems / teams)  that retrieved i
 
     The first distinguishes systems, the others documents within a system: between and within groups, as Mundlak
     (1978), doi:10.2307/1913646. Agreement is 0 where all systems agree alike or there is only one; repetition is 0
@@ -65,7 +65,7 @@ def _within(pool: Pool, values: Array) -> tuple[Array, Array]:
 def bands(pool: Pool) -> Array:
     """(n, b) 1 in the band of consensus of each pair, else 0; bands without a pair are left out.
 
-    Four bands lie between the QUANTILES of ln teams, a tie with a quantile below it.
+    The QUANTILES of ln teams separate four bands; a value equal to a quantile belongs to the band below it.
     """
     teams = log_teams(pool)
     band = np.searchsorted(np.quantile(teams[pool.found], QUANTILES), teams, side="left")

@@ -33,7 +33,7 @@ class Sketch:
 
     @property
     def size(self) -> float:
-        """Estimate of the number of items, off by a sixteenth or so, from the density of the kept hashes."""
+        """Estimate of the number of items, with an error of about a sixteenth, from the density of the kept hashes."""
         return len(self.hashes) if self.whole else (len(self.hashes) - 1) * 256**BYTES / int(self.hashes[-1], 16)
 
     def containment(self, items: Iterable[str]) -> float:
@@ -49,8 +49,8 @@ class Sketch:
 def places_of(pool: Pool) -> set[str]:
     """The places of all result lists down to the cutoff: query, document, and the document ranked above it.
 
-    These are shingles of two documents, as in Broder: two documents in the same order are no coincidence, even where
-    identifiers are as common as d1 and d2.
+    These are shingles of two documents, as in Broder: two documents in the same order are hardly a coincidence,
+    even if identifiers are as common as d1 and d2.
     """
     ranks = pool.ranks.tocoo()
     order = np.lexsort((ranks.data, pool.query[ranks.col], ranks.row))

@@ -24,7 +24,7 @@ from audiosim.relevance.model_files import (
 from audiosim.relevance.ordinal_estimator import OrdinalEstimator
 
 JOINT = "joint"  # the default model
-NameOrFile = str | os.PathLike[str]  # a path is that of a model file
+NameOrFile = str | os.PathLike[str]  # a path is the path of a model file
 
 
 class RelevanceEstimator(Protocol):
@@ -41,7 +41,8 @@ class RelevanceEstimator(Protocol):
     def predict(self, grades: Array) -> Belief:
         """Belief about the pairs of the pool, in its order; the same answer for the same grades.
 
-        grades  (n,) the judgments made so far, NaN where unjudged; a pair's own grade must not be used for it
+        grades  (n,) the judgments made so far, NaN where unjudged; a pair's own grade must not be used for its
+                prediction
 
         `Belief.independent` makes a belief with independent pairs; for dependent pairs, pass a correlated prior. The
         belief does the conditioning.
@@ -57,10 +58,10 @@ def estimator_of(
 ) -> OrdinalEstimator | JointEstimator:
     """The estimator of a model, given by name, file or value, followed by the fallbacks that it names.
 
-    kinds  of evidence that a joint estimator uses; None for all known ones
+    kinds  kinds of evidence that a joint estimator uses; None for all known ones
 
-    A model with components gives a joint estimator. If it knows how collections vary, as `joint` does, it works on any
-    scale; see `transferred`.
+    A model with components gives a joint estimator. If it has a distribution of collections, as `joint` does, it works
+    on any scale; see `transferred`.
     """
     model = _for_scale(name, pool.scale)
     models = (model, *fallbacks(model))

@@ -34,7 +34,7 @@ CUTOFF = 5  # cutoff of the default measure
 class EvidenceEffects:
     """The effects of a pool's evidence, before any judgment.
 
-    regressors  of all kinds together
+    regressors  regressors of all kinds together
     """
 
     regressors: Regressors
@@ -51,7 +51,7 @@ class EvidenceEffects:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the pieces that say something."""
+        """Names of the informative pieces of evidence."""
         return self.regressors.names
 
     @property
@@ -92,9 +92,9 @@ def prepare_closeness(folder: Path) -> None:
 
     folder  of the collection
 
-    Its first ranking is then as fast as any other. Does nothing if the folder holds no readable collection: whoever
-    reads it later gets the error. For pools at cutoffs other than the collection's and 5, stores what the recordings
-    are compared with.
+    Its first ranking is then as fast as any other. Does nothing if the folder holds no readable collection: the
+    error appears when it is read later. For pools at cutoffs other than the collection's and 5, stores what the
+    recordings are compared with.
     """
     with suppress(AudiosimError):
         collection = Collection.load(folder, judgments="none")

@@ -79,7 +79,7 @@ def beside(first: Regressors, second: Regressors) -> Regressors:
     from scipy.linalg import block_diag
 
     if (shared := set(first.names) & set(second.names)) != set():
-        raise InputError(f"two kinds of evidence speak as {min(shared)}")
+        raise InputError(f"two kinds of evidence have the same name {min(shared)}")
     explained = dict(first.explained)
     for names, variance in second.explained.items():
         explained[names] = explained.get(names, 0.0) + variance

@@ -20,7 +20,7 @@ EVIDENCE_KINDS: Mapping[str, EvidenceKind] = MappingProxyType(_KINDS)
 def register_evidence_kind(kind: EvidenceKind) -> None:
     """Register a kind of evidence in this process: joint models then use it.
 
-    An error if the name is taken; registering the same kind again changes nothing.
+    Raises an error if the name is taken; registering the same kind again changes nothing.
     """
     if _KINDS.setdefault(kind.name, kind) != kind:
         raise InputError(f"evidence {kind.name} is known already, expected another name for a kind of your own")

@@ -1,4 +1,4 @@
-"""Predictions from rows of features, by ordinal models; a row needs no other, so any number can pass in portions."""
+"""Predictions from rows of features, by ordinal models; rows are independent, so any number can be read in portions."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path

@@ -6,11 +6,11 @@ The effects are normal, with the model's variances. mu_i is the expectation of t
 judgments, and s_i its standard deviation, at least FLOOR of the mean over all pairs. Effects shared between pairs
 correlate their grades; see `layout_of`. The trend, c + a z + b x + d r, is needed because systems differ more than the
 features of single documents show, and because documents found by many teams are better; see `consensus`. Its covariance
-gives its uncertainty. Judgments condition all of it, exactly.
+gives its uncertainty. All of these are conditioned on the judgments, exactly.
 
 A model knows the collection it was trained on, and partly its kin; see `kinship`. Any other collection is a draw from a
-distribution of collections, see `Between`: there trend and variances are as uncertain as collections differ. If no
-document has metadata, the mean is uncertain too and is that of the scale.
+distribution of collections, see `Between`: there the uncertainty of trend and variances equals their variation between
+collections. If no document has metadata, the mean is uncertain too and is that of the scale.
 
 Sound and the user's own evidence are handled the same way everywhere: each piece moves the mean by a slope that has a
 prior, and documents similar in it share an effect; see `evidence_effects`.
@@ -63,8 +63,8 @@ class JointEstimator:
     def __init__(self, pool: Pool, models: tuple[Model, ...], kinds: Collection[EvidenceKind] | None = None) -> None:
         """An estimator for one pool.
 
-        models  in order of preference, as of `OrdinalEstimator`; the first has components
-        kinds   of evidence that it uses; None for all known ones
+        models  models in order of preference, as for `OrdinalEstimator`; the first has components
+        kinds   kinds of evidence that it uses; None for all known ones
         """
         model = models[0]
         components = components_of(model)[1]
@@ -92,14 +92,14 @@ class JointEstimator:
         self._spoken = effects.spoken(self._prior.ordinal)
         self._brought = effects.names
         self._comparisons, self._compared = pool.comparisons, Compared.of(pool, pool.comparisons)
-        self._alone = self._held  # before it learns from comparisons
+        self._alone = self._held  # deviations before learning from comparisons
         self._comparison_deviations: dict[str, float] = {}
         if len(self._compared):
             self._learn_from_comparisons(self._compared)
         self._begin(self._held.standard_deviations(self._held.centre, self._held.spread))
 
     def _learn_from_comparisons(self, compared: Compared) -> None:
-        """Learn the deviations of components, and of people's comparisons, from these; from none, unlearn them."""
+        """Learn the deviations of components and comparisons from these; without comparisons, reset them."""
         if not len(compared):
             self._held, self._comparison_deviations = self._alone, {}
             return
@@ -112,7 +112,7 @@ class JointEstimator:
         with one_thread():
             learned = learn_comparison_deviations(layout, held.mean, self._parts_of_pairs(), compared, centre, spread)
         found, left = ({name: of[name] for name in held.centre} for of in (learned.found, learned.spread))
-        # Of noise and ties, which change no covariance, people's habits are averaged over what is unknown.
+        # Noise and ties change no covariance; people's habits in them are averaged over the unknown ones.
         people = {name: learned.found[name] for name in own}
         doubtful = {name: people[name] for name in (TASTE, OPINION)}
         self._comparison_deviations = people | held.standard_deviations(doubtful, learned.spread)
@@ -127,11 +127,11 @@ class JointEstimator:
 
     @property
     def comparisons(self) -> tuple[PairedComparison, ...]:
-        """The comparisons that it knows."""
+        """The comparisons known to the estimator."""
         return self._comparisons
 
     def comparison_model(self, compared: Compared) -> ComparisonModel:
-        """Model of comparisons put to somebody, with deviations as last learned, or the usual ones."""
+        """Model of comparisons that people are asked for, with deviations as last learned, or the usual ones."""
         usual, unsure = usual_comparison_deviations(self._prior.layout)
         deviations = self._comparison_deviations or usual
         noise, tie = ((float(np.log(usual[name] / deviations[name])), unsure[name]) for name in (NOISE, TIE))
@@ -139,9 +139,9 @@ class JointEstimator:
         return ComparisonModel.of(compared, parts, scale, deviations, Unsure(noise, tie, CHANCES))
 
     def comparing(self, comparisons: tuple[PairedComparison, ...], learned_from: int = 0) -> "JointEstimator":
-        """The estimator that knows these comparisons, and no others.
+        """The estimator with these comparisons, and no others.
 
-        learned_from  number of the first of these to learn deviations from; 0: those learned before stay
+        learned_from  number of comparisons to learn deviations from, the first ones; 0: keep those learned before
         """
         if comparisons == self._comparisons:
             return self
@@ -193,7 +193,7 @@ class JointEstimator:
         return belief.heard(People(self._panel, partial(models.of, make=self.panel_model), models.knows))
 
     def hearing(self, panel: Panel) -> "JointEstimator":
-        """The estimator that knows who judged, for requests about the grades of these people."""
+        """The estimator with the judges of its judgments, for requests about the grades of these people."""
         other = self._copied()
         other._unheard = self._unheard or self
         other._panel = panel
@@ -279,7 +279,7 @@ class JointEstimator:
         return found | {"comparisons": {**held, "own": dict(self._comparison_deviations)}}
 
     def resumed(self, grades: Array, learned: Mapping[str, Any]) -> "JointEstimator":
-        """The estimator that has learned this from these judgments (n,), NaN where unjudged."""
+        """The estimator restored to a state that it learned from these judgments (n,), NaN where unjudged."""
         before, compared = self, learned.get("comparisons")
         if compared is not None:
             before = self._copied()
@@ -296,8 +296,8 @@ class JointEstimator:
     def in_reserve(self) -> "JointEstimator | None":
         """Estimator to use if this one fails its check: without metadata, and for an average collection.
 
-        It has learned from the same judgments. None if the model has no distribution of collections, or already is this
-        one.
+        It has learned from the same judgments. None if the model has no distribution of collections, or if this
+        estimator is already the replacement.
         """
         between = self._model.between
         bare = not self._brought and self._pool is unknown_documents(self._pool)
@@ -319,7 +319,7 @@ class JointEstimator:
     def following(self, learned: object) -> "JointEstimator | None":
         """The estimator with components and levels learned by an estimator of another pool of the collection.
 
-        None if that one has other components.
+        None if the other estimator has different components.
         """
         if (
             not isinstance(learned, JointEstimator)

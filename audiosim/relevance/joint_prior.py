@@ -67,7 +67,7 @@ class Prior:
     def fewer(self, model: Model) -> float:
         """Difference in the logarithm of the number of systems to the nearest collection that a model was fitted to.
 
-        0 if the model does not say, as it was not fitted here.
+        0 if the model does not record it, because it was not fitted here.
         """
         known = () if model.training is None else model.training.collections
         return min((abs(float(np.log(self.systems / source.systems))) for source in known), default=0.0)
@@ -82,7 +82,7 @@ class Uncertainty:
     centre      standard deviations, by component
     spread      standard deviations of their logarithms
     away        True for a collection that the model was not trained on
-    compared    True if comparisons already separated the part of `rest` that is true of the pair from people's noise
+    compared    True if comparisons already separated the pair's own part of `rest` from people's noise
     """
 
     mean: Array
@@ -104,7 +104,8 @@ class Uncertainty:
         """
         trend, components = components_of(model)
         centre = {name: components[name][0] for name in prior.layout.names}
-        # A size near 0 would make the relative error explode, and one without error tells nothing: both end at 1.
+        # A size near 0 would make the relative error explode, and a size without an error is uninformative: both end at
+        # 1.
         spread = {
             name: max(VARIETY, min(1.0, (components[name][1] or np.inf) / max(size, SMALL)))
             for name, size in centre.items()

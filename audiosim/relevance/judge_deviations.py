@@ -20,7 +20,7 @@ from audiosim.relevance.moments import last_moment
 from audiosim.stats.normal.layout import REST, Layout
 
 PANELS_KEPT = 4
-COVARIATES = "trend"  # its effects in a layout, whose covariance is known
+COVARIATES = "trend"  # effects in a layout with known covariance
 HELD = 1e-3  # standard deviation of the logarithm of deviations that are not learned again
 SMALL = 0.03  # starting size of a component that was estimated as 0
 OF_PAIR = 0.5  # share of one person's variance that belongs to the pair itself, until two people have judged
@@ -32,8 +32,8 @@ UNSURE = 0.4  # standard deviation of the logarithm of the resulting deviation
 class JudgeDeviations:
     """Log-normal distribution over collections: median, and standard deviation of the logarithm, by name.
 
-    of       of SEVERITY, TASTE, JUDGE_QUERY and `rest`, the noise, as shares of the scale
-    sources  collections it was learned from
+    of       distributions of SEVERITY, TASTE, JUDGE_QUERY and `rest`, the noise, as shares of the scale
+    sources  training collections
     """
 
     of: Mapping[str, tuple[float, float]]
@@ -83,12 +83,12 @@ class PanelModels:
         return _key(_learned_from(panel)) in self._made
 
     def of(self, panel: Panel, make: Callable[[Panel], PanelModel]) -> PanelModel:
-        """Model by the judgments of a panel up to the last moment of learning, learned by `make` if it is not kept."""
+        """Model learned from the judgments of a panel up to the last moment of learning, by `make` if not kept."""
         first = _learned_from(panel)
         key = _key(first)
         found = self._made.get(key)
         if found is None:
-            for made in list(self._made.values()):  # for states from before, which are seldom asked again
+            for made in list(self._made.values()):  # for earlier states, which are seldom requested again
                 made.forget()
             if len(self._made) >= PANELS_KEPT:
                 self._made.clear()
@@ -107,8 +107,8 @@ def _key(first: Panel) -> tuple[bytes, ...]:
 def true_of_pairs(held: PriorOfGains) -> tuple[float, float]:
     """Median size of the part of single pairs that holds for every judge, and standard deviation of its logarithm.
 
-    A model's part of single pairs comes from one person's judgments: OF_PAIR of that variance belongs to the pair.
-    Comparisons by several people have already separated it.
+    A model's component of single pairs is estimated from one person's judgments: the share OF_PAIR of its variance
+    belongs to the pair. Comparisons by several people have already separated this share.
     """
     if held.compared:
         return held.centre[REST], held.spread[REST]

@@ -8,7 +8,7 @@ projected off their mean, and v_j the noise variance of judgment j, the logarith
     slope        sum over the judgments j of a  v_j ((P y)_j^2 - P_jj)
     information  2 sum over the judgments j of a  (v_j P_jj)^2
 
-the latter being the expected one, without what judgments tell about each other's noise.
+where the information is the expected one, without the information that judgments give about each other's noise.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from audiosim.stats.normal.layout import REST, Layout
 from audiosim.stats.normal.restricted_likelihood import RestrictedLikelihood
 
 VARIES = 0.35  # standard deviation of the logarithm of noise over people
-ROUNDS = 12  # at most
+ROUNDS = 12  # largest number of steps
 NEAR = 0.02  # smallest relevant change of a logarithm; smaller ones change no result
 FARTHEST = 1.0  # largest move of a logarithm in one step
 

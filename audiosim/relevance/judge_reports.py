@@ -22,7 +22,7 @@ class JudgeReport:
     """Severity, noise, taste and worth of one person, from everybody's judgments.
 
     judge      name
-    judgments  number they made
+    judgments  number of their judgments
     severity   excess of their grades over those of listeners at large, as a share of the scale, with an interval
     noise      standard deviation of the same judgment made again, as a share of the scale, with an interval
     favours    system that they most surely grade differently, beyond their severity; None with a single system

@@ -22,7 +22,7 @@ class JudgedRows:
     panel       the judges and their judgments
     off         (J,) y, judgments less the mean of each before any was made
     unit        deviation of a pair, as a share of the scale; noise is a multiple of it
-    parts       (n, s) share of each pair that belongs to what each system retrieved
+    parts       (n, s) share of each pair that belongs to the results of each system
     """
 
     rows: Layout
@@ -70,7 +70,7 @@ class JudgedRows:
 def most_telling(panel: Panel, most: int) -> Panel:
     """At most `most` judgments of a panel: the latest on pairs with several judges, then the first of the others.
 
-    In the order in which they were made.
+    They are returned in the order of judging.
     """
     shared = np.bincount(panel.place)[panel.place] > 1 if len(panel.place) else np.empty(0, dtype=np.bool_)
     several: Integers = np.flatnonzero(shared)[-most:]

@@ -1,7 +1,7 @@
-"""Model of judges: what each adds to a pair's gain, and what their judgments tell about other people.
+"""Model of judges: each person's additions to a pair's gain, and the information in their judgments about other people.
 
 Judgment j by person a of pair i of query q, in gains, where s_i is the pair's deviation and M_ik the share of pair i
-that belongs to what system k retrieved:
+that belongs to the results of system k:
 
     y_j = g_i + h_a + sum_k M_ik x_ak + s_i (w_aq + e_j)
     h_a ~ N(0, severity^2),  x_ak ~ N(0, taste^2),  w_aq ~ N(0, query^2),  e_j ~ N(0, noise^2)
@@ -103,7 +103,7 @@ class Panel:
 
     @property
     def several(self) -> bool:
-        """True if at least two people have judged, so that people can be told apart."""
+        """True if at least two people have judged, so that their effects can be estimated."""
         return len(self.judges) > 1
 
     def is_of(self, grades: Array) -> bool:
@@ -161,7 +161,7 @@ class PanelModel:
 
     layout  of the components of gains, where `rest` belongs to the pair itself
     effects, covariance  (n, f) more loadings on shared effects, and (f, f) their covariance: the trend
-    parts   (n, s) share of each pair that belongs to what each system retrieved
+    parts   (n, s) share of each pair that belongs to the results of each system
     mean    (n,) of the gains
     deviations   standard deviations by name: those of the layout, with `pair` for `rest`, and of SEVERITY, TASTE,
             JUDGE_QUERY and `rest`, the noise
@@ -188,7 +188,7 @@ class PanelModel:
 
     @cached_property
     def tastes_met(self) -> Array:
-        """(n,) sum of the squared shares of each pair: the variance of a taste in it, in those of a taste."""
+        """(n,) sum of the squared shares of each pair: the variance from tastes, in units of one taste's variance."""
         return np.asarray((self.parts**2).sum(axis=1))
 
     @cached_property
@@ -202,7 +202,8 @@ class PanelModel:
         key = listeners, len(panel.judges), some.tobytes()
         found = self._opinions.get(key)
         if found is None:
-            # A panel that has grown is not asked about again, and with hundreds of people each takes tens of megabytes.
+            # The posterior of a smaller, earlier panel is not needed again, and takes tens of megabytes with hundreds
+            # of people.
             for other in [other for other in list(self._opinions) if other[1:] != key[1:]]:
                 self._opinions.pop(other, None)
             if len(self._opinions) >= OPINIONS_KEPT:
@@ -215,7 +216,7 @@ class PanelModel:
         self._opinions.clear()
 
     def noise_of_each(self, judges: int) -> Array:
-        """(p,) noise of so many people, relative to the common noise."""
+        """(p,) noise of the first p people, relative to the common noise."""
         known = np.empty(0) if self.noise is None else self.noise[:judges]  # withdrawn judgments may shrink the panel
         return np.append(known, np.ones(judges - len(known)))
 
@@ -261,7 +262,7 @@ class People:
 
     panel     their judgments
     model_of  function from a panel to its model
-    is_known  function from a panel to whether its model is at hand
+    is_known  function of a panel: True if its model is available without learning
     """
 
     panel: Panel
@@ -275,7 +276,7 @@ class People:
 
     @property
     def known(self) -> bool:
-        """True if the model is at hand: learning it takes up to seconds."""
+        """True if the model is available; learning it can take seconds."""
         return self.is_known(self.panel)
 
     @cached_property
@@ -329,14 +330,14 @@ def with_judges(layout: Layout, parts: Array, panel: Panel) -> Layout:
 
 
 def added_variance(model: PanelModel, panel: Panel, name: str) -> Array:
-    """(n,) variance of what one person adds to the gain of each pair.
+    """(n,) variance that one person's judgment adds to the gain of each pair.
 
         v_d = share (severity^2 + taste^2 sum_k M_dk^2) + s_d^2 (query^2 + noise^2),   share = v / (v + n severity^2)
 
     with n the number of their earlier judgments, which show how severe they are. Information from their earlier
     judgments of the same query is left out, so that v_d is too large rather than too small.
 
-    name  of the person, who may be new
+    name  name of the person, who may be new
     """
     of = {key: model.deviations[key] ** 2 for key in (SEVERITY, TASTE, JUDGE_QUERY, REST)}
     code = panel.judges.index(name) if name in panel.judges else -1

@@ -3,7 +3,7 @@
     home      the same result lists: nearly all places in those of the pool occur in the training collection
     systems   other queries, but systems of the same names, and the same documents or a common `edition_of`
     edition   the same documents or a common `edition_of`, but other systems, or another scale
-    stranger  any other
+    stranger  any other collection
 
 A place is a query, a document, and the document ranked above it. With fewer systems or queries, a smaller cutoff,
 reordered lines or other judgments, all places still occur in the training collection; new queries bring new places.
@@ -14,8 +14,8 @@ variance T^2 varies around that of a kin collection with variance
 
     (1 - carried) T^2
 
-in addition to the uncertainty about the kin itself. At home everything carries over, to a stranger nothing; in between
-it is learned from collections that have several editions: see `training.between_editions`.
+in addition to the uncertainty about the kin itself. Everything carries over at home, and nothing to a stranger. For
+kin the share is learned from collections with several editions: see `training.between_editions`.
 """
 
 from collections.abc import Callable, Iterable
@@ -31,8 +31,8 @@ from audiosim.relevance.provenance import Source
 Kinship = Literal["home", "systems", "edition", "stranger"]
 NEAREST_FIRST: tuple[Kinship, ...] = get_args(Kinship)
 KIN: tuple[Kinship, ...] = ("systems", "edition")
-MOST = 0.95  # share of known places that makes it home: a corrected run is not another collection
-TOO_MANY = 2  # times more pairs than places cannot all be known, even if the number of places is underestimated
+MOST = 0.95  # share of known places from which the pool is home: a corrected run does not make another collection
+TOO_MANY = 2  # times as many pairs as known places: not all can be known, even if their number is underestimated
 HALF = 0.5  # share of systems with known names from which they count as the same
 SHARED = 0.05  # share of known documents from which they count as the same
 

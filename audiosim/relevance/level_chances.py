@@ -7,7 +7,7 @@ from scipy.special import gammaln, ndtr
 
 from audiosim.arrays import Array, Integers
 
-FREEDOM = 10  # 5 to 30 predict single grades about as well
+FREEDOM = 10  # degrees of freedom; any from 5 to 30 predict single grades about equally well
 REACH = 4.0  # largest move of the end of a level, in deviations
 NEAR = 1e-9  # tolerance for the end of a level, in deviations
 HALVINGS = 60
@@ -50,7 +50,7 @@ def between_ends(ends: Array) -> Array:
 
 
 def nearest_level(levels: Array, grades: Array) -> Integers:
-    """(...) index of the level nearest to each grade, the upper one at half way, in the shape of the grades.
+    """(...) index of the level nearest to each grade, the upper one halfway between two, in the shape of the grades.
 
     Fine grades 40 to 49 thus have level 45, as in Urbano (2013), section 7.3.1.
     """

@@ -1,4 +1,4 @@
-"""Levels of a pool's pairs as a belief has them: each pair by itself, or moved by the judgments of other pairs."""
+"""Levels of a pool's pairs under a belief: each pair by itself, or shifted by the judgments of other pairs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class LevelReading(Protocol):
         ...
 
     def below(self, places: Integers, mean: Array, deviation: Array) -> Array:
-        """(k, l - 1) P(level <= l) of some pairs, were their gains to have these moments (k,)."""
+        """(k, l - 1) P(level <= l) of some pairs if their gains had these moments (k,)."""
         ...
 
     @property
@@ -89,15 +89,16 @@ class Jointly:
     grades  (n,) the judgments, NaN where unjudged
     use     mapping from gains to levels
 
-    With deviation that of a gain before any judgment,
+    If `deviation` is the standard deviation of a gain before any judgment,
 
         P(level <= l) = distribution function of Student's t of  (end_l - mean) / (stretch deviation),
         end_l = expectation by the marginals + deviation x (width normal quantile of P(level <= l) + shape_l)
 
-    mean and deviation are those of the gain; for a judged pair, given all judgments but its own. A changed gain
+    `mean` and the last `deviation` are the gain's; for a judged pair, given all judgments but its own. A changed gain
     thus shifts and stretches the marginal distribution, which stays on the scale. The tails are those of FREEDOM
     degrees of freedom, heavier than normal: some queries vary more than others, and single grades show it. Gains do
-    not tell how a query's grades spread over the levels, so its judged pairs, c of n, count too:
+    not show how a query's grades are distributed over the levels, so its n judged pairs, c of them at a level, count
+    too:
 
         P(level) = (worth P + c) / (worth + n)
     """
@@ -157,7 +158,7 @@ class Jointly:
         return self._ends_given(places, mean[places], np.sqrt(spread[places]))
 
     def _ends_given(self, places: Integers, mean: Array, deviation: Array) -> Array:
-        """(k, l - 1) the same, were their gains to have these moments (k,)."""
+        """(k, l - 1) the same if the gains had these moments (k,)."""
         marginals = self.alone.probabilities[places]
         own = expectation(marginals, self.alone.levels) / self.alone.maximum
         return self.use.ends(_cumulated(marginals), own, np.sqrt(self.prior.variance[places]), mean, deviation)
@@ -168,7 +169,7 @@ class Jointly:
         return self.prior.held_out(self._judged, self.grades[self._judged] / self.alone.maximum)
 
     def learned(self) -> Levels:
-        """The frequency and the separation of the levels as the judgments show them; see `Levels.learn`."""
+        """The frequency and the separation of the levels, learned from the judgments; see `Levels.learn`."""
         judged, (mean, spread) = self._judged, self._held_out
         ratio = (np.sqrt(self.prior.variance[judged]) / np.sqrt(spread))[:, None]
         # The mean grade stays that of the gains: a shape learned from levels must not shift scores a second time.

@@ -31,7 +31,7 @@ class Levels:
 
     shape    (l - 1,) distance of the end of each level but the highest above its place in the marginals, in prior
              deviations. None: 0
-    stretch  factor by which levels are separated less sharply than the gains say
+    stretch  factor by which levels are separated less sharply than the gains imply
     width    of the levels, in prior deviations relative to the marginals: less than 1 where the prior is wider because
              the collection is unknown
     worth    number of judged pairs of its query that equals the gains' evidence on a pair's level; infinite: the levels
@@ -88,7 +88,7 @@ class Levels:
         ratio   (k, 1) rate at which the ends of each pair move with the shape
         counts  (k, l) judged pairs of each pair's query by level, leaving out the pair itself
         grades  (k,)
-        wanted  mean grade that the gains expect of them
+        wanted  mean of these grades expected by the gains
 
         A Dirichlet prior of WEIGHT pseudo-counts gives `shape`. `stretch` is the most likely of STRETCHES, whose
         logarithm has a normal prior with SPREAD; see `best_worth` for `worth`. The shape is then shifted so that the
@@ -111,7 +111,7 @@ class Levels:
         return Levels(found[0], found[1], self.width, worth, means)
 
     def as_in(self, other: "Levels") -> "Levels":
-        """The mapping another has learned, with the width of this one."""
+        """The mapping that another instance has learned, with the width of this one."""
         return Levels(other.shape, other.stretch, self.width, other.worth, other.means)
 
     def to_dict(self) -> dict[str, Any]:

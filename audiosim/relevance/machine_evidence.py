@@ -2,15 +2,16 @@
 
     deviations += sum over machines m of  b_m within_m + c_m system_m + d_m query_m + f_m excess_m  +  taste
 
-with the parts of `features.machines`. Taste is between machine and system: an effect of each system, larger the more
-the machines set it apart, so that a machine's favourites are most in doubt. `models/judges/slopes.json` has the
-distribution of one machine's slopes. Machines that agree also err alike, so several count for less than their sum: with
-C the correlation of their grades at one level, D its standard deviations, mu and sigma the prior of one machine,
+with the parts of `features.machines`. Taste is an effect of each system, the interaction of machine and system. It is
+larger the more the machines set the system apart, so that a machine's favourites are most uncertain.
+`models/judges/slopes.json` has the distribution of one machine's slopes. Machines that agree also make the same errors,
+so several count for less than their sum. With C the correlation of their grades at one level, D its standard
+deviations, mu and sigma the prior of one machine,
 
     slopes ~ N(D^-1 C^-1 D mu, sigma^2 C^-1)
 
-which is the regression on all of them if each alone has the covariance with grades of a single machine (a g prior,
-Zellner 1986). Components of the model lose the variance that the slopes are expected to explain.
+This is the regression on all machines if each of them alone has the covariance with grades that a single machine has (a
+g prior, Zellner 1986). Components of the model lose the variance that the slopes are expected to explain.
 """
 
 import json
@@ -43,10 +44,10 @@ TAKEN_FROM = {
 class SlopePrior:
     """Normal distribution over machines of the slopes of their grades: mean and standard deviation, by level.
 
-    of       of LEVELS each, in standard deviations of a grade
+    of       distribution at each of LEVELS, in standard deviations of a grade
     taste    median, and standard deviation of the logarithm, of the deviation of taste per unit by which a system is
              set apart
-    sources  collections it was learned from
+    sources  training collections
     response mean and standard deviation of the regression of a machine's mean grades of systems on people's
     favour   median, and standard deviation of the logarithm, of its further additions to systems
     """
@@ -112,7 +113,7 @@ def _weights(said: Array) -> tuple[Array, Array]:
     """
     deviations = np.maximum(said.std(axis=0), 1e-9)
     centred = (said - said.mean(axis=0)) / deviations
-    correlation = np.maximum(0.0, centred.T @ centred / max(1, len(said)))  # disagreement makes neither more credible
+    correlation = np.maximum(0.0, centred.T @ centred / max(1, len(said)))  # disagreement adds no credibility
     np.fill_diagonal(correlation, 1)
     shared = (1 - OWN_ERRORS) * nearest_correlation(correlation) + OWN_ERRORS * np.eye(len(correlation))
     inverse = np.linalg.inv(shared)

@@ -4,11 +4,11 @@ With people's grade y and the machine's e, both standardised, and R the teams th
 
     e = a + b y + sum over teams t of R_it f_t + u_q + noise,   f ~ N(0, d^2),   ln d ~ N(favour)
 
-f_t, the machine's addition to all results of a team, has this posterior with d integrated out on a grid. Of a pair that
-nobody judged, y is what is expected of people, with the covariance of that: it tells the less the less is known, but a
-team that a machine sets apart by more than people's scores differ shows early. b and the noise are those of the judged
-pairs, with favours in the regression: otherwise a large favour counts as noise, and hides itself. Agreement and
-worth are based on the systems' scores by judgments without any machine.
+f_t, the machine's addition to all results of a team, has this posterior with d integrated out on a grid. For a pair
+that nobody judged, y is the grade expected of people, with its covariance. Such pairs carry less information the less
+is known. Still, a team shows early if a machine sets it apart by more than people's scores differ. b and the noise are
+those of the judged pairs, with favours in the regression: otherwise a large favour would count as noise and hide
+itself. Agreement and worth are based on the systems' scores by judgments without any machine.
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ STEPS = (
     3200,
     6400,
     12800,
-)  # numbers of further judgments to compare a machine with
+)  # numbers of further judgments that a machine is compared with
 Bounds = tuple[float, float, float]
 
 
@@ -174,8 +174,8 @@ def favours_of(
     retrieved  (J, t) 1 where a team retrieved a pair
     query      (J,) code of the pair's query
     said       (J,) grades by the machine, in its standard deviations
-    people     (J,) grades by people, or what is expected of them
-    unsure     (J, J) covariance of what is expected, 0 where a pair is judged; None: all are judged
+    people     (J,) grades by people, or the grades expected of them
+    unsure     (J, J) covariance of the expected grades, 0 where a pair is judged; None: all are judged
     """
     prior, count = usual_slopes(), len(teams)
     if count < 2:
@@ -299,8 +299,8 @@ def _variances(covariance: Array, first: Integers, second: Integers) -> Array:
 def _confidence_curve(pool: Pool, people: Belief, weights: sparse.csr_array) -> list[tuple[int, Array]]:
     """Numbers of further judgments of random pairs, and (DRAWS,) possible values of confidence after each.
 
-    The effect of judgments not yet made on a normal distribution is known: the means move with the variance that is
-    lost. Without any machine.
+    The effect of future judgments on a normal distribution is known: the variance of the moving means equals the lost
+    variance. No machine is used.
     """
     left = np.flatnonzero(~people.judged & pool.found)
     order = np.random.default_rng(0).permutation(left)

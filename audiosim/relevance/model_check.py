@@ -16,8 +16,8 @@ from audiosim.relevance.moments import FIRST_LEARNING
 from audiosim.relevance.prequential import Grouping, Prequential, groupings, leaning
 from audiosim.relevance.sums_check import Misfit, further_off, of_pairs, of_spread, of_sums, of_systems
 
-LEAST = 50  # judgments that a verdict needs
-ALARM = 20.0  # an e-value that a true model reaches at most once in so many campaigns
+LEAST = 50  # judgments needed for a verdict
+ALARM = 20.0  # e-value that a true model reaches in at most one of this many campaigns
 MOST = 250  # judgments used, the first ones: with enough of them any model of real grades fails
 NOTABLE = 1.005  # widening that is worth reporting
 IMPOSSIBLE = 1e-6  # lower bound of chances
@@ -44,7 +44,7 @@ class Unlearned(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ModelCheck:
-    """Verdict on a model from the judgments of a campaign, valid whenever it is read.
+    """Verdict on a model from the judgments of a campaign, valid at whatever time it is read.
 
     chances   (k,) place of each judgment in its predictive distribution given those before it, in [0, 1], in order of
               judgment: Dawid (1984), doi:10.2307/2981683, randomised within a level. For display; empty where a
@@ -52,8 +52,8 @@ class ModelCheck:
     groups    groups of judgments that may err together: for display
     evidence  against the model, by kind; none where a model cannot be checked
     off       error of sums and single judgments relative to their stated deviations, at least 1
-    instead   check of the replacement belief, if results are stated by one, or None
-    needed    False if nothing rests on the model because everything is judged
+    instead   check of the replacement belief, if results are based on one, or None
+    needed    False if no result depends on the model, because everything is judged
 
     The weighted mean of the e-values is a test martingale: a true model ever exceeds ALARM with a probability of at
     most 1 / ALARM (Ville 1939; Vovk & Wang 2021, doi:10.1214/20-AOS2020), as far as sums of its errors are normal. See
@@ -83,7 +83,7 @@ class ModelCheck:
 
     @property
     def factor(self) -> float:
-        """Widening of intervals, at least 1: ratio of errors to deviations under the belief that results are stated by.
+        """Widening of intervals, at least 1: ratio of errors to deviations under the belief that results are based on.
 
         1 unless the verdict is FAIL.
         """
@@ -175,11 +175,11 @@ def check_model(
     pool    defines the systems' sums and the groups for display; None for neither
     rng     for the randomisation within a level; seeded with 0 where None
 
-    Estimators whose marginals read the judgments need a different check, as they would have seen later judgments: each
-    is asked for its predictions without judgments. Quantities
-    that the estimator learned from these judgments, such as variance components, are known to it throughout; the first
-    judgments, made before it learned, are therefore also compared with its earlier state, if available: see
-    `Unlearned`. An estimator with a replacement is compared with that, too: see `_of_rival`.
+    Estimators whose marginals use the judgments would have seen later judgments; they are therefore checked by their
+    predictions without judgments. Quantities that the estimator learned from these judgments, such as variance
+    components, are known to it throughout. The first judgments, made before it learned, are therefore also compared
+    with its earlier state, if available: see `Unlearned`. An estimator is also compared with its replacement, if it has
+    one: see `_of_rival`.
     """
     if not len(order):
         return NOT_CHECKED
@@ -230,9 +230,9 @@ def _sums_over_systems(pool: Pool | None, order: Integers) -> tuple[Array, ...]:
 
 
 def _kinds(seen: Prequential, first: Array, sums: tuple[Array, ...]) -> dict[str, Array]:
-    """Evidence of each kind by its meaning; without known systems, theirs is that of the sum over all judgments.
+    """Evidence of each kind by its meaning; without known systems, their sums are replaced by that over all judgments.
 
-    first  standardised errors of the judgments before the estimator first learned, by its state then
+    first  standardised errors of the judgments before the estimator first learned, by its state at that time
     """
     count = len(seen.error)
     every, leans = np.ones((1, count)), leaning(seen.mean)[None]

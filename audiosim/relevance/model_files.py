@@ -1,4 +1,4 @@
-"""Model files: an ordinal model, the features it needs and where its numbers come from, as JSON.
+"""Model files: an ordinal model, its features and the source of its numbers, as JSON.
 
     {"format": 4, "name": "mout-broad", "scale": "broad", "levels": [0, 1, 2],
      "terms": ["fSYS", "OV", "fSYS:OV"], "coefficients": [...], "thresholds": [...],
@@ -47,10 +47,10 @@ MOST_BYTES = 2**26
 class Trend:
     """Systematic deviation of grades from the expectations of an ordinal model; see `relevance.joint`.
 
-    coefficients  by name, in standard deviations of a grade: constant, of all pairs; system_agreement, per standard
+    coefficients  by name, in standard deviations of a grade: constant, for all pairs; system_agreement, per standard
                   deviation over the systems; consensus, per unit of the logarithm of the number of teams; repetition,
-                  of that of systems for each team
-    covariance    of these, in their order
+                  per unit of the logarithm of the number of systems per team
+    covariance    covariance of the coefficients, in their order
     """
 
     coefficients: Mapping[str, float]
@@ -66,7 +66,7 @@ class Trend:
         least, largest = float(np.linalg.eigvalsh(covariance)[0]), float(np.abs(covariance).max())
         if not np.array_equal(covariance, covariance.T) or least < -ROUNDING * largest:
             raise InputError(
-                f"the covariance of a trend must be symmetric, of no negative variance, got {self.covariance}"
+                f"the covariance of a trend must be symmetric, without negative variances, got {self.covariance}"
             )
 
 
@@ -74,21 +74,21 @@ class Trend:
 class Model:
     """An ordinal model of relevance.
 
-    name          of the file, such as "mout-fine"
+    name          name of the file, such as "mout-fine"
     scale         name of the scale whose judgments it was fitted to
-    levels        grades, rising, whose probabilities it gives
+    levels        grades, rising, each with a probability
     terms         features, and products of features written a:b
     coefficients  one per term
     thresholds    one for each level but the lowest, falling
     fallback      the model for pairs with an unknown feature: the name of a shipped one, or the model; None: none
     source        source of the numbers
     definitions   version of each feature's definition; not given: the installed ones
-    components    of a joint model: for each the standard deviation of its effects, as a share of a pair's grade's,
-                  and its standard error, None where the judgments did not tell; see `relevance.joint`
-    trend         of a joint model, or None
-    between       of a joint model: how components and trend vary between collections; None: its values apply
+    components    for a joint model: standard deviation of each component's effects, as a share of a pair's deviation,
+                  and its standard error, None if the judgments do not determine it; see `relevance.joint`
+    trend         for a joint model: its trend; otherwise None
+    between       for a joint model: variation of components and trend between collections; None: its values apply
                   to every collection
-    covariance    of thresholds, then coefficients, allowing for correlated judgments of one query where
+    covariance    covariance of thresholds, then coefficients, allowing for correlated judgments of one query if
                   there are several queries; None if unknown
     training      its training data; None if it was not fitted here
     report        its `Findings.to_dict`
@@ -146,7 +146,7 @@ class Model:
     def _check_components(self) -> None:
         expected = {*ALWAYS, *METADATA, REST}
         if self.between is not None and self.components is None:
-            raise InputError(f"model {self.name} must have components where it says how they vary between collections")
+            raise InputError(f"model {self.name} must have components if it has their variation between collections")
         if (self.components is None) != (self.trend is None):
             raise InputError(f"model {self.name} must have both components and a trend, or neither")
         if self.components is None:
@@ -263,7 +263,7 @@ def model_for_scale(name: str | Model, scale: Scale) -> Model:
     if model.scale != scale.name:
         raise InputError(f"model {model.name} is for the {model.scale} scale, the collection's is {scale.name}")
     if off := [level for level in model.levels if level not in scale]:
-        raise InputError(f"model {model.name} has the level {off[0]:g}, which the collection's scale ({scale}) has not")
+        raise InputError(f"model {model.name} has the level {off[0]:g}, which is not on the scale ({scale})")
     return model
 
 
@@ -300,9 +300,7 @@ def fallbacks(model: Model) -> tuple[Model, ...]:
     found = [model]
     while (fallback := found[-1].fallback) is not None:
         if len(found) > MOST_FALLBACKS:
-            raise InputError(
-                f"model {model.name} has a fallback of a fallback of ..., expected {MOST_FALLBACKS} at most"
-            )
+            raise InputError(f"model {model.name} has a chain of more than {MOST_FALLBACKS} fallbacks")
         found.append(load_model(fallback))
     return tuple(found[1:])
 
@@ -349,4 +347,4 @@ def _read_fields(path: Path) -> object:
 
 
 def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is no number that a model may have")
+    raise ValueError(f"{constant} is not allowed as a number of a model")

@@ -15,8 +15,9 @@ class Opinions:
     """Mean opinion of some people about n pairs before p people judged, and its covariance with their judgments.
 
     gains   gains of the pairs for listeners at large
-    prior   of the mean opinion; its last effects are p severities, tastes of some, and a severity and tastes of others
-    parts   (n, s) share of each pair that belongs to what each system retrieved
+    prior   prior of the mean opinion; its last effects are the severities of the p people, the tastes of some of them,
+            and a severity and tastes of all others
+    parts   (n, s) share of each pair that belongs to the results of each system
     scale   (n,) deviation of each pair
     noise   (p,) variance of each person's noise, in deviations of a pair
     together  variance shared by one person's judgments of a query, likewise
@@ -48,7 +49,7 @@ class Opinions:
         block, seen = self.gains.block[place], {}
         for said in by_number(block):
             code = int(block[said[0]])
-            # By content, not by identity: the arrays are made anew for each state, mostly with equal parts.
+            # Compared by content, not by identity: each state creates new arrays, mostly with equal parts.
             key = b"".join(of[said].tobytes() for of in (place, judge, gain))
             kept = self._seen.get(code)
             if kept is None or kept[0] != key:

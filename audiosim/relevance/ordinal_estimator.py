@@ -29,15 +29,15 @@ class _State:
 class OrdinalEstimator:
     """Ordinal models in order of preference: the first with all features known predicts a pair.
 
-    The last model must need no feature, so that every pair is predicted. The estimator remembers its last prediction
-    and recomputes only rows affected by later judgments; its answers do not depend on earlier requests, and threads
-    may share it.
+    The last model must not need any feature, so that every pair is predicted. The estimator remembers its last
+    prediction and recomputes only rows affected by later judgments; its answers do not depend on earlier requests, and
+    threads may share it.
     """
 
     def __init__(self, pool: Pool, models: tuple[Model, ...], features: Mapping[str, Feature] = FEATURES) -> None:
         """An estimator for one pool.
 
-        features  by name; may include features other than audiosim's own
+        features  features by name; may include some that are not audiosim's own
         """
         if len({model.levels for model in models}) > 1:
             raise InputError(f"models {', '.join(model.name for model in models)} differ in their levels")
@@ -76,7 +76,7 @@ class OrdinalEstimator:
         return belief
 
     def _predict(self, table: Table, grades: Array, probabilities: Array, model: Integers) -> Belief:
-        """The belief from a table; copies the rows that the table recomputed into arrays of its own."""
+        """The belief from a table; copies the recomputed rows of the table into new arrays."""
         fill_by_first(self._models, partial(self._probabilities, table), table.computed, probabilities, model)
         probabilities.flags.writeable = model.flags.writeable = False
         names = tuple(model.name for model in self._models)

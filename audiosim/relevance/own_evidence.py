@@ -1,6 +1,6 @@
 """Evidence of the user's own: numbers, and vectors of documents; see `corpus.evidence_files`.
 
-Its prior only says that it may matter as much as sound, in either direction.
+By its prior it may matter as much as sound, in either direction.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ OWN_SIZE = (0.15, 0.3)  # median, and standard deviation of the logarithm
 
 
 def _regressors(pool: Pool, blocks: Blocks) -> Regressors | None:
-    """Columns of a pool's informative pieces, and similarity of documents in those that are vectors."""
+    """Columns of a pool's informative pieces of evidence, and similarity of documents by those that are vectors."""
     columns = user_columns(pool)
     if not columns:
         return None

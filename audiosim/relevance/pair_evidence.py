@@ -38,7 +38,7 @@ def of_words(text: str) -> Kinds:
 
 
 def evidence_counts(belief: Belief) -> dict[str, int]:
-    """Number of pairs for which each piece of evidence was used; empty where the estimator does not say."""
+    """Number of pairs for which each piece of evidence was used; empty if the estimator does not report it."""
     if belief.spoke is None:
         return {}
     counts: dict[str, int] = {}
@@ -49,7 +49,7 @@ def evidence_counts(belief: Belief) -> dict[str, int]:
 
 
 def what_lacks(belief: Belief, brought: Iterable[str] = ()) -> tuple[str, ...]:
-    """Sentences on evidence that a joint model lacks, and on evidence that it has but cannot use.
+    """Sentences on missing evidence of a joint model, and on evidence that it has but cannot use.
 
     brought  names of the user's own evidence
     """
@@ -58,7 +58,7 @@ def what_lacks(belief: Belief, brought: Iterable[str] = ()) -> tuple[str, ...]:
     count, counts = len(belief.spoke), evidence_counts(belief)
     without = {kind: count - counts.get(kind, 0) for kind in ("genre", "artist", "sound")}
     silent = (
-        f"evidence {name} tells nothing: it is known of fewer than two of the pairs, or the same for all"
+        f"evidence {name} is not informative: it is known for fewer than two of the pairs, or is the same for all"
         for name in brought
         if name not in counts
     )
@@ -66,7 +66,7 @@ def what_lacks(belief: Belief, brought: Iterable[str] = ()) -> tuple[str, ...]:
 
 
 def _lacking(without: Mapping[str, int], count: int) -> tuple[str, ...]:
-    """Sentence on the number of pairs, out of `count`, without each kind of evidence; none if none lacks it."""
+    """Sentence on the number of pairs, out of `count`, without each kind of evidence; none if nothing is missing."""
     if all(number == count for number in without.values()):
         return (
             f"no genre, artist or sound is known for these {count:,} pairs; predictions use the systems' results alone",

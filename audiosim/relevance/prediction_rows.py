@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-SHOWN = 25  # pairs of a plot
+SHOWN = 25  # most pairs in a plot
 COLUMNS = ("query", "document", "expectation", "variance", "gain", "model", "evidence")
 WORDS = {"query", "document", "model", "evidence"}
 
@@ -70,7 +70,7 @@ class Predictions:
         return [f"p{level:g}" for level in self.levels]
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The pairs of the highest expectation, with one standard deviation on either side; new axes if None."""
+        """The pairs with the highest expectations, with one standard deviation on either side; new axes if None."""
         from audiosim.plots import draw_intervals
 
         best = sorted(self.rows, key=lambda row: -row["expectation"])[:SHOWN]
@@ -88,9 +88,9 @@ def prediction_rows(
     expectation, variance and probabilities are of a single grade, given the judgments of all other pairs; gain is the
     pair's value in the ranking, as a share of the highest grade: see `Belief.gains`.
 
-    pairs   n, those of the pool
+    pairs   (n) pairs of the pool
     chosen  places among them
-    by      the belief that gains are stated by, if it is another one
+    by      belief that determines the gains, if it is a different one
     """
     keys = ("expectation", "variance", "probabilities", "gain")
     found = (belief.expectation, belief.variance, belief.probabilities, (by or belief).gains.mean)

@@ -44,7 +44,7 @@ class Prequential:
         """(k,) place of each judgment in the predictive distribution of the grade, in [0, 1].
 
         belief, order  those of the judgments
-        rng            of the place within a level
+        rng            draws the place within a level
 
         Uniform and independent if the belief is right.
         """

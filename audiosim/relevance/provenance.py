@@ -25,9 +25,9 @@ class Source:
     pool        hash of levels, cutoff, systems, pairs and ranks
     metadata    hash of teams, genres and artists
     judgments   hash of the grade of each pair, null where there is none
-    names       of the systems; empty in files of an earlier format
+    names       names of the systems; empty in files of an earlier format
     scale       its levels, in words
-    edition_of  collection of which this is declared an edition
+    edition_of  collection that this one is declared an edition of
     places      sketch of its result lists
     documents   sketch of their documents, see `content`; None in files of an earlier format
     """
@@ -52,7 +52,7 @@ class Source:
 class Provenance:
     """Provenance of a model: how it was made.
 
-    collections   it was fitted to
+    collections   training collections
     rows          judged pairs that entered the fit
     own_judgment  True if aSYS and aART included the judgment to be predicted
     date          as given, ISO 8601, or None

@@ -8,7 +8,7 @@
     genres        pairs of queries of one genre with documents of one genre
     artist        pairs with documents by one artist
     consensus     pairs, of all queries, in one band of the number of teams that retrieved them
-    team, system  the pairs that a team's systems, or a system, retrieved; where several did, in equal parts
+    team, system  the pairs that a team's systems, or a system, retrieved; in equal parts if there are several
 
 A pair with an unknown value has a separate effect instead: it is as uncertain as the others, and shares nothing with
 them.
@@ -29,7 +29,7 @@ from audiosim.stats.normal.block_kernels import Cosines, SameCode
 from audiosim.stats.normal.layout import Kernels, Layout
 from audiosim.stats.normal.sparse_rows import short
 
-ALWAYS = ("query", "retrievers", "consensus", "team", "system")  # available for any pool
+ALWAYS = ("query", "retrievers", "consensus", "team", "system")  # components available for any pool
 METADATA = ("query_genre", "query_artist", "genres", "artist")
 SOUND = "sound"
 EFFECTS = 100  # most effects of one kind that are shared between queries; limits memory
@@ -38,7 +38,7 @@ EFFECTS = 100  # most effects of one kind that are shared between queries; limit
 def layout_of(pool: Pool, scale: Array, sound: bool = False, metadata: bool = True) -> Layout:
     """The components of a pool's pairs: ALWAYS, METADATA unless left out, and SOUND if requested.
 
-    scale  (n,) above 0: deviation of each pair's grade, of which the standard deviations are shares
+    scale  (n,) above 0: deviation of each pair's grade, the unit of the components' standard deviations
     """
     order = np.argsort(pool.query, kind="stable")
     blocks = tuple(np.split(order, np.cumsum(np.bincount(pool.query, minlength=len(pool.queries)))[:-1]))

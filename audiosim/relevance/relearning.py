@@ -1,7 +1,7 @@
 """Learning from a campaign's own judgments, beyond conditioning on them.
 
-At 25, 50, 100, 200, ... judged pairs, and at no other moment: results of a campaign can be reproduced from the order of
-its judgments.
+Learning takes place at 25, 50, 100, 200, ... judged pairs, and at no other moment, so that results of a campaign can be
+reproduced from the order of its judgments.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ class Resuming(Protocol):
         ...
 
     def resumed(self, grades: Array, learned: Mapping[str, Any]) -> RelevanceEstimator:
-        """The estimator that learned this from these judgments, equal to that of `relearned`.
+        """The estimator with this state, learned from these judgments; equal to the result of `relearned`.
 
         grades  (n,) NaN where unjudged
         """
@@ -56,13 +56,13 @@ class Hearing(Protocol):
     """An estimator that can model individual judges."""
 
     def hearing(self, panel: Panel) -> RelevanceEstimator:
-        """The estimator that knows who judged, for requests about these people's grades."""
+        """The estimator with the judges of its judgments, for requests about these people's grades."""
         ...
 
 
 @runtime_checkable
 class Following(Protocol):
-    """An estimator that can take over what an estimator of another pool of the collection learned."""
+    """An estimator that can take over the learned state of an estimator of another pool of the collection."""
 
     def following(self, learned: object) -> RelevanceEstimator | None:
         """The estimator with the other's learned state; None if their models differ."""
@@ -75,18 +75,18 @@ class Comparing(Protocol):
 
     @property
     def comparisons(self) -> tuple[PairedComparison, ...]:
-        """The comparisons that it knows."""
+        """The comparisons known to the estimator."""
         ...
 
     def comparing(self, comparisons: tuple[PairedComparison, ...], learned_from: int = 0) -> RelevanceEstimator:
-        """The estimator that knows these comparisons, and no others.
+        """The estimator with these comparisons, and no others.
 
-        learned_from  number of the first of these to learn deviations from; 0: those learned before stay
+        learned_from  number of comparisons to learn deviations from, the first ones; 0: keep those learned before
         """
         ...
 
     def comparison_model(self, compared: Compared) -> ComparisonModel:
-        """Model of comparisons put to somebody, with deviations as last learned."""
+        """Model of comparisons that people are asked for, with deviations as last learned."""
         ...
 
 
@@ -96,14 +96,14 @@ def comparing(estimator: RelevanceEstimator, comparisons: tuple[PairedComparison
 
 
 def after_comparisons(estimator: RelevanceEstimator, comparisons: tuple[PairedComparison, ...]) -> RelevanceEstimator:
-    """The estimator of a campaign after these comparisons: it learns from them at the moments at which it learns."""
+    """The estimator of a campaign after these comparisons: it learns from them at its moments of learning."""
     if not isinstance(estimator, Comparing):
         return estimator
     return estimator.comparing(comparisons, last_moment(len(comparisons)))
 
 
 def without_comparisons_of(estimator: RelevanceEstimator, assessor: str) -> tuple[RelevanceEstimator, int]:
-    """The estimator that learned from all comparisons but one person's, and the number of theirs."""
+    """The estimator that learned from all comparisons but one person's, and the number of that person's comparisons."""
     if not isinstance(estimator, Comparing):
         return estimator, 0
     left = tuple(one for one in estimator.comparisons if one.assessor != assessor)
@@ -117,7 +117,7 @@ def relearned(estimator: RelevanceEstimator, grades: Array) -> RelevanceEstimato
 
 
 def hearing(estimator: RelevanceEstimator, panel: Panel) -> RelevanceEstimator:
-    """The estimator that knows who judged, if it can model judges."""
+    """The estimator with the judges of its judgments, if it can model judges."""
     return estimator.hearing(panel) if isinstance(estimator, Hearing) else estimator
 
 
@@ -136,7 +136,7 @@ def learned_from(pool: Pool, grades: Mapping[Pair, float]) -> dict[Pair, float]:
 
 
 def after_judgments(pool: Pool, estimator: RelevanceEstimator, judgments: Sequence[Judgment]) -> RelevanceEstimator:
-    """The estimator of a campaign after these judgments; it knows who made them."""
+    """The estimator of a campaign after these judgments, including their judges."""
     return hearing(after_grades(pool, estimator, mean_grades(judgments)), Panel.of(pool, judgments))
 
 

@@ -1,11 +1,11 @@
 """Evidence of sound: closeness of a recording to the query's, and effects shared by recordings that sound alike.
 
-The prior is learned where both sound and relevance are known: the demo (slope .49 +- .08 for documents without
+The prior is learned from data with both sound and relevance: the demo (slope .49 +- .08 for documents without
 metadata, .24 +- .05 with genre and artist) and 96 clips of eight games (.33 +- .03), see `benchmarks/evidence.py`. Its
-spread is that between collections, not of these estimates.
+spread is the variation between collections, not the error of these estimates.
 
-Several descriptions of sound, Gaussians and vectors, say much the same: their sum, in standard deviations, has the
-slope of a single one, and their likenesses together its size. Judgments decide which of them is right.
+Several descriptions of sound, Gaussians and vectors, carry much the same information: their standardised sum has the
+slope of a single one, and their likenesses together have its size. Judgments decide which of them is right.
 """
 
 import math

@@ -98,7 +98,7 @@ def test_what_goes_wrong_in_a_kind_of_another_is_one_line_that_names_it(pools):
 
 def test_two_kinds_must_not_speak_by_one_name(pools):
     kinds = [EvidenceKind(name, "of a test", lambda pool, blocks: said(pool)) for name in ("one", "two")]
-    with pytest.raises(InputError, match="two kinds of evidence speak as mine"):
+    with pytest.raises(InputError, match="two kinds of evidence have the same name mine"):
         EvidenceEffects.of(pools[0], layout_of(pools[0], np.ones(len(pools[0].pairs))), kinds)
 
 

@@ -567,7 +567,7 @@ def test_a_custom_scale_is_trained_by_its_own_levels_and_carries_its_own_fallbac
     pool = build_pool(collection)
     assert load_model(tmp_path / "own.json") == model
     check_estimator(*estimator_factory(str(tmp_path / "own.json")), pool, np.random.default_rng(1))
-    with pytest.raises(InputError, match=r"model own has the level 2, which the collection's scale \(0 1 5\) has not"):
+    with pytest.raises(InputError, match=r"model own has the level 2, which is not on the scale \(0 1 5\)"):
         make_estimator(
             build_pool(replace(collection, scale=parse_scale([0, 1, 5]), judgments=())), str(tmp_path / "own.json")
         )

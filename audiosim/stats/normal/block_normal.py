@@ -197,8 +197,8 @@ class BlockNormal:
         The values of all blocks add up to a precision P of the shared effects and to t, P times their mean. V becomes
         V' = V (I + P V)^-1, and the effects' mean moves by V' t.
         """
-        # Blocks are independent given the effects, so each is conditioned on its own values only and passes on its
-        # information about the effects: k^3 per block instead of one Cholesky factor of all values together.
+        # Given the effects, blocks are independent: each is conditioned on its own values and passes on information
+        # about the effects. This costs k^3 per block instead of one Cholesky factor of all values together.
         if len(np.unique(places)) != len(places) or len(values) != len(places):
             raise InputError(f"places must differ and have a value each, got {len(places)} and {len(values)} values")
         known, off = np.zeros(len(self.mean), dtype=np.bool_), np.zeros(len(self.mean))
