@@ -1,1 +1,1 @@
-"""Sound files in, Gaussians of MFCC frames out, saved and compared."""
+"""Gaussians of MFCC frames from sound files: extracted, saved and compared."""

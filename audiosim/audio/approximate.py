@@ -1,6 +1,6 @@
-"""Approximate search of a large index: 128 bytes a recording, in lists that FAISS makes once and that may be deleted.
+"""Approximate search of a large index: 128 bytes per recording, in lists made once by FAISS, which may be deleted.
 
-    approximate.faiss  the lists, of all entries of the index that hold a Gaussian
+    approximate.faiss  the lists, with all entries of the index that hold a Gaussian
     approximate.npz    the map from Gaussians to 128 numbers, the number of entries covered, recall, and CRC-32 of the
                        lists and of these entries
 
@@ -36,13 +36,13 @@ from audiosim.stats.threads import spread_on_threads
 
 LISTS, FACTS = "approximate.faiss", "approximate.npz"
 NUMBERS = 128  # numbers kept of a Gaussian; half as many find .91 of the neighbours that these find
-CANDIDATES = 200  # compared exactly
+CANDIDATES = 200  # candidates that are compared exactly
 PROBED = 16  # share of the lists searched: one in 16
 LEAST = 64  # entries in a list, on average
-SAMPLE = 20_000  # entries that the map is made from
-TRAINED = 100_000  # entries that lists are made from
+SAMPLE = 20_000  # entries used to make the map
+TRAINED = 100_000  # entries used to make the lists
 TOGETHER = 2_000
-CHECKED, NEAREST = 50, 10  # recordings by which the recall is measured, and how many of the nearest
+CHECKED, NEAREST = 50, 10  # recordings used to measure the recall, and number of nearest ones counted
 SEED = 2012
 
 
@@ -78,8 +78,8 @@ class Projection:
 class CoarseIndex:
     """Lists of the Gaussians of an index.
 
-    lists    of FAISS; they return numbers of entries
-    entries  of the index that are covered
+    lists    lists of FAISS; they return numbers of entries
+    entries  number of covered entries of the index
     trained  number of entries when the lists were made
     recall   share of the ten nearest by Jensen-Shannon divergence that are among the candidates
     origin   CRC-32 of the entries covered
@@ -152,7 +152,7 @@ def coarse_index(index: AudioIndex) -> CoarseIndex | None:
     else:
         _add(known.lists, known.projection, index.row_table, known.entries, count)
     known = replace(known, entries=count, recall=_recall(index, known), origin=_origin(folder, count))
-    with suppress(OSError):  # of a folder that may only be read: made again next time
+    with suppress(OSError):  # a read-only folder cannot keep them: they are made again next time
         _write(folder, known)
     return known
 
@@ -247,7 +247,7 @@ def _read(folder: Path) -> CoarseIndex | None:
 
 
 def _write(folder: Path, coarse: CoarseIndex) -> None:
-    """Write the lists, then their facts: facts of other lists have another CRC-32, so a kill in between is noticed."""
+    """Write the lists, then their facts, whose CRC-32 shows if a kill in between left the facts of other lists."""
     content, own = _faiss().serialize_index(coarse.lists), coarse.projection
     whitener = own.whitener
     lists, facts = (folder / f"{name}.{os.getpid()}" for name in (LISTS, FACTS))

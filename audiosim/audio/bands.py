@@ -14,7 +14,7 @@ HEARD_DB = (
 HEARD = 0.05
 TOP = 1 / 32  # share of the bands at the top: a recording heard in these is complete
 STEEP_BANDS, STEEP_DB = 4, 3.0  # no music falls this fast by itself: this slope is a filter's, at the end of a band
-LOWEST_HZ = 1000.0  # a recording that ends below is dull, not limited
+LOWEST_HZ = 1000.0  # a recording that ends below this is dull, not band-limited
 INSIDE = 0.9  # share of the highest audible frequency at which band-limiting filters begin
 
 
@@ -24,7 +24,7 @@ def band_descriptors(levels: Samples, loudest: np.float32, before: Samples | Non
         flatness               mean L - 10 log10 of the mean of P, in dB
         onset flux             mean of max(0, L(t) - L(t - 1)), in dB, 0 in the first frame of a recording
         centroid of power      sum of b P / sum of P, b = 0, 1, ... counting bands
-        centroid of magnitude  the same of the root of P
+        centroid of magnitude  the same with the root of P
 
     levels   (frames, bands) L in dB; P = 10^(L / 10)
     loudest  highest level of the recording
@@ -52,7 +52,7 @@ def band_descriptors(levels: Samples, loudest: np.float32, before: Samples | Non
 
 
 class BandLimit:
-    """Highest frequency that is heard in a recording, measured from its frames block by block.
+    """Highest audible frequency of a recording, measured from its frames block by block.
 
     loudest  highest level of the recording
     """
@@ -93,7 +93,7 @@ class BandLimit:
 
 
 def mirrored_bins(limit_hz: float, parameters: Parameters) -> Integers:
-    """(bins,) bin that each bin takes its power from, so that the part above a limit mirrors the part below.
+    """(bins,) source bin of each bin's power, so that the part above a limit mirrors the part below.
 
     The spectrum is folded at 0.9 of the limit, repeatedly if need be, so that it continues without a step.
     """

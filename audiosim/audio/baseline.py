@@ -1,4 +1,4 @@
-"""A baseline system: it retrieves what sounds nearest to the query's own recording."""
+"""A baseline system: it retrieves the recordings that sound nearest to the query's own recording."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Formats that libsndfile does not read, by the machine's ffmpeg command: audioread's way, as in librosa."""
+"""Formats that libsndfile does not read, decoded by the machine's ffmpeg command through audioread, as in librosa."""
 
 from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
@@ -23,7 +23,7 @@ LISTS = (b"#EXTM3U", b"ffconcat", b"[playlist]", b"<?xml", b"<MPD")  # playlists
 
 
 def ffmpeg_installed() -> bool:
-    """True if this machine has the ffmpeg command, and audioread, which calls it."""
+    """True if this machine has the ffmpeg command and the package audioread, which calls it."""
     return which("ffmpeg") is not None and find_spec("audioread") is not None
 
 
@@ -35,7 +35,7 @@ def decode_by_ffmpeg(
     Arguments as for `more_formats.decode_other`.
     """
     if not known and not path.name.lower().endswith((*SUFFIXES, ".opus")):
-        return "ffmpeg is not asked"
+        return "ffmpeg is not used"
     with path.open("rb") as file:
         if file.read(64).lstrip(b"\xef\xbb\xbf \r\n\t").startswith(LISTS):
             return "it is a list of other files"

@@ -1,4 +1,4 @@
-"""Mix a decoder's blocks down to one channel, pass them on as they come, and collect facts about the whole."""
+"""Mix a decoder's blocks down to one channel, pass them on as they arrive, and collect facts about the whole."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Decoded:
     """Everything that could be decoded of a file.
 
     samples       (n,) mean of the channels
-    peak          largest absolute value over all channels; NaN if any sample is
+    peak          largest absolute value over all channels; NaN if any sample is NaN
     at_full_scale share of samples at full scale, over all channels
     gave_up       True if the decoder stopped before the end
     known         share of the promised sound that was decoded, once the container has been asked
@@ -52,7 +52,7 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Conveyed(Generic[S]):
-    """Facts about a file whose sound went to a sink; as in `Decoded`, which holds the sound itself.
+    """Facts about a file after its sound went to a sink; as in `Decoded`, which also holds the sound.
 
     sink     receiver of the sound
     frames   number of samples of one channel
@@ -74,9 +74,9 @@ class Gathering(Generic[S]):
     """Blocks of samples, mixed down and handed on as they arrive.
 
     sink     receiver of the blocks; it gets no more after a sample that is not finite or is beyond any scale
-    rate_hz  of the samples
+    rate_hz  rate of the samples
     check    called with the number of frames before they are passed on; it may raise an error
-    unit     of the numbers in the blocks, in full scales
+    unit     unit of the numbers in the blocks, in full scales
     """
 
     def __init__(self, sink: S, rate_hz: int, check: Callable[[int], None], unit: float = 1.0) -> None:
@@ -111,7 +111,7 @@ class Gathering(Generic[S]):
 
 
 def _mixed(block: Block, unit: float) -> Samples:
-    """The mean of the channels; summed one by one, since numpy takes 30 times as long for a mean over a short axis."""
+    """The mean of the channels; summed one by one, as numpy takes 30 times as long for a mean over a short axis."""
     mean, scale = np.empty(len(block), np.float32), np.float32(unit / block.shape[1])
     if block.shape[1] == 1:
         return np.multiply(block[:, 0], scale, out=mean)

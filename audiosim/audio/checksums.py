@@ -1,8 +1,8 @@
-"""Checksums of an index, a pair for each entry: a flipped bit is found when its row or line is first used.
+"""Checksums of an index, two per entry: a flipped bit is found when its row or line is first used.
 
-    checks.u32   two CRC-32 per entry: of its row; of its line and its place in entries.u64
+    checks.u32   two CRC-32 per entry: one of its row, one of its line and its place in entries.u64
 
-The checksums are written before their entries. If the file is missing, the next append makes it anew.
+The checksums are written before their entries. If the file is missing, the next append creates it again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ Entries = NDArray[np.uint64]
 
 
 def read_checks(folder: Path, count: int) -> Checks:
-    """(k, 2) checksums of the first k of these entries; k is how many the file has."""
+    """(k, 2) checksums of the first k of these entries; k is the number in the file."""
     path = folder / CHECKS
     found = np.fromfile(path, "<u4", count=2 * count) if path.exists() else np.empty(0, np.uint32)
     return found[: len(found) // 2 * 2].reshape(-1, 2)
@@ -34,7 +34,7 @@ def read_checks(folder: Path, count: int) -> Checks:
 def checks_of(rows: Singles, lines: Sequence[bytes], entries: Entries) -> Checks:
     """(n, 2) checksums of n entries.
 
-    entries  (n, 2) as they stand in entries.u64
+    entries  (n, 2) as in entries.u64
     """
     written, places = rows.astype("<f4"), entries.astype("<u8")
     pairs = [
@@ -85,7 +85,9 @@ def _refuse_damaged(folder: Path, name: str, damaged: Sequence[int]) -> None:
     if damaged:
         many = f"{len(damaged)} rows are damaged, the first" if len(damaged) > 1 else "the row is damaged: it"
         raise FormatError(
-            folder / name, damaged[0] + 1, f"{many} was changed after it was written; audiosim extract mends the index"
+            folder / name,
+            damaged[0] + 1,
+            f"{many} was changed after it was written; audiosim extract repairs the index",
         )
 
 
@@ -124,5 +126,5 @@ def check_lines(path: Path, text: bytes, entries: Entries, places: Integers) -> 
     damaged = damaged_lines(lines_of(text, entries), entries, checks, places.tolist())
     if damaged:
         raise FormatError(
-            path, damaged[0] + 1, "the line was changed after it was written; audiosim extract mends the index"
+            path, damaged[0] + 1, "the line was changed after it was written; audiosim extract repairs the index"
         )

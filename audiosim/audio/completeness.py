@@ -9,7 +9,7 @@ from struct import unpack
 from typing import BinaryIO, NamedTuple
 from zlib import crc32
 
-# Sizes from here on stand for "not known when the header was written" (ffmpeg and sox writing to a pipe).
+# Sizes from this on mean "not known when the header was written" (ffmpeg and sox writing to a pipe).
 UNKNOWN_SIZE = 0x7FFF0000
 REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))  # the bits of each byte
 BOUNDS = {b"RIFF": ("little", b"data"), b"FORM": ("big", b"SSND")}
@@ -19,8 +19,8 @@ BOUNDS = {b"RIFF": ("little", b"data"), b"FORM": ("big", b"SSND")}
 class Completeness:
     """Share of a recording that its file contains.
 
-    present    share of the promised sound that is in the file; 1 where nothing is promised
-    doubt      why that share may be wrong; empty if it is known
+    present    share of the promised sound that is in the file; 1 if no length is promised
+    doubt      reason to doubt that share; empty if it is known
     harm       sentence on the damage, for a share below 1
     scattered  True if parts are missing here and there, so that the rest represents the whole
     """
@@ -40,7 +40,7 @@ def completeness(path: Path, container: str) -> Completeness:
     that are missing or whose checksum fails are counted as lost, but a missing end has no known length.
     MP3 gives its length in a Xing, Info or VBRI frame, if at all; FLAC in its header: those two are
     compared with the decoder's output. WAV of 2 GiB and over, and other containers, are taken
-    as they are: a cut there is not seen.
+    as they are: truncation is not detected in these.
     """
     with path.open("rb") as file:
         if container in {"WAV", "WAVEX", "AIFF"}:
@@ -69,8 +69,8 @@ def _chunks(file: BinaryIO) -> Completeness:
 class _Page(NamedTuple):
     """An Ogg page whose checksum holds.
 
-    first, last  whether it begins or ends its stream
-    granule      how far the sound that the page completes goes; -1 if it completes none
+    first, last  True if it begins or ends its stream
+    granule      end of the sound that the page completes; -1 if it completes none
     stream       number of the stream in the file
     number       its place in that stream, counted from 0
     """
@@ -89,7 +89,7 @@ def _pages(file: BinaryIO) -> Completeness:
     ours = [page for page in pages if page.stream == pages[0].stream]
     doubt = ""
     if any(page.first and not before.first for before, page in pairwise(pages)):
-        doubt = "it is a chain of Ogg streams, of which the first is decoded"
+        doubt = "it is a chain of Ogg streams; only the first is decoded"
     elif not (ours and ours[-1].last):
         doubt = "its last Ogg page is cut or does not mark the end"
     return Completeness(1 - _lost(ours), doubt, "damaged", scattered=True)

@@ -1,4 +1,4 @@
-"""Spectral contrast: how far the peaks of a spectrum stand above its valleys, octave by octave."""
+"""Spectral contrast: height of the peaks of a spectrum above its valleys, octave by octave."""
 
 from functools import lru_cache
 
@@ -18,8 +18,8 @@ def contrast(extremes: Samples, highest: Samples) -> Array:
 
         10 log10 peak - 10 log10 valley
 
-    extremes  (frames, 14) peaks and valleys, see `spectrum_by_arrays`; neither is told apart 80 dB below its
-              highest, or below 1e-10
+    extremes  (frames, 14) peaks and valleys, see `spectrum_by_arrays`; both have a floor 80 dB below
+              their highest, and at 1e-10
     highest   (2,) of the peaks and of the valleys of the recording
 
     Octaves: 0 to 200 Hz, 200 to 400 Hz, and so on; the last takes all above 6.4 kHz. Within 1e-3 of
@@ -44,8 +44,8 @@ def _level(magnitude: Samples, highest: np.float32) -> Array:
 def octave_bins(parameters: Parameters) -> tuple[tuple[slice, int], ...]:
     """The bins of each octave, and how many of them count as its peak.
 
-    As in librosa, an octave includes the bin below it, and all but the last leave out their highest bin, which the
-    number of bins in the peak still counts.
+    As in librosa, an octave includes the bin below it, and all but the last leave out their highest bin. The number
+    of bins in the peak still includes it.
     """
     hertz = filter_banks(parameters).bins_hz
     edges = np.concatenate([[0.0], LOWEST_OCTAVE_HZ * 2.0 ** np.arange(OCTAVES)])

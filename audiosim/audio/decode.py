@@ -1,4 +1,4 @@
-"""A sound file -> Signal, or its samples piece by piece. The only code of audiosim that opens sound files."""
+"""Decoding of sound files to Signals or to samples piece by piece; no other code of audiosim opens sound files."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,10 +30,10 @@ ENOUGH_SCATTERED = 0.25  # the same for a recording that is damaged here and the
 MP3_SLACK = 0.01  # relative error of an MP3's length, which is an estimate without a length header
 CLIPPED = 0.001  # share of samples at full scale from which a recording counts as clipped
 QUIET = 0.001  # peak below which a recording is noted as quiet: -60 dB, where 16 bits leave 5
-SILENT = 1e-4  # peak, the mean taken off, below which a recording counts as silent: -80 dB, three steps of 16 bits
-BLOCK = 2**18  # frames read at a time; soundfile seeks after each block, which costs MP3 a fresh start
-CHEAPER_ELSEWHERE = "OPUS"  # libsndfile takes three times as long for it as FFmpeg's decoder
-UNKNOWN_LENGTH = 2**62  # libsndfile gives 2 ** 63 - 1 where a header does not say
+SILENT = 1e-4  # peak without the mean below which a recording counts as silent: -80 dB, three steps of 16 bits
+BLOCK = 2**18  # frames read at a time; soundfile seeks after each block, which makes MP3 decoding start again
+CHEAPER_ELSEWHERE = "OPUS"  # libsndfile takes three times as long for this format as FFmpeg's decoder
+UNKNOWN_LENGTH = 2**62  # libsndfile reports 2 ** 63 - 1 if the header gives no length
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +97,7 @@ class Whole:
 
 
 class Resampled(Generic[S]):
-    """Sink for one rate in front of a sink for another; resampling is soxr's HQ, as in librosa."""
+    """Sink that resamples for another sink; resampling is soxr's HQ, as in librosa."""
 
     def __init__(self, sink: S, rate_hz: int, wanted_hz: int) -> None:
         self.sink = sink
@@ -131,7 +131,7 @@ class Reader:
     def feed(self, path: str | Path, start: Callable[[], S]) -> tuple[S, tuple[str, ...]]:
         """Pass all samples of a file to a sink, piece by piece; return the sink, and notes on the file.
 
-        start  makes a new sink: after one decoder fails, another may begin again
+        start  makes a new sink: if one decoder fails, another starts from the beginning
         """
         path = Path(path)
         size_bytes = _check_file(path)
@@ -159,16 +159,16 @@ def read(
     """The sound of a file: the mean of its channels, resampled to one rate.
 
     path     WAV, FLAC, Ogg (Vorbis, Opus), MP3 or AIFF; M4A, WMA and such by PyAV
-             (audiosim[formats]), or else by the ffmpeg command where it is on the machine
+             (audiosim[formats]), or else by the ffmpeg command if it is installed
     rate_hz  rate of the result; resampling is soxr's HQ, as in librosa
     limits   how much sound a file may hold
     decoders for other kinds of file, by suffix; libsndfile opens all others
 
-    A SoundError says why a file is refused: it cannot be read or decoded, holds more than the limits allow, or samples
-    that are NaN or infinite, lasts under 1 s, is cut off before 90 % of its stated length, or is so damaged that less
-    than 25 % can be decoded. Decoding goes on behind damage: libsndfile does so in MP3 and Ogg, PyAV and ffmpeg in the
-    other formats. Accepted with a note: truncated or damaged, to what share, or by an unknown amount; clipped;
-    quiet; silent or constant (see `Signal.silent`).
+    A SoundError gives the reason to refuse a file: it cannot be read or decoded, holds more than the limits allow,
+    holds samples that are NaN or infinite, lasts under 1 s, is cut off before 90 % of its stated length, or is so
+    damaged that less than 25 % can be decoded. Decoding continues after damage, by libsndfile in MP3 and Ogg, by PyAV
+    and ffmpeg in the other formats. Files are accepted with a note if they are truncated or damaged, with the remaining
+    share if it is known; clipped; quiet; silent or constant (see `Signal.silent`).
     """
     return Reader(rate_hz, limits, tuple(decoders))(path)
 
@@ -211,7 +211,7 @@ def _handed_on(decoded: Decoded, start: Callable[[int], S]) -> Conveyed[S]:
 
 
 def _heard(path: Path, size_bytes: int, limits: SoundLimits, start: Callable[[int], S]) -> Conveyed[S]:
-    """Everything that libsndfile can decode of a file, or another decoder where that gives more, or is cheaper."""
+    """Everything that libsndfile can decode of a file; another decoder is used if it decodes more or is faster."""
 
     def check(frames: int, channels: int, rate_hz: int) -> None:
         problem = limits.problem(frames, channels, rate_hz, size_bytes)
@@ -220,7 +220,7 @@ def _heard(path: Path, size_bytes: int, limits: SoundLimits, start: Callable[[in
 
     try:
         with soundfile.SoundFile(path) as file:
-            if file.format == "RAW":  # libsndfile takes any file named .au for a telephone call
+            if file.format == "RAW":  # libsndfile reads any file named .au as a telephone call
                 raise SoundError(f"{path}: cannot be decoded (it has no header), expected {FORMATS}")
             check(0 if file.frames >= UNKNOWN_LENGTH else file.frames, file.channels, file.samplerate)
             known = completeness(path, file.format)
@@ -263,9 +263,9 @@ def _elsewhere(
 
 
 def _reason(error: Exception) -> str:
-    """Reason why libsndfile does not open a file; it gives none for noise named .mp3."""
+    """Reason why libsndfile does not open a file; libsndfile itself gives none for noise named .mp3."""
     reason = str(getattr(error, "error_string", "it has no header")).strip(" .")
-    return "its content is no sound that is known" if "does not exist" in reason else reason
+    return "its content is no known sound format" if "does not exist" in reason else reason
 
 
 def _remedy(path: Path) -> str:
@@ -273,12 +273,12 @@ def _remedy(path: Path) -> str:
     if not path.name.lower().endswith(more_formats.SUFFIXES):
         return ""
     if any(installed() for installed, _ in OTHERS):
-        return ", or sound of another format that is whole"
+        return ", or an undamaged file of another format"
     return f"; audiosim[formats] reads {path.suffix.lower()} files: pip install 'audiosim[formats]'"
 
 
 def _by_libsndfile(file: "SoundFile", start: Callable[[int], S], check: Callable[[int], None]) -> Conveyed[S]:
-    """Everything that the decoder returns; `check` gets the number of frames, and may stop it."""
+    """Everything that the decoder returns; `check` gets the number of frames and may stop the decoder."""
     whole = file.subtype == "PCM_16" and file.format in {"WAV", "WAVEX", "AIFF"}
     unit = 2.0**-15 if whole else 1.0  # whole numbers are read as such: libsndfile would take ten times as long
     buffer = np.empty((min(BLOCK, max(1024, file.frames)), file.channels), np.int16 if whole else np.float32)

@@ -1,4 +1,4 @@
-"""Decoders: which kinds of sound file are opened, and how."""
+"""Decoders: ways to open further kinds of sound files."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ class Decoder:
 
     name      letters and digits
     suffixes  endings of file names, with the dot, in lower case
-    decode    returns the sound of a file of so many bytes, within limits (see `decoded_whole`); raises a SoundError
-              that names the file if it holds more or cannot be decoded
+    decode    returns the sound of a file of a given size in bytes, within limits (see `decoded_whole`); raises a
+              SoundError that names the file if it holds more or cannot be decoded
     """
 
     name: str
@@ -36,7 +36,7 @@ class Decoder:
             raise InputError(f"the name of a decoder must be letters and digits, got {self.name!r}")
         wrong = [suffix for suffix in self.suffixes if not suffix.startswith(".") or suffix != suffix.lower()]
         if wrong or not self.suffixes:
-            raise InputError(f"the suffixes of decoder {self.name} must be such as .wav, got {self.suffixes}")
+            raise InputError(f"the suffixes of decoder {self.name} must look like .wav, got {self.suffixes}")
 
     def opens(self, path: PurePath) -> bool:
         """True if the decoder opens files of this name."""

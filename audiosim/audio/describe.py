@@ -1,4 +1,4 @@
-"""Sound files -> one Gaussian each, or the reason for its absence; in this process, in others, or on a cluster."""
+"""Description of sound files by Gaussians, or the reason why there is none: here, in other processes, on a cluster."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -29,7 +29,7 @@ threadpoolctl = lazy_loader.load("threadpoolctl")
 
 Read = Callable[[Path], Signal]
 
-# Variance in dB squared below which frames are taken not to vary. Frames are exact to 2e-3 dB, so rounding gives up
+# Variance in dB squared below which frames count as constant. Frames are exact to 2e-3 dB, so rounding gives up
 # to 4e-6; rows are kept in single precision, which moves an eigenvalue by up to 3e-7 of the largest. The smallest
 # eigenvalue of 96 real clips is 5.7 in the median, and at least 0.01 and 7e-6 of the largest.
 STEADY = 1e-3
@@ -85,16 +85,16 @@ def describe_all(
     scheduler: str | None = None,
     limit_s: float = LIMIT_S,
 ) -> Outcomes:
-    """Describe many files; outcomes come in the order of the files, each as soon as it and all before it are done.
+    """Describe many files; outcomes come in the order of the files, each as early as possible.
 
     read       opens a file; called in the worker processes
     n_jobs     worker processes, each on one thread; -1 is one per processor, -2 one fewer, as in scikit-learn. None:
-               this process, which a codec that crashes or hangs then takes down
+               this process, which then suffers if a codec crashes or hangs
     scheduler  address of a Dask cluster that does the work instead; it must find the files under their paths
-    limit_s    seconds that a file may take in a worker, plus 4 s per megabyte; beyond that it has failed
+    limit_s    seconds that a file may take in a worker, plus 4 s per megabyte; a slower file counts as failed
 
-    A codec that crashes or hangs in a worker costs that file only. The rows do not depend on n_jobs; on a
-    cluster of machines unlike this one they may, in their last bits. Closing the generator ends the work.
+    If a codec crashes or hangs in a worker, only that file is lost. The rows do not depend on n_jobs; on a
+    cluster of other machines they may differ in their last bits. Closing the generator ends the work.
     """
     if n_jobs == 0:
         raise InputError("n_jobs must not be 0; -1 means one per processor")
@@ -110,7 +110,7 @@ def describe_all(
         return dask_cluster.spread_on_cluster(
             partial(_elsewhere, one, str(Path.cwd())), list(recordings), scheduler, limit, _lost
         )
-    filter_banks(parameters)  # once, before as many workers as there are would each import librosa for them
+    filter_banks(parameters)  # computed once here, so that the workers do not each import librosa
     prepare = partial(prepare_for, parameters)
     return workers.spread_on_workers(one, recordings, joblib.effective_n_jobs(n_jobs), limit, _lost, prepare)
 
@@ -162,7 +162,7 @@ def describe_file(recording: Recording, parameters: Parameters, read: Read = STA
     """The Gaussian of one file, or the reason for its absence.
 
     A recording that already has a note is not opened; the note is the reason. A failed assertion in `read` is a bug and
-    is raised; any other exception costs this file only.
+    is raised; after any other exception only this file is lost.
     """
     if recording.note and not recording.frames:
         return Failure(recording.path, recording.note)
@@ -226,9 +226,9 @@ def _notes(notes: tuple[str, ...], limit_hz: float | None, ridge: float, silent:
     """Notes on the signal, and on its frames."""
     yield from notes
     if limit_hz is not None and not silent:
-        yield f"band-limited: next to nothing above {limit_hz / 1000:.1f} kHz"
+        yield f"band-limited: almost nothing above {limit_hz / 1000:.1f} kHz"
     if silent and not any(note.startswith("silent") for note in notes):
-        yield "silent: there is next to nothing to hear"
+        yield "silent: almost nothing is audible"
     elif ridge and not silent:
         yield f"steady: its frames do not vary in every direction, so {ridge:.2g} was added to each variance"
 
@@ -238,12 +238,12 @@ def summarise(blocks: Iterable[Array]) -> tuple[Gaussian, float, bool]:
 
         covariance  S + r I,  r = max(0, f - l1),  f = max(1e-3, 3e-6 ld),  l1 <= ... <= ld the eigenvalues of S
 
-    blocks  (n, d) of the frames at a time, at least 2 in all
+    blocks  (n, d) frames at a time, at least 2 in total
 
     Frames of silence are all equal, and those of a pure tone span few directions, so they have no density. The ridge r
     gives them one, as thin as rounding allows (see STEADY), and leaves all other recordings unchanged. Because it is
-    thin, such recordings are thousands of nats from music, where music is tens of nats from music: they are
-    neighbours of each other only. Frames that stand still have ld <= 1e-3.
+    thin, such recordings are thousands of nats from music, while music is tens of nats from music: they are
+    neighbours of each other only. Constant frames have ld <= 1e-3.
     """
     mean, covariance = _moments(blocks)
     eigenvalues = np.linalg.eigvalsh(covariance)

@@ -1,4 +1,4 @@
-"""Weights of several descriptions of sound, learned from judgments: how well each predicts what people find similar."""
+"""Weights of several descriptions of sound, learned from judgments by how well each predicts similarity to people."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from audiosim.audio.recordings import Searched
 from audiosim.corpus.model import Pair
 from audiosim.errors import InputError
 
-FEWEST = 10  # judged pairs of which all descriptions are known
+FEWEST = 10  # fewest judged pairs with all descriptions
 
 
 def learned_weights(
@@ -31,7 +31,7 @@ def learned_weights(
     recordings  query -> its own recording
     grades      (query, document) -> grade
 
-    The weights are equal if sound as a whole does not predict which document is better.
+    The weights are equal if sound as a whole does not predict the better document.
     """
     pairs: dict[str, list[tuple[str, float]]] = defaultdict(list)
     known = set(searched.ids)

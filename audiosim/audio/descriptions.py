@@ -25,7 +25,7 @@ from audiosim.stats.gaussians.proximity import has_two_kinds, mutual_proximity, 
 
 
 class Shortlists(Protocol):
-    """Recordings that may be nearest to one by its Gaussian, found without comparing it with all."""
+    """Recordings that may be nearest to one by its Gaussian, found without comparing all recordings."""
 
     def near(self, query: int, count: int) -> Integers:
         """Places of about this many recordings."""
@@ -33,7 +33,7 @@ class Shortlists(Protocol):
 
 
 class Description(Protocol):
-    """A kind of description of the n recordings that are searched, and after them of those asked about.
+    """One kind of description of the n searched recordings, followed by the recordings to search by.
 
     name     its name
     known    (n,) True for recordings that have one
@@ -111,7 +111,7 @@ class ByVectors:
         vectors = searched.vectors(name)
         largest = np.abs(vectors).max(axis=1, keepdims=True)
         known = largest[:, 0] > 0
-        np.divide(vectors, largest, out=vectors, where=known[:, None])  # squares neither over- nor underflow
+        np.divide(vectors, largest, out=vectors, where=known[:, None])  # keeps squares from overflow and underflow
         np.divide(vectors, np.linalg.norm(vectors, axis=1, keepdims=True), out=vectors, where=known[:, None])
         return cls(name, vectors, known)
 
@@ -154,7 +154,7 @@ def neighbours_by(
     weights: Sequence[float] | None = None,
     shortlists: Shortlists | None = None,
 ) -> dict[str, tuple[Neighbour, ...]]:
-    """The k recordings nearest to each of some by several descriptions; see `AudioIndex.neighbours` for the rest.
+    """The k nearest recordings of each of some by several descriptions; see `AudioIndex.neighbours` for the rest.
 
     ids         recordings whose neighbours are searched; None: all, or the requested sounds if there are any
     weights     of the descriptions, above 0; equal where None
@@ -162,8 +162,8 @@ def neighbours_by(
                 fewer than k; None: all
 
     `proximity` of a neighbour is the weighted mean of its mutual proximities, `divergence` that of the first
-    description that both have. Silent recordings are nobody's neighbours. Among more than 1,000 recordings those are
-    ranked that are among the 100, or 4 k, nearest by one of the descriptions.
+    description that both have. Silent recordings are never neighbours. Among more than 1,000 recordings only the
+    100, or 4 k, nearest by any of the descriptions are ranked.
     """
     if k < 1:
         raise InputError(f"k must be at least 1, got {k}")
@@ -203,7 +203,7 @@ def proximities_by(
 
 
 class _Shares:
-    """Mutual proximities by one description, among references drawn once from the recordings that have it.
+    """Mutual proximities by one description, with references drawn once from the recordings that have it.
 
     heard       (n,) True for searched recordings that are not silent
     shortlists  the only recordings that may be nearest; None: all
@@ -280,7 +280,7 @@ class _Barred:
 def _ranked(
     searched: Searched, shares: Sequence[_Shares], weights: Array, query: int, places: Integers
 ) -> Iterator[Neighbour]:
-    """The recordings at some places, nearest to a query first; ties go by the first divergence, then by place."""
+    """Recordings at some places, nearest to a query first; ties are broken by the first divergence, then by place."""
     found = [one.to(query, places) for one in shares]
     close = np.array([proximity for _, proximity in found]).reshape(len(shares), -1)
     weighed = np.where(np.isnan(close), 0.0, weights[:, None])

@@ -1,4 +1,4 @@
-"""Files of a collection made by an earlier `collect`: a further call keeps the changes that their owner made."""
+"""Files of a collection made by an earlier `collect`: a further call keeps the changes made by their owner."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class EditedFolder:
         return Document(found.identifier, row.artist or found.artist, row.genre or found.genre, found.path, more)
 
     def settings_lines(self, settings: Settings) -> list[str]:
-        """The lines of collection.toml: as they were, with the folder of the recordings if they lacked it."""
+        """The lines of collection.toml, unchanged except that a missing folder of the recordings is added."""
         if not self.settings:
             return settings_lines(settings)
         lacking = settings_lines(Settings(sounds=settings.sounds)) if self.sounds is None else []
@@ -44,7 +44,7 @@ class EditedFolder:
 
 
 def read_edited(folder: Path, sounds: str) -> EditedFolder:
-    """The files of a folder that an earlier call wrote; an error where they are about another folder of recordings.
+    """The files of a folder that an earlier call wrote; an error if they belong to another folder of recordings.
 
     sounds  folder of the recordings, relative to the collection's
     """

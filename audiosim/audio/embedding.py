@@ -23,7 +23,7 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """A description of recordings by vectors that are compared by their angle.
+    """A description of recordings by vectors, which are compared by their angle.
 
     name      letters, digits, - and _, beginning with a letter
     function  y=(n,) float32, sr=rate in Hz -> (d,); or (d, frames), which is averaged over the frames
@@ -42,7 +42,7 @@ class Embedding:
         if not PIECE_NAME.fullmatch(self.name) or self.name in (*RESERVED, GAUSSIANS, LEVELLED):
             taken = ", ".join((*RESERVED, GAUSSIANS, LEVELLED))
             raise InputError(
-                f"an embedding must have a name of letters, digits, - and _ that begins with a letter and is none of "
+                f"an embedding must have a name of letters, digits, - and _ that begins with a letter, none of "
                 f"{taken}, got {self.name!r}"
             )
         if type(self.rate_hz) is not int or self.rate_hz < 1:

@@ -1,4 +1,4 @@
-"""The second number of an entry of an index: flags; below them 0 for a new recording, or 1 + the entry it replaces."""
+"""The second number of an index entry: flags; in its lower bits 0 for a new recording, or 1 + the replaced entry."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ REPLACES = np.uint64((1 << 61) - 1)
 
 
 def flags_of(silent: bool, limited: bool) -> np.uint64:
-    """Flags of a recording: whether it is silent, and whether its band is known to end."""
+    """Flags of a recording: silent, and known to be band-limited."""
     return (SILENT if silent else np.uint64(0)) | (LIMITED if limited else np.uint64(0))
 
 

@@ -1,7 +1,8 @@
 """The arrays that turn spectra into bands and coefficients: librosa's and scipy's, made once and kept.
 
-Importing librosa takes two seconds of processor time in every worker process. So the arrays are kept in the user's
-cache folder, one file per set of parameters and version of librosa; librosa is imported only if that file is missing.
+Importing librosa takes two seconds of processor time in every worker process. Therefore the arrays are kept in the
+user's cache folder, one file per set of parameters and version of librosa; librosa is imported only if that file is
+missing.
 """
 
 import hashlib
@@ -25,7 +26,7 @@ from audiosim.audio.parameters import Parameters
 from audiosim.corpus.lines import write_texts
 from audiosim.errors import InputError
 
-CACHE = "AUDIOSIM_CACHE"  # environment variable: another folder for them
+CACHE = "AUDIOSIM_CACHE"  # environment variable that names another folder for the arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +96,7 @@ def _read(path: Path) -> FilterBanks | None:
 
 
 def _keep(path: Path, made: FilterBanks) -> FilterBanks:
-    """Write the arrays to the cache and return them; where that is not permitted, they are computed again next time."""
+    """Write the arrays to the cache and return them; without permission to write, they are computed again next time."""
     packed = io.BytesIO()
     np.savez(packed, allow_pickle=False, **vars(made))
     with suppress(OSError, InputError):

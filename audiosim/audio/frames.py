@@ -1,4 +1,4 @@
-"""A recording, whole or piece by piece -> the frames that describe it.
+"""Frames that describe a recording, from its samples as a whole or piece by piece.
 
 A frame depends on the loudest of all frames, which is known only at the end. Until then spectra are kept, for long
 recordings in a temporary file, so that memory does not grow with length.
@@ -26,15 +26,15 @@ from audiosim.kernels.framing import FrameTransform
 from audiosim.kernels.spectrum import spectrum
 from audiosim.properties import cached_property
 
-BLOCK = 1536  # frames made at a time: half a minute and more, so that clips are made at once
-IN_MEMORY = 2**22  # bytes of spectra, from which on they are kept in a file
+BLOCK = 1536  # frames made at a time: over half a minute, so that a clip takes one step
+IN_MEMORY = 2**22  # size of spectra, in bytes, from which they are kept in a file
 
 
 class Frames(NamedTuple):
     """The frames of a recording.
 
     values    (1 + n // hop, d), one row per frame, named by the parameters' `dimensions`
-    limit_hz  where the recording's band ends; None if it is not known to end
+    limit_hz  end of the recording's band; None if it is not known to end
     """
 
     values: Array
@@ -84,8 +84,8 @@ def framed(hand_on: "Callable[[Callable[[], FrameBlocks]], FrameBlocks]", parame
 class FrameBlocks:
     """Sink that makes the frames of a recording, block by block.
 
-    parameters  parameters of the frames; descriptors of other packages need, and get, all samples at once
-    limit_hz    where the band ends: the part above is filled with the mirror image of that below; None: it does not
+    parameters  parameters of the frames; descriptors of other packages get all samples at once
+    limit_hz    end of the band: the part above it is filled with the mirror image of the part below; None: no end
     """
 
     def __init__(self, parameters: Parameters, limit_hz: float | None = None) -> None:
@@ -93,12 +93,12 @@ class FrameBlocks:
         self._source = None if limit_hz is None else mirrored_bins(limit_hz, parameters)
         foreign = any(isinstance(one, Descriptor) for one in parameters.descriptors)
         self._block = math.inf if foreign else BLOCK
-        self._around = math.ceil(parameters.frame / 2 / parameters.hop)  # frames at an end that samples beyond enter
-        self._waiting: list[Samples] = []  # samples from that of frame `self._from` on
+        self._around = math.ceil(parameters.frame / 2 / parameters.hop)  # frames at an end that overlap samples beyond
+        self._waiting: list[Samples] = []  # samples, starting with those of frame `self._from`
         self._from = self._count = 0
         self._ends, self._sum = [math.inf, -math.inf], 0.0
         self._transform, self._spectra = frame_transform(parameters), _Kept(parameters)
-        self.samples: Samples | None = None  # all of them, where they made one block
+        self.samples: Samples | None = None  # all frames, if they form one block
 
     def take(self, samples: Samples) -> None:
         """See `Sink`."""
@@ -108,7 +108,7 @@ class FrameBlocks:
         self._ends = [min(self._ends[0], float(samples.min())), max(self._ends[1], float(samples.max()))]
         self._sum += float(samples.sum(dtype=float))
         self._waiting.append(samples)
-        # Held back: the frames that samples still to come enter.
+        # Frames that overlap samples still to come are held back.
         while self._count // self.parameters.hop - self._around - self._spectra.frames >= self._block:
             self._make(self._spectra.frames + BLOCK)
 
@@ -199,7 +199,7 @@ class _Kept:
             self._file.write(levels.data)
             self._file.write(np.ascontiguousarray(extremes).data)
         except OSError as error:
-            raise SoundError(f"does not fit into temporary files ({error.strerror}), expected room there") from None
+            raise SoundError(f"does not fit into temporary files ({error.strerror}), expected enough space") from None
         self.frames += len(levels)
         self._sizes.append((len(levels), extremes.shape[1]))
 
@@ -225,7 +225,7 @@ def frame_transform(parameters: Parameters) -> FrameTransform:
 
 def _from_elsewhere(one: Descriptor, samples: Samples, rate_hz: int, count: int) -> Array:
     if one.function is None:
-        raise InputError(f"descriptor {one.name} is known by its name only, expected the function that computes it")
+        raise InputError(f"only the name of descriptor {one.name} is known, expected the function that computes it")
     values = np.atleast_2d(np.asarray(one.function(y=samples, sr=rate_hz), dtype=float))
     if values.shape != (one.size, count):
         raise SoundError(f"descriptor {one.name} gave {values.shape}, expected {(one.size, count)}, d and frames")

@@ -1,4 +1,4 @@
-"""Many recordings as Gaussians: extracted from sound, saved, compared."""
+"""An index of recordings as Gaussians: extracted from sound, saved, compared."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -34,7 +34,7 @@ SAVED = 10_000  # recordings written together
 
 
 class Neighbour(NamedTuple):
-    """A recording near another: how far from it in nats, and their mutual proximity where it was asked for."""
+    """A recording near another: their divergence in nats, and their mutual proximity if requested."""
 
     identifier: str
     divergence: float
@@ -48,9 +48,9 @@ class AudioIndex:
     recordings  (n) with distinct identifiers
     table       (m, width) rows of Gaussians, single precision: mean, upper triangle of the covariance, ln det
     parameters  of the frames; d dimensions
-    failed      the files that `extract` could not describe, and why
+    failed      files that `extract` could not describe, with the reasons
     places      (n,) the row of each recording; None: row i is recording i
-    folder      where the index lies on disk; None: nowhere
+    folder      folder of the index on disk; None: in memory only
     """
 
     recordings: Sequence[Recording]
@@ -182,15 +182,15 @@ class AudioIndex:
         divergence: Divergence = "js",
         proximity: bool = True,
     ) -> dict[str, tuple[Neighbour, ...]]:
-        """The k recordings nearest to each of some, nearest first, never itself; fewer if there are no more.
+        """The k nearest recordings of each of some, nearest first, without itself; fewer if there are no more.
 
         ids         recordings whose neighbours to find; None: all
         k           at least 1
-        artists     identifier -> artist: recordings of the same artist are left out; those of an unknown one never are
+        artists     identifier -> artist: recordings by the same artist are left out; unknown artists never match
         divergence  "kl", symmetrised Kullback-Leibler, or "js", Jensen-Shannon
         proximity   True to rank by mutual proximity, which reduces hubs, instead of the divergence
 
-        Recordings equally near stand in the order of the index. A silent recording is never a neighbour; it
+        Equally near recordings are in the order of the index. A silent recording is never a neighbour, but it
         has neighbours. Among more than 1,000 recordings all but plain "kl" rank a shortlist: see `search`.
         """
         check_search(k, divergence)
@@ -235,7 +235,7 @@ class AudioIndex:
 
     @cached_property
     def _packed(self) -> Packed:
-        """For a large index on disk all entries, also superseded ones; otherwise the recordings."""
+        """For a large index on disk all entries, including superseded ones; otherwise the recordings."""
         if self.folder is not None and self._is_large:
             return packing.packed_on_disk(self.folder, self.row_table, self.parameters.dimension)
         return pack(self.rows, self.parameters.dimension)
@@ -247,7 +247,7 @@ class AudioIndex:
 
     @cached_property
     def _outside(self) -> Integers:
-        """Number of the recording in each packed row; -1 if it is none."""
+        """Number of the recording in each packed row; -1 if the row has none."""
         outside = np.full(len(self._packed), -1)
         outside[self._inside] = np.arange(len(self))
         return outside
@@ -315,19 +315,19 @@ def extract(
 ) -> AudioIndex:
     """Describe sound files: one Gaussian of full covariance per recording.
 
-    sound       files, folders, URLs or a documents.tsv (see `find_sounds`), or identifier -> file
+    sound       files, folders, URLs or a documents.tsv (see `find_sounds`), or a mapping from identifiers to files
     n_jobs      worker processes, as in scikit-learn: None is 1, -1 one per processor
     into        folder of the index; files in it that have not changed are not read again. None: in memory
-    parameters  of the frames; None: those of the index where there is one, else STANDARD_FRAMES: MFCC, spectral
+    parameters  parameters of the frames; None: those of an existing index, else STANDARD_FRAMES: MFCC, spectral
                 contrast and band descriptors. See `described_by` for others
     read        opens a sound file
-    decoders    of kinds of file that audiosim does not open itself; they take the place of `read`
+    decoders    decoders of file kinds that audiosim does not open itself; they replace `read`
     progress    called with the number of files done (including those already in the index), failed, and in total
     scheduler   address of a Dask cluster that does the work instead; see `describe_all`
-    prune       True to remove recordings whose file is gone first; those at URLs stay
+    prune       True to first remove recordings with a missing file; recordings at URLs stay
 
     Files that cannot be described are listed in `.failed` of the result and do not stop the rest. With `into`, finished
-    work survives an interruption, and the same call continues from there; the result is the whole index, including
+    work survives an interruption, and repeating the call continues from there; the result is the whole index, including
     recordings of earlier calls.
     """
     need("sound", "describing sound")
@@ -361,7 +361,7 @@ def _parameters_of(folder: str | Path | None) -> Parameters:
     parameters = read_head(Path(folder))
     for one in parameters.descriptors:
         if isinstance(one, Descriptor):
-            raise InputError(f"{folder}: holds frames of descriptor {one.name}, expected it among the parameters")
+            raise InputError(f"{folder}: holds frames of descriptor {one.name}, which must be among the parameters")
     return parameters
 
 

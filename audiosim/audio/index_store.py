@@ -1,4 +1,4 @@
-"""The files of an index: opened by memory map, appended to without rewriting, intact after a kill at any moment.
+"""The files of an index: memory-mapped, appended to without rewriting, intact after a kill at any moment.
 
     index.json        its head; see `audiosim.audio.index_head`
     gaussians.f32     one row per entry: mean, upper triangle of the covariance row by row, ln det; float32
@@ -9,10 +9,10 @@
 All little endian.
 
 An entry is written as a row, then its line, then its place in entries.u64. Only entries with all three count; the next
-append cuts off bytes beyond them, which a kill left. A changed recording is appended again; a removed one gets an entry
-with a zero row. Both name the entry that they supersede, so that opening an index reads no line. A power cut may cost
-the entries since the last close. The next append removes damaged entries, so that `extract` describes their recordings
-again.
+append removes bytes beyond them, left by a kill. A changed recording is appended again; a removed one gets an entry
+with a zero row. Both refer to the entry that they supersede, so that an index opens without reading any line. A power
+cut may lose the entries since the last close. The next append removes damaged entries, so that `extract` describes
+their recordings again.
 """
 
 import json
@@ -66,8 +66,8 @@ class Recording:
     seconds     length of the decoded sound
     frames      number of frames that the Gaussian is fitted to
     note        caution, such as clipping; or empty
-    silent      True if it is silent or nearly so: then it is nobody's neighbour
-    limit_hz    where its band ends; None if it is not known to end
+    silent      True if it is silent or nearly so, and so never a neighbour
+    limit_hz    end of its band; None if it is not known to end
     """
 
     identifier: str
@@ -90,7 +90,7 @@ _FIELDS = [field.name for field in fields(Recording)]
 
 
 class Recordings(Sequence[Recording]):
-    """The recordings of an index on disk; their lines are parsed when the first recording is asked for."""
+    """The recordings of an index on disk; their lines are parsed when the first recording is requested."""
 
     def __init__(self, folder: Path, entries: Entries, places: Integers) -> None:
         self.folder, self._entries, self._places = folder, entries, places
@@ -177,7 +177,7 @@ class Appender:
         self.folder = Path(folder)
         self._columns = width(parameters.dimension)
         prepare_head(self.folder, parameters)
-        _read_entries(self.folder, self._columns)  # refused before a file is made in place of a lost one
+        _read_entries(self.folder, self._columns)  # raises an error before a new file could replace a lost one
         names = (ENTRIES, LINES, ROWS, CHECKS)
         self._entries, self._lines, self._rows, self._checks = ((self.folder / name).open("ab") for name in names)
         try:
@@ -305,7 +305,7 @@ def _read_entries(folder: Path, columns: int) -> Entries:
     fits = entries[:, 0] <= np.uint64(sizes[LINES])
     whole = entries[: len(fits) if fits.all() else int(np.argmin(fits))]
     ends, replaced = whole[:, 0], whole[:, 1] & REPLACES
-    # A kill, or a power cut, leaves entries without their lines at the end alone.
+    # A kill or a power cut can leave entries without lines only at the end.
     lost = np.flatnonzero(fits[len(whole) :])[:1] + len(whole)
     rising = ends > np.concatenate([[np.uint64(0)], ends[:-1]])
     wrong = np.concatenate([np.flatnonzero(~rising | (replaced > np.arange(len(whole)))), lost])
@@ -330,7 +330,7 @@ def _parse(path: Path, entries: Entries, decoder: "msgspec.json.Decoder[Line]", 
     try:
         lines = decoder.decode_lines(text)
     except msgspec.MsgspecError:
-        # Names that are not text, or a line that is none of ours: one by one, by a parser that reads both.
+        # Names that are not text, or foreign lines: a parser that can read both takes them one by one.
         ends: list[int] = entries[:, 0].tolist()
         bounds, held = enumerate(pairwise([0, *ends]), start=1), set((places + 1).tolist())
         nothing = b'{"identifier": ""}'

@@ -1,4 +1,4 @@
-"""Vectors beside the recordings of an index, by an embedding: changed files are read again, a kill costs little."""
+"""Vectors beside the recordings of an index, by an embedding: changed files are read again, and a kill loses little."""
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
@@ -26,7 +26,7 @@ from audiosim.errors import InputError, SoundError
 from audiosim.extras import need
 from audiosim.messages import one_line
 
-SAVED, SAVED_SHARE = 200, 0.05  # vectors, and share of those there already, after which a file is written anew
+SAVED, SAVED_SHARE = 200, 0.05  # new vectors, and their share of the existing ones, after which the file is written
 
 
 class Embedded(NamedTuple):
@@ -47,9 +47,9 @@ def embed_index(
 ) -> tuple[Failure, ...]:
     """Keep a vector for each audible recording of an index; the result lists recordings without one, with the reason.
 
-    folder     of the index
+    folder     folder of the index
     n_jobs     worker processes, as for `extract`; each loads the function itself
-    decoders   for kinds of file that audiosim does not open itself
+    decoders   decoders of file kinds that audiosim does not open itself
     progress   called with the number of recordings done (including known ones), failed, and in total
     scheduler  address of a Dask cluster that does the work instead
 
@@ -140,7 +140,7 @@ def embed_file(recording: Recording, embedding: Embedding, read: Reader) -> Embe
             vector = embedding.vector(signal.samples)
     except (SoundError, InputError) as error:
         return Failure(recording.path, str(error).removeprefix(f"{place}: "))
-    except Exception as error:  # it is another's code, so it may raise anything
+    except Exception as error:  # foreign code may raise anything
         return Failure(recording.path, f"embedding {embedding.name} fails: {one_line(error)}")
     if not vector.any():
         return Failure(recording.path, f"embedding {embedding.name} gives a vector of length 0")
@@ -165,7 +165,7 @@ def _prepare(embedding: Embedding) -> None:
     time = np.arange(embedding.rate_hz, dtype=np.float32) / embedding.rate_hz
     try:
         embedding.vector(np.sin(np.float32(1e4) * time * time).astype(np.float32))
-    except Exception:  # each file will report what is wrong with it
+    except Exception:  # each file will report the error
         return
 
 

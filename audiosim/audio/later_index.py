@@ -21,7 +21,7 @@ def later_folder(folder: str | Path) -> Path:
 def load_all(folder: str | Path) -> tuple[AudioIndex, int]:
     """An index followed by the recordings that came later, and the number of its own.
 
-    A later recording that `extract` has described since then counts as the index's own.
+    A later recording that `extract` has since described counts among the index's own.
     """
     index, later = AudioIndex.load(folder), later_folder(folder)
     if not (later / HEAD).exists():

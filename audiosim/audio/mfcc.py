@@ -17,12 +17,12 @@ def mfcc(levels: Samples, loudest: np.float32, parameters: Parameters) -> Array:
         DCT-II, orthonormal, of L
 
     levels   (frames, bands) L in dB, see `floored`
-    loudest  of the recording
+    loudest  highest level of the recording
 
     Within 1e-3 of librosa.feature.mfcc with its defaults. McFee et al. (2015), doi:10.25080/Majora-7b98e3ed-003.
     """
     cosines = filter_banks(parameters).cosines
-    # From the middle of the range: sums in single precision lose less where numbers are small.
+    # Relative to the middle of the range: sums of smaller numbers lose less in single precision.
     middle = np.float32(loudest - RANGE_DB / 2)
     coefficients: Array = ((levels - middle) @ cosines).astype(float) + float(middle) * cosines.sum(axis=0, dtype=float)
     return coefficients

@@ -1,6 +1,6 @@
-"""Formats that libsndfile does not read, or not as fast, by PyAV: AAC, ALAC, WMA, WebM, Matroska, WavPack, Opus, ...
+"""Formats that libsndfile reads slowly or not at all, by PyAV: AAC, ALAC, WMA, WebM, Matroska, WavPack, Opus, ...
 
-Packets that a decoder refuses are passed over, as ffmpeg does: damage costs the damaged packets, not the rest.
+Packets that a decoder refuses are skipped, as by ffmpeg: damage loses the damaged packets, not the rest.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,12 +27,12 @@ SUFFIXES = (
     ".3gp", ".aac", ".ac3", ".amr", ".ape", ".asf", ".caf", ".dsf", ".m4a", ".m4b", ".mka", ".mp2", ".mp4", ".mpc",
     ".spx", ".tak", ".tta", ".webm", ".wma", ".wv",
 )  # fmt: skip
-# Nothing that names other files or addresses, as playlists do, and nothing that libsndfile has refused already.
+# Formats that name other files or addresses, such as playlists, and formats that libsndfile has refused are excluded.
 CONTAINERS = "aac,ac3,amr,ape,asf,caf,dsf,eac3,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mpc,mpc8,ogg,tak,tta,wv"
 KNOWN = "flac,mp3,wav,aiff"  # formats that libsndfile reads; it gives up where they are damaged
 SLACK = 0.02  # tolerance of a length, which containers round and coders pad
 TOGETHER = 2**17  # frames of sound handed on at a time: packets hold a thousand or so
-MOST_BAD = 10_000  # packets in a row: far more than any file holds that is worth describing
+MOST_BAD = 10_000  # bad packets in a row: far more than in any file worth describing
 BY_ALL = 0.9  # share of the length: sound that goes on beyond it was damaged, not cut off
 
 
@@ -107,7 +107,7 @@ class _Packets:
             self.end_s = float(last.pts * last.time_base) + last.samples / last.sample_rate
 
     def _found(self) -> Iterator["Packet[AudioStream] | None"]:
-        """The packets; None in place of bytes that are no packet: the container continues behind them."""
+        """The packets; None in place of bytes that are no packet: the container continues after them."""
         while True:
             try:
                 yield from self._container.demux(self._stream)
@@ -121,7 +121,8 @@ class _Packets:
 
 def _blocks(stream: "AudioStream", packets: _Packets) -> Iterator[Samples]:
     """The frames, (n, channels), at the rate they have."""
-    # What PyAV says of a frame costs as much as to decode it: it is asked once, and arrays of another shape tell.
+    # Reading PyAV's properties of a frame takes as long as decoding it. They are read once; a new array shape shows a
+    # change.
     rate_hz, channels, planar = stream.rate, len(stream.layout.channels), stream.format.is_planar
     waiting: list[Samples] = []
     resampler, held = None, 0
@@ -129,7 +130,7 @@ def _blocks(stream: "AudioStream", packets: _Packets) -> Iterator[Samples]:
         array, n = frame.to_ndarray(), frame.samples
         if frame.sample_rate == rate_hz and array.shape == ((channels, n) if planar else (1, n * channels)):
             pieces = [_planes(array, channels)]
-        else:  # a stream that changes, as damaged ones may seem to
+        else:  # a change within the stream, which damage may also feign
             resampler = resampler or av.AudioResampler(format="fltp", layout=stream.layout, rate=stream.rate)
             pieces = [_planes(one.to_ndarray(), channels) for one in resampler.resample(frame)]
         waiting += pieces
@@ -142,12 +143,12 @@ def _blocks(stream: "AudioStream", packets: _Packets) -> Iterator[Samples]:
 
 
 def _planes(array: NDArray[Any], channels: int) -> Samples:
-    """(channels, n) in full scales, of an array (channels, n), or (1, n channels) with the channels in turn."""
+    """(channels, n) in full scales, from an array (channels, n), or (1, n channels) with interleaved channels."""
     if len(array) != channels:
         array = array.reshape(-1, channels).T
     if array.dtype == np.float32:
         return array
-    if array.dtype.kind == "u":  # 8 bits: the only ones without a sign
+    if array.dtype.kind == "u":  # 8-bit samples: the only unsigned ones
         array = array.astype(np.int16) - 128
         return np.multiply(array, np.float32(2.0**-7), dtype=np.float32)
     unit = np.float32(1.0 if array.dtype.kind == "f" else 2.0 ** (1 - 8 * array.dtype.itemsize))

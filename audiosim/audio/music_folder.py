@@ -1,4 +1,4 @@
-"""A folder of music -> a collection: recordings, tags, duplicates, and a sample of queries."""
+"""A collection from a folder of music: recordings, tags, duplicates, and a sample of queries."""
 
 import os
 import unicodedata
@@ -41,10 +41,11 @@ if TYPE_CHECKING:
 
 INDEX, SYSTEM, CUTOFF = "sounds.index", "audiosim-nearest", 5
 QUERY_COUNT = 50
-FEWEST = 2  # recordings: a baseline retrieves others than the query's own
-# Dimensions on which loudness leaves no trace and coders little: the shape of the spectrum, and contrast below 3.2 kHz.
+FEWEST = 2  # fewest recordings: a baseline needs some besides the query's own
+# Dimensions independent of loudness and nearly independent of coders: the shape of the spectrum, contrast below 3.2
+# kHz.
 STABLE = (*(f"mfcc {number}" for number in range(1, 5)), *(f"contrast {octave}" for octave in range(5)))
-SAME = 0.15  # nats by those: 96 clips of 8 games are at least .21 apart, their copies in MP3 .09 in the median
+SAME = 0.15  # largest divergence by these, in nats: 96 clips of 8 games are .21 apart or more, MP3 copies .09 (median)
 SAME_S, SAME_SHARE = 0.5, 0.01  # largest difference in length between copies, in seconds and as a share
 NEAREST = 3  # neighbours of each recording that are compared with it
 
@@ -62,10 +63,10 @@ class Twins(NamedTuple):
 class MusicFolder:
     """Result of processing a folder.
 
-    collection  its folder
+    collection  folder of the collection
     documents   recordings that were described
     failed      files that could not be described, and the reasons
-    unknown     column of documents.tsv -> number of recordings without a value
+    unknown     number of recordings without a value, by column of documents.tsv
     twins       pairs of recordings that may be the same
     queries     document of each query: a drawn sample, or those of an earlier call
     kept        True if the queries are those of an earlier call
@@ -124,15 +125,16 @@ def collect(
 ) -> MusicFolder:
     """Make a collection of the sound below a folder.
 
-    folder   with sound files of any format that `extract` reads
+    folder   folder with sound files of any format that `extract` reads
     into     folder of the collection; one made by `collect` is continued; files of another collection there are an
-             error. Continued, it keeps what its owner changed: filled fields of documents.tsv, queries.tsv, whose
-             queries stay as long as their recordings, and collection.toml
+             error. A continued collection keeps the changes of its owner: filled fields of documents.tsv,
+             collection.toml, and queries.tsv, whose queries stay as long as their recordings
     queries  largest number of recordings to draw as queries, from as many artists as possible and from each genre in
              turn
     seed     of that sample
     n_jobs   worker processes, see `extract`
-    embeddings  describe the recordings beside their Gaussians; vectors that the index already has count too
+    embeddings  further descriptions of the recordings, beside their Gaussians; existing vectors of the index are used
+                too
 
     Writes documents.tsv (document, artist, genre, path, album, title, seconds), queries.tsv, collection.toml,
     sounds.index and the run of one system, which retrieves the recordings nearest in sound by other artists, or by the
@@ -163,7 +165,7 @@ def collect(
     asked = kept or {name: name for name in draw_queries(documents, unfit, queries, seed)}
     run = _baseline(index, asked, by_name)
     name = Path(folder).resolve().name
-    # In a small folder others by other artists are few: a cutoff that no run reaches would be called a mistake.
+    # A small folder has few recordings by other artists: a cutoff that no run reaches would be reported as a mistake.
     cutoff = max(1, max((len(found) for found in run.rankings.values()), default=CUTOFF))
     made = Collection(name, name, FINE, cutoff, (run,), by_name, asked)
     _write(prepared, made, place, before)
@@ -207,7 +209,7 @@ def _write(folder: Path, collection: Collection, sounds: str, before: EditedFold
 
 
 def _named(sounds: dict[str, SoundSource]) -> dict[str, SoundSource]:
-    """The files by identifiers that are safe in a run, a table and a URL; a second file of one name gets a number."""
+    """Files by identifiers that are safe in a run, a table and a URL; a second file of the same name gets a number."""
     found: dict[str, SoundSource] = {}
     for place, source in sounds.items():
         safe = place if isinstance(source, LeftOut) else safe_identifier(place)

@@ -1,7 +1,7 @@
 """A large index prepared for search: a file beside it, computed once, that may be deleted at any time.
 
     packed.f32   per entry of the index, its sides in single precision; see `stats.kullback_leibler.Packed`
-    packed.u64   per part that was written at once, the number of entries up to its end, and its CRC-32
+    packed.u64   for each part written at once, the number of entries up to its end, and its CRC-32
     packed.json  the whitener of all entries, fixed when the file is made, and its CRC-32
 
 It grows with the index: only new entries are packed. Superseded entries keep their rows, and entries that remove a
@@ -26,8 +26,8 @@ if sys.platform != "win32":
     import fcntl
 
 SIDES, SUMS, WHITENER = "packed.f32", "packed.u64", "packed.json"
-LARGE = 20_000  # entries; fewer are packed in memory each time, which takes less than a second
-SAMPLE = 5000  # entries, evenly spread, that the whitener is fixed by
+LARGE = 20_000  # fewest entries for a file; fewer are packed in memory each time, which takes less than a second
+SAMPLE = 5000  # evenly spread entries that determine the whitener
 WRITTEN = 32 * PACKED  # entries packed between writes
 SUM_BYTES = 16
 
@@ -87,7 +87,7 @@ def _complete(folder: Path, rows: RowTable, whitener: Whitener) -> None:
         parts, done = _good_parts(folder, row_bytes)
         sums.truncate(parts * SUM_BYTES)
         (folder / SIDES).touch()
-        with (folder / SIDES).open("r+b") as file:  # never cut: another process may have mapped it
+        with (folder / SIDES).open("r+b") as file:  # never truncated: another process may have mapped it
             file.seek(done * row_bytes)
             for start in range(done, len(rows), WRITTEN):
                 content = _sides(rows[start : start + WRITTEN], whitener).tobytes()

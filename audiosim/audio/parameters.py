@@ -1,4 +1,4 @@
-"""Contents of a recording's frames, and how they are made; frames can be compared only if made alike."""
+"""Contents of a recording's frames, and their parameters; only frames with equal parameters can be compared."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -11,7 +11,7 @@ from audiosim.audio.decode import RATE_HZ
 from audiosim.errors import InputError
 from audiosim.messages import one_line
 
-FrameFeature = Callable[..., Array]  # librosa-style: called with y=samples, sr=rate_hz, gives (d, frames) or (frames,)
+FrameFeature = Callable[..., Array]  # as librosa's: called with y=samples, sr=rate_hz, gives (d, frames) or (frames,)
 
 MFCC, CONTRAST, BANDS = "mfcc", "contrast", "bands"
 OCTAVES = 7  # number of octaves for spectral contrast
@@ -26,7 +26,7 @@ class Descriptor:
     name      beginning of the names of its dimensions
     size      d, number of dimensions
     function  y=(n,) float32, sr=rate in Hz -> (d, frames), with as many frames as MFCC; None if only its results are
-              known, as in an opened index. Comparisons ignore it
+              known, as in an opened index. It is ignored in comparisons
     """
 
     name: str
@@ -35,7 +35,7 @@ class Descriptor:
 
     def __post_init__(self) -> None:
         if not self.name or not self.name.isprintable() or self.name in (MFCC, CONTRAST, BANDS):
-            raise InputError(f"a descriptor must have a name of its own that can be printed, got {self.name!r}")
+            raise InputError(f"a descriptor must have a unique, printable name, got {self.name!r}")
         if type(self.size) is not int or self.size < 1:
             raise InputError(f"descriptor {self.name} must have at least one dimension, got {self.size!r}")
 
@@ -49,7 +49,7 @@ class Descriptor:
         noise = np.random.default_rng(0).standard_normal(rate_hz).astype(np.float32)
         try:
             found = np.atleast_2d(np.asarray(function(y=noise, sr=rate_hz), dtype=float))
-        except Exception as error:  # it is another's code, so it may raise anything
+        except Exception as error:  # foreign code may raise anything
             raise InputError(f"descriptor {called} fails on a second of noise ({one_line(error)})") from error
         if found.ndim != 2 or not np.isfinite(found).all():
             raise InputError(f"descriptor {called} must give finite numbers (d, frames), got {found.shape}")
@@ -61,7 +61,7 @@ Chosen = str | Descriptor
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Parameters by which frames are made.
+    """Parameters of frames.
 
     rate_hz       sampling rate of the signal
     frame         samples per frame, Hann window

@@ -23,14 +23,14 @@ def picture_of(path: str | Path) -> bytes:
 
 
 def picture_of_signal(signal: decode.Signal) -> bytes:
-    """JPEG file with a picture of sound; of a long recording, evenly spaced frames are drawn instead of all."""
+    """JPEG file with a picture of sound; a long recording is drawn by evenly spaced frames."""
     need(*NEEDED)
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4.8, 2.2), dpi=80, layout="constrained")
     axes = figure.subplots()
     _draw(signal, axes, max(HOP, len(signal.samples) // FRAMES))
-    axes.locator_params(axis="x", nbins=5)  # times of minutes are wide
+    axes.locator_params(axis="x", nbins=5)  # labels of times in minutes are wide
     file = BytesIO()
     figure.savefig(file, format="jpg", pil_kwargs={"quality": 70})
     return file.getvalue()

@@ -1,4 +1,4 @@
-"""Recordings to search by several descriptions: those of an index or of shards, and sounds that are in none."""
+"""Recordings to search by several descriptions: those of an index or of shards, and sounds outside them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,11 +17,11 @@ from audiosim.stats.gaussians.gaussian import Singles
 
 @dataclass(frozen=True, eq=False)
 class Searched:
-    """Recordings by place: those of the indexes one after the other, then the sounds asked about.
+    """Recordings by place: those of the indexes one after the other, then the sounds to search by.
 
     shards         indexes with the same parameters, no recording in two of them
-    asked          requested sounds that are in no index; None: all are
-    asked_vectors  name of vectors -> (a, d) those of these sounds; zeros for sounds without one
+    asked          sounds to search by that are in no index; None: no such sounds
+    asked_vectors  (a, d) vectors of these sounds, by name; zeros for sounds without one
     """
 
     shards: tuple[AudioIndex, ...]
@@ -72,7 +72,7 @@ class Searched:
 
     @cached_property
     def pieces(self) -> dict[str, tuple[Evidence | None, ...]]:
-        """Vectors by name, one array per shard; None if the shard has none of that name."""
+        """Vectors by name, one array per shard; None if a shard has no vectors of that name."""
         found: dict[str, list[Evidence | None]] = {}
         for number, shard in enumerate(self.shards):
             for piece in read_vectors(shard.folder) if shard.folder else ():

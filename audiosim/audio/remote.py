@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from audiosim.errors import InputError, SoundError
 
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-LARGEST = 2**31  # bytes of a file that is copied
+LARGEST = 2**31  # largest size in bytes of a file to copy
 BLOCK = 2**20  # bytes copied at a time
 
 
@@ -45,7 +45,7 @@ def remote_status(url: str) -> tuple[int, int]:
         system, place = _system(url)
         size = system.size(place) or 0
     except Exception:
-        return 0, 0  # why, opening it will say
+        return 0, 0  # opening the file will report the reason
     try:
         changed = system.modified(place)
     except Exception:
@@ -68,7 +68,7 @@ def local_copy(url: str, largest: int = LARGEST) -> Iterator[Path]:
         except Exception as error:  # every kind of storage has its own
             raise SoundError(f"{url}: cannot be read ({_reason(error)}), expected a sound file") from None
         if not whole:
-            raise SoundError(f"{url}: is over {largest:,} bytes, expected at most that at a URL")
+            raise SoundError(f"{url}: is larger than {largest:,} bytes, the limit at a URL")
         yield copy
 
 

@@ -16,9 +16,9 @@ from audiosim.stats.gaussians.proximity import has_two_kinds, mutual_proximity, 
 
 Divergence = Literal["kl", "js"]
 
-SAMPLE = 1000  # recordings that mutual proximity refers to; in an index of no more everything is compared
-SHORTLIST = 100  # nearest by Kullback-Leibler that are ranked again in a larger one
-HUGE = 200_000  # recordings of which a search takes longer than to make machine code for divergences
+SAMPLE = 1000  # references of mutual proximity; in an index with no more recordings than this, everything is compared
+SHORTLIST = 100  # nearest recordings by Kullback-Leibler that are ranked again in a larger index
+HUGE = 200_000  # number of recordings from which compiling machine code for divergences pays
 TOGETHER = 128  # queries whose shortlists are compared with the references together
 SEED = 2012
 
@@ -28,7 +28,7 @@ class Ranked(NamedTuple):
 
     place       (m,) in the field
     divergence  (m,) in nats
-    proximity   (m,) mutual; None if it was not asked for
+    proximity   (m,) mutual; None if not requested
     """
 
     place: Integers
@@ -70,10 +70,10 @@ def search(
 
     Kullback-Leibler without proximity ranks the whole field. The others do so up to 1,000 open recordings; in a larger
     field they rank the 100 nearest by Kullback-Leibler, or 4 k if that is more. The references of mutual proximity are
-    1,000 recordings drawn once from the open ones, or all; ties go by divergence. If at least 20 references have a
-    limited (n,) True for recordings of the field whose band is known to end
+    1,000 recordings drawn once from the open ones, or all; ties are broken by divergence. If at least 20 references
+    have a limited (n,) True for recordings of the field whose band is known to end
 
-    limited  (n,) of the field, whether the band is known to end
+    limited  (n,) True for recordings of the field whose band is known to end
     """
     count = int(np.count_nonzero(~field.closed))
     plain = divergence == "kl" and not proximity

@@ -19,7 +19,7 @@ from audiosim.stats.gaussians import jensen_shannon, kullback_leibler
 from audiosim.stats.gaussians.gaussian import Singles
 from audiosim.stats.gaussians.proximity import has_two_kinds, mutual_proximity, proximity_of_kinds
 
-OPEN = 16  # shards that a process keeps open: their identifiers take 0.1 kB of memory each, mapped files none
+OPEN = 16  # shards kept open by a process: each identifier takes 0.1 kB of memory, mapped files none
 Spread = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
 
@@ -95,7 +95,7 @@ def neighbours_in(
     proximity: bool = True,
     scheduler: str | None = None,
 ) -> dict[str, tuple[Neighbour, ...]]:
-    """The neighbours of some recordings of an index, all where None; the index lies in one folder, or in shards.
+    """The neighbours of some recordings of an index (None: of all), which is in one folder or in shards.
 
     indexes    its folders
     scheduler  address of a cluster that searches the shards; see `search_shards`, and `AudioIndex.neighbours` for the
@@ -125,7 +125,8 @@ def neighbours_like(
     """
     if len(indexes) == 1 and scheduler is None:
         return AudioIndex.load(indexes[0]).neighbours_of(sounds, k, divergence=divergence, proximity=proximity)
-    # A search of shards leaves out the query's own identifier: a name that no file can have keeps its namesake in.
+    # A search of shards leaves out the query's own identifier. An impossible file name keeps a recording of the same
+    # name in.
     asked = AudioIndex(
         tuple(replace(one, identifier=f"{one.identifier}\0") for one in sounds.recordings),
         sounds.rows,
@@ -136,7 +137,7 @@ def neighbours_like(
 
 
 def gather(shards: Iterable[str | Path], identifiers: Iterable[str] | None) -> AudioIndex:
-    """Some recordings of shards, all where None, as an index in memory."""
+    """Some recordings of shards (None: all), as an index in memory."""
     indexes = [AudioIndex.load(shard) for shard in shards]
     if not indexes:
         raise InputError("there is no shard to search: expected at least one index")
@@ -162,7 +163,7 @@ def _chosen(index: AudioIndex, names: Sequence[str]) -> AudioIndex:
 
 
 def _opened(folder: str) -> AudioIndex:
-    """An open shard; a process keeps it for its next search."""
+    """An open shard, kept by the process for its next search."""
     entries = Path(folder) / ENTRIES
     return _opened_at(folder, entries.stat().st_mtime_ns if entries.exists() else 0)
 

@@ -1,4 +1,4 @@
-"""Limits on the sound that a file may unpack to, checked before and during decoding."""
+"""Limits on the decoded sound of a file, checked before and during decoding."""
 
 from dataclasses import astuple, dataclass
 
@@ -9,14 +9,14 @@ from audiosim.errors import InputError
 class SoundLimits:
     """Limits on decoding; a longer file is refused, not cut.
 
-    seconds    of sound
-    frames     samples of one channel: 2 ** 28 are 1 GiB once mixed down, 101 minutes at 44.1 kHz
-    channels   largest number
+    seconds    longest sound
+    frames     most samples of one channel: 2 ** 28 are 1 GiB once mixed down, 101 minutes at 44.1 kHz
+    channels   most channels
     lowest_hz  lowest sampling rate
     highest_hz highest sampling rate
-    samples    of all channels: 250 million are a gigabyte in single precision, or 47 minutes of a compact disc. A file
-               may hold more if it has a byte per 100 samples: tighter packing means silence, or a file made to fill
-               memory (music takes 1 to 10 samples per byte, speech at 6 kbit/s 64)
+    samples    most samples of all channels: 250 million are a gigabyte in single precision, or 47 minutes of a compact
+               disc. A file may hold more if it has a byte per 100 samples: tighter packing means silence, or a file
+               made to fill memory (music takes 1 to 10 samples per byte, speech at 6 kbit/s 64)
     """
 
     seconds: float = 7200.0

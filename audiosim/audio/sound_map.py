@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MapBy = Literal["pca", "umap"]
-FEWEST = 3  # recordings of a map
-LANDMARKS = 250  # recordings whose divergences from one say where it lies
+FEWEST = 3  # fewest recordings of a map
+LANDMARKS = 250  # landmarks: a recording is placed by its divergences from these
 NEIGHBOURS = 15  # UMAP's default number of neighbours
-MOST = 20_000  # recordings of a map: more can be neither drawn nor told apart
+MOST = 20_000  # most recordings of a map: more could neither be drawn nor distinguished
 TOGETHER = 1024
 SEED = 2012
 OTHERS = "other"
@@ -36,7 +36,7 @@ class SoundMap:
     coordinates  (n, 2) of standard deviation 1
     by           method that found the coordinates
     groups       (n,) group of each, such as its genre; None where unknown
-    queries      query -> its recording
+    queries      recording of each query
     """
 
     names: tuple[str, ...]
@@ -110,12 +110,13 @@ def map_coordinates(
     """Places of the audible recordings, and their (n, 2) coordinates, each of standard deviation 1.
 
     kept  recordings to include if there are more than 20,000
-    by  "pca", principal components: the same for the same index, and far is far; or "umap", neighbourhoods, which needs
-        umap-learn: groups show better, distances between them mean little. McInnes et al. (2018), arXiv:1802.03426
+    by  "pca", principal components: always the same for an index, and distances are meaningful; or "umap", which needs
+        umap-learn: it shows groups better, but distances between them mean little. McInnes et al. (2018),
+        arXiv:1802.03426
 
     A recording is placed by its divergences from landmarks drawn once. For each description, a divergence becomes the
-    share of recordings that are nearer to the landmark, so that all descriptions weigh the same; .5 if the recording
-    lacks the description. The map shows these shares.
+    share of recordings that are nearer to the landmark, so that all descriptions have the same weight; .5 if the
+    recording lacks the description. The map shows these shares.
     """
     if by not in get_args(MapBy):
         raise InputError(f"a map is made by {' or '.join(get_args(MapBy))}, got {by!r}")
@@ -131,7 +132,7 @@ def map_coordinates(
 
 
 def _drawn(searched: Searched, heard: Integers, kept: Collection[str]) -> Integers:
-    """MOST of the recordings, or more if more must be kept."""
+    """At most MOST of the recordings, or more if more must be kept."""
     wanted = np.isin(np.array(searched.ids, dtype=object)[heard], list(kept))
     rest = heard[~wanted]
     count = min(len(rest), max(0, MOST - int(wanted.sum())))

@@ -1,4 +1,4 @@
-"""Files, folders, URLs and documents.tsv -> recordings: identifier -> sound file."""
+"""Sound files by identifier, from files, folders, URLs and documents.tsv."""
 
 import os
 import unicodedata
@@ -21,25 +21,25 @@ class LeftOut(NamedTuple):
     reason: str
 
 
-SoundSource = str | Path | LeftOut  # a str where it is a URL
+SoundSource = str | Path | LeftOut  # str for a URL
 
 
 def find_sounds(
     paths: str | Path | Iterable[str | Path], more: tuple[str, ...] = (), *, keep_suffixes: bool = False
 ) -> dict[str, SoundSource]:
-    """The sound files meant by some paths, in the order found.
+    """The sound files that some paths refer to, in the order found.
 
-    paths          each a folder: all below it whose name ends as a sound file's does, of formats that need
-                   audiosim[formats] too, sorted, hidden ones left out;
-                   a documents.tsv, by its suffix: the documents that have a path, which is relative to it;
-                   any other file: itself; a URL, with `://`: the file or folder that fsspec finds there
+    paths          a folder gives all files below it with a suffix of sound, including formats that need
+                   audiosim[formats], sorted, without hidden ones;
+                   a documents.tsv, recognised by its suffix, gives the documents with a path, relative to its folder;
+                   any other file gives itself; a URL, with `://`, gives the file or folder that fsspec finds there
     more           suffixes of sound files, besides those that audiosim opens itself
-    keep_suffixes  True to keep the suffix of a file with the same name as an earlier one; if False, two of one name are
-                   an error
+    keep_suffixes  True to keep the suffix of a file with the same name as an earlier one; if False, two files of the
+                   same name are an error
 
     A recording is named after its document, or else by its path below the folder without suffix, or its stem. Below a
-    folder, a link to a file inside it counts as a file. These give a LeftOut: a link to a file outside; a link to a
-    folder; a folder that cannot be listed; and a name that cannot be an identifier because it has a tab, a line end,
+    folder, a link to a file inside it counts as a file. A LeftOut is returned for a link to a file outside, a link to a
+    folder, a folder that cannot be listed, and a name that cannot be an identifier because it has a tab, a line end,
     another control character, or bytes that are not text.
     """
     paths = [paths] if isinstance(paths, str | Path) else list(paths)
@@ -74,7 +74,7 @@ def _sounds(start: str | Path, suffixes: tuple[str, ...]) -> Iterator[tuple[str,
 
 
 def _named(place: PurePath, source: SoundSource) -> tuple[str, SoundSource]:
-    """A sound by its identifier; a sound left out by its path and a slash, which no identifier has."""
+    """A sound under its identifier; a sound left out under its path and a slash, which no identifier contains."""
     identifier = place.with_suffix("").as_posix()
     if not isinstance(source, LeftOut) and not _writable(identifier):
         expected = "expected a name in the encoding of this system, without control characters"
@@ -83,7 +83,7 @@ def _named(place: PurePath, source: SoundSource) -> tuple[str, SoundSource]:
 
 
 def _writable(identifier: str) -> bool:
-    """True if an identifier can be written in lines and columns of UTF-8 text."""
+    """True if an identifier can be written into lines and columns of UTF-8 text."""
     return bool(identifier.strip()) and UNWRITABLE.isdisjoint(map(unicodedata.category, identifier))
 
 
@@ -116,9 +116,9 @@ def _entries(folder: Path) -> list["os.DirEntry[str] | LeftOut"]:
 def _reason_not_to_follow(link: Path, root: str, suffixes: tuple[str, ...]) -> str:
     """Reason to leave out a link below a folder; empty if it leads to a file inside, or is irrelevant."""
     if link.is_dir():
-        return "is a link to a folder, which is not followed; name that folder itself"
+        return "is a link to a folder and is not followed; name that folder itself"
     if _is_sound(link, suffixes) and os.path.commonpath([root, os.path.realpath(link)]) != root:
-        return "is a link out of the folder, which is not followed; name that file itself"
+        return "is a link out of the folder and is not followed; name that file itself"
     return ""
 
 

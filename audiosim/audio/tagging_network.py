@@ -2,7 +2,7 @@
 
 Pons & Serra (2019), musicnn: pre-trained convolutional neural networks for music audio tagging. Its package (ISC
 licence) contains weights as TensorFlow checkpoints, but requires versions of its dependencies that no current Python
-has. So it is installed without dependencies, its files are read, and none of its code runs.
+has. It is therefore installed without dependencies; its files are read, and none of its code runs.
 """
 
 from collections.abc import Mapping
@@ -26,13 +26,13 @@ PACKAGE, MODEL = "musicnn", "MSD_musicnn"  # trained with 200,000 recordings of 
 INSTALL = "pip install --no-deps musicnn"
 RATE_HZ, LONG, HOP, BANDS = 16_000, 512, 256, 96  # parameters of its spectra, in samples
 PATCH = 187  # frames, three seconds
-LOUD = 10_000  # times a power, before its logarithm
+LOUD = 10_000  # factor on a power before its logarithm
 EPSILON = 1e-3  # constant of batch normalisation in TensorFlow
 
 
 @dataclass(frozen=True, eq=False)
 class TaggingNetwork:
-    """Layers of musicnn under the names that TensorFlow gave them: convolutions in order, a dense layer.
+    """Layers of musicnn under their names in TensorFlow: convolutions in order, a dense layer.
 
     weights  by name, as `read_checkpoint` reads them
     """
@@ -119,7 +119,7 @@ def patches_of(samples: Activations, rate_hz: int) -> list[Activations]:
 
         log10(1 + 10000 power)
 
-    In single precision: the package rounds powers to half precision, in which those of loud sound overflow.
+    Computed in single precision; the package itself rounds powers to half precision, which overflows for loud sound.
     """
     from librosa.feature import melspectrogram
 

@@ -10,7 +10,7 @@ from audiosim.extras import need
 
 mutagen = lazy_loader.load("mutagen")
 
-# Names of each in ID3, in Vorbis and APE comments, in MP4 atoms and in ASF; the first that is filled counts.
+# Names of each tag in ID3, in Vorbis and APE comments, in MP4 atoms and in ASF; the first non-empty one counts.
 NAMES = {
     "artist": ("tpe1", "artist", "\xa9art", "author", "tpe2", "albumartist", "album artist", "aart", "wm/albumartist"),
     "genre": ("tcon", "genre", "\xa9gen", "wm/genre"),
@@ -34,7 +34,7 @@ def read_tags(path: str | Path) -> Tags:
     try:
         file = mutagen.File(path)
         tags: Mapping[str, Any] = {} if file is None or file.tags is None else dict(file.tags.items())
-    except Exception:  # damaged tags are no tags; the decoder reports damaged sound
+    except Exception:  # damaged tags count as missing; the decoder reports damaged sound
         return Tags()
     named = {str(name).lower(): value for name, value in tags.items()}
     return Tags(**{field: _first(named, names) for field, names in NAMES.items()})
@@ -48,7 +48,7 @@ def _first(tags: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
 
 
 def _text(value: Any) -> str:
-    """A tag as one line; if it has several values, the first that is not empty."""
+    """A tag as one line; if it has several values, the first non-empty one."""
     genres = getattr(value, "genres", None)  # ID3 may give numbers for genres
     values = genres or getattr(value, "text", None) or (value if isinstance(value, list) else [value])
     lines = ("".join(sign if sign.isprintable() else " " for sign in str(one)).split() for one in values)

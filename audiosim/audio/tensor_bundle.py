@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from audiosim.errors import InputError
 
-MAGIC = bytes.fromhex("57fb808b247547db")  # ends a table of LevelDB
-FOOTER, TRAILER = 48, 5  # bytes at the end of a table, and after each block: how it is packed, and its checksum
+MAGIC = bytes.fromhex("57fb808b247547db")  # end of a LevelDB table
+FOOTER, TRAILER = 48, 5  # bytes at the end of a table, and after each block: its compression and checksum
 FLOAT = 1  # 32-bit float in DataType of types.proto
-SHAPE, OFFSET, SIZE, SHARD, KIND = 2, 4, 5, 3, 1  # numbers of fields of BundleEntryProto
+SHAPE, OFFSET, SIZE, SHARD, KIND = 2, 4, 5, 3, 1  # field numbers of BundleEntryProto
 
 
 def read_checkpoint(prefix: str) -> dict[str, NDArray[np.float32]]:
@@ -33,7 +33,7 @@ def read_checkpoint(prefix: str) -> dict[str, NDArray[np.float32]]:
 
 def _variables(table: bytes, numbers: bytes) -> Iterator[tuple[str, NDArray[np.float32]]]:
     if table[-len(MAGIC) :] != MAGIC:
-        raise ValueError("its last bytes are others")
+        raise ValueError("its last bytes differ")
     footer = table[-FOOTER:]
     _, at = _handle(footer, 0)  # the first handle is that of further blocks, which do not exist here
     root, _ = _handle(footer, at)
@@ -48,7 +48,7 @@ def _variables(table: bytes, numbers: bytes) -> Iterator[tuple[str, NDArray[np.f
             if fields.get(SHARD, 0) or not isinstance(offset, int) or not isinstance(size, int):
                 raise ValueError("its numbers are in several files")
             if size != 4 * int(np.prod(shape)) or offset + size > len(numbers):
-                raise ValueError(f"the data file has no {size} bytes of {name.decode()}")
+                raise ValueError(f"the data file lacks the {size} bytes of {name.decode()}")
             yield name.decode(), np.frombuffer(numbers, "<f4", size // 4, offset).reshape(shape)
 
 

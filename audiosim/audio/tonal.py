@@ -1,4 +1,4 @@
-"""An embedding by librosa: the harmony of a recording, and how far the peaks of its spectrum stand out."""
+"""An embedding by librosa: the harmony of a recording, and the prominence of the peaks of its spectrum."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from audiosim.audio.tagging_network import MUSICNN
 
 # Means over 96 clips of the music of eight games, and standard deviations between clips, in the mean over dimensions.
 CHROMA, CHROMA_SPREAD = 0.36, 0.16
-TONNETZ_SPREAD = 0.07  # around 0
+TONNETZ_SPREAD = 0.07  # usual mean: 0
 CONTRAST_DB, CONTRAST_SPREAD_DB = np.array([19.5, 16.0, 19.7, 21.4, 24.0, 26.0, 31.5]), 4.8
 
 
@@ -17,8 +17,8 @@ def tonal_vector(y: NDArray[np.float32], sr: int) -> Array:
     """(25,) means over time of 12 pitch classes, 6 dimensions of the tonal centroid, and contrast in 7 octaves.
 
     Each of the three is centred on its usual value and divided by its usual spread and by the root of its length, so
-    that none dominates the angle between two recordings through its unit. librosa.feature: chroma_stft, tonnetz of
-    that, spectral_contrast.
+    that none dominates the angle between two recordings because of its unit. From librosa.feature: chroma_stft, its
+    tonnetz, and spectral_contrast.
     """
     from librosa.feature import chroma_stft, spectral_contrast, tonnetz
 

@@ -11,7 +11,7 @@ from audiosim.errors import SoundError
 soundfile = lazy_loader.load("soundfile")
 
 FALLBACK_RATE_HZ = 44_100
-FRAMES = 2**18  # written at a time
+FRAMES = 2**18  # frames written at a time
 
 
 def write_untagged(source: Path, target: Path, limits: SoundLimits) -> None:
@@ -23,7 +23,7 @@ def write_untagged(source: Path, target: Path, limits: SoundLimits) -> None:
     try:
         with soundfile.SoundFile(source) as heard:
             if heard.frames > limits.seconds * heard.samplerate:
-                raise SoundError(f"longer than the {limits.seconds:g} s of a clip that is played")
+                raise SoundError(f"longer than {limits.seconds:g} s, the limit of a clip")
             with soundfile.SoundFile(target, "w", heard.samplerate, heard.channels, "PCM_16", format="FLAC") as written:
                 for block in heard.blocks(FRAMES, dtype="float32"):
                     written.write(block)
@@ -31,5 +31,5 @@ def write_untagged(source: Path, target: Path, limits: SoundLimits) -> None:
         signal = read(source, FALLBACK_RATE_HZ, limits)
         try:
             soundfile.write(target, signal.samples, signal.rate_hz, "PCM_16", format="FLAC")
-        except soundfile.LibsndfileError as error:  # its words say nothing of a full disk
+        except soundfile.LibsndfileError as error:  # its message does not mention a full disk
             raise OSError(f"{target.name} cannot be written: {error}") from error

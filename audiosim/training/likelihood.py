@@ -75,7 +75,9 @@ def identifiable(sample: Sample) -> tuple[tuple[str, ...], tuple[str, ...]]:
             check_independent(standard, ones, tried)
         except InputError as error:
             reason = (
-                str(error).removesuffix(": leave one of them out").removesuffix(": it tells nothing about the level")
+                str(error)
+                .removesuffix(": leave one of them out")
+                .removesuffix(": it carries no information on the level")
             )
             reasons.append(f"{reason}: left out")
         else:

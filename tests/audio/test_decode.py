@@ -313,7 +313,7 @@ def test_a_chain_of_oggs_is_accepted_with_a_note(write, music):
     path = write(music(5), "s.ogg")
     path.write_bytes(both)
     assert read(path).duration_s == 5
-    assert read(path).notes == ("may be truncated: it is a chain of Ogg streams, of which the first is decoded",)
+    assert read(path).notes == ("may be truncated: it is a chain of Ogg streams; only the first is decoded",)
 
 
 def test_a_wav_written_to_a_pipe_promises_nothing(write, music):

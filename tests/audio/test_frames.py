@@ -182,7 +182,7 @@ def test_an_index_knows_its_descriptors_by_name(album, tmp_path):
     loaded = AudioIndex.load(tmp_path / "index")
     assert loaded.parameters == chosen
     assert json.loads((tmp_path / "index/index.json").read_text())["dimensions"][-2:] == ["mfcc 19", "rms 0"]
-    with pytest.raises(InputError, match=r"index: holds frames of descriptor rms, expected it among the parameters$"):
+    with pytest.raises(InputError, match=r"index: holds frames of descriptor rms, which must be among the parameters$"):
         extract(album, into=tmp_path / "index")
     assert len(extract(album, into=tmp_path / "index", parameters=chosen)) == 6
 
@@ -203,7 +203,7 @@ def test_a_descriptor_that_fails_is_said_before_anything_is_read():
         described_by(broken)
     with pytest.raises(InputError, match=r"^descriptor nan must give finite numbers \(d, frames\), got \(1, 3\)$"):
         Descriptor.of(lambda y, sr: np.full((1, 3), np.nan), "nan")
-    with pytest.raises(InputError, match=r"^descriptor rms is known by its name only, expected the function that"):
+    with pytest.raises(InputError, match=r"^only the name of descriptor rms is known, expected the function that"):
         frames(signal(np.ones(30_000)), Parameters(descriptors=(Descriptor("rms", 1),)))
 
 
@@ -228,7 +228,7 @@ def test_descriptors_fit_the_parameters(wrong, said):
 
 
 def test_a_descriptor_has_a_name_and_a_size():
-    with pytest.raises(InputError, match=r"^a descriptor must have a name of its own that can be printed, got 'mfcc'$"):
+    with pytest.raises(InputError, match=r"^a descriptor must have a unique, printable name, got 'mfcc'$"):
         Descriptor("mfcc", 1)
     with pytest.raises(InputError, match=r"^descriptor x must have at least one dimension, got 0$"):
         Descriptor("x", 0)

@@ -406,7 +406,7 @@ def test_a_flipped_bit_in_a_row_is_found_when_it_is_used_and_mended_by_extractin
         FormatError, match=rf"gaussians.f32:{number + 1}: the row is damaged: it was changed after it was written; "
     ):
         index.divergence()
-    with pytest.raises(FormatError, match="audiosim extract mends the index$"):
+    with pytest.raises(FormatError, match="audiosim extract repairs the index$"):
         index.neighbours(None, 1)
     name = "abc"[number]
     with Appender(three, SMALL) as appender:
@@ -424,7 +424,7 @@ def test_a_flipped_bit_in_a_line_is_found_and_mended(three, text):
     lines = three / "recordings.jsonl"
     flip(lines, lines.read_bytes().index(text, len(lines.read_bytes()) // 3) + 1)
     with pytest.raises(
-        FormatError, match=r"recordings\.jsonl:2: the line was changed after it was written; audiosim extract mends"
+        FormatError, match=r"recordings\.jsonl:2: the line was changed after it was written; audiosim extract repairs"
     ):
         _ = load(three).recordings.identifiers
     with Appender(three, SMALL) as appender:

@@ -144,8 +144,8 @@ def test_limits_hold_here_too(album):
 @pytest.mark.parametrize("name", ["x.m4a", "x.wma", "x.mp3", "x.wav"])
 def test_noise_is_refused_whatever_its_name(tmp_path, name):
     (tmp_path / name).write_bytes(np.random.default_rng(0).bytes(30_000))
-    known = ", or sound of another format that is whole" if name in ("x.m4a", "x.wma") else ""
-    said = "its content is no sound that is known" if name == "x.mp3" else "Format not recognised"
+    known = ", or an undamaged file of another format" if name in ("x.m4a", "x.wma") else ""
+    said = "its content is no known sound format" if name == "x.mp3" else "Format not recognised"
     with pytest.raises(SoundError) as raised:
         read(tmp_path / name)
     expected = f"{tmp_path / name}: cannot be decoded ({said}), expected WAV, FLAC, Ogg, MP3 or AIFF{known}"

@@ -102,7 +102,7 @@ def test_what_is_wrong_and_what_is_not_known_is_said(made, source):
     (failure,) = made.failed
     assert (failure.path, failure.error.split(",")[0]) == (
         str(source / "noise.mp3"),
-        "cannot be decoded (its content is no sound that is known)",
+        "cannot be decoded (its content is no known sound format)",
     )
     assert made.unknown == {"artist": 3, "genre": 4}
 

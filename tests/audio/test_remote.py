@@ -88,7 +88,7 @@ def test_what_is_not_there_or_not_sound_fails_alone(bucket):
 
 
 def test_a_file_that_is_too_large_is_not_copied_whole(bucket):
-    refused = pytest.raises(SoundError, match=r"^memory://bucket/one\.wav: is over 1,000 bytes, expected at most that")
+    refused = pytest.raises(SoundError, match=r"^memory://bucket/one\.wav: is larger than 1,000 bytes, the limit")
     with refused, local_copy("memory://bucket/one.wav", largest=1000):
         pass
 

@@ -118,8 +118,8 @@ def test_links_are_followed_to_files_below_the_folder_only(tmp_path, music):
     (folder / "b").symlink_to(outside.parent)
     (folder / "a/up").symlink_to(folder)
     (folder / "notes.txt").symlink_to("/nowhere")
-    out = "is a link out of the folder, which is not followed; name that file itself"
-    to_folder = "is a link to a folder, which is not followed; name that folder itself"
+    out = "is a link out of the folder and is not followed; name that file itself"
+    to_folder = "is a link to a folder and is not followed; name that folder itself"
     assert outcomes(folder) == {
         "a/by.wav": out,
         "a/far.wav": out,

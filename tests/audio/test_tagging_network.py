@@ -84,8 +84,8 @@ def test_without_the_package_the_command_that_installs_it_is_said(monkeypatch):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda index, data: (b"not a table", data), "its last bytes are others"),
-        (lambda index, data: (index, data[:1000]), "the data file has no"),
+        (lambda index, data: (b"not a table", data), "its last bytes differ"),
+        (lambda index, data: (index, data[:1000]), "the data file lacks the"),
         (lambda index, data: (index[:-48] + b"\xff" * 40 + index[-8:], data), ""),
     ],
     ids=["no table", "cut off", "astray"],

@@ -124,9 +124,9 @@ def test_a_file_that_it_does_not_open_cannot_be_tried(wav):
     ("fields", "message"),
     [
         (("my own", (".raw1",)), "the name of a decoder must be letters and digits, got 'my own'"),
-        (("mine", ("raw1",)), r"the suffixes of decoder mine must be such as .wav, got \('raw1',\)"),
-        (("mine", (".RAW",)), r"the suffixes of decoder mine must be such as .wav, got \('.RAW',\)"),
-        (("mine", ()), r"the suffixes of decoder mine must be such as .wav, got \(\)"),
+        (("mine", ("raw1",)), r"the suffixes of decoder mine must look like .wav, got \('raw1',\)"),
+        (("mine", (".RAW",)), r"the suffixes of decoder mine must look like .wav, got \('.RAW',\)"),
+        (("mine", ()), r"the suffixes of decoder mine must look like .wav, got \(\)"),
     ],
 )
 def test_a_decoder_that_is_none_is_refused(fields, message):

@@ -229,9 +229,8 @@ class BlockNormal:
 
             v - diag(C S^-1 C'),  A - A_i S^-1 C'
 
-        C (n, k) is the covariance of every unknown with the newly known ones; S is the covariance among the latter. For
-        a few unknowns this is less work than computing v and A again, for instance in simulations that judge in
-        batches.
+        C (n, k) is the covariance of every unknown with the newly known ones, S that among these. For a few unknowns
+        this is less work than computing v and A again, for instance in simulations that judge in batches.
         """
         new = places[self.variance[places] > 0]
         block, place = (of[new] for of in self._place)
@@ -357,8 +356,7 @@ class BlockNormal:
     def draw(self, rng: np.random.Generator, count: int, closer: float = 1.0) -> Iterator[tuple[Integers, Array]]:
         """Values drawn at random, block by block.
 
-        closer  factor on the covariances at unchanged variances; lowered in blocks where the result would not be a
-                covariance
+        closer  factor on the covariances at unchanged variances; lowered in blocks where it would not give a covariance
         """
         effects = rng.standard_normal((count, len(self.shared))) @ self._shared_root.T
         for block, (rows, loadings) in enumerate(zip(self.blocks, self.loadings, strict=True)):
