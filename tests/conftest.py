@@ -176,6 +176,9 @@ FORKS.set_forkserver_preload(
         "audiosim.cli.service_commands",
         "audiosim.service.app",
         "audiosim.service.callers.tokens",
+        "anyio._backends._asyncio",
+        "pyloudnorm",
+        "soundfile",
         "uvloop",
         "sqlalchemy.dialects.sqlite",
     ]

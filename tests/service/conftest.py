@@ -190,7 +190,7 @@ class Server:
 
     def client(self) -> httpx.Client:
         """A plain HTTP client of it, as patient as a test should be."""
-        return httpx.Client(base_url=self.url, timeout=PATIENCE_S)
+        return httpx.Client(base_url=self.url, timeout=PATIENCE_S, verify=False)
 
     def says(self, text: str) -> bool:
         """Wait until its log has a text."""
