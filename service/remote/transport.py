@@ -37,8 +37,9 @@ class Transport:
         self._withheld = token is None and TOKEN in os.environ and not _is_for(self.url)
         token = os.environ.get(TOKEN) if token is None and not self._withheld else token
         headers = {"authorization": f"Bearer {token}"} if token else {}
+        encrypted = not self.url.lower().startswith("http:")  # else there is no need to load certificates, in 20 ms
         try:
-            self._http = httpx.Client(base_url=self.url, timeout=timeout_s, headers=headers)
+            self._http = httpx.Client(base_url=self.url, timeout=timeout_s, headers=headers, verify=encrypted)
         except httpx.InvalidURL as error:
             raise InputError(f"not an address: {url}: {error}") from None
         self._within = Deadline(self._http, self.url, longest_s, most_bytes)
