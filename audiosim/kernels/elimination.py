@@ -16,6 +16,7 @@ from audiosim.arrays import Array
 from audiosim.kernels.door import by_code
 
 ROWS = 256  # rows per call of the machine code
+PAIRS = 512  # eliminated together by arrays: fewer cost calls, more do not stay in cache
 
 
 def log_determinants_of_mixtures(mine: Array, theirs: Array, dimension: int, many: bool = False) -> Array:
@@ -57,20 +58,25 @@ def _by_code(mine: Array, theirs: Array, size: int) -> Array:
 
 def _by_arrays(mine: Array, theirs: Array, size: int) -> Array:
     count = theirs.shape[1]
-    result, mixed = np.empty((len(mine), count)), np.empty_like(theirs)
-    rows, factors = np.empty((2, size, size, count))
-    pivots = np.empty((size, count))
-    for number, own in enumerate(mine):
-        np.add(theirs, own[:, None], out=mixed)
-        start = 0
+    result, together = np.empty((len(mine), count)), max(1, PAIRS // max(1, count))
+    for top in range(0, len(mine), together):
+        own = mine[top : top + together].T
+        mixed = (own[:, :, None] + theirs[:, None, :]).reshape(len(theirs), -1)
+        result[top : top + together] = _eliminated(mixed, size).reshape(-1, count)
+    return result
+
+
+def _eliminated(mixed: Array, size: int) -> Array:
+    """(b,) ln det of bordered triangles, one per column; they are overwritten."""
+    rows, factors = np.empty((2, size, size, mixed.shape[1]))
+    pivots, start = np.empty((size, mixed.shape[1])), 0
+    with np.errstate(divide="ignore", invalid="ignore"):
         for k in range(size):
             row = mixed[start : start + size - k]
             start += size - k
             if k:
                 row -= np.einsum("mb,mjb->jb", factors[:k, k], rows[:k, k:])
             pivots[k], rows[k, k:] = row[0], row
-            with np.errstate(divide="ignore", invalid="ignore"):
-                np.divide(row[1:], row[0], out=factors[k, k + 1 :])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            result[number] = np.log(pivots[:-1]).sum(axis=0) + np.log(-pivots[-1])
-    return result
+            np.divide(row[1:], row[0], out=factors[k, k + 1 :])
+        determinants: Array = np.log(pivots[:-1]).sum(axis=0) + np.log(-pivots[-1])
+    return determinants
