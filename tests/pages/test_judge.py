@@ -5,14 +5,12 @@ import io
 import json
 import re
 import time
-from itertools import pairwise, product
-from pathlib import Path
+from itertools import pairwise
 
 import pytest
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
-AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
 QUICK = "listen=0.1"  # seconds of each clip to be heard
 OFFLINE = "ERR_INTERNET_DISCONNECTED"
 
@@ -141,20 +139,6 @@ def answers_by(server, token):
 def starts(broad):
     """Start of the slider: the middle of a third."""
     return [17, 50, 83][broad]
-
-
-def audit(page):
-    """Faults found by axe-core in either theme, on a wide and on a narrow screen, once colours have ceased to fade."""
-    if not page.evaluate("'axe' in window"):
-        page.evaluate(AXE.read_text())
-    wrong = []
-    for width, scheme in product((1000, 360), ("light", "dark")):
-        page.set_viewport_size({"width": width, "height": 740})
-        page.emulate_media(color_scheme=scheme)
-        wait_for(page, "() => document.getAnimations().length === 0")
-        found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
-        wrong += [(width, scheme, one["id"], [node["html"] for node in one["nodes"]]) for one in found]
-    return wrong
 
 
 def waves(page):
@@ -576,7 +560,7 @@ def test_where_there_are_no_tokens_an_invitation_is_a_name_that_leaves_the_addre
     assert page.inner_text("#leave") == "Not Zoë & co?"
 
 
-def test_without_a_token_a_page_asks_for_one_and_says_when_it_is_wrong(browse, invited, watch):
+def test_without_a_token_a_page_asks_for_one_and_says_when_it_is_wrong(browse, invited, watch, audit):
     watch.expected.append("401 (Unauthorized)")
     _, token = invited
     page = browse(f"/judge/demo?{QUICK}")
@@ -610,7 +594,7 @@ def test_a_token_that_ends_midway_is_asked_for_anew_and_no_answer_is_lost(browse
     assert [one["broad"] for one in found["answers"]] == [0, 2]
 
 
-def test_a_paused_campaign_keeps_answers_until_it_goes_on(browse, http, watch):
+def test_a_paused_campaign_keeps_answers_until_it_goes_on(browse, http, watch, audit):
     watch.expected.append("409 (Conflict)")
     page = browse(f"/judge/demo?{QUICK}")
     enter(page, "Ann")
@@ -745,7 +729,7 @@ def test_a_waveform_is_a_place_to_go_to(browse):
     assert float(page.get_attribute("#position", "aria-valuenow")) == pytest.approx(at + 1, abs=0.1)
 
 
-def test_nothing_is_wrong_with_any_screen_as_axe_sees_it(browse):
+def test_nothing_is_wrong_with_any_screen_as_axe_sees_it(browse, audit):
     page = browse("/judge/demo?listen=0.1")
     page.locator("#name:focus").wait_for()
     assert audit(page) == []
