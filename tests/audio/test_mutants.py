@@ -34,6 +34,7 @@ def test_whole_files_of_every_format_are_described(mutants, originals, tmp_path)
     assert [mutants.judge(outcome) for outcome in outcomes] == ["described"] * len(originals)
 
 
+@pytest.mark.slow
 def test_each_kind_of_damage_changes_the_file(mutants, originals):
     rng = np.random.default_rng(0)
     for damage in mutants.KINDS.values():

@@ -215,6 +215,7 @@ def test_a_backend_that_the_user_chose_does_the_work(trial, parts, here):
         assert json.dumps(follow(trial, parts, (0, 7, 20)).to_dict()) == here
 
 
+@pytest.mark.slow
 def test_processes_that_the_user_asked_joblib_for_do_the_work():
     import joblib
 

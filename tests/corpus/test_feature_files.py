@@ -86,6 +86,7 @@ def test_features_of_a_collection_are_predicted_as_the_collection_is(run, tmp_pa
     assert len(rows.splitlines()) == len(pool.pairs) + 1
 
 
+@pytest.mark.slow
 def test_parquet_is_read_and_written_in_portions_that_polars_joins(tmp_path):
     polars = pytest.importorskip("polars")
     parquet = pytest.importorskip("pyarrow.parquet")

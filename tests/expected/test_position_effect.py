@@ -42,6 +42,7 @@ def test_it_is_the_pooled_slope_of_least_squares_with_fixed_pages():
     assert found.high - found.value == pytest.approx(reach, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_effect_that_was_built_in_is_within_the_interval_as_often_as_stated():
     rng = np.random.default_rng(2)
     found = [position_effect(drawn(rng, 0.1 + 0.05 * rng.standard_normal(5), pages=4)) for _ in range(400)]

@@ -91,6 +91,7 @@ def test_verdicts_name_the_two_systems_that_are_nearest_to_being_told_apart(judg
     assert sum(row["top"] for row in said["systems"]) == pytest.approx(said["top_k"]) == 4
 
 
+@pytest.mark.slow
 def test_two_systems_that_are_not_told_apart_are_told_what_would(judged):
     expected, estimator, grades, belief = judged
     ranking = rank_belief(expected, estimator, belief)

@@ -264,6 +264,7 @@ def ask(http, method, path, body):
     return http.request(method, path, **({"json": body} if method == "POST" else {}))
 
 
+@pytest.mark.slow
 def test_every_route_that_an_assessor_reaches_says_nothing_of_what_is_heard(commanded, tmp_path):
     received, statuses = [], {}
 

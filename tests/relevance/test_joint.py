@@ -239,6 +239,7 @@ def test_a_judged_pair_s_own_prediction_is_what_it_was_before_its_judgment(pool,
             assert after.gains.mean[place] == grade / 100
 
 
+@pytest.mark.slow
 def test_without_a_trend_and_with_nothing_judged_the_probabilities_are_those_of_the_ordinal_models(dense, pool, joined):
     found = estimator(pool, joined(trend=FLAT)).predict(nothing(pool))
     # Those of the ordinal models, but for the tails: t where it is normal.

@@ -110,6 +110,7 @@ def reports(judged):
     return {one.judge: one for one in reports_on_machines(build_pool(judged), judged.judgments)}
 
 
+@pytest.mark.slow
 def test_leniency_is_told_of_a_machine_on_the_scale_of_the_people(reports):
     middle, low, high = reports["good"].severity
     assert low < 0.1 < high

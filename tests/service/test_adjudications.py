@@ -96,6 +96,7 @@ def test_the_client_gives_a_pair_to_a_person_and_lists_it(another):
             client.organiser.ask_adjudication("coarse", pair.query, pair.document, "ann")
 
 
+@pytest.mark.slow
 def test_the_command_gives_a_pair_to_a_person_and_lists_what_was_decided(run, another):
     where = f"{another.url}/v1/collections/coarse"
     code, said, _ = run("adjudicate", where)

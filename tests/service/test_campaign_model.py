@@ -77,6 +77,7 @@ def choices(http):
     return [(one["number"], one["details"]["model"]) for one in events if one["kind"] == "model"]
 
 
+@pytest.mark.slow
 def test_the_effect_shown_is_the_ranking_after_the_choice_and_everybody_has_that_model_then(
     started, check_close, wait_until
 ):
@@ -154,6 +155,7 @@ def test_a_model_sent_as_a_file_is_kept_once_and_chosen(started, output):
     assert http.post(f"{SMALL}/reload").json()["model"]["version"] == kept.version
 
 
+@pytest.mark.slow
 def test_a_model_is_trained_on_the_judgments_so_far_as_the_command_trains_it(
     started, small, wait_until, tmp_path, check_close
 ):
@@ -188,6 +190,7 @@ def test_a_model_is_trained_on_the_judgments_so_far_as_the_command_trains_it(
     assert (shown["model"], shown["version"]) == ("ours", kept["version"])
 
 
+@pytest.mark.slow
 def test_a_training_is_cancelled_and_one_that_cannot_be_says_why(shared, wait_until):
     http = shared
     none = http.post(f"{TRAININGS}/cancel")
@@ -209,6 +212,7 @@ def test_a_training_is_cancelled_and_one_that_cannot_be_says_why(shared, wait_un
     assert http.get(MODEL).json()["kept"] == []
 
 
+@pytest.mark.slow
 def test_assessors_judge_on_while_the_model_is_changed_and_no_judgment_is_lost(started):
     server, http = started()
     told, stop = [], threading.Event()
@@ -368,6 +372,7 @@ def test_whoever_organises_one_collection_deletes_only_models_of_their_own(comma
             client.organiser.delete_model("small", "trained")
 
 
+@pytest.mark.slow
 def test_a_training_that_a_kill_ended_is_shown_as_such_after_the_restart_and_begun_again(
     commanded, folders, tmp_path, wait_until, database
 ):
@@ -399,6 +404,7 @@ def test_a_training_that_a_kill_ended_is_shown_as_such_after_the_restart_and_beg
         assert [one["name"] for one in http.get(MODEL).json()["kept"]] == ["ours"]
 
 
+@pytest.mark.slow
 def test_a_training_that_cannot_be_noted_goes_on(small, tmp_path, wait_until, caplog):
     lost = TrainingStore(f"sqlite:///{tmp_path / 'none' / 'here.db'}")
     kept = KeptModels(None)

@@ -125,6 +125,7 @@ def test_a_file_goes_on_where_the_server_was_killed_and_nothing_is_doubled(comma
         assert seen == [(q, d, float(g)) for q, d, g, _ in (line.split(",") for line in text.splitlines()[1:])]
 
 
+@pytest.mark.slow
 def test_a_file_waits_while_the_campaign_is_paused_and_others_hold_its_pairs_in_vain(
     commanded, folders, coarse, tmp_path, wait_until
 ):

@@ -304,6 +304,7 @@ def judged(http, assessor, grades, path=COARSE, scale="broad"):
         assert http.post(f"{path}/judgments", json=body).status_code == 201
 
 
+@pytest.mark.slow
 def test_an_organiser_is_told_all_of_it_over_http(http, coarse):
     judged(http, "ann", [2, 2, 2, 2])
     judged(http, "bob", [0, 0, 0])
@@ -386,6 +387,7 @@ def locked(commanded, folders, tmp_path_factory):
         yield call
 
 
+@pytest.mark.slow
 def test_an_invitation_lets_its_holder_judge_at_once_and_nothing_else(locked):
     made = locked("POST", f"{COARSE}/invitations", "olga", json={"name": "ivy", "days": 2})
     assert made.status_code == 201

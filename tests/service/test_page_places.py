@@ -24,6 +24,7 @@ def judged(http, who, place, grade, pair, beside=3):
     return http.post(f"{COARSE}/judgments", json=said | ({} if place is None else {"beside_place": place}))
 
 
+@pytest.mark.slow
 def test_the_effect_of_places_is_told_by_service_and_command_and_the_place_is_kept(http, coarse, tmp_path):
     for who in ("ann", "bob", "cid"):
         for page in range(6):

@@ -22,6 +22,7 @@ def server(commanded, folders, tmp_path_factory):
         yield running
 
 
+@pytest.mark.slow
 def test_a_publication_is_read_by_anybody_and_names_nobody(server):
     with server.client() as client:
         assert client.get("/published/small").status_code == 404
@@ -94,6 +95,7 @@ def test_a_bundle_too_large_for_a_page_is_refused(tmp_path):
     assert store.content("small", 2) == b"two"
 
 
+@pytest.mark.slow
 def test_the_record_says_what_was_published(server):
     with server.client() as client:
         made = client.post(PLACE, json={}).json()

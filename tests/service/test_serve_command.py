@@ -100,6 +100,7 @@ def test_the_help_names_every_setting_with_its_variable(run):
         assert f"AUDIOSIM_{name}]".replace("_", "") in said.replace("_", "").replace("│", "")
 
 
+@pytest.mark.slow
 def test_what_was_read_of_each_file_is_logged_and_a_misspelt_name_is_a_warning(commanded, small, tmp_path):
     small.save(tmp_path / "small")
     path = tmp_path / "small" / "documents.tsv"

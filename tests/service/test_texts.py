@@ -65,6 +65,7 @@ def asked(http):
     return [said["heading"], said["instructions"], said["consent"]], [grade["levels"], grade["words"]]
 
 
+@pytest.mark.slow
 def test_changed_texts_are_read_by_everybody_and_judgments_and_scale_stay(
     commanded, folder, tmp_path, database, wait_until, check_close
 ):
@@ -144,6 +145,7 @@ def shared(commanded, folders, tmp_path_factory):
         yield http
 
 
+@pytest.mark.slow
 def test_whoever_agreed_to_an_earlier_consent_is_asked_again(commanded, folder, tmp_path):
     with commanded([folder], tmp_path / "log") as server, Client(server.url) as client, server.client() as http:
 
@@ -164,6 +166,7 @@ def test_whoever_agreed_to_an_earlier_consent_is_asked_again(commanded, folder, 
         assert moments() == ["before"]
 
 
+@pytest.mark.slow
 def test_a_prompt_is_changed_while_people_judge(commanded, folder, tmp_path, database, wait_until):
     with (
         commanded([folder], tmp_path / "one", "--db", database) as one,
@@ -201,6 +204,7 @@ def runs_of(collection, queries, tmp_path):
     return path.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_queries_are_added_during_a_campaign_and_a_judged_one_stays(served, small, tmp_path):
     own = list(small.runs[0].rankings)
     pair = judge(served)

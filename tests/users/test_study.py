@@ -58,6 +58,7 @@ def test_the_counts_are_those_of_a_loop_over_the_examples(found):
         assert found.counts[row].tolist() == counts
 
 
+@pytest.mark.slow
 def test_examples_are_all_different_and_made_of_judged_documents_none_twice_in_a_list(found):
     assert len({(e.query, frozenset([e.a, e.b])) for e in found.examples}) == len(found.examples)
     for example in found.examples:
