@@ -177,9 +177,11 @@ FORKS.set_forkserver_preload(
         "audiosim.service.app",
         "audiosim.service.callers.tokens",
         "anyio._backends._asyncio",
+        "psycopg",
         "pyloudnorm",
         "soundfile",
         "uvloop",
+        "sqlalchemy.dialects.postgresql",
         "sqlalchemy.dialects.sqlite",
     ]
 )
