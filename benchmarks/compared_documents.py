@@ -9,19 +9,16 @@ people who were among those drawn from: they answer more like the six than all o
     pip install 'audiosim[bench]'
     python benchmarks/compared_documents.py [--draws 24] [--agreeing .55] [FILE]
     python benchmarks/compared_documents.py --agreement [FILE]
-    python benchmarks/compared_documents.py --known [--draws 24] [FILE]
 
 `--agreeing` leaves out those of the others who agree less often with the majority of everybody else: who answers at
 random is predicted by nobody. With `--agreement` only the people are held against one another: how often two who prefer
 one of two documents prefer the same, all of them and those of the busiest, and how often the majority of all others who
-answered does. Nobody predicts preferences better than by what people have in common. With `--known` the deviations of
-people and documents are those that the answers of everybody show, so that only the answers of the six are few.
+answered does. Nobody predicts preferences better than by what people have in common.
 """
 
 import argparse
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -38,7 +35,6 @@ from audiosim.corpus.model import FINE, Run
 from audiosim.corpus.pool import build_pool
 from audiosim.relevance.comparison_model import Compared
 from audiosim.relevance.estimators import built_in
-from audiosim.relevance.joint import JointEstimator
 
 USUAL = Path(__file__).parents[2] / "shared" / "data" / "listeners" / "melody2010" / "comparisons.tsv"
 BUSIEST = 20  # people to draw from: six others have too few answers together
@@ -132,13 +128,10 @@ def agreement(comparisons: Sequence[PairedComparison]) -> None:
         )
 
 
-def answered(
-    comparisons: Sequence[PairedComparison], seed: int, without: set[str], known: JointEstimator | None = None
-) -> list[list[Array]]:
+def answered(comparisons: Sequence[PairedComparison], seed: int, without: set[str]) -> list[list[Array]]:
     """Scores of METHODS at each moment, as `scored` has them.
 
     without  people whose answers are not predicted
-    known    estimator whose deviations are used; None to learn them from the answers of the six
     """
     rng = np.random.default_rng(seed)
     drawn_from = busiest(comparisons)
@@ -158,8 +151,7 @@ def answered(
     for moment in MOMENTS:
         some = tuple(theirs[place] for place in order[:moment])
         pool = build_pool(Collection("compared", "compared", FINE, 1, collection.runs, comparisons=some))
-        estimator = built_in(pool, None) if known is None else known.comparing(some)
-        belief = estimator.predict(np.full(len(pool.pairs), np.nan))
+        belief = built_in(pool, None).predict(np.full(len(pool.pairs), np.nan))
         chances = belief.answers.chances(belief.prior, held_out)
         own = chances[:, 0] / (chances[:, 0] + chances[:, 2])
         made = Answers(collection, some)
@@ -180,7 +172,6 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=24)
     parser.add_argument("--agreeing", type=float, default=0.0)
     parser.add_argument("--agreement", action="store_true")
-    parser.add_argument("--known", action="store_true", help="deviations learned from everybody's answers")
     arguments = parser.parse_args()
     comparisons = read_comparisons(arguments.file)
     if arguments.agreement:
@@ -188,13 +179,9 @@ def main() -> None:
         return
     without = at_random(comparisons, arguments.agreeing)
     print(f"{len(without)} people are not predicted")
-    known = None
-    if arguments.known:
-        known = built_in(build_pool(replace(as_collection(comparisons), comparisons=tuple(comparisons))), None)
-        assert isinstance(known, JointEstimator)
-    part = "known" if arguments.known else f"agreeing {arguments.agreeing:g}" if arguments.agreeing else ""
+    part = f"agreeing {arguments.agreeing:g}" if arguments.agreeing else ""
     with Figures("compared_documents", part) as figures, threadpool_limits(1):
-        found = np.array([answered(comparisons, seed, without, known) for seed in range(arguments.draws)])
+        found = np.array([answered(comparisons, seed, without) for seed in range(arguments.draws)])
         rows = []
         for moment, at in zip(MOMENTS, np.moveaxis(found, 1, 0), strict=True):
             for name, by_query in zip(METHODS, np.moveaxis(at, 1, 0), strict=True):

@@ -22,7 +22,7 @@ from audiosim.corpus.pool import Pool, build_pool
 from audiosim.expected.about import as_about
 from audiosim.expected.estimation import expected_scores, rank_belief
 from audiosim.measures.measure import parse_measure
-from audiosim.relevance.answering_habits import CARE, CHANCES, MEANS, SPAMMERS, TIES
+from audiosim.relevance.answering_habits import CARE, CHANCES, MEANS, SPAMMERS, SPREAD_CHANCES, SPREADS
 from audiosim.relevance.comparison_deviations import usual_comparison_deviations
 from audiosim.relevance.comparison_model import NOISE, OPINION, TIE, Compared
 from audiosim.relevance.estimators import built_in
@@ -62,7 +62,7 @@ def _answers(pool: Pool, felt: Array, noise: float, tie: float, rng: np.random.G
     """EACH answers of everybody; a guess is a tie as often as all other answers are."""
     mean = rng.choice(MEANS, p=CHANCES)
     guess = rng.beta(SPAMMERS * mean, SPAMMERS * (1 - mean), PEOPLE)
-    care, width = (np.exp(of * rng.standard_normal(PEOPLE)) for of in (CARE, TIES))
+    care, width = np.exp([of * rng.standard_normal(PEOPLE) for of in (CARE, rng.choice(SPREADS, p=SPREAD_CHANCES))])
     person, query = np.repeat(np.arange(PEOPLE), EACH), rng.integers(QUERIES, size=PEOPLE * EACH)
     two = np.array([rng.choice(SYSTEMS, 2, replace=False) for _ in person])
     names = [[(f"q{q}", f"q{q}/S{s}") for s in both] for q, both in zip(query, two.tolist(), strict=True)]

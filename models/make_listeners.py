@@ -11,8 +11,8 @@ sqrt(1 + 1 / collections), as that mean is not known either. Sources of those th
 
 With --comparisons nothing is written. The grades that a person gave to two documents of a query are an answer which of
 them is better, or that they are the same; printed of each collection are the deviations that such answers show, in
-those of a pair, and the probabilities of mean shares of guesses. Their means over collections, for one draw of people,
-are beside `CHANCES` of `relevance.answering_habits`.
+those of a pair, and the probabilities of spreads of ties and of mean shares of guesses. Their means over collections,
+for one draw of people, are beside `SPREAD_CHANCES` and `CHANCES` of `relevance.answering_habits`.
 """
 
 import json
@@ -28,7 +28,7 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.lines import write_text
 from audiosim.corpus.model import Judgment, PairedComparison
 from audiosim.corpus.pool import build_pool
-from audiosim.relevance.answering_habits import CHANCES, MEANS
+from audiosim.relevance.answering_habits import CHANCES, MEANS, SPREAD_CHANCES, SPREADS
 from audiosim.relevance.estimators import estimator_of
 from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.judge_deviations import JudgeDeviations, usual_deviations
@@ -80,7 +80,7 @@ def answers_of(collection: Collection, rng: np.random.Generator) -> list[PairedC
 
 def print_comparisons(folders: list[str]) -> None:
     """Print what grades compared two by two show of people who compare."""
-    every = []
+    spreads, shares = [], []
     for folder in folders:
         collection = Collection.load(Path(folder))
         made = answers_of(collection, np.random.default_rng(1))
@@ -89,11 +89,17 @@ def print_comparisons(folders: list[str]) -> None:
         answers = estimator.predict(np.full(len(pool.pairs), np.nan)).answers
         if answers is None:
             raise TypeError("joint takes comparisons")
-        likely = answers.habits.means / CHANCES
-        every.append(likely / likely.sum())
+        for each, found, usual in (
+            (spreads, answers.habits.spreads, SPREAD_CHANCES),
+            (shares, answers.habits.means, CHANCES),
+        ):
+            each.append(found / usual / np.sum(found / usual))
         sizes = " ".join(f"{name} {size:.2f}" for name, size in answers.model.deviations.items())
-        print(f"{Path(folder).name}, {len(made)} answers: {sizes}; shares", every[-1].round(2), flush=True)
-    print("mean share of guesses", MEANS, "has probability", np.mean(every, axis=0).round(2))
+        print(
+            f"{Path(folder).name}, {len(made)} answers: {sizes};", spreads[-1].round(2), shares[-1].round(2), flush=True
+        )
+    print("spread of ties", SPREADS, "has probability", np.mean(spreads, axis=0).round(2))
+    print("mean share of guesses", MEANS, "has probability", np.mean(shares, axis=0).round(2))
 
 
 def main(folders: list[str]) -> None:

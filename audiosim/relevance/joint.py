@@ -27,7 +27,7 @@ import numpy as np
 from audiosim.arrays import Array, Integers
 from audiosim.corpus.model import PairedComparison
 from audiosim.corpus.pool import Pool
-from audiosim.relevance.answering_habits import CHANCES, Unsure
+from audiosim.relevance.answering_habits import Unsure
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.carried_knowledge import carried_to, knows_documents, unknown_documents
 from audiosim.relevance.comparison_deviations import learn_comparison_deviations, usual_comparison_deviations
@@ -136,7 +136,7 @@ class JointEstimator:
         deviations = self._comparison_deviations or usual
         noise, tie = ((float(np.log(usual[name] / deviations[name])), unsure[name]) for name in (NOISE, TIE))
         parts, scale = self._parts_of_pairs(), self._prior.layout.scale
-        return ComparisonModel.of(compared, parts, scale, deviations, Unsure(noise, tie, CHANCES))
+        return ComparisonModel.of(compared, parts, scale, deviations, Unsure(noise, tie))
 
     def comparing(self, comparisons: tuple[PairedComparison, ...], learned_from: int = 0) -> "JointEstimator":
         """The estimator with these comparisons, and no others.

@@ -9,23 +9,31 @@ from audiosim.relevance.answering_habits import (
     CHANCES,
     MEANS,
     SPAMMERS,
-    TIES,
+    SPREAD_CHANCES,
+    SPREADS,
     Unsure,
     guessed,
+    guessed_by,
     learned_habits,
     usual_habits,
 )
 from audiosim.stats.responses.thurstone import SAME, A, B
 
 PEOPLE, EACH, DRAWS = 3, 12, 400_000
-UNSURE = Unsure((0.1, 0.3), (-0.1, 0.4), CHANCES)
+UNSURE = Unsure((0.1, 0.3), (-0.1, 0.4))
 NOISE, TIE, SPREAD = 0.3, 0.2, 0.25  # common noise and ties, and standard deviation of a difference
 
 
-def drawn_habits(rng, shifts, means):
+def drawn_collections(rng):
+    """Shifts of noise and ties, spreads of ties and mean shares of guesses, of DRAWS collections."""
+    shifts = [of + spread * rng.standard_normal(DRAWS) for of, spread in (UNSURE.noise, UNSURE.tie)]
+    return shifts, rng.choice(SPREADS, DRAWS, p=SPREAD_CHANCES), rng.choice(MEANS, DRAWS, p=CHANCES)
+
+
+def drawn_habits(rng, shifts, spreads, means):
     """Noise, ties and guesses of one person for each draw."""
     noise = NOISE * np.exp(shifts[0] + CARE * rng.standard_normal(len(means)))
-    tie = TIE * np.exp(shifts[1] + TIES * rng.standard_normal(len(means)))
+    tie = TIE * np.exp(shifts[1] + spreads * rng.standard_normal(len(means)))
     return noise, tie, rng.beta(SPAMMERS * means, SPAMMERS * (1 - means))
 
 
@@ -45,20 +53,21 @@ def drawn():
     said = np.where(means > 0.15, A, np.where(means < -0.15, B, SAME))
     said[2] = rng.choice([A, SAME, B], EACH)
     at_random = guessed(said.ravel())
-    shifts = [of + spread * rng.standard_normal(DRAWS) for of, spread in (UNSURE.noise, UNSURE.tie)]
-    shares = rng.choice(MEANS, DRAWS, p=CHANCES)
+    own_ties = (3 * at_random[1] + (said == SAME).sum(axis=1)) / (3 + EACH)
+    of_collections = drawn_collections(rng)
     people, weights = [], np.ones(DRAWS)
     for person in range(PEOPLE):
-        habits = drawn_habits(rng, shifts, shares)
+        habits = drawn_habits(rng, *of_collections)
+        ties = own_ties[person]
         for mean, answer in zip(means[person], said[person], strict=True):
-            weights *= chances(mean, *habits, at_random)[answer]
+            weights *= chances(mean, *habits, ((1 - ties) / 2, ties, (1 - ties) / 2))[answer]
         people.append(habits)
-    return means, said, people, weights / weights.sum(), drawn_habits(rng, shifts, shares)
+    return means, said, people, of_collections[1], weights / weights.sum(), drawn_habits(rng, *of_collections)
 
 
 @pytest.mark.slow
 def test_what_answers_tell_of_people_is_what_weighted_draws_have(drawn):
-    means, said, people, weights, somebody = drawn
+    means, said, people, spreads, weights, somebody = drawn
     judge = np.repeat(np.arange(PEOPLE), EACH)
     both, none = (np.full(PEOPLE * EACH, size) for size in (NOISE, TIE)), np.zeros(PEOPLE * EACH)
     found = learned_habits(
@@ -69,6 +78,7 @@ def test_what_answers_tell_of_people_is_what_weighted_draws_have(drawn):
     assert found.guess == pytest.approx(expected[:, 1], abs=0.04)
     assert found.care == pytest.approx(expected[:, 0], abs=0.05)
     assert np.log(found.tie) == pytest.approx([weights @ np.log(tie / TIE) for _, tie, _ in people], abs=0.06)
+    assert found.spreads == pytest.approx([weights[spreads == one].sum() for one in SPREADS], abs=0.02)
     at_random, mean = guessed(said.ravel()), np.array([-0.3, 0.0, 0.6])
     ahead = found.of_others(mean, np.full(3, SPREAD**2), np.full(3, NOISE), np.full(3, TIE), at_random)
     by_draws = [
@@ -80,8 +90,7 @@ def test_what_answers_tell_of_people_is_what_weighted_draws_have(drawn):
 @pytest.mark.slow
 def test_whoever_has_not_answered_is_averaged_over_all_habits():
     rng = np.random.default_rng(1)
-    shifts = [of + spread * rng.standard_normal(DRAWS) for of, spread in (UNSURE.noise, UNSURE.tie)]
-    somebody = drawn_habits(rng, shifts, rng.choice(MEANS, DRAWS, p=CHANCES))
+    somebody = drawn_habits(rng, *drawn_collections(rng))
     at_random, mean = np.array([0.3, 0.4, 0.3]), np.array([-0.4, 0.1, 1.0])
     found = usual_habits(2, UNSURE).of_others(
         mean, np.full(3, SPREAD**2), np.full(3, NOISE), np.full(3, TIE), at_random
@@ -93,6 +102,27 @@ def test_whoever_has_not_answered_is_averaged_over_all_habits():
     assert found.sum(axis=1) == pytest.approx(1)
 
 
-def test_guesses_are_ties_as_often_as_answers_are():
+def test_guesses_are_ties_as_often_as_the_persons_answers_are():
+    judge, answer = np.array([0, 0, 0, 0, 1, 1, 1]), np.array([A, SAME, B, SAME, A, A, B])
+    # (2 + 1) of 7 + 3 answers are ties; the first has 2 of 4 and .9 of 3 more, the second none of 3 and .9 of 3 more.
+    assert guessed_by(judge, answer) == pytest.approx(
+        [*np.array([2.05, 2.9, 2.05, 2.9]) / 7, *np.array([2.55, 2.55, 2.55]) / 6]
+    )
+
+
+def test_guesses_of_somebody_new_are_ties_as_often_as_answers_are():
     assert guessed(np.array([A, SAME, B, A, SAME, SAME, A])) == pytest.approx([0.3, 0.4, 0.3])  # (3 + 1) of 7 + 3
     assert guessed(np.array([], dtype=int)) == pytest.approx([1 / 3] * 3)
+
+
+@pytest.mark.parametrize(("ties", "likeliest"), [([5, 5, 5, 5, 5, 5], 0), ([0, 10, 0, 10, 1, 9], 2)])
+def test_the_spread_of_ties_is_wide_where_people_differ(ties, likeliest):
+    means = np.where(np.arange(10) % 2, 0.25, -0.25)
+    said = np.array([[SAME] * count + np.sign(means[count:]).astype(int).tolist() for count in ties])
+    judge, size = np.repeat(np.arange(6), 10), said.size
+    same = [np.full(size, one) for one in (SPREAD**2, NOISE, TIE)]
+    found = learned_habits(
+        6, judge, said.ravel(), (np.tile(means, 6), same[0]), same[1], same[2], np.zeros(size), UNSURE
+    )
+    assert found.spreads.argmax() == likeliest
+    assert found.spreads.sum() == pytest.approx(1)

@@ -10,7 +10,7 @@ import pytest
 from audiosim import Collection, estimate
 from audiosim.corpus.model import PairedComparison, Run, Scale
 from audiosim.corpus.pool import build_pool
-from audiosim.relevance.answering_habits import CARES, CHANCES, FIXED, GUESSES, WIDTHS, Habits, guessed
+from audiosim.relevance.answering_habits import CARES, CHANCES, FIXED, GUESSES, SPREAD_CHANCES, WIDTHS, Habits, guessed
 from audiosim.relevance.comparison_model import NOISE, OPINION, TIE, Compared, ComparisonModel
 from audiosim.relevance.estimators import built_in
 from audiosim.relevance.joint import JointEstimator
@@ -64,7 +64,8 @@ OTHERS = np.random.default_rng(8).dirichlet(np.ones(len(CARES) * len(WIDTHS) * l
 def known_habits(care):
     """People whose care is known, who do not guess; others' habits are spread over all of the grid."""
     others = OTHERS.reshape(len(CARES), len(WIDTHS), len(GUESSES))
-    return Habits(np.log(care), np.zeros(len(care)), np.ones(len(care)), np.zeros(len(care)), others, CHANCES)
+    each = np.log(care), np.zeros(len(care)), np.ones(len(care)), np.zeros(len(care))
+    return Habits(*each, others, SPREAD_CHANCES, CHANCES)
 
 
 @pytest.fixture
@@ -134,7 +135,7 @@ def test_chances_of_answers_are_those_of_people_drawn(small):
     means = np.array([0.4, 0.5, 0.55, 0.6, 0.5, 0.3])
     values = rng.multivariate_normal(means, covariance, people) + 0.05 * rng.standard_normal((people, 3)) @ parts.T
     values += 0.4 * 0.3 * rng.standard_normal((people, 6))
-    care, width, guess = np.unravel_index(rng.choice(len(OTHERS), people, p=OTHERS), (9, 7, 6))
+    care, width, guess = np.unravel_index(rng.choice(len(OTHERS), people, p=OTHERS), (9, 13, 6))
     noise, tie = 0.6 * 0.3 * np.exp(CARES[care])[:, None], 0.3 * 0.3 * np.exp(WIDTHS[width])[:, None]
     d = values[:, asked.first] - values[:, asked.second] + noise * rng.standard_normal((people, 2))
     said = np.where(d > tie, A, np.where(d < -tie, B, SAME))
