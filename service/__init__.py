@@ -1,7 +1,7 @@
 """The web service: translates between HTTP requests and library calls.
 
-Its import name is `audiosim.service`; in a checkout, a link there leads to this folder. Where the folder itself can be
-imported as `service`, that name gives the same modules.
+It is imported as `audiosim.service`; in a checkout, a link of that name leads to this folder. Where the folder itself
+can be imported as `service`, both names give the same modules.
 """
 
 import sys
@@ -12,7 +12,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
-# Without the link: tracebacks name the files that one edits, and breakpoints in them hold.
+# Without the link, tracebacks name the files that developers edit, and breakpoints in them work.
 __path__ = [str(Path(place).resolve()) for place in __path__]
 
 
@@ -29,7 +29,7 @@ class SameModules(MetaPathFinder, Loader):
         return ModuleSpec(fullname, self) if fullname.startswith("service.") else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The module by its own name."""
+        """Return the module registered under its real name."""
         module = import_module(f"audiosim.{spec.name}")
         self._specs[spec.name] = module.__spec__
         return module

@@ -1,4 +1,4 @@
-"""The application: connects its parts, and runs them."""
+"""The application: connects the parts of the service, and runs them."""
 
 import errno
 import logging
@@ -69,7 +69,7 @@ LOG = logging.getLogger("service")
 GRACE_S = 30
 KEEP_ALIVE_S = 60
 MOST_CONNECTIONS = 900
-SWITCH_S = 0.001  # longest turn of a computing thread, for which the thread that answers requests has to wait
+SWITCH_S = 0.001  # longest turn of a computing thread; the thread that answers requests waits that long
 CHAPTERS = (
     predictions,
     health,
@@ -111,14 +111,14 @@ def create_app(
     keep_open: int = KEEP_OPEN,
     home: Home | None = None,
 ) -> FastAPI:
-    """The service of some collections, each under its identifier, ready to answer.
+    """The service of some collections, each under its identifier, ready to answer requests.
 
     collections  loaded collections, or sources to load them from
     model    as in `--model`: one for all, including later collections, or by identifier; default joint
     limits   limits on requests
-    judging  settings of their campaigns; default in memory
+    judging  settings of their campaigns; by default, logs are in memory
     folders  folders of their sound files, by identifier
-    access   access rules; default everybody, but only from this machine
+    access   access rules; by default everybody may do everything, but only from this machine
     keep_open  number of collections open at a time; further ones are opened on request
     home     folder in which organisers make collections; its collections are served too
     """
@@ -150,7 +150,7 @@ def create_app(
 
 def _add_routes(app: FastAPI) -> None:
     """Add the routes of all chapters, each of which must declare who may use it."""
-    # Included as routers, each would be looked up twice.
+    # FastAPI would look up each route of an included router twice.
     for router in (predictions.quick, *(one.router for one in CHAPTERS)):
         app.router.routes += router.routes
     open_to_all = [route for route in app.routes if not isinstance(route, WireRoute | ModelRoute)]
@@ -179,10 +179,10 @@ def run_server(
 
     Call it from the main thread, because of the signals.
 
-    make  the application, or a function that makes it: then the service is alive at once, and ready once it is made
-    port  0 for any free one; the start line, on stderr, names it
+    make  the application, or a function that makes it: the service is alive at once, and ready once it returns
+    port  0 for any free one; the first line on stderr names it
     log   one line per request on stderr, for people or as JSON
-    proxies  addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are trusted; no others are
+    proxies  addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are trusted; no other's are
     collector  OpenTelemetry collector that gets a trace of each request, or None
     show  called with the address of the start page when it can be opened, such as `webbrowser.open`
     """

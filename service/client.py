@@ -40,13 +40,13 @@ Answer = TypeVar("Answer")
 class Client:
     """Client of a service; its connection stays open until `close`, or the end of a `with`.
 
-    Every request is safe to repeat, as each write carries its own key; so the client retries if a connection fails or
+    Each write carries its own key, so every request is safe to repeat: the client retries if a connection fails or
     the service is busy. Raises InputError if the service refuses a request, ServiceError if it is unreachable or its
     answer is invalid.
 
     url         root of the service, such as http://127.0.0.1:8000
     timeout_s   longest wait for an answer to begin, and between its parts
-    token       from `audiosim token`; None: AUDIOSIM_TOKEN, only for this machine and AUDIOSIM_TOKEN_HOST
+    token       from `audiosim token`; None: AUDIOSIM_TOKEN, but only for this machine and for AUDIOSIM_TOKEN_HOST
     longest_s   limit for receiving one answer
     most_bytes  limit for one answer
     """
@@ -95,7 +95,7 @@ class Client:
         return self._there.get(path_of(name), CollectionOut, query_of(model, cutoff))
 
     def scales(self) -> list[ScaleOut]:
-        """Scales that assessors grade on, each with its levels, once for all collections on it."""
+        """The scales of the collections, each with its levels, listed once."""
         return self._there.get("/v1/scales", list[ScaleOut])
 
     def predict(
@@ -131,7 +131,7 @@ class Client:
     ) -> bytes:
         """File with the belief about pairs before any judgment, in the format of `audiosim.service.remote.priors`.
 
-        learned        judgments that the model first learns from
+        learned        judgments from which the model learns first
         model, cutoff  default: the collection's
         """
         asked = PriorIn(None if learned is None else JudgmentsIn.from_domain(learned))
@@ -144,12 +144,12 @@ class Client:
     def predict_features(
         self, model: str, features: Mapping[str, Sequence[float | None]], *, probabilities: bool = False
     ) -> PredictionsOut:
-        """Predictions of a model such as "mout-fine" from rows of features, in columns by name; None is unknown."""
+        """Predictions of a model such as "mout-fine" from rows of features, in named columns; None is unknown."""
         asked = msgspec.json.encode(FeaturesIn.from_domain(features, probabilities))
         return self._there.ask("POST", f"/v1/models/{quote(model, safe='')}/predictions", PredictionsOut, {}, asked)
 
     def next(self, collection: str, count: int = 1, *, assessor: str | None = None, by_query: bool = False) -> NextOut:
-        """Pairs to judge, leased to the assessor until their leases end.
+        """Pairs to judge, leased to the assessor for a time.
 
         assessor  not needed if the token identifies them
         by_query  True for pairs of as few queries as possible
@@ -194,7 +194,7 @@ class Client:
         return self._tell(collection, checked_body(JudgmentIn, said), key)
 
     def next_comparisons(self, collection: str, count: int = 1, *, assessor: str | None = None) -> NextComparisonsOut:
-        """The comparisons to answer next, if they give more information in the assessor's time than grades."""
+        """The comparisons to answer next, if they give more information per minute than grades."""
         body = msgspec.json.encode(checked_body(NextComparisonsIn, {"assessor": assessor, "count": count}))
         return self._there.ask("POST", path_of(collection, "comparisons", "next"), NextComparisonsOut, {}, body)
 
@@ -226,16 +226,16 @@ class Client:
     def undo(
         self, collection: str, number: int | None = None, *, assessor: str | None = None, key: str | None = None
     ) -> RecordOut:
-        """Withdraw an answer: the one with a number, or the assessor's last."""
+        """Withdraw an answer: by its number, or the assessor's last."""
         body, path = msgspec.json.encode(UndoIn(assessor, number)), path_of(collection, "undo")
         return self._there.ask("POST", path, RecordOut, {}, body, key or new_key())
 
     def set_aside(self, collection: str, judge: str, reason: str = "", *, key: str | None = None) -> RecordOut:
-        """Ignore a person's answers, past and future, until `take_back`."""
+        """Ignore a person's past and future answers, until `take_back`."""
         return self._turn(collection, "set-aside", NamedJudgeIn(judge, reason), key)
 
     def take_back(self, collection: str, judge: str, reason: str = "", *, key: str | None = None) -> RecordOut:
-        """Count the answers of a person who was set aside again."""
+        """Count the answers of a person again, after `set_aside`."""
         return self._turn(collection, "take-back", NamedJudgeIn(judge, reason), key)
 
     def _turn(self, collection: str, what: str, said: NamedJudgeIn, key: str | None) -> RecordOut:
@@ -273,7 +273,7 @@ class Client:
     ) -> ImportOut:
         """Import the text of a file of judgments, in any form that a collection's folder may have: all or nothing.
 
-        progress  called now and then with the progress; judgments already taken stay safe if this is interrupted
+        progress  called repeatedly with the progress; judgments already taken stay safe if this is interrupted
         """
         return self._imported(collection, "judgments", text, key, progress)
 
@@ -315,12 +315,12 @@ class Client:
         partial: bool = False,
         key: str | None = None,
     ) -> RunsOut:
-        """Send the text of a file of runs, of new systems or replacing earlier runs.
+        """Send the text of a file of runs, for new systems or in place of earlier runs.
 
         system   its name, if the file holds one run
         team     team of the systems
-        replace  allows a run to replace one that answers many more queries
-        partial  allows runs that answer less than 90 % of the queries
+        replace  allows a run to replace one with many more queries
+        partial  allows runs with fewer than 90 % of the queries
         key      key of this file, so that sending it again changes nothing; None: a new one
         """
         flags = {"replace": "true" if replace else None, "partial": "true" if partial else None}
@@ -342,7 +342,7 @@ class Client:
         """Send a recording's metadata, and its sound if given; its relevance to any query is then predicted.
 
         sound, media_type  the bytes of its file, and their kind, such as audio/mpeg
-        more               further columns, of metadata alone
+        more               further columns; only without sound
         """
         known = {"document": document, "artist": artist, "genre": genre}
         path = path_of(collection, "documents")

@@ -1,1 +1,1 @@
-"""Callers: their roles, and the tokens that they show."""
+"""Callers: their roles and their tokens."""

@@ -21,7 +21,7 @@ class Caller:
     """Caller of a request.
 
     role        in tokens.ROLES, or tokens.READER
-    name        holder of the token; empty without tokens: then everybody may do everything
+    name        holder of the token; empty if the service has no tokens, so that everybody may do everything
     collection  the only one open to them; empty: all
     """
 
@@ -30,7 +30,7 @@ class Caller:
     collection: str = ""
 
     def assessor(self, said: str | None) -> str:
-        """The assessor they speak for; assessors speak only for themselves.
+        """The assessor whom the caller acts for; assessors act only for themselves.
 
         said  name in the request
         """

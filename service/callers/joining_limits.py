@@ -9,7 +9,7 @@ from time import monotonic
 HOUR_S = 3600.0
 NEW_OF_ADDRESS = 100  # people in an hour: a class behind one address may come at once
 NEW_IN_ALL = 1_000
-ASKED_OF_ADDRESS = 600  # requests in an hour, of those who came before, too
+ASKED_OF_ADDRESS = 600  # requests in an hour, including those of people who joined earlier
 MOST_ADDRESSES = 10_000
 
 
@@ -22,12 +22,12 @@ class JoiningLimits:
         self._all = _Counts(NEW_IN_ALL)
 
     def asks(self, client: str) -> int:
-        """Count a request of a client; seconds until they may ask again, or 0."""
+        """Count a request of a client; return the seconds until the client may ask again, or 0."""
         with self._lock:
             return self._asked.count(client, self._clock())
 
     def comes(self, client: str) -> int:
-        """Count a new person from a client; seconds until one may come, or 0."""
+        """Count a new person from a client; return the seconds until the next may join, or 0."""
         with self._lock:
             now = self._clock()
             return self._new.count(client, now) or self._all.count("", now)

@@ -1,4 +1,4 @@
-"""Open links: one address by which anybody becomes an assessor of a collection, and the people who used it.
+"""Open links: an address by which anybody becomes an assessor of a collection, and the people who used it.
 
 Each person gets a randomly drawn name. Their identifier on another platform, and the mark by which their browser is
 recognised, are in a separate table, outside the log and its exports.
@@ -29,13 +29,13 @@ CODE_BYTES = 16
 MOST_PEOPLE = 5_000
 MOST_JUDGMENTS = 10_000
 COMPLETION_LIMIT, ADDRESS_LIMIT = 200, 1_000
-SIGNS = "abcdefghjkmnpqrstuvwxyz23456789"  # without those that are mistaken for another
-DRAWN = 12  # signs of a drawn name: 59 bits
+SIGNS = "abcdefghjkmnpqrstuvwxyz23456789"  # without characters that are easily confused
+DRAWN = 12  # characters of a drawn name: 59 bits
 PREFIX = "p-"
 NAME = re.compile(rf"{PREFIX}[{SIGNS}]{{{DRAWN}}}")
 REFERENCE = re.compile(r"[A-Za-z0-9._~:-]{1,100}")
 PARAMETER = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
-OF_PAGE = ("ask", "batch", "break", "lang", "listen")  # parameters that the judging page has itself
+OF_PAGE = ("ask", "batch", "break", "lang", "listen")  # the judging page's own parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class OpenLink:
     """An open link, with its conditions for the people who use it.
 
     code        part of its address
-    expires     time after which nobody new is admitted; empty: never
+    expires     time of expiry, after which nobody new is admitted; empty: never
     closed      time when it was closed; empty: open
     people      largest number of people
     joined      number of people who have joined
@@ -96,7 +96,7 @@ class OpenLink:
 class Participant:
     """A person who joined by an open link.
 
-    name       drawn at random; they judge under it
+    name       drawn at random; their judgments carry it
     code       code of the link
     reference  identifier of the person on another platform; empty: none
     created    time when they joined
@@ -113,7 +113,7 @@ class OpenLinkStore:
     """The open links in a database, beside the campaigns; or in a temporary file that ends with the process."""
 
     def __init__(self, url: str | None, clock: Clock = utc_now) -> None:
-        """Open it; nothing is created before the first link.
+        """Open the store; its tables are created with the first link.
 
         url  URL of the database; None for a temporary one
         """
@@ -155,7 +155,7 @@ class OpenLinkStore:
             return [OpenLink(**row._mapping) for row in connection.execute(wanted)]
 
     def close_link(self, name: str, collection: str) -> None:
-        """Admit nobody new by a link; people who have joined continue."""
+        """Close a link to new people; people who have joined continue."""
         named = (OPEN_LINKS.c.name == name) & (OPEN_LINKS.c.collection == collection) & (OPEN_LINKS.c.closed == "")
         closed = 0
         if self._exists():
@@ -166,7 +166,7 @@ class OpenLinkStore:
             raise InputError(f"there is no open link {name!r:.80} to {collection}")
 
     def reason_closed(self, link: OpenLink) -> str:
-        """Reason why a link admits nobody new; empty if it does."""
+        """Reason why a link admits nobody new; empty if it is open."""
         if link.closed:
             return "this link is closed"
         if link.expires and parse_time(link.expires) <= self._clock():
@@ -240,7 +240,7 @@ class OpenLinkStore:
         return None if row is None else OpenLink(**row._mapping)
 
     def participant(self, collection: str, assessor: str) -> Participant | None:
-        """The person who judges under a drawn name; None if nobody joined under it by an open link."""
+        """The person with a drawn name; None if nobody joined by an open link under that name."""
         if not NAME.fullmatch(assessor) or not self._exists():
             return None
         wanted = (PARTICIPANTS.c.name == assessor) & (PARTICIPANTS.c.collection == collection)
@@ -249,9 +249,9 @@ class OpenLinkStore:
         return None if row is None else _participant(row)
 
     def forget(self, collection: str, assessor: str | None = None) -> int:
-        """Delete everything that identifies somebody or recognises their browser; return the number forgotten.
+        """Delete everything that identifies somebody or recognises their browser; return the number of people.
 
-        Their answers stay in the log under the drawn name, which then belongs to nobody.
+        Their answers stay in the log under the drawn name, which can no longer be traced to anybody.
 
         assessor  None: everybody who joined
         """
@@ -272,7 +272,7 @@ class OpenLinkStore:
         raise NotServedError("there is no such link: it may have been cut off when it was copied")
 
     def _exists(self) -> bool:
-        """True if there ever was a link: another server may have made one since the last check."""
+        """True if a link was ever made, perhaps by another server since the last check."""
         if not self._there and (self._own is None or self._own.exists()):
             with reporting(self._engine):
                 self._there = sql.inspect(self._engine).has_table(PARTICIPANTS.name)

@@ -20,7 +20,7 @@ from audiosim.campaign.tables import BESIDE, RESULT_LINKS, TABLES, TOKENS, TOKEN
 from audiosim.errors import InputError
 
 ROLES = ("assessor", "organiser", "client")
-READER = "reader"  # of one collection's results, by a link that an organiser made
+READER = "reader"  # role of an organiser's link to one collection's results
 TIMEOUT_S = 10.0
 PREFIX = "audiosim_"  # recognisable for programs that scan files for secrets
 RANDOM_BYTES = 32
@@ -30,10 +30,10 @@ LONGEST_DAYS = 36_500
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token's holder and rights.
+    """Holder and rights of a token.
 
     name        of the holder; an assessor judges under it
-    role        in ROLES, or READER of a link
+    role        in ROLES, or READER for a link
     collection  the only one covered; empty: all
     created     time of creation; ISO 8601, UTC
     expires     time of expiry; empty: never
@@ -81,12 +81,12 @@ class TokenStore:
         with reporting(self._engine):
             if not reading and (upgrade or not layout_in(self._engine)):
                 prepare_tables(self._engine)
-            if not reading:  # of layouts 1 and 2 they were no part
+            if not reading:  # layouts 1 and 2 had no tokens
                 TABLES.create_all(self._engine, [TOKENS, TOKENS_HISTORY])
             self._there, self._linked = map(sql.inspect(self._engine).has_table, (TOKENS.name, RESULT_LINKS.name))
 
     def create(self, name: str, role: str, collection: str = "", days: float | None = None) -> str:
-        """A new token, which cannot be shown again.
+        """Create a token, and return it; it cannot be shown again.
 
         days  validity; None: for ever
         """
@@ -102,9 +102,9 @@ class TokenStore:
         return secret
 
     def renew(self, name: str, collection: str, days: float | None = None) -> str:
-        """New token of an assessor of one collection, in place of the one that they may have.
+        """New token of an assessor of one collection, replacing any previous one.
 
-        days  as of `create`
+        days  as for `create`
         """
         token, secret = self._made(name, "assessor", collection, days)
         held = (TOKENS.c.name == name) & (TOKENS.c.collection == collection) & (TOKENS.c.role == token.role)
@@ -117,8 +117,8 @@ class TokenStore:
     def share(self, name: str, collection: str, days: float | None = None) -> str:
         """Token of a new link to the results of one collection, which gives access to nothing else.
 
-        name  of the link, such as its recipient
-        days  as of `create`
+        name  name of the link, such as its recipient
+        days  as for `create`
         """
         link, secret = self._made(name, READER, collection, days)
         row = {column.name: getattr(link, column.name) for column in RESULT_LINKS.columns}
@@ -151,7 +151,7 @@ class TokenStore:
         return [Token(role=READER, **row._mapping) for row in rows]
 
     def _has_links(self) -> bool:
-        """True if there ever was a link: another server may have made one since the last check."""
+        """True if a link was ever made, perhaps by another server since the last check."""
         with reporting(self._engine):
             self._linked = self._linked or sql.inspect(self._engine).has_table(RESULT_LINKS.name)
         return self._linked
@@ -182,7 +182,7 @@ class TokenStore:
         return [Token(**row._mapping) for row in rows]
 
     def was_used(self) -> bool:
-        """True if there ever was a token: services on this database then require one."""
+        """True if a token was ever created: services on this database then require tokens."""
         with reporting(self._engine), self._engine.connect() as connection:
             return any(
                 connection.execute(sql.select(sql.exists().select_from(one))).scalar()

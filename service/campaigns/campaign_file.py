@@ -1,4 +1,4 @@
-"""campaign.toml of a collection's folder: settings of its campaign that replace the service's."""
+"""campaign.toml in a collection's folder: settings of its campaign that replace the service's."""
 
 import tomllib
 from collections.abc import Sequence

@@ -24,7 +24,7 @@ from audiosim.selection.stopping_rules import as_stopping_rule
 from audiosim.service.campaigns.learning_process import Errands
 
 LISTEN_S = 5.0
-WAIT_S = 2.0  # limit for other writers, and for an answer of the database
+WAIT_S = 2.0  # longest wait for other writers, and for an answer of the database
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,13 @@ class Judging:
     """Settings of the campaigns of a service.
 
     database  URL of the logs; None: in memory, lost with the process
-    measure   that the systems are ranked by; None for CG at the collection's cutoff
+    measure   measure that ranks the systems; None for CG at the collection's cutoff
     stopping_rule  condition under which judging may stop; a campaign never stops by itself
     questions the organiser's own, asked about every pair in addition to its grade
     settings  further settings
     sounds    further folders whose files may be played
     listen_s  required listening time per clip; None: as in the campaign
-    errands   counts that run in separate processes
+    errands   long computations, in separate processes
     """
 
     database: str | None = None
@@ -91,7 +91,7 @@ class Judging:
         """The campaign of a collection, continued from its log.
 
         estimator  for the pool of the collection down to the cutoff of the measure
-        withheld   pairs that nobody is to judge
+        withheld   pairs that nobody may judge
         known      first lines of its log, as for `Campaign`
         pool       as for `Campaign`
         """

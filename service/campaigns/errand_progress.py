@@ -1,11 +1,11 @@
-"""ErrandProgress of work in a separate process, told to whoever waits for it; see `learning_process`."""
+"""Progress of work in a separate process, reported to the process that waits for it; see `learning_process`."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 
 class ErrandProgress(NamedTuple):
-    """So many steps of so many are done."""
+    """Number of steps done, and of all steps."""
 
     done: int
     total: int
@@ -15,6 +15,6 @@ listeners: list[Callable[[ErrandProgress], object]] = []  # of this process, cal
 
 
 def tell_progress(done: int, total: int) -> None:
-    """Tell the progress of this process's work."""
+    """Report the progress of this process's work."""
     for listen in listeners:
         listen(ErrandProgress(done, total))

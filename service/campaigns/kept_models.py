@@ -37,13 +37,13 @@ LONGEST_NAME = 64
 
 
 class KeptModels:
-    """The models that a service keeps, by name; while it is kept, a model never changes.
+    """The models that a service keeps, by name; a kept model never changes.
 
-    A kept model also lies in a file of this process, because everything else takes models by their files.
+    Each model is also written to a file of this process, because all other code reads models from files.
     """
 
     def __init__(self, url: str | None) -> None:
-        """Open the database; its table is made with the first model.
+        """Open the database; its table is created with the first model.
 
         url  of the database; None for one that lasts as long as this process
         """
@@ -54,7 +54,7 @@ class KeptModels:
         finalize(self, self._engine.dispose)
 
     def add(self, content: bytes, by: str, origin: str) -> KeptModel:
-        """Keep a model; one that is kept already is returned.
+        """Keep a model, and return it; a model that is kept already stays unchanged.
 
         content  of a model file
         """
@@ -75,9 +75,9 @@ class KeptModels:
         return made
 
     def delete(self, name: str, also: Iterable[str] = ()) -> None:
-        """Delete a model that no campaign has now; a campaign whose log chose it last could not be opened without it.
+        """Delete a model that no campaign uses; a campaign could not be opened without its model.
 
-        also  collections of campaigns outside the database whose log chose it last
+        also  collections whose campaigns use it, but have logs outside the database
         """
         self.content(name)
         with reporting(self._engine), locked(self._engine) as connection:
@@ -100,7 +100,7 @@ class KeptModels:
         raise InputError(f"this service keeps no model {name!r:.80}")
 
     def check_there(self, name: str) -> None:
-        """Raise an error for the name of a model that is neither published nor kept; empty stands for the usual one."""
+        """Raise an error unless a model is published or kept; an empty name stands for the usual model."""
         if name and not _is_published(name):
             self.content(name)
 
@@ -138,7 +138,7 @@ class KeptModels:
 
     @contextmanager
     def _reading(self) -> Iterator[sql.Connection | None]:
-        """A connection to read with; None if there never was a kept model: another server may keep one any time."""
+        """A connection to read with; None while no server has ever kept a model."""
         if not self._lasting and not self._folder.is_dir():
             yield None
             return

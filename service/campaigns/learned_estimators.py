@@ -1,4 +1,4 @@
-"""Estimators that learn from a campaign, wrapped for a service: results of learning are cached.
+"""Estimators that learn from a campaign, wrapped to cache the results of learning.
 
 See `audiosim.relevance.relearning`.
 """
@@ -39,7 +39,7 @@ class Remembering:
         return self._estimator.predict(grades)
 
     def in_reserve(self) -> RelevanceEstimator | None:
-        """Replacement of the estimator, used if the estimator fails its check, or None."""
+        """Replacement used if the estimator fails its check, or None."""
         return self._estimator.in_reserve() if isinstance(self._estimator, Reserved) else None
 
     def unlearned(self) -> RelevanceEstimator:
@@ -47,13 +47,13 @@ class Remembering:
         return self._estimator.unlearned() if isinstance(self._estimator, Unlearned) else self._estimator
 
     def knowing(self, comparisons: tuple[PairedComparison, ...]) -> "Remembering":
-        """The estimator with these comparisons; itself if it has them, or takes none."""
+        """The estimator with these comparisons; itself if it has them already, or uses none."""
         first = self._by_comparisons(comparisons[: last_moment(len(comparisons))])
         known = comparing(first, comparisons)
         return self if known is self._estimator else Remembering(known)
 
     def relearned(self, grades: Array) -> "Remembering":
-        """The estimator that has learned from these judgments, the same object for the same ones.
+        """The estimator after learning from these judgments; the same judgments give the same object.
 
         grades  (n,) NaN where unjudged
         """

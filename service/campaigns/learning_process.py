@@ -24,9 +24,9 @@ from audiosim.relevance.relearning import Relearning
 from audiosim.service.campaigns.errand_progress import ErrandProgress, listeners
 
 LOG = logging.getLogger("service")
-WORTHWHILE = 200  # changes of grades whose count takes longer than the start of a process
-OF_PEOPLE = 50_000  # pairs times people from which the same holds of a ranking by what each person said
-NICENESS = 5  # assessors' requests go first
+WORTHWHILE = 200  # changed grades; computing with more takes longer than starting a process
+OF_PEOPLE = 50_000  # the same limit for rankings from each person's answers: pairs times people
+NICENESS = 5  # assessors' requests take precedence
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 GRACE_S = 5.0
 PART_BYTES = 2**20
@@ -36,7 +36,7 @@ Found = TypeVar("Found")
 
 
 class Parcel(NamedTuple):
-    """A value in transit: its pickle and its arrays, each with its number if the other side already has it."""
+    """A value in transit: its pickle and its arrays, by number where the other side already has the array."""
 
     text: bytes
     arrays: list[memoryview]
@@ -52,7 +52,7 @@ class Parcel(NamedTuple):
 
 
 def wrap(value: object, known: Sequence[Memory] = (), shared: Sequence[object] = ()) -> Parcel:
-    """A value made ready for sending.
+    """A value prepared for sending.
 
     known   arrays that the other side has, recognised by their place in memory, not by equality
     shared  objects that the other side has, in this order
@@ -65,7 +65,7 @@ def wrap(value: object, known: Sequence[Memory] = (), shared: Sequence[object] =
 
 
 class _Packing(pickle.Pickler):
-    """Pickler that writes the numbers of objects that the other side has."""
+    """Pickler that writes numbers in place of the objects that the other side has."""
 
     def __init__(self, text: io.BytesIO, shared: Sequence[object], keep: Callable[[pickle.PickleBuffer], None]) -> None:
         super().__init__(text, protocol=5, buffer_callback=keep)
@@ -76,7 +76,7 @@ class _Packing(pickle.Pickler):
 
 
 class _Unpacking(pickle.Unpickler):
-    """Unpickler that puts these objects back in place of their numbers."""
+    """Unpickler that replaces these numbers by the objects."""
 
     def __init__(self, text: bytes, shared: Sequence[object], arrays: Sequence[Memory]) -> None:
         super().__init__(io.BytesIO(text), buffers=arrays)
@@ -93,7 +93,7 @@ def _place(part: Memory) -> tuple[int, int]:
 
 
 def receive(source: BinaryIO, known: Sequence[Memory] = (), shared: Sequence[object] = ()) -> tuple[Any, list[Memory]]:
-    """A received value and its arrays; objects that both sides have come from `known` and `shared`."""
+    """A received value and its arrays; objects on both sides are taken from `known` and `shared`."""
     text, sizes, places = pickle.load(source)  # noqa: S301 - written by our own process
     arrays: list[Memory] = []
     for size, place in zip(sizes, places, strict=True):
@@ -113,11 +113,11 @@ class Errand(Generic[Found]):
         shared: Sequence[object] = (),
         progress: Callable[[ErrandProgress], object] = lambda _: None,
     ) -> None:
-        """Begin.
+        """Begin the work.
 
         work    a method of a value that can be pickled
-        shared  parts of that value that its result refers to, not as copies but as these very objects
-        progress  called with what the work tells by `tell_progress`
+        shared  parts of that value; the result refers to these very objects, not to copies
+        progress  called whenever the work calls `tell_progress`
         """
         self._shared, self._packed, self._progress = shared, wrap((work, tuple(shared))), progress
         self._process = subprocess.Popen(  # noqa: S603 - this very module
@@ -150,9 +150,9 @@ class Errand(Generic[Found]):
 
 
 class Errands:
-    """Long counts of campaigns, in separate processes while the service answers requests.
+    """Long computations of campaigns, in separate processes while the service answers requests.
 
-    Before the service answers, counting in this process delays nobody and saves starting another.
+    Until the service answers requests, they run in this process: nobody waits, and no process has to be started.
     """
 
     def __init__(self) -> None:
@@ -160,7 +160,7 @@ class Errands:
         self._under_way: set[Errand[Any]] = set()
 
     def start(self) -> None:
-        """Note that the service answers requests from now on."""
+        """Use separate processes from now on: the service answers requests."""
         self._serving, self._ended = True, False
 
     def stop(self) -> None:
@@ -191,13 +191,13 @@ class Errands:
 
 
 def _takes_long(stretch: Stretch) -> bool:
-    """True if counting a stretch takes longer than starting a process."""
+    """True if computing a stretch takes longer than starting a process."""
     people = len({change.assessor for change in stretch.changes})
     return len(stretch.changes) >= WORTHWHILE or people * len(stretch.first.pool.pairs) >= OF_PEOPLE
 
 
 def _environment(known: Mapping[str, str]) -> dict[str, str]:
-    """Environment of the process: one thread for linear algebra, and the import path of this one, with its plugins."""
+    """Environment of the process: one thread for linear algebra, and this process's import path, with its plugins."""
     path = os.pathsep.join(filter(None, sys.path))
     return {**known, **dict.fromkeys(THREADS, "1"), "PYTHONPATH": path}
 
@@ -211,7 +211,7 @@ def _learn(source: BinaryIO, target: BinaryIO) -> None:
 
 
 def _end_with_service(source: int) -> None:
-    """End the process when the service ends, since nobody waits for the result any more."""
+    """End the process with the service, because nobody waits for the result any more."""
     while os.read(source, 1):
         pass
     os._exit(1)

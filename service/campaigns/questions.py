@@ -24,7 +24,7 @@ from audiosim.messages import repeated
 
 MOST_BUTTONS = 8
 ENDS = ("Least similar", "Most similar")
-ENDS_OF_ANY = ("Lowest", "Highest")  # where the organiser asks a question of their own, perhaps not about similarity
+ENDS_OF_ANY = ("Lowest", "Highest")  # ends for an organiser's own question, which may not be about similarity
 YOUR_GRADE = "Your grade"
 ASKS = ("fine", "broad", "both")
 
@@ -73,7 +73,7 @@ class Questions:
 
     @classmethod
     def of(cls, collection: Collection, own: tuple[Question, ...] = ()) -> "Questions":
-        """The questions about a collection; an error where a name is taken.
+        """The questions about a collection; an error if a name is taken.
 
         own  questions of the service, beside those of the collection's task
         """
@@ -91,7 +91,7 @@ class Questions:
     def asked(self, ask: str | None = None) -> tuple[Question, ...]:
         """The questions in the order of the page.
 
-        ask  "fine", "broad" or "both", if the organiser wants fewer or more grades than usual for the scale
+        ask  "fine", "broad" or "both", if the organiser wants other grades than the scale's usual ones
         """
         return (*self._grades(ask), *self.own, *STANDARD)
 
@@ -120,7 +120,7 @@ class Questions:
         return () if self.task is None else self.task.aspects
 
     def graded(self, grades: Mapping[str, float], answers: Mapping[str, Value]) -> dict[str, float]:
-        """The grades of a judgment by scale; with several aspects, whose grades are among the answers, the mean."""
+        """The grades of a judgment by scale; with several aspects, the mean of their grades among the answers."""
         if not self.aspects:
             return dict(grades)
         said = [answers.get(name) for name in self.aspects]
@@ -147,7 +147,7 @@ class Questions:
 
         moment   before or after judging
         consent  True if they agreed to the task's consent text
-        read     the text that they agreed to; None: not said
+        read     the consent text that they read; None: not stated
         """
         table = TaskTable() if self.task is None else self.task.table
         asked = {one.name: one for one in (table.before if moment == "before" else table.after)}
@@ -196,7 +196,7 @@ def _check_complete(answers: Mapping[str, Value], asked: Iterable[Question]) -> 
 
 
 def task_grades(task: AssessorTask, scale: Scale) -> tuple[Question, ...]:
-    """The questions for grades in a task's words; none if it keeps the usual ones."""
+    """The questions for grades in a task's words; none if the task keeps the usual ones."""
     table, levels = task.table, offered(task, scale)
     if table.aspect:
         return tuple(
@@ -212,9 +212,9 @@ def task_grades(task: AssessorTask, scale: Scale) -> tuple[Question, ...]:
 
 
 def _graded(name: str, text: str, levels: Sequence[float], control: str, labels: Sequence[str]) -> Question:
-    """The question for a grade on some levels; with labels of every button, or of both ends.
+    """The question for a grade on these levels, with labels for every button or for both ends.
 
-    control  buttons or slider; empty: by the number of levels
+    control  buttons or slider; empty: chosen by the number of levels
     """
     if control == "slider" or (not control and len(levels) > MOST_BUTTONS):
         return Question(name, "slider", text, tuple(levels), ends=(labels[0], labels[-1]), required=True, grade=True)
@@ -252,7 +252,7 @@ def _converted(said: Mapping[str, object]) -> tuple[Question, ...]:
 
 
 def check_question_names(names: Sequence[str]) -> None:
-    """Raise an error if a question has the name of another one, or of another field of an answer."""
+    """Raise an error if two questions share a name, or one has the name of another field of an answer."""
     for name in names:
         if name in TAKEN:
             raise InputError(f"the name {name} is taken, give the question another one")

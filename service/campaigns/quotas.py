@@ -8,7 +8,7 @@ from audiosim.errors import ClosedError
 
 
 def answers_given(campaign: Campaign, assessor: str) -> int:
-    """Number of pairs and comparisons that an assessor answered; a revision counts once, a repeat separately."""
+    """Number of pairs and comparisons that an assessor answered; a revised answer counts once, a repeat separately."""
     return answers_among(answers_kept(campaign, assessor))
 
 
@@ -18,12 +18,12 @@ def answers_kept(campaign: Campaign, assessor: str) -> list[Record]:
 
 
 def answers_among(records: Iterable[Record]) -> int:
-    """Number of pairs and comparisons that one assessor answered in these lines, counted as `answers_given` does."""
+    """Number of pairs and comparisons that one assessor answered in these lines, counted as in `answers_given`."""
     return len({_answered(record) for record in records})
 
 
 def _answered(record: Record) -> tuple[str, frozenset[str], int]:
-    """Query, documents, and the number of the line if it is a repeat."""
+    """Query, documents, and for a repeat, its line number."""
     event = record.event
     documents = {pair.document for pair in event.comparison.pairs} if event.kind == "comparison" else {event.document}
     return event.query, frozenset(documents), record.number if event.kind == "repeat" else 0
@@ -45,5 +45,5 @@ def is_done(campaign: Campaign, answers: int, quota: int | None) -> bool:
         return True
     try:
         return campaign.comparisons.allowed == "none" and not campaign.ask(1)
-    except ClosedError:  # meanwhile
+    except ClosedError:  # judging ended meanwhile
         return False

@@ -8,15 +8,15 @@ from audiosim.campaign import Campaign
 
 OF_NAME = 0.1  # of the pool
 OF_ADDRESS = 0.5
-FEWEST = 10  # for a name or an address, however small the pool
+FEWEST = 10  # for a name or an address, even in a small pool
 MOST_ADDRESSES = 10_000
 
 
 class Shares:
-    """Record of the names used from each address, and the number of pairs left to each.
+    """Names used from each address, and the number of pairs still allowed to each.
 
-    Names are easy to invent, addresses are not; this prevents invented names from holding the whole pool. Token holders
-    cannot invent names: only the share of a name limits them.
+    Names are easy to invent, addresses are not: a limit per address keeps invented names from holding the whole pool.
+    Token holders cannot invent names, so only the share of a name limits them.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Shares:
         self._lock = Lock()
 
     def left(self, campaign: Campaign, assessor: str, address: str) -> int:
-        """Number of pairs and comparisons that an assessor may hold in all, including present ones.
+        """Number of pairs and comparisons that an assessor may hold in all, including those held now.
 
         address  address of their request; empty: any
         """

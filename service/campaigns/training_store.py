@@ -1,4 +1,4 @@
-"""Trainings noted in the database, so that one which a restart ended is shown as such, and can be begun again."""
+"""Trainings recorded in the database, so that one interrupted by a restart is shown as such and can be restarted."""
 
 import secrets
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from audiosim.campaign.tables import TRAININGS
 
 RUNNING, DONE, FAILED, CANCELLED, INTERRUPTED = "running", "done", "failed", "cancelled", "interrupted"
 TIMEOUT_S = 2.0
-SILENT_S = 10.0  # of silence of a training's server, after which it counts as ended
+SILENT_S = 10.0  # without a sign of life; the training then counts as interrupted
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +22,14 @@ class TrainingState:
 
     name         of the model
     features     as in `audiosim train --features`
-    folds, eliminate  as there
-    collections  that it learns from; the first is the one where it was begun
-    by           who began it; empty if unnamed
+    folds, eliminate  likewise
+    collections  collections that it learns from; the first is the one where it was started
+    by           name of the person who started it, or empty
     began        time, ISO 8601, UTC
     status       running, done, failed, cancelled, or interrupted by the end of its server
     done, total  fits of the validation
-    problem      why it failed, or empty
-    notes        what was left out, and why
+    problem      reason of the failure, or empty
+    notes        omissions, and their reasons
     """
 
     name: str
@@ -54,7 +54,7 @@ class TrainingStore:
         self._worker = secrets.token_hex(8)
 
     def note(self, state: TrainingState) -> None:
-        """Write the state of a training of this process in place of the last one begun there, and a sign of life."""
+        """Record the state of this process's training, with a sign of life, in place of earlier trainings there."""
         collection = state.collections[0]
         row = {"collection": collection, "worker": self._worker, "state": msgspec.json.encode(state).decode()}
         with reporting(self._engine), locked(self._engine) as connection:
@@ -75,7 +75,7 @@ class TrainingStore:
         if not mine:
             return None
         state, seen = max(mine, key=lambda one: one[0].began)
-        silent = state.status == RUNNING and abs(now - seen) > SILENT_S  # a clock may go back
+        silent = state.status == RUNNING and abs(now - seen) > SILENT_S  # clocks may be set back
         return replace(state, status=INTERRUPTED) if silent else state
 
     def close(self) -> None:

@@ -29,13 +29,13 @@ from audiosim.service.campaigns.training_store import (
 from audiosim.training.plan import Plan
 from audiosim.training.train import train
 
-BEAT_S = 2.0  # between two signs of life of a training
+BEAT_S = 2.0  # between signs of life of a training
 LOG = logging.getLogger("service")
 Keep = Callable[[bytes, str, str], KeptModel]
 
 
 class Trained(NamedTuple):
-    """Outcome of a training: a model file, or the problem; and notes on what was left out."""
+    """Outcome of a training: a model file, or the problem; and notes on omissions."""
 
     content: bytes
     problem: str
@@ -44,7 +44,7 @@ class Trained(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TrainingJob:
-    """Training as `audiosim train` does it, of collections with the judgments of their campaigns."""
+    """Training as by `audiosim train`, on collections with the judgments of their campaigns."""
 
     collections: tuple[Collection, ...]
     plan: Plan
@@ -61,10 +61,10 @@ class TrainingJob:
 
 
 class Trainings:
-    """The training under way, or the last one.
+    """The current training, or the last one.
 
     keep   keeps the file of a trained model
-    store  where trainings are noted for other servers, and for after a restart; None: nowhere
+    store  record of trainings for other servers, and for after a restart; None: none
     """
 
     def __init__(self, keep: Keep, store: TrainingStore | None = None) -> None:
@@ -74,7 +74,7 @@ class Trainings:
 
     @property
     def busy(self) -> bool:
-        """True if this process trains."""
+        """True while this process trains a model."""
         return self._errand is not None
 
     def last(self, collection: str) -> TrainingState | None:
@@ -84,7 +84,7 @@ class Trainings:
         return noted if noted is not None and (mine is None or noted.began > mine.began) else mine
 
     def start(self, job: TrainingJob, features: str, by: str) -> TrainingState:
-        """Begin a training; an error while another one is under way."""
+        """Start a training; an error while another one runs."""
         plan, names = job.plan, tuple(one.identifier for one in job.collections)
         with self._turn:
             if self._errand is not None and self._state is not None:
@@ -96,7 +96,7 @@ class Trainings:
         return state
 
     def cancel(self, collection: str) -> TrainingState:
-        """End the training under way, in which a collection takes part; its model is dropped."""
+        """Cancel the training of a collection, and drop its model."""
         with self._turn:
             if self._errand is None or self._state is None:
                 there = self.last(collection)
@@ -108,7 +108,7 @@ class Trainings:
             return self._end(CANCELLED)
 
     def stop(self) -> None:
-        """End the training under way when the service ends."""
+        """Cancel the training when the service ends."""
         with self._turn:
             if self._errand is not None:
                 self._end(INTERRUPTED)
@@ -124,7 +124,7 @@ class Trainings:
         return self._state
 
     def _note(self) -> None:
-        """Note the state in the database; a failure delays nothing, as the next sign of life repeats it."""
+        """Record the state in the database; a failure is harmless, as the next sign of life repeats it."""
         if self._store is not None and self._state is not None:
             try:
                 self._store.note(self._state)
@@ -132,7 +132,7 @@ class Trainings:
                 LOG.warning("the training of %s cannot be noted: %s", self._state.name, error)
 
     def _beat(self, errand: Errand[Trained]) -> None:
-        """Note the training again and again while it is under way: whoever falls silent has ended."""
+        """Give signs of life while the training runs; other servers take silence for its end."""
         while True:
             with self._turn:
                 if self._errand is not errand:

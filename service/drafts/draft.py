@@ -53,11 +53,11 @@ class DraftSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
     title    name shown to people
     task     question that grades answer
-    scale    `fine`, `broad`, `binary` or levels such as `0-3`
-    cutoff   last rank that counts
+    scale    `fine`, `broad`, `binary` or levels, such as `0-3`
+    cutoff   last rank that measures look at
     prompts  folder with the prompts' recordings
     campaign settings of the campaign
-    asked    assessors' task in the organiser's words
+    asked    assessors' task, in the organiser's words
     """
 
     title: str = ""
@@ -99,12 +99,12 @@ class Draft:
         return self.folder.name
 
     def paths(self) -> list[Path]:
-        """Its files."""
+        """Paths of its files."""
         found = (path for path in self.folder.rglob("*") if path.is_file())
         return sorted(path for path in found if not path.relative_to(self.folder).parts[0].startswith("."))
 
     def files(self) -> list[DraftFile]:
-        """Its files, unread."""
+        """Its files, without a look at their contents."""
         return [self._listed(path) for path in self.paths()]
 
     def _listed(self, path: Path) -> DraftFile:
@@ -143,7 +143,7 @@ class Draft:
             raise InputError(f"the files of a collection may have {MOST_BYTES:,} bytes at most")
 
     def _clear(self, kind: Kind, place: str) -> None:
-        """Remove the file replaced by this one: a collection has one file of judgments, and one of each table."""
+        """Remove the file that a new one replaces: a collection has one file of judgments, and one per table."""
         if kind in ("recording", "runs", "judge", "prompt"):
             return
         for one in self.files():
@@ -151,7 +151,7 @@ class Draft:
                 (self.folder / one.name).unlink()
 
     def put_part(self, name: str, content: bytes, offset: int, size: int, kind: Kind | None = None) -> DraftFile | None:
-        """Add a part of a file that is larger than one request; the file itself once it is whole, else None.
+        """Add a part of a file that is larger than one request; return the file once it is complete, else None.
 
         offset  start of this part; a part at 0 starts again
         size    of the whole file
@@ -160,7 +160,7 @@ class Draft:
             raise InputError(f"a file may have {LONGEST_FILE:,} bytes at most, got {size:,}")
         if offset == 0 and len(content) == size:
             return self.put(name, content, kind)
-        place_of(name, kind or "recording", b"")  # refuses a wrong name before anything is kept
+        place_of(name, kind or "recording", b"")  # refuses a wrong name before anything is stored
         parts = self.folder / PARTS
         path = parts / hashlib.sha256(name.encode()).hexdigest()
         there = path.stat().st_size if path.exists() else 0
@@ -223,7 +223,7 @@ class Draft:
                 write_paths(folder, recordings, _named_documents(folder, runs))
         else:
             write_generated(folder, recordings, settings.prompts or None, read_prompts(folder))
-            shutil.rmtree(folder / PROMPT_TEXTS, ignore_errors=True)  # they are in documents.tsv now
+            shutil.rmtree(folder / PROMPT_TEXTS, ignore_errors=True)  # documents.tsv has them now
             (folder / TABLE).unlink(missing_ok=True)
         chosen = settings.collection_settings()
         if lines := settings_lines(chosen):
@@ -237,7 +237,7 @@ class Draft:
 
 
 def _known(value: object, kind: Any) -> object:
-    """A value from JSON with the fields of this structure."""
+    """A value from JSON, reduced to the fields of this structure."""
     if isinstance(value, list):
         inner = get_args(kind)
         return [_known(one, inner[0]) for one in value] if inner else value
@@ -281,7 +281,7 @@ def _link(path: Path, target: Path) -> None:
 
 
 class Home:
-    """Folder of collections, in which organisers make new ones.
+    """Folder in which organisers make collections.
 
     folder  created if missing
     """
@@ -296,7 +296,7 @@ class Home:
 
     @classmethod
     def is_one(cls, folder: Path) -> bool:
-        """True if a folder is empty, or holds collections and is not one itself."""
+        """True if a folder is empty, or holds collections without being one itself."""
         if not folder.is_dir():
             return False
         there = [path for path in folder.iterdir() if not path.name.startswith(".")]
@@ -342,10 +342,10 @@ class Home:
         prove: Callable[[Collection, Path], object] = lambda found, folder: None,
         serve: Callable[[Path], object] = lambda folder: None,
     ) -> Path:
-        """Move a draft into place once it can be read as a whole, and return its folder.
+        """Move a draft into place once all of it can be read, and return its folder.
 
         prove  called first, with the collection and its folder; an error leaves everything unchanged
-        serve  called with the folder in place; an error moves it back
+        serve  called with the folder in its new place; an error moves it back
         """
         with self._turn, draft.assembled() as (found, assembled):
             prove(found, assembled)
@@ -364,7 +364,7 @@ class Home:
 
 
 def check_collection_name(name: str) -> None:
-    """Raise an error for a name unfit for a new collection: it names a folder, and is part of an address."""
+    """Raise an error for a name unfit for a new collection, as it becomes a folder's name and part of an address."""
     plain = name.isascii() and name.replace("-", "").replace("_", "").isalnum() and name[0].isalnum()
     if not plain or len(name) > LONGEST_NAME:
         raise InputError(

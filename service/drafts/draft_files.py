@@ -1,4 +1,4 @@
-"""One file of a draft: its kind, its place, and its check by the readers of the commands."""
+"""A file of a draft: its kind, its place, and its check by the commands' own readers."""
 
 import re
 from collections.abc import Callable
@@ -46,17 +46,17 @@ TABLES: dict[Kind, str] = {
     "task": TASK_FILE,
     "prompts": TABLE,
 }
-KIND_IN: dict[str, Kind] = {  # by first part of a path in the folder; judgments have several names
+KIND_IN: dict[str, Kind] = {  # by the first part of a path in the folder; judgments have several names
     SOUNDS: "recording",
     RUNS: "runs",
     JUDGES: "judge",
     PROMPT_TEXTS: "prompt",
     **{file: kind for kind, file in TABLES.items()},
 }
-LONGEST_PART, DEEPEST = 120, 6  # characters of a name, and folders
-LONGEST_JOINED = 240  # bytes; a file's name may have 255, and a judge's gets an ending
+LONGEST_PART, DEEPEST = 120, 6  # characters of a name, and nested folders
+LONGEST_JOINED = 240  # bytes; file names may have 255, and a judge's file gets a longer one
 HEAD = 4096
-SHOWN = 4  # names in a sentence
+SHOWN = 4  # names listed in a sentence
 GRADES = {"grade", "fine", "broad", "relevance", "rel"}
 JUDGE_NAME = re.compile(r"[\w.-]+")
 
@@ -66,7 +66,7 @@ class DraftFile:
     """A file of a draft.
 
     name    its path in the folder
-    kind    of the file
+    kind    kind of file
     size    in bytes
     said    one line on its contents; empty if they were not read
     """
@@ -87,7 +87,7 @@ def place_of(name: str, kind: Kind | None, head: bytes) -> tuple[Kind, str]:
     parts = _parts(name)
     found = kind or _kind(parts, head)
     last = parts[-1]
-    if found in ("runs", "judge"):  # two folders may have files of one name
+    if found in ("runs", "judge"):  # two folders may have files of the same name
         last = _joined(parts, RUNS if found == "runs" else JUDGES)
     if found == "recording":
         return found, "/".join([SOUNDS, *(parts[1:] if parts[0] == SOUNDS and len(parts) > 1 else parts)])
@@ -170,7 +170,7 @@ def _by_header(head: bytes) -> Kind:
 def check_file(path: Path, kind: Kind) -> str:
     """One line on the contents of a file, read as every command reads it; an InputError if it is wrong.
 
-    path  path of the file; its name is that in the folder
+    path  path of the file; its name is its name in the folder
     """
     return _READERS[kind](path)
 

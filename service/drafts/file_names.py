@@ -1,4 +1,4 @@
-"""Names of files in errors about a draft, which lies in its own folder."""
+"""File names in error messages about a draft, whose own folder is hidden from users."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from audiosim.errors import FormatError, InputError
 
 @contextmanager
 def named_from(aside: Path, place: str, name: str) -> Iterator[None]:
-    """Name files in errors by the sender's names, never by their paths on this machine."""
+    """Replace paths on this machine by the sender's file names in error messages."""
     try:
         yield
     except FormatError as error:

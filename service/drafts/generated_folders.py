@@ -4,7 +4,7 @@
 
 A prompt is a recording, a text (`prompts/bach.txt`, or a line of prompts.tsv), or both.
 
-Identifiers are numbered by hashes of the names, so an assessor's browser learns neither the system nor the prompt.
+Identifiers are numbered by hashes of the names, so assessors' browsers learn neither the system nor the prompt.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ class RecordingFolders:
 
     @classmethod
     def of(cls, folder: Path) -> "RecordingFolders":
-        """The recordings below `sounds/`; two with one name in one folder are an error."""
+        """The recordings below `sounds/`; two with the same name in one folder are an error."""
         found: dict[str, dict[str, str]] = {}
         root = folder / SOUNDS
         for path in sorted(path for path in root.rglob("*") if path.is_file()) if root.is_dir() else ():
@@ -57,7 +57,7 @@ class RecordingFolders:
 
     @property
     def prompts(self) -> str | None:
-        """The folder whose name marks it as the prompts', or None."""
+        """The folder named like a folder of prompts, or None."""
         return next((name for known in PROMPTS for name in self.names if name.lower() == known), None)
 
     def paths(self) -> dict[str, str]:
@@ -80,7 +80,7 @@ def write_generated(
     """Write runs, queries and documents for a collection of folders of recordings.
 
     prompts  folder with the prompts' recordings; None: recognised by its name
-    texts    prompts in text by name, as documents.tsv has them
+    texts    texts of the prompts by name, in the form of documents.tsv
     """
     chosen = prompts or recordings.prompts
     systems = [name for name in recordings.names if name not in ("", chosen)]
@@ -118,9 +118,9 @@ def write_generated(
 
 
 def collect_generated(folder: str | Path, target: str | Path) -> Collection:
-    """Make a collection from a folder with one folder per system and one for the prompts; either all of it or nothing.
+    """Make a collection from a folder with one folder per system and one for the prompts; on an error, make nothing.
 
-    target  folder of the collection, which must not exist; it gets copies of the recordings, or links to them
+    target  folder of the collection, which must not exist; recordings are linked or copied to it
     """
     folder, target = Path(folder), Path(target)
     if not folder.is_dir():
@@ -155,7 +155,7 @@ def _is_text(name: str) -> bool:
 
 
 def link_or_copy(path: Path, target: Path) -> None:
-    """Link to a file in another place; a copy if the file system has no links."""
+    """Link to a file from another place, or copy it if the file system has no links."""
     try:
         os.link(path.resolve(), target)
     except OSError:
@@ -175,7 +175,7 @@ def _drawn(word: str, names: Sequence[str] | Mapping[str, str]) -> dict[str, str
 
 
 def write_paths(folder: Path, recordings: RecordingFolders, wanted: Iterable[str]) -> None:
-    """Add the path of each recording to the document of the same name; other documents are unchanged.
+    """Add the path of each recording to the document of the same name; other documents stay unchanged.
 
     wanted  documents named in the runs
     """

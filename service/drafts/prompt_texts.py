@@ -16,7 +16,7 @@ COLUMNS = (PROMPT, "text")
 
 
 def is_prompt(path: Path) -> bool:
-    """True for the name of a text file in a folder of prompts."""
+    """True if a path is that of a text file in a folder of prompts."""
     return path.suffix.lower() == SUFFIX and path.parent.name.lower() in PROMPTS
 
 

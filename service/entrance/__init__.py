@@ -1,1 +1,1 @@
-"""The way into a service: access, limits, and the exchange of requests and answers."""
+"""The entrance to a service: access, limits, and the exchange of requests and answers."""

@@ -19,10 +19,10 @@ from audiosim.service.sign_in.institution import Person, SignIn
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 ANY_HOST = "*"
-FRESH_S = 1.0  # longest age of the token list: a revoked token is refused after that
+FRESH_S = 1.0  # longest age of the token list: a revoked token works no longer than this
 GUESSES = 10  # wrong tokens from one client...
-GUESSES_S = 60.0  # ...within so long
-CLIENT_BITS = {4: 32, 6: 64}  # of an address that identify a client: an IPv6 client owns the remaining bits
+GUESSES_S = 60.0  # ...within this time
+CLIENT_BITS = {4: 32, 6: 64}  # leading bits of an address that identify a client; an IPv6 client owns the others
 MOST_ADDRESSES = 10_000
 COOKIE = "audiosim_token"
 SAFE = ("GET", "HEAD", "OPTIONS")
@@ -48,7 +48,7 @@ def host_of(netloc: str) -> str:
 
 
 def client_of(address: str) -> str:
-    """The client of an address: itself, or for IPv6 its network, which belongs to one client."""
+    """The client of an address: the address itself, or its network for IPv6."""
     try:
         number = ipaddress.ip_address(address)
     except ValueError:
@@ -64,7 +64,7 @@ class Guesses:
         self._wrong: OrderedDict[str, list[float]] = OrderedDict()
 
     def count(self, address: str, now: float) -> float:
-        """Count a wrong token from an address; seconds until that client may try again, or 0."""
+        """Count a wrong token from an address; return the seconds until that client may try again, or 0."""
         client = client_of(address)
         recent = [moment for moment in self._wrong.pop(client, ()) if moment > now - GUESSES_S]
         too_many = len(recent) >= GUESSES
@@ -78,7 +78,7 @@ class Access:
     """Access rules of a service that listens on one address.
 
     hosts   host names accepted in requests: protects against pages whose own name resolves here (DNS rebinding)
-    locked  True if tokens are needed: for good, once the database ever held one
+    locked  True if tokens are required, as they are for good once the database has held one
     """
 
     def __init__(
@@ -94,10 +94,10 @@ class Access:
     ) -> None:
         """Set the rules.
 
-        host           to listen on; without tokens it must be a loopback address
-        allowed_hosts  more accepted host names, `*` for any; any but a loopback one needs tokens
+        host           address to listen on; without tokens, a loopback address
+        allowed_hosts  further accepted host names, `*` for any; all but loopback names need tokens
         tokens         None: there are none
-        locked         True to require tokens whatever is in the store
+        locked         True to require tokens even if the store has none
         sign_in        identification by an institution, beside tokens; None: not available
         """
         self.hosts = LOOPBACK | {host.lower(), *map(str.lower, allowed_hosts)}
@@ -110,7 +110,7 @@ class Access:
         self.check_host(host)
 
     def check_host(self, host: str) -> None:
-        """Raise an error if listening there, or accepting the allowed names, would let anybody in."""
+        """Raise an error if listening on an address, or accepting the allowed names, would let anybody in."""
         if self.locked:
             return
         if not is_loopback(host):
@@ -140,7 +140,7 @@ class Access:
         return self._store if self.locked else None
 
     def reload(self) -> None:
-        """Read the tokens again; requests that arrive meanwhile use the previous list."""
+        """Read the tokens again; requests meanwhile use the previous list."""
         self._read = self._clock()
         self._known = [] if self._store is None else [*self._store.tokens(), *self._store.links()]
         self.locked = self.locked or bool(self._known) or (self._store is not None and self._store.was_used())
@@ -151,7 +151,7 @@ class Access:
         return self._store is not None and self._clock() - self._read > FRESH_S
 
     def check_name(self, netloc: str) -> None:
-        """Raise an error if a request's Host header names another service."""
+        """Raise an error if a request's Host header does not name this service."""
         if ANY_HOST not in self.hosts and host_of(netloc) not in self.hosts:
             raise DeniedError(
                 421, f"this service is not called {host_of(netloc)!r:.80}; --allowed-host gives it another name"
@@ -163,12 +163,12 @@ class Access:
             await self._sign_in.prepare(secret)
 
     def close(self) -> None:
-        """Stop asking the issuer, as the service stops."""
+        """Close the connection to the issuer."""
         if self._sign_in is not None:
             self._sign_in.close()
 
     def vouched(self, request: Request) -> Person | None:
-        """The person vouched for by a proxy, for a request without a token of its own, or None."""
+        """Person vouched for by a proxy, if the request has no token of its own, or None."""
         if self._sign_in is None or "authorization" in request.headers:
             return None
         return self._sign_in.vouched(request.headers, getattr(request.state, "peer", ""))
@@ -202,8 +202,8 @@ class Access:
     def identify(self, secret: str | None, address: str) -> Caller:
         """Owner of a token; without one, nobody, or everybody if there are no tokens.
 
-        A right token is accepted after any number of wrong ones from the same place: it has 256 random bits, which need
-        no limit, and nobody should be able to lock others out.
+        A right token is accepted even after many wrong ones from the same place: its 256 random bits are safe,
+        and nobody should be able to lock others out.
 
         address  address of the caller
         """
@@ -229,10 +229,10 @@ WRONG = f'{MISSING}, error="invalid_token"'
 
 
 def check_origin(origin: str | None, site: str | None, netloc: str, by_browser: bool) -> None:
-    """Raise an error if a page of another origin sends a request that changes something.
+    """Raise an error if a request that changes something comes from a page of another origin.
 
     origin, site  the Origin and Sec-Fetch-Site headers: browsers send them, other programs need not
-    by_browser    True if a cookie or a proxy identifies the caller, who then uses a browser
+    by_browser    True if a cookie or a proxy identifies the caller, which only happens in browsers
     """
     foreign = origin is not None and origin.partition("://")[2].lower() != netloc.lower()
     if foreign or site in ("cross-site", "same-site") or (by_browser and origin is None):

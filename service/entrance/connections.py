@@ -1,4 +1,4 @@
-"""Connection of a client; ends if the head of a request is too large or arrives too slowly."""
+"""Connection of a client, ended if the head of a request is too large or arrives too slowly."""
 
 import asyncio
 from typing import Any
@@ -13,9 +13,9 @@ TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\
 
 
 class Connection(HttpToolsProtocol):
-    """HTTP connection of uvicorn with limits; uvicorn by itself waits for a head for ever and keeps all of it.
+    """HTTP connection of uvicorn with limits on heads; uvicorn alone would wait for a head for ever and keep all of it.
 
-    head_s  how long a client may take over a head, the first one counted from when it connects
+    head_s  longest time for the head of a request; for the first one, from the start of the connection
     """
 
     head_s: float = HEAD_S

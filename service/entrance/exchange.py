@@ -1,6 +1,6 @@
 """Requests and answers: a route checks the caller, decodes the body, and encodes the answer.
 
-Wire types are those of msgspec, which decodes them several times faster than they could be validated after `json`.
+Wire types are msgspec's, which decodes and checks bodies several times faster than validation after `json` would.
 """
 
 import json
@@ -48,12 +48,12 @@ class Wire(Struct):
 
     @classmethod
     def taken(cls, value: bytes | Self) -> Self:
-        """A decoded body; a value unchanged."""
+        """Decode a body; a value is returned unchanged."""
         return decode(value, cls) if isinstance(value, bytes) else value
 
     @classmethod
     def of(cls, value: object, **more: object) -> Self:
-        """A value from another one's fields of the same names, and further fields."""
+        """A value from the fields of the same names of another one, and from further fields."""
         return cls(**{name: getattr(value, name) for name in cls.__struct_fields__ if name not in more}, **more)
 
 
@@ -66,7 +66,7 @@ class Strict(Wire):
 
     @classmethod
     def taken(cls, value: bytes | Self) -> Self:
-        """A short body decoded; a value unchanged."""
+        """Decode a short body; a value is returned unchanged."""
         return _decode_strictly(value, cls) if isinstance(value, bytes) else value
 
 
@@ -78,7 +78,7 @@ def _admitting(route: APIRoute, handle: Handler) -> Handler:
 
     async def handle_whole(request: Request) -> Response:
         async with doors_of(request).entrance.admitted(request, scopes) as whole:
-            if ours and request.scope["query_string"]:  # what is added to the address of a page is not ours to refuse
+            if ours and request.scope["query_string"]:  # pages accept any parameters in their address
                 _check_query(request, known)
             return await handle(whole)
 
@@ -99,7 +99,7 @@ def _check_query(request: Request, known: frozenset[str]) -> None:
 
 
 class WireRoute(APIRoute):
-    """A route for the roles that its dependencies name; its wire type gets the body as bytes."""
+    """A route for the roles that its dependencies name; its wire type decodes the body's bytes."""
 
     def get_route_handler(self) -> Handler:
         return _admitting(self, super().get_route_handler())
@@ -117,7 +117,7 @@ def reference(name: str) -> dict[str, str]:
 
 
 def failing(name: str, media_type: str) -> dict[int | str, dict[str, Any]]:
-    """Answers that routes give when something goes wrong, for the OpenAPI document."""
+    """Error answers of routes, for the OpenAPI document."""
     return {"default": {"description": "What went wrong", "content": {media_type: {"schema": reference(name)}}}}
 
 
@@ -161,7 +161,7 @@ async def named_model(served: ServedDep, model: str) -> Model:
 
 
 class ModelRoute(APIRoute):
-    """A route that resolves its own arguments, the request, a model and the body; FastAPI only documents it.
+    """A route that resolves its own arguments (request, model and body); FastAPI only documents it.
 
     Resolving the arguments would take longer than predicting from a row of features.
     """
@@ -191,7 +191,7 @@ CutoffQuery = Annotated[
 
 def decode(body: bytes, kind: type[Value]) -> Value:
     """The value in a JSON body: 400 if it is not JSON, 422 if it has the wrong form."""
-    # Decoding holds up every other thread, and a value takes some 50 ns: many more than this would be felt by all.
+    # Decoding blocks every other thread for some 50 ns per value: many more values would delay all requests.
     if len(body) > MOST_VALUES and body.count(b",") > MOST_VALUES:
         raise HTTPException(422, f"a body may hold {MOST_VALUES} values at most, this one has more commas than that")
     try:
@@ -222,7 +222,7 @@ def _decode_strictly(body: bytes, kind: type[Value]) -> Value:
     try:
         json.loads(body, object_pairs_hook=_check_unique)
     except (ValueError, RecursionError):
-        return decode(body, kind)  # which says what is wrong
+        return decode(body, kind)  # raises the error
     try:
         return decode(body, kind)
     except HTTPException as error:

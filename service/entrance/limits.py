@@ -18,7 +18,7 @@ from audiosim.service.entrance.access import Access
 RETRY_AFTER_S = 1
 LARGE_BYTES = 2**18
 Result = TypeVar("Result")
-TOGETHER = "the service is busy: the requests in flight are too large together; ask again later"
+TOGETHER = "the service is busy: the requests in progress are too large together; ask again later"
 
 
 @dataclass(frozen=True)
@@ -26,15 +26,15 @@ class Limits:
     """Limits on requests; anything beyond is refused at once.
 
     body_bytes    of one request
-    sender_bytes  of all stored recordings and metadata of one sender other than the organiser
-    held_bytes    of all request bodies held at a time
+    sender_bytes  of all recordings and metadata stored for one sender; the organiser has no limit
+    held_bytes    of all request bodies in memory
     header_bytes  of all headers of a request
     target_bytes  of its path, and of its query
     silence_s     longest silence of a sender in the middle of a body
     body_s        longest time for a whole body
-    linger_s      time for which a refused sender may go on sending
+    linger_s     time for which a refused sender may continue to send
     at_work       concurrent predictions
-    waiting       predictions that may wait for these
+    waiting      predictions that may wait for a turn
     """
 
     body_bytes: int = 8 * 2**20
@@ -52,7 +52,7 @@ class Limits:
 class RefusedError(HTTPException):
     """Refusal of a request beyond a limit.
 
-    ends  True if the connection is closed, too
+    ends  True if the connection is closed as well
     """
 
     def __init__(self, status: int, detail: str, ends: bool = True) -> None:
@@ -63,9 +63,9 @@ class RefusedError(HTTPException):
 class Gate:
     """Admits a number of tasks, lets further ones wait, and refuses the rest.
 
-    Large tasks run one at a time: decoding and encoding one holds up everything else.
+    Large tasks run one at a time, because decoding and encoding one blocks everything else.
 
-    what  kind of task, for the refusal
+    what  kind of task, for the error message
     """
 
     def __init__(self, at_work: int, waiting: int, what: str = "predictions") -> None:
@@ -94,7 +94,7 @@ class Gate:
 
 
 class Shared:
-    """Work that takes seconds, done in threads behind a gate, once for all requests with the same key.
+    """Long computations, done in threads behind a gate, and once for all requests with the same key.
 
     Work in progress is finished even if its clients disconnect.
     """
@@ -106,7 +106,7 @@ class Shared:
     async def do(self, what: Hashable, work: Callable[[], Result]) -> Result:
         """Result of the work.
 
-        what  key of the work: requests with the same key share it while it waits or runs
+        what  key of the work; requests with the same key share its result while it waits or runs
         """
         task = self._doing.get(what)
         if task is None:
@@ -121,7 +121,7 @@ class Shared:
 
 
 class WholeRequest(Request):
-    """A request with its complete body; JSON stays undecoded, for its wire type."""
+    """A request with its complete body; JSON is left for the wire type to decode."""
 
     def __init__(self, request: Request, whole: bytes) -> None:
         super().__init__(request.scope, request.receive)
@@ -137,7 +137,7 @@ class WholeRequest(Request):
 class Entrance:
     """Admits requests from allowed callers within the limits.
 
-    A route gets a request only with its complete body, and no byte of the body is read before the caller is known to be
+    A route gets a request only with its complete body. No byte of the body is read before the caller is known to be
     allowed.
     """
 
@@ -162,7 +162,7 @@ class Entrance:
             self._held -= len(body)
 
     def _check_head(self, request: Request, length: int) -> None:
-        """Refuse a request that is invalid by its head alone."""
+        """Refuse a request whose head is already invalid."""
         limits, headers, scope = self.limits, request.headers, request.scope
         if len(scope["query_string"]) > limits.target_bytes or len(scope["raw_path"]) > limits.target_bytes:
             raise RefusedError(414, f"a path and a query may have {limits.target_bytes} bytes at most, each")
@@ -196,9 +196,9 @@ class Entrance:
 
 
 class Lingering(Response):
-    """An answer given before the body is complete; the sender may go on for a while before the connection closes.
+    """An answer given before the body is complete; the sender may continue for a while before the connection closes.
 
-    Many clients read no answer before they have sent everything.
+    Many clients read no answer until they have sent everything.
     """
 
     def __init__(self, answer: Response, limits: Limits) -> None:
@@ -232,7 +232,7 @@ class Doors(Protocol):
 
 
 def doors_of(request: Request) -> Doors:
-    """The doors of the service that got a request."""
+    """The parts that a request passes, of the service that received it."""
     state: Doors = request.app.state.service
     return state
 

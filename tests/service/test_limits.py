@@ -288,7 +288,7 @@ def test_requests_that_are_too_large_together_are_refused_until_one_is_gone(port
     wait_until(lambda: gate.at_work == 1)
     refused = client.post("/a", content=b"x" * 501)
     assert refused.status_code == 503
-    assert "the requests in flight are too large together" in refused.json()["detail"]
+    assert "the requests in progress are too large together" in refused.json()["detail"]
     assert client.post("/a", content=b"x" * 500).text == "500"
     echo.go.set()
     thread.join()
