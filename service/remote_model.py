@@ -22,11 +22,11 @@ from audiosim.service.wire.prediction_types import PredictionsOut
 class RemoteEstimator:
     """The estimator of a service, for a pool that it also has.
 
-    The judgments stay with the caller, and change nothing there. For a model with correlated gains the prior is
-    fetched, once and after each lesson, and conditioned here, with results equal to the last bit. Any other model is
-    sent the judgments with each prediction, and answers with the level probabilities.
+    The judgments stay with the caller, and change nothing at the service. For a model with correlated gains, the prior
+    is fetched once and after each lesson, and conditioned here; results are exactly equal. Any other model is sent the
+    judgments with each prediction, and answers with level probabilities.
 
-    collection, model  their names there; None for the model that the service would use
+    collection, model  their names at the service; None for the service's own choice of model
     batch              number of pairs per request
     """
 
@@ -65,7 +65,7 @@ class RemoteEstimator:
         return decode_prior(body, nothing, maximum, self._client.url)
 
     def relearned(self, grades: Array) -> "RemoteEstimator":
-        """The estimator after learning there from these judgments (n,), if its gains are correlated."""
+        """The estimator after learning from these judgments (n,) at the service, if its gains are correlated."""
         if not self._correlated:
             return self
         other = copy(self)
@@ -79,7 +79,7 @@ class RemoteEstimator:
         return reserve_of(self._pool, self._there.name, self._learned)
 
     def in_reserve(self) -> RelevanceEstimator | None:
-        """Replacement, used if this estimator fails its check, see `Reserved`: the local one of the model's name."""
+        """Local replacement of the same model, used if this estimator fails its check; see `Reserved`."""
         return self._reserve
 
     def unlearned(self) -> "RemoteEstimator":
@@ -121,9 +121,9 @@ class RemoteEstimator:
 def remote(pool: Pool, text: str) -> RemoteEstimator:
     """The estimator of a service for a pool.
 
-    text  the service's root, such as http://127.0.0.1:8000, where the collection has the name it has here; or
-          the address of a collection, such as http://127.0.0.1:8000/v1/collections/mirex2011; ?model=NAME picks
-          another model than the service would
+    text  the service's root, such as http://127.0.0.1:8000, if the collection has the same name there; or the address
+          of a collection, such as http://127.0.0.1:8000/v1/collections/mirex2011. ?model=NAME picks a model other than
+          the service's choice
     """
     root, collection, model = parse_address(text)
     return RemoteEstimator(pool, Client(root), pool.collection if collection is None else collection, model)

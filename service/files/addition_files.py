@@ -1,4 +1,4 @@
-"""Files of additions to a served collection: written before they are applied, restored if that fails."""
+"""Files of additions to a served collection: written before the additions are applied, restored if that fails."""
 
 import hashlib
 import tempfile
@@ -58,7 +58,7 @@ def judge_kept(one: ServedCollection, judge: MachineJudge) -> Iterator[None]:
 
 @contextmanager
 def sound_kept(one: ServedCollection, sound: bytes, suffix: str) -> Iterator[Path]:
-    """A sound file, among the arrivals if the collection has a folder; removed if an error follows."""
+    """A sound file, in the folder of arrivals if the collection has one; removed if an error follows."""
     if one.folder is None:
         with tempfile.TemporaryDirectory(prefix="audiosim-") as nowhere:
             path = Path(nowhere) / f"sound{suffix}"

@@ -1,8 +1,8 @@
 """Additions to a collection while it is served: recordings with their metadata, and runs of systems.
 
-They are stored in the collection's folder `arrivals/`, see `audiosim.corpus.arrivals`. The service reads it at the
-start, and other services of the same folder follow it. For a collection without a folder, additions last as long as the
-service.
+They are stored in the folder `arrivals/` of the collection, see `audiosim.corpus.arrivals`. The service reads the
+folder at the start, and watches it for additions by other services. For a collection without a folder, additions last
+as long as the service.
 """
 
 import logging
@@ -44,7 +44,7 @@ from audiosim.service.shelf.shelf import Served
 from audiosim.service.shelf.sound_files import LIMITS
 
 LOG = logging.getLogger("service")
-MOST_DOCUMENTS = 10_000  # added to one collection
+MOST_DOCUMENTS = 10_000  # added to a collection
 LONGEST_IDENTIFIER = 1000  # characters of an identifier or a name
 LIMIT_S = 20.0  # limit for describing a recording
 POLL_S = 0.5
@@ -56,7 +56,7 @@ class ArrivedDocument:
     """A document after an addition.
 
     document  with its metadata
-    recording its entry in the index, or None
+    recording entry in the index, or None
     fresh     True if any of this is new
     """
 
@@ -107,11 +107,11 @@ class Receiver:
         self._warm = False
 
     def start(self) -> None:
-        """Get ready to describe recordings, and start watching the folders for changes by others."""
+        """Start the processes that describe recordings, and watch the folders for changes by others."""
         self._following.start()
 
     def stop(self) -> None:
-        """Stop, with the describing processes."""
+        """Stop watching, and end these processes."""
         self._following.stop()
         for one in self._describers.values():
             one.end()
@@ -125,7 +125,7 @@ class Receiver:
         sound   content of a sound file, within SoundLimits
         suffix  of its file name, such as .mp3
 
-        An InputError if it contradicts known metadata, or cannot be described.
+        Raises an InputError if the metadata contradict known ones, or the recording cannot be described.
         """
         _check_document(document)
         with self._turn, self._served.collections.held(name) as one:
@@ -172,13 +172,13 @@ class Receiver:
         replace: bool = False,
         partial: bool = False,
     ) -> ArrivedRuns:
-        """Add the runs in a file, each of a new system or replacing an earlier one.
+        """Add the runs in a file: new systems, or new versions of earlier runs.
 
         text     in any form of a run
-        system   name of the system, for a file with one run that has no name or another
+        system   name of the system, for a file with one run, in place of the name in the file
         team     of the systems
-        replace  allows a run to replace one that answers many more queries
-        partial  allows runs that answer less than 90 % of the queries
+        replace  allows a run to replace one with many more queries
+        partial  allows runs with less than 90 % of the queries
         """
         with self._turn, self._served.collections.held(name) as one:
             runs = sent_runs(text, one.collection, system, replace, partial)
@@ -197,9 +197,9 @@ class Receiver:
             return ArrivedRuns(runs, teams, len(now - before), len(before - now), True)
 
     def take_judge(self, name: str, judge: str, text: bytes) -> ArrivedJudge:
-        """Add the grades of a machine, new or replacing earlier ones of its name.
+        """Add the grades of a machine, new ones or in place of earlier ones.
 
-        text  of a table with a header: query, document, and grade or score
+        text  a table with a header: query, document, and grade or score
         """
         with self._turn, self._served.collections.held(name) as one:
             came = sent_grades(text, judge)
@@ -224,7 +224,7 @@ class Receiver:
     def _described(
         self, one: ServedCollection, document: Document, sound: bytes, suffix: str
     ) -> tuple[Recording, Document]:
-        """Describe a recording and add it to the collection's index of later recordings; its file is kept."""
+        """Describe a recording and add it to the collection's index of later recordings; keep its file."""
         if one.collection.sounds is None:
             raise InputError(
                 "the collection has no index of sounds: audiosim extract makes one; send the metadata alone"
@@ -273,7 +273,7 @@ class Receiver:
             self._warm = True
             for one in self._served.collections.open.values():
                 if one.collection.sounds is not None:
-                    with self._turn, suppress(AudiosimError):  # the sender of a recording gets the error
+                    with self._turn, suppress(AudiosimError):  # the sender of the recording gets the error
                         self._describer(one.collection.sounds).start()
         there = self._served.collections.open
         self._following.forget_all_but(there)
@@ -314,7 +314,7 @@ class Receiver:
 
 
 def _check_judged_stay(one: ServedCollection, came: Collection) -> None:
-    """Raise an error where a query with judgments would be answered by no run any more."""
+    """Raise an error if a query with judgments would be left without a run."""
     answered = queries_of(came.runs)
     gone = [pair.query for pair in mean_grades(one.campaign.judgments()) if pair.query not in answered]
     if gone:

@@ -1,7 +1,7 @@
-"""Deliveries: files sent under keys, and their answers.
+"""Deliveries: files sent with a key each, and the answers to them.
 
-A key belongs to its sender. The same content sent again gets the same answer; other content under the key is an error,
-because the answer "done" would lose a file that was never stored.
+A key belongs to its sender. The same content under a key gets the same answer again. Other content is an error:
+the old answer, "done", would hide that this file was never stored.
 """
 
 import hashlib
@@ -21,8 +21,8 @@ class Delivery:
 
     sender  name of the caller; empty if unnamed
     key     of the request; empty: none
-    digest  SHA-256 of all that was sent
-    kept_bytes  bytes of it that are stored
+    digest  SHA-256 of the whole delivery
+    kept_bytes  number of its bytes that are stored
     """
 
     collection: str

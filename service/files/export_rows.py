@@ -23,9 +23,9 @@ def judgment_rows(campaign: Campaign) -> tuple[int, list[Row]]:
     """The number of a state, and a row for each judgment in force and each pair that cannot be judged.
 
     A row has the judgment on the collection's scale, the grades as given, the reason in `cannot`, the note, the seconds
-    taken and listened, the lease (`leased` and `until`), and everything else in `details`. Unknown values are left out.
-    Ignored judgments, such as those on pairs never handed out and those of people set aside, come last, with `counts`
-    no. `doubt` gives a reason to doubt that the assessor listens.
+    taken and listened, the lease (`leased` and `until`), and further fields in `details`. Unknown values are left out.
+    Ignored judgments come last, with `counts` no: judgments on pairs never handed out, and those of people set aside.
+    `doubt` gives a reason to doubt that the assessor listens.
     """
     number, judgments = campaign.snapshot(back=None)
     records = [record for record in campaign.log() if record.number <= number]
@@ -46,7 +46,7 @@ def names_aside(records: Iterable[Record]) -> set[str]:
 
 
 def _held(records: Iterable[Record]) -> tuple[dict[Given, Record], dict[int, Event]]:
-    """The last answer of each assessor about each pair, and the lease of each answer by its number."""
+    """Each assessor's last answer about each pair, and the lease of each answer by the answer's number."""
     answers: dict[Given, list[Record]] = {}
     given_by: dict[int, Given] = {}
     open_leases: dict[Given, Event] = {}
@@ -61,7 +61,7 @@ def _held(records: Iterable[Record]) -> tuple[dict[Given, Record], dict[int, Eve
             given_by[record.number] = given
             if given in open_leases:
                 leases[record.number] = open_leases[given]
-        elif event.kind == "undo" and event.refers in given_by:  # an undo names no pair: its answer does
+        elif event.kind == "undo" and event.refers in given_by:  # the pair is that of the withdrawn answer
             given = given_by[event.refers]
             answers[given] = [answer for answer in answers[given] if answer.number != event.refers]
     return {given: found[-1] for given, found in answers.items() if found}, leases
@@ -111,7 +111,7 @@ def csv_lines(rows: Iterable[Row]) -> Iterator[str]:
 def spreadsheet_lines(rows: Iterable[Row]) -> tuple[int, list[str]]:
     """Rows as CSV for a spreadsheet, and the number of cells with an apostrophe added, which prevents formulas.
 
-    The last column of a row lists its columns with apostrophes, so that reading it back removes them.
+    The last column lists the columns with added apostrophes, so that reading the row removes them.
     """
     count, lines = 0, [csv_line([*CSV_COLUMNS, DEFUSED])]
     for row in rows:

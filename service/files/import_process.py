@@ -21,15 +21,15 @@ from audiosim.messages import one_line, printable
 from audiosim.service.files.import_store import DONE, FAILED, Import, ImportStore
 from audiosim.service.shelf.served_collection import ServedCollection
 
-PART = 100  # answers that are written at a time
-REST_S = 0.005  # between two parts, in which others write
-AGAIN_S = 0.5  # after a log could not be written, or a campaign was paused
+PART = 100  # answers written at a time
+REST_S = 0.005  # between two parts, for other writers
+AGAIN_S = 0.5  # before the next attempt, after a failure to write the log or in a paused campaign
 
 
 def import_next(one: ServedCollection, imports: ImportStore, pause: Callable[[float], bool]) -> bool:
     """Import the next waiting file; True if there was one.
 
-    pause  waits for so many seconds; True if the service stops: the import then continues after the next start
+    pause  waits for a number of seconds; True if the service stops: the next start then continues the import
     """
     taken = imports.take(one.collection.identifier)
     if taken is None:
@@ -52,13 +52,13 @@ def import_next(one: ServedCollection, imports: ImportStore, pause: Callable[[fl
 def _write(
     one: ServedCollection, imports: ImportStore, file: Import, events: Sequence[Event], pause: Callable[[float], bool]
 ) -> None:
-    """Write the events of a file, from where it was left, until all are there or the service stops."""
+    """Write the remaining events of a file, until the end or until the service stops."""
     written, wait_s = file.written, 0.0
     while written < len(events) and not pause(wait_s):
         try:
             one.campaign.tell_all(events[written : written + PART])
         except RewoundError:
-            return  # until the service is started again
+            return  # the next start continues here
         except (ClosedError, StoreError) as error:
             imports.note(file.number, lines=len(events), problem=str(error))
             wait_s = AGAIN_S
@@ -94,7 +94,7 @@ def events_of(file: Import, body: bytes, one: ServedCollection) -> list[Event]:
 
 
 def _checked(said: Sequence[Judgment | PairedComparison], file: Import, one: ServedCollection) -> list[Event]:
-    """Events of answers that the campaign can take."""
+    """Answers as events that the campaign accepts."""
     events = [
         comparison_event(answer, file.time)
         if isinstance(answer, PairedComparison)
@@ -114,11 +114,11 @@ def _judgments_in(path: Path, one: ServedCollection) -> Sequence[Judgment | Pair
 
 
 def _comparisons_in(path: Path) -> tuple[list[int], Sequence[Judgment | PairedComparison]]:
-    """The comparisons in a file with their lines, repeated answers once; contradicting ones are an error."""
+    """The comparisons in a file with their lines, repeated ones once; contradictory answers are an error."""
     found: dict[Any, tuple[int, PairedComparison]] = {}
     for line, answer in numbered_comparisons(path):
         person, query, documents = what_compares(answer)
-        # Answers without a name may be several people's.
+        # Answers without a name may come from several people.
         what = (name_key(person), query, documents) if person else line
         first, said = found.setdefault(what, (line, answer))
         if _better(said) != _better(answer):
@@ -136,7 +136,7 @@ def _better(one: PairedComparison) -> str:
 
 
 def _line_of(path: Path, place: int, said: Sequence[Judgment | PairedComparison], lines: Sequence[int]) -> int:
-    """Line of an answer, known for comparisons; for judgments the file is read again."""
+    """Line of an answer, from the given lines for comparisons, from the file for judgments."""
     answer = said[place]
     if isinstance(answer, PairedComparison):
         return lines[place]

@@ -1,6 +1,6 @@
 """Queue of uploaded judgment files: stored with the logs until all their judgments are written.
 
-An accepted file is safe: if the service stops in between, it continues after the next start.
+An accepted file is safe: if the service stops before the end, the next start continues.
 """
 
 import secrets
@@ -27,7 +27,7 @@ from audiosim.service.files.deliveries import Delivery, bytes_of, earlier, keep
 
 WAITING, RUNNING, DONE, FAILED = "waiting", "running", "done", "failed"
 ENDED = (DONE, FAILED)
-SILENT_S = 10.0  # of silence of a file's worker, after which another may take over
+SILENT_S = 10.0  # without a sign of life from a file's worker, until another may take over
 MOST_WAITING = 20  # files of one collection
 SHOWN = 20
 TIMEOUT_S = 2.0
@@ -40,12 +40,12 @@ class Import:
     """A file of judgments sent to a campaign.
 
     number   of the file
-    prefix   of the keys of its judgments, followed by a slash and the number in the file
+    prefix   prefix of the keys of its judgments; a slash and the judgment's number in the file follow
     by       sender; empty if unnamed
     time     time of sending; ISO 8601, UTC
     status   waiting, running, done or failed
     lines    number of its judgments; None until it is read
-    written  number of these in the log already
+    written  number of them already in the log
     problem  reason for its failure or delay, or empty
     """
 
@@ -68,11 +68,11 @@ class Import:
 class ImportStore:
     """The files, in a database table beside those of the campaigns, or in memory.
 
-    The table is created for the first file, as a read-only database may still be readable.
+    The table is created for the first file, because a database without it may be read-only.
     """
 
     def __init__(self, url: str | None) -> None:
-        """Open it.
+        """Open the store.
 
         url  of the database; None for one of its own
         """
@@ -120,7 +120,7 @@ class ImportStore:
             return earlier(connection, sent)
 
     def note_answer(self, sent: Delivery, answer: str) -> None:
-        """Store the answer to a file of another kind, and the size that was kept."""
+        """Store the answer to a file of another kind, and the number of bytes kept."""
         with reporting(self._engine), suppress(exc.IntegrityError):  # the same file was sent to another server
             self._make()
             with self._engine.begin() as connection:
@@ -165,7 +165,7 @@ class ImportStore:
         if not self._is_there():
             return None
         now = self._now()
-        silent = (IMPORTS.c.seen < now - SILENT_S) | (IMPORTS.c.seen > now + SILENT_S)  # a clock may go back
+        silent = (IMPORTS.c.seen < now - SILENT_S) | (IMPORTS.c.seen > now + SILENT_S)  # clocks may be set back
         free = (IMPORTS.c.worker == self._worker) | silent
         first = sql.select(sql.func.min(IMPORTS.c.number)).where(IMPORTS.c.collection == collection, _open)
         mine = sql.update(IMPORTS).where(IMPORTS.c.number == first.scalar_subquery(), free)

@@ -1,4 +1,4 @@
-"""Bundle of a campaign's record, from its judgments and its log, with or without people's names."""
+"""The record of a campaign as a bundle, from its judgments and its log, with or without people's names."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -26,12 +26,12 @@ def bundle_of(
     imprint: Imprint = NOBODY,
     named: bool = True,
 ) -> tuple[int, bytes]:
-    """The number of judgments of a campaign, and the bundle of `audiosim report` about them, as a zip file.
+    """The number of judgments of a campaign, and the bundle of `audiosim report` about it, as a zip file.
 
     success  share of satisfied users above which a result list is a success
     named    False: people have the names person-1, person-2 and so on, and their notes are left out
     """
-    from audiosim.report.bundle import bundle, zipped  # Matplotlib costs start-up time that a service need not pay
+    from audiosim.report.bundle import bundle, zipped  # importing Matplotlib would slow down the start
     from audiosim.report.file_sums import collection_checksums, model_checksum
 
     one.campaign.refresh()
@@ -60,7 +60,7 @@ def _drawn(judgments: Iterable[Judgment], records: Iterable[Record]) -> NewNames
 def judged_collection(
     one: ServedCollection, judgments: Iterable[Judgment], names: NewNames = MappingProxyType({})
 ) -> Collection:
-    """The collection with the judgments of its campaign, by aspect if there are several.
+    """The collection with the judgments of its campaign, by aspect if the task has several.
 
     names  new names of people; all others keep theirs
     """

@@ -1,4 +1,4 @@
-"""Publications: the bundles that organisers published, kept in the database and sent to anybody."""
+"""Publications: bundles published by organisers, kept in the database and open to anybody."""
 
 import io
 import zipfile
@@ -21,11 +21,11 @@ OF_ALL_BUT_CONTENT = [column for column in PUBLICATIONS.c if column.name != "con
 
 @dataclass(frozen=True, slots=True)
 class PublishedRecord:
-    """A bundle as it was published.
+    """A published bundle.
 
-    number     from 1 on, for each collection
-    judgments  number of judgments behind it
-    withdrawn  time at which it was withdrawn; empty: it is public
+    number     number of the publication within its collection, from 1
+    judgments  number of judgments in it
+    withdrawn  time of its withdrawal; empty: it is public
     """
 
     collection: str
@@ -40,7 +40,7 @@ class PublicationStore:
     """The publications in a database, beside the campaigns."""
 
     def __init__(self, url: str | None, clock: Clock = utc_now) -> None:
-        """Open the database; tables are made with the first publication.
+        """Open the database; its tables are created with the first publication.
 
         url  address of the database; None: without one, nothing can be published
         """
@@ -102,7 +102,7 @@ class PublicationStore:
         raise NotServedError("there is no such publication")
 
     def _exists(self) -> bool:
-        """True if there ever was a publication: another server may have made one since the last check."""
+        """True if anything was ever published, perhaps by another server since the last check."""
         if not self._there and self._engine is not None:
             with reporting(self._engine):
                 self._there = sql.inspect(self._engine).has_table(PUBLICATIONS.name)
@@ -110,7 +110,7 @@ class PublicationStore:
 
 
 def file_in(content: bytes, name: str) -> bytes | None:
-    """A file of a bundle; None if it has none of that name."""
+    """The file of this name in a bundle, or None."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         found = next((one for one in archive.namelist() if one.partition("/")[2] == name), None)
         return None if found is None else archive.read(found)

@@ -1,6 +1,6 @@
 """Cards of all collections, open or closed: their entries in lists of collections.
 
-They are kept in the database of the logs, so that a list after the next start opens no unchanged collection.
+They are kept in the database of the logs, so that listing collections after a restart opens no unchanged one.
 """
 
 from contextlib import suppress
@@ -23,7 +23,7 @@ class Card:
     said   its entry in a list
     scale  scale of its judgments
     line   last line of its log
-    basis  digest of everything that it was opened from, except its log; empty if it changed since
+    basis  digest of everything it was opened from, except its log; empty if that has changed since
     """
 
     said: CollectionOut
@@ -39,7 +39,7 @@ class Card:
 
     @classmethod
     def parse(cls, text: str) -> "Card | None":
-        """The card in a text; None for an unreadable text of another version."""
+        """The card in a text; None if the text is of another version."""
         with suppress(msgspec.DecodeError, InputError):
             kept = msgspec.json.decode(text, type=KeptCard)
             return cls(kept.said, Scale(kept.scale, kept.levels), kept.line, kept.basis)
@@ -66,8 +66,8 @@ class KeptCard(msgspec.Struct, frozen=True):
 class Cards:
     """Cards of the collections of a service.
 
-    A collection without a card is opened for it, and so is a closed one whose files or settings have changed, or whose
-    log others have extended. A collection that fails to open has no card.
+    A collection is opened to make its card if it has none, or if its files, settings or log have changed since it was
+    closed. A collection that fails to open has no card.
     """
 
     def __init__(self, collections: OpenCollections) -> None:
@@ -79,14 +79,14 @@ class Cards:
         collections.closing = self._keep
 
     def all(self) -> list[Card]:
-        """Every card, in the order of the collections; opens collections that have none, which takes time."""
+        """Every card, in the order of the collections; collections without a card are opened, which takes time."""
         self._recall()
         lines, there = self._lines(), self._collections.open
         found = (self._card(name, there.get(name), lines.get(name, 0)) for name in self._collections.names)
         return [card for card in found if card is not None]
 
     def look_at_next(self) -> bool:
-        """Make the card of a collection that has none; True if there may be more of those."""
+        """Make the card of a collection that has none; True if more may lack one."""
         self._recall()
         there, lines = self._collections.open, None
         for name in self._collections.names:
@@ -95,7 +95,7 @@ class Cards:
                 known = name in there or self._holds(name, lines.get(name, 0))
                 if not known:
                     self._card(name, None, lines.get(name, 0))
-                self._looked_at.add(name)  # only after success: it is retried while the database does not answer
+                self._looked_at.add(name)  # only after success, so that a failure of the database is retried
                 if not known:
                     return True
         return False
@@ -140,7 +140,7 @@ class Cards:
             return None  # the reason is in the log
 
     def _keep(self, name: str, one: ServedCollection) -> None:
-        """Store the card of a collection that is closing; otherwise the next list would open it again."""
+        """Store the card of a collection that is closing; the next list then need not open it."""
         self._kept.pop(name, None)
         with suppress(AudiosimError):
             self._put(name, one)
@@ -148,7 +148,7 @@ class Cards:
     def _put(self, name: str, one: ServedCollection) -> Card:
         card = self._kept[name] = Card.of(one)
         if isinstance(one.store, DatabaseStore) and card.basis and self._stored.get(name) != card.text:
-            with suppress(AudiosimError):  # a card saves time, and nothing depends on it
+            with suppress(AudiosimError):  # a card only saves time
                 one.store.keep_card(card.text)
                 self._stored[name] = card.text
         return card

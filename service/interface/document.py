@@ -1,4 +1,4 @@
-"""The OpenAPI document beyond the routes: chapters, wire types, and the tokens that each operation accepts."""
+"""The OpenAPI document's parts beyond the routes: chapters, wire types, and the tokens that each operation accepts."""
 
 import re
 from collections.abc import Set

@@ -1,7 +1,7 @@
-"""Languages of the pages: the one that a browser gets, and the catalogue of its messages.
+"""Languages of the pages: the choice for a browser, and the catalogue of messages.
 
     service/pages/languages/de.po     gettext's messages, to be translated with any of its tools
-    service/pages/languages/de.json   the same for the service and the pages, written by docs/make_languages.py
+    service/pages/languages/de.json   the same messages for the service and the pages, written by docs/make_languages.py
 
 The pages are written in English, which needs no catalogue. Messages are marked in templates by `{{_Message}}`, in
 modules by `t("Message")` and `tn("one", "many", count)`.
@@ -17,7 +17,7 @@ from unicodedata import bidirectional
 
 CATALOGUES = Path(__file__).resolve().parents[1] / "pages" / "languages"
 ENGLISH = "en"
-FROM_RIGHT = ("R", "AL")  # letters of scripts that are written from the right, as Unicode classes them
+FROM_RIGHT = ("R", "AL")  # Unicode's classes of letters that are written from right to left
 MARKED = re.compile(r"\{\{_(.+?)\}\}")
 WISH = re.compile(r"\s*([A-Za-z]{1,8})(?:-[A-Za-z0-9-]*)?\s*(?:;\s*q=([01](?:\.\d{0,3})?))?\s*")
 MOST_WISHES = 50
@@ -33,7 +33,7 @@ def languages() -> tuple[str, ...]:
 
 @cache
 def messages_of(language: str) -> Messages:
-    """The messages of a language by their English text; a list if the form depends on a number."""
+    """The messages of a language by their English text; a list where the form depends on a number."""
     if language == ENGLISH:
         return {}
     found: Messages = json.loads((CATALOGUES / f"{language}.json").read_text(encoding="utf-8"))

@@ -10,7 +10,7 @@ from audiosim.service.shelf.shelf import Served
 
 ASSESSOR, ADJUDICATOR, SYSTEM, RECORDING, JUDGE = "ann", "carol", "my-system", "my-recording", "my-machine"
 MODEL = "my-model"
-FEATURES = 1000  # more than any model has, so that models without features sort last
+FEATURES = 1000  # more than any model has: sorts models without features last
 JSON, CSV, TEXT, TABLE = "application/json", "text/csv", "text/plain", "text/tab-separated-values"
 
 
@@ -40,7 +40,7 @@ class _Named(NamedTuple):
 def examples_of(served: Served, for_all: bool = False) -> dict[str, RequestExample]:
     """An example for each operation with arguments, by its name; none if nothing is served.
 
-    for_all  True if assessors may read it: then no query, document or system is named that they may hear
+    for_all  True if assessors may read it, so that it names no query, document or system that they may hear
     """
     named = _names(served)
     if named is None:

@@ -48,7 +48,7 @@ def answer_problems(app: FastAPI) -> None:
 async def _of_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     headers, route = dict(error.headers or {}), request.scope.get("route")
-    if error.detail in ROUTER and not hasattr(request.state, "caller"):  # the caller has not been determined yet
+    if error.detail in ROUTER and not hasattr(request.state, "caller"):  # the caller is not determined yet
         try:
             async with doors_of(request).entrance.admitted(request, scopes_of(route)):
                 pass
@@ -66,7 +66,7 @@ async def _of_arguments(request: Request, error: Exception) -> Response:
     first = error.errors()[0]
     if first["loc"] == ("body",):
         return refusal(request.scope, 400, "the body is not JSON: it is empty")
-    # A place is where ("query"), the name there, and in a list or a union what of it.
+    # A location is the part of the request ("query"), then the name there, then the place within a list or a union.
     named = first["loc"][min(1, len(first["loc"]) - 1)]
     return refusal(request.scope, 422, f"{named}: {first['msg'][:1].lower()}{first['msg'][1:]}")
 

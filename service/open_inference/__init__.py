@@ -1,1 +1,1 @@
-"""The Open Inference Protocol, for clients of servers that speak it; nothing else needs it."""
+"""The Open Inference Protocol, for clients that speak it; no other code uses it."""

@@ -1,4 +1,4 @@
-"""The Open Inference Protocol, version 2: tensors as JSON or as bytes after it, to features and back.
+"""The Open Inference Protocol, version 2: converts tensors, as JSON or as bytes after it, to features and back.
 
 A model takes each of its features as an FP64 tensor of shape [n] or [n, 1]; null, or NaN in bytes, is unknown.
 It answers with `expectation` and `variance` [n], `probabilities` [n, levels] and `levels` [levels], all FP64.
@@ -31,7 +31,7 @@ RequestParameters = dict[str, bool | int | float | str]
 
 
 class TensorIn(Wire):
-    """One input: `data` flat or nested, row by row; absent where its bytes come after the JSON."""
+    """One input: `data` flat or nested, row by row; absent if its bytes follow the JSON."""
 
     name: str
     shape: list[int]
@@ -48,7 +48,7 @@ class OutputIn(Wire):
 
 
 class InferIn(Wire):
-    """Inputs, and the requested outputs: all if none is named."""
+    """Inputs, and the requested outputs; all outputs if none is named."""
 
     inputs: list[TensorIn]
     outputs: list[OutputIn] = field(default_factory=list)
@@ -153,7 +153,7 @@ class LoadIn(Wire):
 
 
 class ErrorOut(Wire):
-    """Error that occurred."""
+    """An error."""
 
     error: str
 
@@ -163,7 +163,7 @@ class Outputs:
     """The outputs of one request.
 
     tensors  by name, in the order wanted
-    binary   names of those to be sent as bytes
+    binary   names of the outputs to send as bytes
     """
 
     tensors: Mapping[str, Array]
@@ -204,7 +204,7 @@ class Outputs:
 def features(asked: InferIn, tail: bytes) -> dict[str, Array]:
     """The inputs of a request as columns by name.
 
-    tail  the bytes after the JSON: those of the inputs without `data`, in their order
+    tail  the bytes after the JSON, for the inputs without `data`, in their order
     """
     if (twice := repeated(tensor.name for tensor in asked.inputs)) is not None:
         raise InputError(f"input {twice} occurs twice")

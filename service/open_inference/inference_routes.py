@@ -1,4 +1,4 @@
-"""The models under the Open Inference Protocol, version 2, for clients of servers that speak it."""
+"""The models under the Open Inference Protocol, version 2, for clients that speak it."""
 
 from importlib.metadata import version
 from typing import Annotated, Any

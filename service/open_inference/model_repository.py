@@ -23,9 +23,9 @@ def _asked(body: bytes, kind: type[Asked]) -> Asked:
 
 
 async def check_no_parameters(body: BodyDep) -> None:
-    """Refuse a model of the caller's own: the service loads models only from its files."""
+    """Refuse parameters such as a model of the caller's own: the service loads models only from its files."""
     for name in _asked(body, LoadIn).parameters:
-        if name != "unload_dependents":  # no model has others that were loaded with it
+        if name != "unload_dependents":  # models have no dependents
             raise InputError(f"unknown parameter {name!r:.80}: a model is loaded from its own file")
 
 
@@ -34,18 +34,18 @@ UnchangedDep = Annotated[None, Depends(check_no_parameters)]
 
 @router.post("/index", dependencies=[CLIENT], openapi_extra=_taking(IndexIn))
 async def index_models(body: BodyDep, served: ServedDep) -> list[IndexedModel]:
-    """Every model: also those that are not loaded; with `ready` only those that may be asked."""
+    """Every model, loaded or not; with `ready`, only those ready to predict."""
     known = [IndexedModel.from_domain(model, name in served.unloaded) for name, model in served.known.items()]
     return [one for one in known if one.state == "READY"] if _asked(body, IndexIn).ready else known
 
 
 @router.post("/models/{model}/load", openapi_extra=_taking(LoadIn))
 def load_repository_model(model: str, served: ServedDep, _: UnchangedDep) -> None:
-    """Reload the file of a model, for all collections that it predicts; if it is wrong, nothing changes."""
+    """Reload the file of a model, for all collections that it predicts; an invalid file changes nothing."""
     served.load(model)
 
 
 @router.post("/models/{model}/unload", openapi_extra=_taking(LoadIn))
 def unload_repository_model(model: str, served: ServedDep, _: UnchangedDep) -> None:
-    """Stop answering for a model until it is loaded; collections that it predicts go on."""
+    """Stop answering for a model until it is loaded again; collections continue to use it."""
     served.unload(model)

@@ -25,10 +25,10 @@ class Followers:
     async def follow(
         self, kept: AbstractContextManager[object], find: Callable[[], ServedCollection], last: int | None
     ) -> AsyncIterator[bytes]:
-        """Server-sent events: the state of the campaign, at once and after each change, with its number as the id.
+        """Server-sent events with the campaign's state, at once and after each change; its number is the event's id.
 
         kept  keeps the collection open
-        find  returns the collection as served now: runs may be added to it
+        find  returns the collection as served now, since runs may be added
         last  number that the client has already seen
         """
         clock = asyncio.get_running_loop().time

@@ -1,6 +1,6 @@
-"""Background tasks of a service: following its logs and tokens, and letting its models learn.
+"""Background tasks of a service: they follow its logs and tokens, and let its models learn.
 
-Requests then find everything done, and do not wait for a database.
+Requests thus find everything done, and need not wait for a database.
 """
 
 import gc
@@ -29,19 +29,19 @@ from audiosim.service.shelf.shelf import Served
 
 LOG = logging.getLogger("service")
 POLL_S = 0.25
-REST = 3.0  # pause before the next round of counting, in durations of the last
+REST = 3.0  # pause before the next round of counting, as a multiple of the last round's duration
 LONGEST_REST_S = 2.0
-LOOK_S = 5.0  # between two looks for files that another service has left
-IDLE_S = 1.0  # without a line written, until the write-ahead log is folded in
+LOOK_S = 5.0  # between two searches for files left by another service
+IDLE_S = 1.0  # without a new line, until the write-ahead log is folded in
 PROBE_S = 5.0  # between two checks that the logs are writable
 TIDY = 10  # closed collections after which memory is given back
 TIDY_S = 20.0  # between two returns of freed memory
-FORGET_S = 60.0  # between two looks for data that are kept no longer
-FOLD_S = 5.0  # between two such starts under constant load
+FORGET_S = 60.0  # between two searches for data to be deleted
+FOLD_S = 5.0  # between two such foldings under constant load
 
 
 class Keeper:
-    """Keeps the served data current, each task in a loop of its own, so that a slow one does not delay the others.
+    """Keeps the served data current; each task has a loop of its own, so that a slow one does not delay the others.
 
     Access control does not depend on a log: tokens are read separately.
     """
@@ -82,13 +82,13 @@ class Keeper:
         )
 
     def start(self) -> None:
-        """Begin."""
+        """Start the loops."""
         self._errands.start()
         for loop in self._loops:
             loop.start()
 
     def stop(self) -> None:
-        """Stop, also learning in progress; it is repeated when the log is next opened."""
+        """Stop the loops, and learning in progress, which is repeated when the log is next opened."""
         for loop in self._loops:
             loop.stop()
         self._errands.stop()
@@ -103,7 +103,7 @@ class Keeper:
                 LOG.warning(
                     "the database file is gone; its contents are in %s: rename that before the next start", kept
                 )
-                return  # all collections share one
+                return  # all collections share one file
 
     def reasons(self) -> Iterator[str]:
         """Reasons why the service is not fully ready."""
@@ -116,9 +116,9 @@ class Keeper:
     def _follow(self) -> float:
         began, there = time.monotonic(), self._collections.open
         for loop in (self._following, self._teaching, self._recalling, self._estimating):
-            loop.forget_all_but(there)  # closed ones have no failing tasks
+            loop.forget_all_but(there)  # closed collections have no failing tasks
         for name, one in there.items():
-            with self._following.attempt(name), suppress(StoreError):  # `trouble` says so
+            with self._following.attempt(name), suppress(StoreError):  # `trouble` reports it
                 one.campaign.sync()
                 if isinstance(one.store, DatabaseStore):
                     one.store.fold(IDLE_S, FOLD_S)
@@ -131,7 +131,7 @@ class Keeper:
         return min(max(POLL_S, REST * (time.monotonic() - began)), LONGEST_REST_S)
 
     def _probe_writing(self) -> None:
-        """Check that judgments can be written, before one fails."""
+        """Check that judgments can be written before anybody judges."""
         for name, one in self._collections.open.items():
             if isinstance(one.store, DatabaseStore):
                 with self._following.attempt(name, "writing"):
@@ -178,7 +178,7 @@ class Keeper:
         return POLL_S
 
     def _look(self) -> float:
-        """Load a collection that was never open, resting as long as that took; clean up after closed ones."""
+        """Load a collection that was never open, then rest for as long as that took; clean up after closed ones."""
         began = time.monotonic()
         more = self._cards.look_at_next()
         if self._collections.closed >= self._tidied + (TIDY if more else 1):
@@ -189,7 +189,7 @@ class Keeper:
         return time.monotonic() - began if more else LOOK_S
 
     def _forget(self) -> float:
-        """Delete who took part in a collection after the last day on which it may keep that."""
+        """Delete the identities of a collection's participants after the last day on which it may keep them."""
         for name, one in self._collections.open.items():
             task = one.collection.assessor_task
             until = None if task is None else task.table.kept_until
@@ -214,7 +214,7 @@ class Keeper:
                 self._teaching.stopping.wait(POLL_S)
 
     def _learned(self, name: str, lesson: Lesson) -> RelevanceEstimator:
-        """The estimator after learning; computed here if there is nothing to learn or no other process."""
+        """The estimator after learning; computed here if there is nothing to learn, or no other process."""
         if not isinstance(lesson.estimator, Relearning):
             return lesson.learned()
         try:
@@ -222,7 +222,7 @@ class Keeper:
             try:
                 return self._learner.result()
             finally:
-                self._learner = None  # and the data sent to it
+                self._learner = None  # with the data sent to it
         except (TypeError, AttributeError, ValueError, pickle.PickleError) as error:
             LOG.warning("%s: the model learns within the service, not in a process of its own: %s", name, error)
             return lesson.learned()

@@ -25,7 +25,7 @@ PROGRESS = {
 
 
 class Metrics:
-    """Counters of an application; `text` is the answer to a scrape.
+    """Counters of an application; `text` is what Prometheus reads.
 
     gate    of the predictions
     states  of each campaign, by collection
@@ -65,13 +65,13 @@ class Metrics:
             self._errors.labels(seen.route).inc()
 
     def text(self) -> bytes:
-        """All current figures; computes nothing for campaigns, as a scrape must not wait."""
+        """All current figures; none is computed for this, because Prometheus should not wait."""
         for collection, one in self._states().items():
             pairs = len(one.selection.pool.pairs)
             known: dict[str, float] = {"judgments": one.judgments, "pool_pairs": pairs}
             if pairs:
                 known["judged_share"] = one.selection.judged / pairs
-            # The ranking for a state is computed on first request, and cached.
+            # A state's ranking is computed on first request, and cached.
             if "ranking" in vars(one.selection) and (confidence := one.selection.confidence) is not None:
                 known["confidence"] = confidence
             for name, value in known.items():

@@ -1,4 +1,4 @@
-"""Observation of every request: it gets an identifier, its answer the common headers, and its outcome is reported."""
+"""Observation of every request: gives it an identifier and its answer the common headers, and reports its outcome."""
 
 import logging
 import re
@@ -38,10 +38,10 @@ class Seen:
     """One request and its answer.
 
     method  "other" for an unknown one
-    route   template, such as /v1/models/{model}; "none" where no route took the request
+    route   template, such as /v1/models/{model}; "none" if no route matched
     status  of the answer; 499 if the client disconnected first
     bytes   of the answer's body
-    rows    predicted
+    rows    rows predicted
     remote  address of the client
     role    of the client's token, if tokens are used
     """
@@ -58,7 +58,7 @@ class Seen:
 
 
 class Observed:
-    """Gives every request an identifier, the client's own if valid, and returns it with the answer.
+    """Gives every request an identifier, or keeps the client's own if valid, and returns it with the answer.
 
     Every answer also gets the security headers for browsers, unless it has its own. An unexpected exception is a bug:
     it is logged under the identifier and answered with 500.

@@ -1,4 +1,4 @@
-"""State of a running service: one value with a field for each of its parts, under `app.state.service`."""
+"""State of a running service: a value with a field for each of the parts, kept as `app.state.service`."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ from audiosim.service.shelf.outlook import Outlooks
 from audiosim.service.shelf.shelf import Served
 
 LOG = logging.getLogger("service")
-RANKINGS, RANKINGS_WAITING = 2, 4  # by measures other than a campaign's own, which may take seconds
+RANKINGS, RANKINGS_WAITING = 2, 4  # by measures other than the campaign's own; they may take seconds
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class ServiceState:
     receiver   additions to served collections
     followers  clients that follow the changes of campaigns
     shares     fair shares of the pairs of a campaign
-    open_links  addresses by which anybody joins a campaign, and those who did
-    publications  bundles that anybody can read
+    open_links  open links to campaigns, and the people who joined by them
+    publications  published bundles
     trainings  training of models
     joining    limits on the number of people who join
     rankings   rankings in progress, by measures other than a campaign's own

@@ -1,4 +1,4 @@
-"""Stands in for an application while its collections and models are loaded: alive, but not ready."""
+"""Stand-in for an application during the loading of its collections and models: alive, but not ready."""
 
 import asyncio
 import html
@@ -33,8 +33,8 @@ class Starting:
     """An application that builds another in a thread, then delegates to it.
 
     make    builds the application; retried for PATIENCE_S while a database is unreachable, as it may be starting too
-    made    called with it once it is ready
-    failed  called with the error that prevented it
+    made    called with the finished application
+    failed  called with the error if the application cannot be built
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Starting:
             await stop.wait()
 
     async def _try(self, stop: asyncio.Event) -> FastAPI | None:
-        """The application once built; None if the service is stopped before."""
+        """The finished application; None if the service is stopped first."""
         end = time.monotonic() + PATIENCE_S
         while not stop.is_set():
             try:

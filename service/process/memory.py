@@ -1,4 +1,4 @@
-"""Memory management of a service: freed memory is reused, and cached answers live as long as their subject."""
+"""Memory management of a service: freed memory is reused, and a cached answer lives as long as its value."""
 
 import ctypes
 import sys
@@ -18,8 +18,8 @@ LARGE_BYTES = 32 * 2**20
 def keep_freed_memory() -> None:
     """Make glibc keep freed memory for reuse; on other platforms, do nothing.
 
-    Otherwise it returns the large arrays of a prediction to the system after each request, and gets them back page by
-    page for the next: a third of the time for 5,000 rows of features.
+    Otherwise glibc returns the large arrays of each prediction to the system and gets them back page by page for the
+    next request: a third of the time for 5,000 rows of features.
     """
     _malloc("mallopt", M_MMAP_THRESHOLD, LARGE_BYTES)
     _malloc("mallopt", M_TRIM_THRESHOLD, KEPT_BYTES)
@@ -28,15 +28,15 @@ def keep_freed_memory() -> None:
 def give_back_freed_memory() -> None:
     """Make glibc return freed memory to the system; on other platforms, do nothing.
 
-    For use after rare, large tasks: a model that has learned predicts everything again, which leaves some 60 MB free.
+    For use after rare, large tasks: a model that has learned predicts all pairs again, which leaves some 60 MB unused.
     """
     _malloc("malloc_trim", 0)
 
 
 def kept_beside(make: Callable[[Value], Answer]) -> Callable[[Value], Answer]:
-    """Function that caches its answer for each value for as long as the value exists.
+    """Function that caches its answer for each value as long as the value exists.
 
-    An LRU cache would keep the values alive, too: rankings, each holding the whole belief about a pool.
+    An LRU cache would keep the values alive as well: rankings, each with a whole pool's belief.
     """
     known = WeakKeyDictionary[Value, Answer]()
 

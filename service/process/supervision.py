@@ -1,4 +1,4 @@
-"""Background loops of a service that run until stopped: failures are logged once, retried, and affect readiness."""
+"""Background loops of a service, run until stopped; failures are logged once, retried, and shown in its readiness."""
 
 import logging
 import threading
@@ -15,8 +15,8 @@ SLOWEST_S = 30.0  # longest pause after a failed round
 class Loop:
     """A thread that repeats a task until it is stopped.
 
-    An exception in a round is logged once; later rounds retry, with growing pauses. Until one succeeds, `reasons`
-    describes the problem.
+    An exception in a round is logged once; later rounds retry, with growing pauses. `reasons` describes the problem
+    until a round succeeds.
 
     name     description of the task, for people
     work     one round; returns the seconds until the next
@@ -58,7 +58,7 @@ class Loop:
     def attempt(self, *task: str) -> Iterator[None]:
         """One part of a round, whose failure does not prevent the other parts.
 
-        task  its subject, then its action if that needs words
+        task  its subject, then its action if the subject does not say it
         """
         try:
             yield
@@ -69,7 +69,7 @@ class Loop:
                 LOG.warning("%s works again", ": ".join((self.name, *task)))
 
     def forget_all_but(self, about: Container[str]) -> None:
-        """Forget failures about anything else: these parts are no longer run."""
+        """Forget failures about all other subjects, which are no longer run."""
         for task in [one for one in self._failing if one and one[0] not in about]:
             self._failing.pop(task, None)
 
@@ -87,5 +87,5 @@ class Loop:
             with self.attempt():
                 rest_s = self._work()
             failed = failed + 1 if self._failing else 0
-            # The pause doubles with each failure: a slow task that fails must not use the whole processor.
+            # The pause doubles with each failure: otherwise a slow, failing task would use the whole processor.
             self._wake.wait(min(max(rest_s, 0.25) * 2.0 ** min(failed, 20), self._longest_rest_s) if failed else rest_s)

@@ -8,7 +8,7 @@ COLLECTIONS = "/v1/collections"
 
 
 def parse_address(text: str) -> tuple[str, str | None, str | None]:
-    """Root of the service, names of the collection and of the model; None for each not in the address."""
+    """Root of the service, and names of the collection and the model in an address; None for those it lacks."""
     try:
         parts = urlsplit(text)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -24,12 +24,12 @@ def parse_address(text: str) -> tuple[str, str | None, str | None]:
 
 
 def path_of(collection: str, *more: str) -> str:
-    """Path of a collection of a service, or of something below it."""
+    """Path of a collection of a service, or a path below it."""
     return "/".join([COLLECTIONS, quote(collection, safe=""), *more])
 
 
 def query_of(model: str | None, cutoff: int | None) -> dict[str, str]:
-    """Query that names a model and a cutoff, where they are given."""
+    """Query that names a model and a cutoff, if given."""
     query = {"model": model, "cutoff": None if cutoff is None else str(cutoff)}
     return {name: value for name, value in query.items() if value is not None}
 

@@ -1,4 +1,4 @@
-"""Checks of answers from an untrusted service: their size and time, and whether predictions are valid."""
+"""Checks of answers from an untrusted service: of their size, their duration, and the validity of predictions."""
 
 import socket
 import time
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 2**28  # of one answer, unpacked
 LONGEST_S = 600.0  # limit for one answer
 BEGINNING_S = 90.0  # limit for its head
-PATIENCE_S, SLOWEST = 20.0, 20_000  # time allowed for an answer, plus a second per so many bytes
+PATIENCE_S, SLOWEST = 20.0, 20_000  # time allowed for an answer: so many seconds, plus one per so many bytes
 LONGEST_PAUSE_S = 10.0
 LONGEST_WORDS = 10_000  # characters of the evidence of a pair
 SUMMING = 1e-6  # tolerance for the sum of a row of probabilities
@@ -51,7 +51,7 @@ def read_answer(
 class Deadline:
     """Connections of a client, closed when an answer takes too long.
 
-    httpx limits only the time between two pieces of an answer: a head that arrives byte by byte would never end.
+    httpx limits only the time between two pieces of an answer, so a head that arrives byte by byte would never end.
 
     longest_s, most_bytes  of one answer
     """
@@ -102,8 +102,8 @@ def _too_slow(url: str, longest_s: float) -> ServiceError:
 def check_predictions(answer: PredictionsOut, pairs: Sequence[Pair], scale: Scale, url: str) -> None:
     """Raise a ServiceError if an answer cannot be valid for these pairs.
 
-    Levels rise within the scale; each row of probabilities has numbers of 0 or more that sum to 1; expectations lie
-    within the levels, and a variance is at most that of their two ends.
+    Levels must rise within the scale; each row of probabilities must be 0 or more and sum to 1; expectations must lie
+    within the levels, and a variance must be at most that of the two end levels.
     """
     levels = np.array(answer.levels or [], dtype=float)
     _check_lengths(answer, len(pairs), url)
@@ -130,7 +130,7 @@ def _check_lengths(answer: PredictionsOut, n: int, url: str) -> None:
 
 
 def spoken_in(answers: Sequence[PredictionsOut]) -> tuple[tuple[Kinds, ...], Integers | None]:
-    """Evidence used, and the index of each row's in some answers; none if one does not say."""
+    """Evidence used, and its index for each row of some answers; none if an answer does not give it."""
     said = [words for answer in answers for words in answer.evidence or [None] * len(answer.models)]
     if None in said:
         return (), None
@@ -178,6 +178,6 @@ def refused_body(url: str, status: int, body: bytes) -> InputError | ServiceErro
 
 
 def pause_of(response: "httpx.Response", pause_s: float) -> float:
-    """Time to wait before retrying a busy service: as long as it says, within reason."""
+    """Time to wait before retrying a busy service: as long as its answer says, within a limit."""
     said = response.headers.get("retry-after", "")
     return min(LONGEST_PAUSE_S, max(pause_s, float(said))) if said.isdecimal() else pause_s

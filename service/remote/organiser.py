@@ -1,4 +1,4 @@
-"""An organiser's requests about a campaign: its model, its texts, and disputed pairs; see `audiosim.Client`."""
+"""An organiser's requests about a campaign: on its model, its texts, and disputed pairs; see `audiosim.Client`."""
 
 import time
 from collections.abc import Callable
@@ -37,7 +37,7 @@ class Organiser:
         return self._there.get(path_of(collection, "model"), ModelChoiceOut)
 
     def model_effect(self, collection: str, model: str = "") -> ModelEffectOut:
-        """The ranking by another model, from the same judgments, beside the present one; empty: the usual model."""
+        """The ranking by another model from the same judgments, beside the present one; empty: the usual model."""
         return self._there.get(path_of(collection, "model-effect"), ModelEffectOut, {"model": model})
 
     def choose_model(self, collection: str, model: str, reason: str = "", *, key: str | None = None) -> RecordOut:
@@ -46,12 +46,12 @@ class Organiser:
         return self._there.ask("POST", path, RecordOut, {}, body, key or new_key())
 
     def add_model(self, collection: str, content: str | bytes) -> KeptModelOut:
-        """Send the content of a model file, which the service keeps for any collection of its scale."""
+        """Send the content of a model file; the service keeps the model for all collections of its scale."""
         body = content.encode() if isinstance(content, str) else content
         return self._there.ask("POST", path_of(collection, "models"), KeptModelOut, {}, body)
 
     def delete_model(self, collection: str, name: str) -> None:
-        """Delete a kept model; the service refuses one that a campaign has."""
+        """Delete a kept model; the service refuses if a campaign uses it."""
         self._there.delete(path_of(collection, "models"), {"name": name})
 
     def train(
@@ -65,7 +65,7 @@ class Organiser:
     ) -> ModelTrainingOut:
         """Train a model on the judgments so far and wait for it; the service keeps it under its name.
 
-        progress  called now and then with the progress
+        progress  called repeatedly with the progress
         more      folds, eliminate, others, as in `TrainingIn`
         """
         body = msgspec.json.encode(checked_body(TrainingIn, {"name": name, "features": features, **more}))
@@ -89,24 +89,24 @@ class Organiser:
     def change_texts(self, collection: str, *, reason: str = "", key: str | None = None, **texts: str) -> RecordOut:
         """Change texts of a running campaign: title, question, instructions, consent, language, languages.
 
-        Judgments stay; where the consent changes, people are asked again.
+        Judgments stay; a new consent text is put to everybody again.
         """
         body = msgspec.json.encode(checked_body(TextsIn, {**texts, "reason": reason}))
         return self._there.ask("POST", path_of(collection, "texts"), RecordOut, {}, body, key or new_key())
 
     def prompts(self, collection: str) -> PromptsOut:
-        """The prompts of a collection by query, and its queries."""
+        """The queries of a collection, and their prompts."""
         return self._there.get(path_of(collection, "prompts"), PromptsOut)
 
     def change_prompt(
         self, collection: str, query: str, prompt: str, reason: str = "", *, key: str | None = None
     ) -> RecordOut:
-        """Change the prompt of a query during a campaign, or give it one."""
+        """Change or add the prompt of a query during a campaign."""
         body = msgspec.json.encode(PromptIn(query, prompt, reason))
         return self._there.ask("POST", path_of(collection, "prompts"), RecordOut, {}, body, key or new_key())
 
     def adjudications(self, collection: str) -> AdjudicationsOut:
-        """Pairs that organisers gave to named people: those that wait, and their decisions."""
+        """Pairs that organisers gave to particular people: those still open, and the decisions."""
         return self._there.get(path_of(collection, "adjudications"), AdjudicationsOut)
 
     def ask_adjudication(self, collection: str, query: str, document: str, assessor: str) -> RecordOut:

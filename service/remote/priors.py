@@ -1,4 +1,4 @@
-"""Prior beliefs on the wire: correlated gains block by block, to the last bit, as arrays of a compressed npz file."""
+"""Prior beliefs on the wire: correlated gains, block by block and exact, as arrays of a compressed npz file."""
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
@@ -47,16 +47,16 @@ NAMES = (
     "evidence",
     "spoke",
 )
-FOR_OTHERS = ("query", "document", "maximum")  # fields that audiosim knows anyway and does not read: docs/prior.md
+FOR_OTHERS = ("query", "document", "maximum")  # fields that audiosim does not need to read: docs/prior.md
 FLOATS = ("levels", "marginals", "mean", "data", "shared", "shape", "stretch", "width", "worth", "means")
 WHOLE = ("model", "places", "sizes", "row", "column", "spoke")
 TEXTS = ("models", "evidence")
 ROUNDING = 1e-9  # of a variance of shared effects, as a share of the largest
-BEYOND = 0.5  # share of the scale by which a mean gain may lie outside: normal gains are unbounded
+BEYOND = 0.5  # share of the scale by which a mean gain may lie outside, because normal gains are unbounded
 MOST_DIFFERENT = (
-    0.25  # that mean gains may be from those of the levels' chances, on average; the shipped models are up to 0.06
+    0.25  # largest mean difference between gains and level probabilities; 0.06 at most in the shipped models
 )
-MOST_VARIANCE = 1.0  # of a gain; one that is 0 or 1 has a quarter
+MOST_VARIANCE = 1.0  # of a gain; a gain of 0 or 1 has at most a quarter
 
 
 def encode_prior(belief: Belief, pairs: Sequence[Pair]) -> bytes:
@@ -65,21 +65,21 @@ def encode_prior(belief: Belief, pairs: Sequence[Pair]) -> bytes:
     pairs  n, in the order of the pool
 
     query, document  (n,) identifiers of the pairs
-    maximum        the highest grade of the scale, of which a gain is a share
-    levels, marginals, models, model  as of `Marginals`
+    maximum        highest grade of the scale; gains are shares of it
+    levels, marginals, models, model  as in `Marginals`
     mean           (n,) of the gains
     places, sizes  (n,) places block by block, and the size of each block
-    within         (m,) lower triangles of the blocks' covariances, row by row, one after the other; where few numbers
-                   come again (8, m), the first bytes of all, then the second, ...: exponents together pack better
+    within         (m,) lower triangles of the blocks' covariances, row by row, one block after another; if few numbers
+                   are repeated, (8, m): the first bytes of all, then the second, ..., as exponents together pack better
     data, row, column  non-zero loadings on shared effects; rows in the order of `places`
     shared         (p, p) covariance of the shared effects
-    shape          (l - 1,) as of `Levels`; (0,) where it is None
-    stretch, width, worth  as of `Levels`
-    means          (l,) as of `Levels`; (0,) where it is None
-    evidence       as of `Belief`
-    spoke          (n,) as of `Belief`; (0,) where it is None
+    shape          (l - 1,) as in `Levels`; (0,) for None
+    stretch, width, worth  as in `Levels`
+    means          (l,) as in `Levels`; (0,) for None
+    evidence       as in `Belief`
+    spoke          (n,) as in `Belief`; (0,) for None
 
-    InputError unless gains are correlated in blocks with shared effects.
+    Raises an InputError unless gains are correlated in blocks with shared effects.
     """
     prior, use = belief.prior, belief.use
     if not isinstance(prior, BlockNormal):
@@ -116,7 +116,7 @@ def encode_prior(belief: Belief, pairs: Sequence[Pair]) -> bytes:
 
 
 def decode_prior(body: bytes, grades: Array, maximum: float, url: str) -> Belief:
-    """Belief with the prior in a file, given some judgments; ServiceError if the file cannot be valid for these pairs.
+    """Belief with the prior in a file, given some judgments; ServiceError if the file is invalid for these pairs.
 
     body     in the format of `encode_prior`, from an untrusted service
     grades   (n,) NaN where unjudged
@@ -137,9 +137,9 @@ def decode_prior(body: bytes, grades: Array, maximum: float, url: str) -> Belief
 def reserve_of(pool: Pool, name: str, learned: Mapping[Pair, float] | None) -> RelevanceEstimator | None:
     """Local replacement of the named model, used if the model fails its check; None if there is none.
 
-    learned  judgments for it to learn from; None for none
+    learned  judgments from which it learns, or None
     """
-    stem = name.rpartition("-")[0]  # the scale of a joint model is the pool's
+    stem = name.rpartition("-")[0]  # a joint model's scale is that of the pool
     known = any(shipped.rpartition("-")[0] == stem for shipped in model_names())
     estimator = estimator_of(pool, stem) if known else None
     if estimator is None or estimator.name != name:
@@ -180,7 +180,7 @@ def _check_kinds(parts: dict[str, Any]) -> None:
 
 
 def _use(parts: dict[str, Any]) -> Levels:
-    """Mapping from gains to levels in the file."""
+    """Mapping from gains to levels, from the parts of a file."""
     shape, means = (None if parts[name].shape == (0,) else parts[name] for name in ("shape", "means"))
     stretch, width, worth = (_number(name, parts[name]) for name in ("stretch", "width", "worth"))
     return Levels(shape, stretch, width, worth, means)
@@ -193,7 +193,7 @@ def _number(what: str, number: Array) -> float:
 
 
 def _evidence(words: Any, spoke: Integers, count: int, url: str) -> tuple[tuple[Kinds, ...], Integers | None]:
-    """Evidence used, and for which pair; none if the file does not say."""
+    """Evidence used, and its index for each pair; none if the file does not give it."""
     names = tuple(str(name) for name in words)
     check_evidence(names, url)
     if spoke.shape == (0,) and not names:
@@ -230,7 +230,7 @@ def _block_normal(parts: dict[str, Any], count: int) -> BlockNormal:
 
 
 def _packed(numbers: Array) -> Array | NDArray[np.uint8]:
-    """(m,) the numbers themselves, or (8, m) their bytes if most of them occur once."""
+    """(m,) the numbers themselves, or (8, m) their bytes if most numbers are unique."""
     if 2 * len(np.unique(numbers)) < len(numbers):
         return numbers
     return np.ascontiguousarray(numbers.astype("<f8").view(np.uint8).reshape(-1, 8).T)

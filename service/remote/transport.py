@@ -23,7 +23,7 @@ Answer = TypeVar("Answer")
 
 
 class Transport:
-    """A connection to a service at an address, kept open until `close` or until it is garbage collected.
+    """A connection to a service at an address, open until `close` or garbage collection.
 
     Raises InputError if the service refuses a request, ServiceError if it is unreachable or its answer is invalid. For
     the arguments see `audiosim.service.client.Client`.
@@ -61,7 +61,7 @@ class Transport:
     ) -> Answer:
         """The answer to a request, decoded.
 
-        key  under which what is written is written once, however often it is sent
+        key  key of a write, which is then done once, however often it is sent
         """
         headers = {"content-type": media_type} if content is not None else {}
         headers |= {"idempotency-key": key} if key else {}
@@ -74,7 +74,7 @@ class Transport:
             raise ServiceError(f"{self.url} does not answer as audiosim does: {error}") from None
 
     def delete(self, path: str, query: Mapping[str, str]) -> None:
-        """Delete what is at a path."""
+        """Delete the object at a path."""
         status, body = self.send("DELETE", path, params=query)
         if status != 204:
             raise self._refused(status, body)
@@ -105,7 +105,7 @@ class Transport:
         return type(refusal)(f"{refusal}; {TOKEN} was not sent: it is for {HOSTS}, which must name {host}")
 
     def lines(self, path: str, query: Mapping[str, str]) -> Iterator[str]:
-        """The lines of a file, as they arrive."""
+        """Lines of a file, as they arrive."""
         import httpx
 
         try:
@@ -119,7 +119,7 @@ class Transport:
 
 
 def _is_for(url: str) -> bool:
-    """True if the environment's token may be sent to an address: this machine, or the host named for it."""
+    """True if the environment's token may be sent to an address: this machine, or the host named for the token."""
     host = urlsplit(url).hostname or ""
     if host in os.environ.get(HOSTS, "").replace(",", " ").split() or host == "localhost":
         return True
@@ -135,7 +135,7 @@ def new_key() -> str:
 
 
 def checked_body(kind: type[Answer], fields: Mapping[str, Any]) -> Answer:
-    """A body made of these fields, without those that are None; an error if it may not be sent."""
+    """A body with these fields, except those that are None; an error if it is invalid."""
     try:
         return msgspec.convert({name: value for name, value in fields.items() if value is not None}, kind)
     except msgspec.ValidationError as error:
