@@ -1,4 +1,4 @@
-"""Basis of a row of the ranking: a system's queries, its results for one of them, and two systems compared."""
+"""The basis of a row of the ranking: a system's queries, its results for one of them, and two systems compared."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
@@ -77,9 +77,9 @@ async def compare_systems(
 ) -> TwoSystemsOut:
     """Compare two systems: the probability that the first is better, the difference, and what decides between them.
 
-    This is the verdict of `audiosim compare`, by default about the queries and people of the ranking, with the queries
-    that contribute most to the difference, those on which it is least certain, and the pairs whose judgment would give
-    most information about it.
+    This is the verdict of `audiosim compare`, by default about the queries and people of the ranking. With it come the
+    queries that contribute most to the difference, those on which it is least certain, and the pairs whose judgment
+    would give most information about it.
     """
     seen = _Seen(one, measure, about, aspect)
 
@@ -92,7 +92,7 @@ async def compare_systems(
 
 
 class _Seen:
-    """The ranking that a request is about."""
+    """The ranking of a request."""
 
     def __init__(self, one: ServedCollection, measure: str | None, about: list[str] | None, aspect: str) -> None:
         self._one, self._measure, self._aspect = one, measure, aspect

@@ -84,7 +84,7 @@ def export_judgments(request: Request, one: CollectionDep, form: FormatQuery = N
 def export_questionnaires(one: CollectionDep) -> StreamingResponse:
     """The answers of people about themselves, before and after judging, as CSV: one column per question.
 
-    They include answers to questions that have been removed. A text that a spreadsheet would take for a formula gets an
+    They include answers to questions removed since. A text that a spreadsheet would take for a formula gets an
     apostrophe in front; the header Audiosim-Defused counts these.
     """
     one.campaign.refresh()
@@ -111,7 +111,7 @@ def questionnaire_lines(one: ServedCollection) -> tuple[int, list[str]]:
     lines, count = [csv_line(["assessor", MOMENT, "time", CONSENT, CONSENT_TEXT, *asked])], 0
     last: dict[tuple[str, Plain], Event] = {}
     for event in said:
-        last.pop((event.assessor, event.details[MOMENT]), None)  # re-inserted, to become the last in order too
+        last.pop((event.assessor, event.details[MOMENT]), None)  # re-inserted, so that it comes last
         last[event.assessor, event.details[MOMENT]] = event
     for event in last.values():
         kept = event.details
@@ -139,7 +139,7 @@ def negotiated(accept: str) -> str:
 
 
 def _lines(one: ServedCollection, form: str) -> tuple[int, Iterable[str], dict[str, str]]:
-    """The number of a state, the lines of its file, and headers with further facts about it."""
+    """The number of a state, the lines of its file, and further facts about it as headers."""
     if form == "log":
         records = one.campaign.log()
         return (records[-1].number if records else 0), log_lines(records), {}

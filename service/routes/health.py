@@ -41,7 +41,7 @@ async def ready(
     responses={200: {"description": "Figures in Prometheus' text format", "content": {"text/plain": {}}}},
 )
 async def metrics(found: Annotated[Metrics, part(lambda state: state.metrics)]) -> Response:
-    """Requests, predictions, judgments and the process itself, for Prometheus to collect."""
+    """Requests, predictions, judgments and the process itself, in figures for Prometheus."""
     return Response(found.text(), media_type=MEDIA_TYPE)
 
 

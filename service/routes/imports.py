@@ -16,7 +16,7 @@ from audiosim.service.routes.judging import KeyHeader
 from audiosim.service.shelf.served_collection import ServedCollection
 from audiosim.service.wire.organisation_types import ImportOut
 
-WAIT_S = 0.5  # for a file that is short
+WAIT_S = 0.5  # for a short file
 FILES: dict[str, Any] = {
     kind: {"schema": {"type": "string"}} for kind in ("text/csv", "text/plain", "application/jsonl")
 }
@@ -48,7 +48,7 @@ def import_judgments(
     body: BodyDep,
     key: KeyHeader = "",
 ) -> ImportOut:
-    """Import a file of judgments (qrels, CSV or JSON Lines) or of comparisons: whole, or not at all.
+    """Import a file of judgments (qrels, CSV or JSON Lines) or of comparisons: all of it or nothing.
 
     A file that takes longer than half a second is answered with 202: it is stored safely, and the import survives
     restarts.
@@ -70,7 +70,7 @@ def import_comparisons(
     body: BodyDep,
     key: KeyHeader = "",
 ) -> ImportOut:
-    """Import a comparisons.tsv: whole, or not at all; the import survives restarts, as for a file of judgments."""
+    """Import a comparisons.tsv: all of it or nothing; the import survives restarts, as for a file of judgments."""
     one.campaign.comparisons.check_taken()
     if not has_comparisons(body):
         raise InputError(f"line 1: expected a header with {', '.join(REQUIRED)}, separated by tabs")
@@ -80,9 +80,9 @@ def import_comparisons(
 def take_answers(collection: str, sender: str, imports: ImportStore, body: bytes, key: str) -> Import:
     """An import of a file of judgments or comparisons, finished or in progress; an error if it failed.
 
-    key  of the request; empty: none
+    key  key of the request; empty: none
     """
-    sent = replace(Delivery.of(collection, sender, key, body), kept_bytes=0)  # no reference is kept after reading
+    sent = replace(Delivery.of(collection, sender, key, body), kept_bytes=0)  # the file is not kept after reading
     file = imports.wait(imports.add(sent, body), WAIT_S)
     if file.status == FAILED:
         raise InputError(file.problem)

@@ -1,4 +1,4 @@
-"""Open links: an organiser makes one address; everybody who opens it becomes an assessor with their own name."""
+"""Open links: addresses by which anybody becomes an assessor, each with their own name."""
 
 from typing import Annotated
 from urllib.parse import quote
@@ -34,12 +34,12 @@ router = chapter("organising")
 
 JoiningDep = Annotated[JoiningLimits, part(lambda state: state.joining)]
 CodeQuery = Annotated[str, Query(max_length=200, description="code of the open link, from its address")]
-TOKEN_DAYS = KEPT_S / 86_400  # as long as a browser keeps it; who opens the link again gets another
+TOKEN_DAYS = KEPT_S / 86_400  # as long as a browser keeps it; opening the link again gives another token
 
 
 @router.get("/collections/{collection}/open-links")
 def show_open_links(links: OpenLinksDep, one: CollectionDep) -> OpenLinksOut:
-    """List the addresses by which anybody may join this campaign, with the number of people who did."""
+    """List the addresses by which anybody may join this campaign, with the number of people who joined."""
     return _all_open_links(links, one.collection.identifier)
 
 
@@ -54,7 +54,7 @@ def make_open_link(links: OpenLinksDep, one: CollectionDep, asked: Annotated[Ope
 
 @router.post("/collections/{collection}/open-links/close")
 def close_open_link(links: OpenLinksDep, one: CollectionDep, asked: Annotated[ClosingIn, Body()]) -> OpenLinksOut:
-    """Close an open link: it admits nobody new; people who have joined continue."""
+    """Close an open link: it admits nobody new, and people who have joined continue."""
     collection = one.collection.identifier
     links.close_link(asked.name, collection)
     return _all_open_links(links, collection)
@@ -80,7 +80,7 @@ def show_participants(response: Response, links: OpenLinksDep, one: CollectionDe
 def show_entry(
     request: Request, links: OpenLinksDep, limits: JoiningDep, one: CollectionDep, code: CodeQuery
 ) -> EntryOut:
-    """Show the information that an open link needs from a person."""
+    """Show what an open link needs to know about a person."""
     _wait(limits.asks(client_of(address_of(request))))
     link = links.link(one.collection.identifier, code)
     return EntryOut(link.parameter, _reason(links, link, one) or None)
@@ -90,7 +90,7 @@ def show_entry(
 def show_completion(
     caller: CallerDep, response: Response, links: OpenLinksDep, one: CollectionDep, assessor: AssessorQuery = None
 ) -> CompletionOut:
-    """Show whether a person is done, and then their completion code for the platform they came from."""
+    """Show whether a person is done, and if so their completion code for the platform they came from."""
     name = named_assessor(caller, one, assessor)
     one.campaign.refresh()
     link, quota = links.link_of(one.collection.identifier, name), quota_of(links, one, name)
@@ -141,7 +141,7 @@ def _screened_out(one: ServedCollection, name: str) -> bool:
 
 
 def _reason(links: OpenLinkStore, link: OpenLink, one: ServedCollection) -> str:
-    """Reason why a link admits nobody new; empty if it does."""
+    """Reason why a link admits nobody new; empty if it is open."""
     return links.reason_closed(link) or ("judging has ended" if one.campaign.state == "closed" else "")
 
 

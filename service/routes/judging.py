@@ -37,7 +37,7 @@ from audiosim.service.wire.judgment_types import (
     leased,
 )
 
-SHARE_S = 60  # after which pairs leased to others may be free again
+SHARE_S = 60  # until pairs leased to others may be free again
 MOST_SHOWN = 1000
 
 router = chapter("judging")
@@ -71,14 +71,14 @@ WRITES: dict[str, Any] = {
 
 
 def written(record: Record, response: Response, called: Called = by_name) -> RecordOut:
-    """A stored record: 201, or 200 if it was stored before; names in it are those that its author may know."""
+    """A stored record, with status 201, or 200 if it was stored before; it names only what its author may know."""
     if record.replayed:
         response.status_code = 200
     return RecordOut.from_domain(record, called)
 
 
 def with_names(caller: Caller, one: ServedCollection, said: S, *fields: str) -> S:
-    """Body of a request with names in place of aliases; other words of an assessor are never looked up."""
+    """Body of a request with its aliases replaced by names; an assessor's other words are never looked up."""
     names = {field: one.meant(caller.role, getattr(said, field)) for field in fields}
     for field, name in names.items():
         if name is None:
@@ -88,7 +88,7 @@ def with_names(caller: Caller, one: ServedCollection, said: S, *fields: str) -> 
 
 @contextmanager
 def unnamed(called: Called, *names: str) -> Iterator[None]:
-    """Rewrite errors with the names of queries and documents that the caller may know."""
+    """Replace the names of queries and documents in errors by those that the caller may know."""
     try:
         yield
     except InputError as error:
@@ -99,8 +99,8 @@ def unnamed(called: Called, *names: str) -> Iterator[None]:
 def named_assessor(caller: Caller, one: ServedCollection, said: str | None) -> str:
     """Name of the judging assessor; an error if nobody is named.
 
-    A name from a token, a proxy or an issuer is taken literally: "Ann" and "ann" may be two people there. A typed name
-    is matched to a known assessor regardless of case and Unicode form.
+    A name from a token, a proxy or an issuer is taken literally, because "Ann" and "ann" may be two people there. A
+    typed name is matched to a known assessor regardless of case and Unicode form.
     """
     assessor = caller.assessor(said)
     if not assessor.strip():
@@ -110,13 +110,13 @@ def named_assessor(caller: Caller, one: ServedCollection, said: str | None) -> s
 
 @router.get("/collections/{collection}/questions", dependencies=[ANYONE])
 def show_questions(caller: CallerDep, one: CollectionDep, ask: AskQuery = None) -> QuestionsOut:
-    """The questions that an assessor answers about each pair; the judging page is built from them."""
+    """The questions that an assessor answers about each pair; the judging page is built from this answer."""
     return QuestionsOut.from_domain(one, one.questions.asked(ask), one.called(caller.role))
 
 
 @router.get("/collections/{collection}/status", dependencies=[ANYONE])
 def show_status(one: CollectionDep) -> StatusOut:
-    """State of the campaign; if judging is paused or closed, by whom, when and why."""
+    """State of the campaign; if judging is paused or closed: who did it, when and why."""
     one.campaign.refresh()
     return StatusOut.from_domain(one.collection.identifier, one.campaign)
 
@@ -130,7 +130,7 @@ def lease_pairs(
     links: OpenLinksDep,
     asked: Annotated[NextIn, Body()],
 ) -> NextOut:
-    """The pairs to judge next; they are leased to the assessor, and a further request extends the leases."""
+    """The pairs to judge next; they are leased to the assessor, and another request extends the leases."""
     assessor = named_assessor(caller, one, asked.assessor)
     check_admitted(one, assessor)
     count = within_quota(asked.count, links, one, assessor)
@@ -188,7 +188,7 @@ def _check_heard(one: ServedCollection, caller: Caller) -> None:
 def _rushed(one: ServedCollection, event: Event) -> Event:
     """A judgment, marked if its assessor heard a clip for less than the required time.
 
-    A revised answer is not marked: its assessor has heard the clips before.
+    A revised answer is not marked, because its assessor has heard the clips before.
     """
     sides = ("document_played_s",) if one.sounds.reads(event.query) else ("query_played_s", "document_played_s")
     heard = [event.details.get(side) for side in sides]
@@ -204,7 +204,7 @@ def _rushed(one: ServedCollection, event: Event) -> Event:
 def add_judgment(
     caller: CallerDep, response: Response, one: CollectionDep, said: Annotated[JudgmentIn, Body()], key: KeyHeader = ""
 ) -> RecordOut:
-    """Record an assessor's judgment of a pair; their earlier one stays in the log but no longer counts."""
+    """Record an assessor's judgment of a pair; an earlier one stays in the log but no longer counts."""
     said = with_names(caller, one, said, "query", "document")
     event = said.to_domain(
         named_assessor(caller, one, said.assessor), key, one.judging.clock_of(one.store), one.questions
@@ -218,7 +218,7 @@ def add_judgment(
 def undo_answer(
     caller: CallerDep, response: Response, one: CollectionDep, asked: Annotated[UndoIn, Body()], key: KeyHeader = ""
 ) -> RecordOut:
-    """Withdraw an answer by its number, or the assessor's last; the answer that it replaced counts again."""
+    """Withdraw an answer by its number, or the assessor's last; an answer it replaced counts again."""
     record = one.campaign.undo(named_assessor(caller, one, asked.assessor), asked.number, key)
     return written(record, response, one.called(caller.role))
 
@@ -233,7 +233,7 @@ def show_answers(
 ) -> AnswersOut:
     """An assessor's answers that were not withdrawn, with the addresses of their clips.
 
-    The latest ones, or those before a number.
+    These are the latest answers, or those before a number.
     """
     name = named_assessor(caller, one, assessor)
     number = one.campaign.refresh()
@@ -260,7 +260,7 @@ def add_questionnaire(
 ) -> RecordOut:
     """Record a person's answers about themselves, before or after judging; later answers replace earlier ones.
 
-    After judging has ended, people who judged may still answer the closing questions, once. A headphone check may be
+    After judging has ended, people who judged may still answer the closing questions once. A headphone check may be
     repeated once.
     """
     name = named_assessor(caller, one, said.assessor)

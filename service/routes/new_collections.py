@@ -1,4 +1,4 @@
-"""Collections that organisers make in the browser: files, settings, checks and plans, and the finished collection."""
+"""Collections made by organisers in the browser: files, settings, checks, plans, and the finished collection."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -46,7 +46,7 @@ TURNS = CapacityLimiter(1)
 PLAN_S, CAMPAIGNS = 20.0, 6
 NO_HOME = "this service has no folder for new collections: start it with --home DIR"
 NOT_OPENED = "not opened yet"
-ASKED_ANEW = {"Cache-Control": "private, no-cache"}  # another file may take the name
+ASKED_ANEW = {"Cache-Control": "private, no-cache"}  # another file may get this name
 
 HomeDep = Annotated[Home | None, part(lambda state: state.home)]
 FileQuery = Annotated[str, Query(min_length=1, max_length=1000)]
@@ -65,7 +65,7 @@ def _home(home: Home | None) -> Home:
 
 @contextmanager
 def _there(draft: str) -> Iterator[None]:
-    """Turn disk errors into lines that name the draft, never a path."""
+    """Turn disk errors into messages that name the draft instead of a path."""
     try:
         yield
     except FileNotFoundError:
@@ -75,7 +75,7 @@ def _there(draft: str) -> Iterator[None]:
 
 
 async def _work(home: Home | None, draft: str, work: Callable[[Home, Draft], Found]) -> Found:
-    """Work on a draft, looked up when the request's turn comes: an earlier request may have removed it."""
+    """Work on a draft, found only when the request's turn comes, as an earlier request may have removed it."""
     kept_in = _home(home)
 
     def now() -> Found:
@@ -146,7 +146,7 @@ async def take_file(
 
 @router.get("/drafts/{draft}/files")
 def send_file_of_draft(home: HomeDep, draft: str, name: FileQuery) -> FileResponse:
-    """Send a file of the draft back, such as a recording to hear."""
+    """Send a file of the draft back, such as a recording to listen to."""
     with _there(draft):
         path = _home(home).draft(draft).find(name)
     return FileResponse(path, headers=ASKED_ANEW, media_type=media_type(path))
@@ -179,7 +179,7 @@ def _checked(home: Home, draft: Draft) -> DraftCheckOut:
 async def plan_draft(
     served: ServedDep, home: HomeDep, draft: str, asked: Annotated[StoppingRuleIn, Body()]
 ) -> ConsequencesOut:
-    """Show the effort that a stopping rule takes, as `audiosim plan` does, from a few simulated campaigns."""
+    """Show the effort until a stopping rule is met, as `audiosim plan` does, from a few simulated campaigns."""
     return await _work(home, draft, lambda kept_in, one: _planned(kept_in, one, asked, served))
 
 
@@ -217,7 +217,7 @@ async def create_collection(
 ) -> CreatedOut:
     """Turn the draft into a collection and serve it; its campaign is paused until the organiser opens it.
 
-    The whole draft is read first and moved into place in one step: an error leaves nothing behind.
+    The whole draft is read first, then moved into place in one step; an error leaves nothing behind.
     """
     name = await _work(home, draft, lambda kept_in, one: _created(served, kept_in, one, caller.name))
     request.app.openapi_schema = None  # it names the collections

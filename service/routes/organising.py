@@ -1,4 +1,4 @@
-"""Organising beside the ranking: a campaign's history, the effort left, its assessors, and invitations."""
+"""An organiser's view beside the ranking: a campaign's history, remaining effort, assessors and invitations."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -46,13 +46,13 @@ SinceQuery = Annotated[
 ListenersQuery = Annotated[int, Query(ge=1, le=10_000, description="listeners who judge at the same time")]
 router = chapter("organising")
 
-# One estimate at a time, each of seconds; requests that waited mostly find theirs done.
+# One estimate of several seconds at a time; most waiting requests find their result cached.
 HISTORIES, ESTIMATES = CapacityLimiter(1), CapacityLimiter(1)
 
 
 @router.get("/collections/{collection}/history")
 async def show_history(request: Request, one: CollectionDep, outlooks: OutlooksDep) -> HistoryOut:
-    """Show the growth of confidence with the judgments, at some 200 moments, and the moment that met the rule."""
+    """Show the growth of confidence with the judgments, at some 200 moments, and the moment when the rule was met."""
     course = await _in_turn(HISTORIES, request, lambda: outlooks.of(one).course())
     return HistoryOut.from_domain(one, course)
 
@@ -61,9 +61,9 @@ async def show_history(request: Request, one: CollectionDep, outlooks: OutlooksD
 async def show_changes(
     request: Request, one: CollectionDep, outlooks: OutlooksDep, since: SinceQuery = None
 ) -> ChangesOut:
-    """Show changes since a moment: answers and people, systems with a new rank, newly settled pairs of systems.
+    """Show changes since a moment: answers and people, systems with a new rank, and newly settled pairs of systems.
 
-    The default moment is 24 hours ago. The model of that moment is trained again, which takes a while in a large
+    The default moment is 24 hours ago. The model is trained again as of that moment, which takes a while in a large
     campaign.
     """
     moment = utc_now() - timedelta(days=1) if since is None else parse_time(since)
@@ -75,7 +75,8 @@ async def show_changes(
 async def show_remaining(request: Request, one: CollectionDep, outlooks: OutlooksDep) -> RemainingOut:
     """Predict the number of further judgments until the stopping rule is met, with an interval.
 
-    A request within a minute gets the last estimate at once, with its `state`, while the next is computed.
+    A request within a minute of the last one gets the last estimate at once, with its `state`, while the next is
+    computed.
     """
     current, found, preliminary = await _estimated(request, lambda: outlooks.of(one).remaining)
     return RemainingOut.from_domain(one, current, found, preliminary)
@@ -87,8 +88,9 @@ async def show_plan(
 ) -> PlanOut:
     """Predict the judgments until the stopping rule is met, the systems that stay tied, and the gain by other designs.
 
-    This is the answer of `audiosim plan`; it takes a while, as campaigns are simulated with grades drawn from the
-    model. A request within a minute gets the last plan at once, with its `state`, while the next is computed.
+    This is the answer of `audiosim plan`. It takes a while, because campaigns are simulated with grades drawn from the
+    model. A request within a minute of the last one gets the last plan at once, with its `state`, while the next is
+    computed.
     """
     current, found, preliminary = await _estimated(request, lambda: outlooks.of(one).plan)
     return PlanOut.from_domain(one, current, replace(found, listeners=listeners), preliminary)
@@ -96,7 +98,7 @@ async def show_plan(
 
 @router.get("/collections/{collection}/assessors")
 def show_assessors(one: CollectionDep, outlooks: OutlooksDep) -> AssessorsOut:
-    """List assessors who grade higher or lower than others, and those with doubtful answers; see also `judges`."""
+    """List assessors who grade higher or lower than others, and assessors with doubtful answers; see also `judges`."""
     one.campaign.refresh()
     number, found = outlooks.of(one).leanings()
     doubts, aside = one.campaign.doubts(), list(one.campaign.aside())
@@ -109,14 +111,14 @@ def show_assessors(one: CollectionDep, outlooks: OutlooksDep) -> AssessorsOut:
 
 @router.get("/collections/{collection}/progress")
 def show_progress(one: CollectionDep) -> ProgressOut:
-    """Show the judged part of the pool, by query and by system."""
+    """Show how much of the pool is judged, by query and by system."""
     one.campaign.refresh()
     return ProgressOut.from_domain(one.collection.identifier, one.campaign.current_state)
 
 
 @router.get("/collections/{collection}/log")
 def show_log(one: CollectionDep, count: CountQuery = 100, before: BeforeQuery = None, leases: bool = False) -> LogOut:
-    """The last lines of the campaign's log, or those before a number; leases, which are many, only on request."""
+    """The last lines of the campaign's log, or those before a number; leases only on request, because they are many."""
     one.campaign.refresh()
     records = [
         record
@@ -140,7 +142,7 @@ def invite(
 ) -> InvitationOut:
     """Make a link with which a person judges this collection under a name.
 
-    If the service uses tokens, it contains one, valid until its last day or its withdrawal.
+    If the service uses tokens, the link contains one, valid until it expires or the invitation is withdrawn.
     """
     collection, tokens = one.collection.identifier, access.tokens
     response.headers["Cache-Control"] = "no-store"
@@ -156,7 +158,7 @@ def invite(
 
 @router.post("/collections/{collection}/invitations/withdraw")
 def withdraw(access: AccessDep, one: CollectionDep, asked: Annotated[WithdrawalIn, Body()]) -> InvitationsOut:
-    """Withdraw a person's invitation now; their judgments stay."""
+    """Withdraw a person's invitation at once; their judgments stay."""
     collection, tokens = one.collection.identifier, access.tokens
     if tokens is None or asked.name not in {token.name for token in _assessors(tokens, collection)}:
         raise InputError(f"{asked.name!r} is not invited to judge {collection}")
@@ -166,9 +168,9 @@ def withdraw(access: AccessDep, one: CollectionDep, asked: Annotated[WithdrawalI
 
 
 async def _estimated(request: Request, find: Callable[[], Lookahead[Found]]) -> tuple[CampaignState, Found, bool]:
-    """The result at hand, else the one computed in its turn; and True for a preliminary one."""
+    """The cached result, else the one computed in its turn; and True if it is preliminary."""
     estimate = await to_thread.run_sync(find)
-    preliminary = estimate.preliminary  # asked before: a result finished in between is called preliminary once more
+    preliminary = estimate.preliminary  # first, so that a result finished meanwhile is called preliminary once more
     at_hand = estimate.at_hand()
     if at_hand is None:
         at_hand = await _in_turn(ESTIMATES, request, estimate.worked_out)
@@ -177,7 +179,7 @@ async def _estimated(request: Request, find: Callable[[], Lookahead[Found]]) -> 
 
 
 async def _in_turn(turns: CapacityLimiter, request: Request, work: Callable[[], Found]) -> Found:
-    """Run work in a thread at the request's turn, unless its client has gone by then."""
+    """Run work in a thread at the request's turn, unless its client has disconnected by then."""
     async with turns:
         if await request.is_disconnected():
             raise ClientDisconnect
@@ -190,11 +192,11 @@ def _assessors(tokens: TokenStore, collection: str) -> list[Token]:
 
 
 def _invited(tokens: TokenStore | None, collection: str) -> list[InvitedOut]:
-    # Those who came by open links are many, and are listed there.
+    # People who joined by open links may be many; they are listed there.
     found = [] if tokens is None else [one for one in _assessors(tokens, collection) if not NAME.fullmatch(one.name)]
     return [InvitedOut.from_domain(token, not token.valid(utc_now())) for token in found]
 
 
 def _link(collection: str, **said: str) -> str:
-    """Link to the judging page; the part after # is never sent to a server, so no log gets the token."""
+    """Link to the judging page; the part after # is never sent to a server, so no server logs the token."""
     return f"/judge/{quote(collection, safe='')}#{urlencode(said, quote_via=quote)}"

@@ -1,7 +1,7 @@
-"""The pages for people, and their files; nothing is built, and nothing is loaded from elsewhere.
+"""The pages for people, and their files; they need no build step, and load nothing from elsewhere.
 
-The address of a file contains a hash of all files. So browsers may cache it for ever, and a module that imports another
-by a relative address gets the one of the same release.
+The address of a file contains a hash of all files, so browsers may cache the file for ever. A module that imports
+another by a relative address gets the one of the same release.
 """
 
 import gzip
@@ -37,7 +37,7 @@ FOR_EVER = "public, max-age=31536000, immutable"
 HASH_DIGITS = 16
 LanguageQuery = Annotated[str, Query(max_length=40)]
 ANY_TASK = TaskTable()
-LEVEL = 6  # of compression: a last few percent of 2 MB are not worth the first reader's wait
+LEVEL = 6  # of compression; a higher one would save a few percent of 2 MB, and make the first reader wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Release:
         )
 
     def fill(self, name: str, collection: str = "", language: str = ENGLISH, task: TaskTable = ANY_TASK) -> str:
-        """A page in a language, for a collection if one is named, and the people whom its task wants."""
+        """A page in a language, for a collection if one is named, with the people wanted by its task."""
         filled = in_language(self.templates[name], language).replace("{{static}}", f"/static/{self.version}")
         for key, wanted in (("languages", task.languages), ("devices", task.devices)):
             filled = filled.replace(f"{{{{{key}}}}}", html.escape(" ".join(wanted)))
@@ -103,19 +103,19 @@ def shipped() -> Release:
 
 @router.api_route("/", methods=["GET", "HEAD"])
 async def start() -> Response:
-    """The start page: the collections, and the links that the reader's role allows for each."""
+    """The start page: the collections, each with the links that the reader's role allows."""
     return _sent("start")
 
 
 @router.api_route("/create", methods=["GET", "HEAD"])
 async def create() -> Response:
-    """The page for organisers who make a collection."""
+    """The page on which organisers make a collection."""
     return _sent("create")
 
 
 @router.api_route("/docs", methods=["GET", "HEAD"])
 async def docs() -> Response:
-    """The page for programmers who try out operations."""
+    """The page on which programmers try out operations."""
     return _sent("docs")
 
 
@@ -138,13 +138,13 @@ def join_page(request: Request, collection: str, code: str, served: ServedDep, l
 
 @router.api_route("/organise/{collection}", methods=["GET", "HEAD"])
 def organise(collection: str, served: ServedDep) -> Response:
-    """The page for an organiser who follows a campaign."""
+    """The page on which an organiser follows a campaign."""
     return _page("organise", collection, collection in served.collections.names)
 
 
 @router.api_route("/results/{collection}", methods=["GET", "HEAD"])
 def results(collection: str, served: ServedDep) -> Response:
-    """The page of results for people with a link to it; it requests them with the link's token."""
+    """The page of results for people with a link to it; the page requests them with the link's token."""
     return _page("results", collection, collection in served.collections.names)
 
 
@@ -153,7 +153,7 @@ def _page(name: str, collection: str, known: bool) -> Response:
 
 
 def _missing(collection: str, language: str = ENGLISH) -> Response:
-    named = f"<bdi>{html.escape(collection)}</bdi>"  # put in last, as a name may look like a mark in a template
+    named = f"<bdi>{html.escape(collection)}</bdi>"  # inserted last: a name may look like a mark of the template
     return HTMLResponse(shipped().fill("missing", language=language).replace("{name}", named), 404, HEADERS)
 
 

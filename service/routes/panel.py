@@ -1,4 +1,4 @@
-"""The judges: reports on them, their effect on the ranking, and setting one aside."""
+"""The judges: reports on them, their effect on the ranking, and setting a judge aside."""
 
 from functools import partial
 from typing import Annotated, Any
@@ -49,9 +49,9 @@ EffectsDep = Annotated[Shared, part(lambda state: state.rankings)]
 
 @router.get("/collections/{collection}/judges", response_model=JudgesOut)
 async def show_judges(one: CollectionDep, effects: EffectsDep, machines: bool = True) -> Response:
-    """Show how people and machines judge, as `audiosim judges` does, with the effects of order, and who is set aside.
+    """Show how people and machines judge, as `audiosim judges` does, with effects of order, and the people set aside.
 
-    Without `machines` it lists people alone, which is faster; the list is then empty until the first judgment.
+    Without `machines`, the list has only people, which is faster; it is then empty until the first judgment.
     """
     number, selection, _ = one.campaign.current_state
     work = partial(_all_judges, one) if machines else partial(_only_people, one, selection)
@@ -85,7 +85,7 @@ def _people(selection: Selection) -> tuple[JudgeReport, ...]:
 
 @router.get("/collections/{collection}/disagreements", response_model=DisagreementsOut)
 async def show_disagreements(one: CollectionDep, effects: EffectsDep, count: CountQuery = SHOWN) -> Response:
-    """Show the pairs to discuss: those on which people differ most, given how each of them judges other pairs.
+    """Show the pairs to discuss: those on which people differ most, considering how each of them judges other pairs.
 
     The answer is that of `audiosim judges --disagreements`.
     """
@@ -96,7 +96,7 @@ async def show_disagreements(one: CollectionDep, effects: EffectsDep, count: Cou
 
 @kept_beside
 def _disputed(selection: Selection) -> list[dict[str, Any]]:
-    """Disagreements in a state, as plain values, cached because they take a second and a page asks repeatedly."""
+    """Disagreements in a state, as plain values, cached because they take a second and pages ask repeatedly."""
     pool, panel = selection.pool, selection.panel
     estimator = selection.estimator
     if not panel.several or not isinstance(estimator, JointEstimator):
@@ -106,7 +106,7 @@ def _disputed(selection: Selection) -> list[dict[str, Any]]:
 
 @router.get("/collections/{collection}/adjudications")
 def show_adjudications(one: CollectionDep) -> AdjudicationsOut:
-    """List the pairs that organisers gave to named people: those that wait, and their decisions."""
+    """List the pairs that organisers gave to particular people: those still open, and the decisions."""
     one.campaign.refresh()
     return AdjudicationsOut.from_domain(one.collection.identifier, one.campaign.adjudications.all())
 
@@ -115,9 +115,9 @@ def show_adjudications(one: CollectionDep) -> AdjudicationsOut:
 def ask_adjudication(
     access: AccessDep, response: Response, one: CollectionDep, asked: Annotated[AdjudicationIn, Body()]
 ) -> RecordOut:
-    """Put a pair first in a person's queue, such as one on which others differ; their judgment counts like any other.
+    """Put a pair first in a person's queue, such as a disputed one; the judgment counts like any other.
 
-    The record is the lease by which the log keeps the request; the same request again changes nothing.
+    The record is the lease that keeps the request in the log; repeating the request changes nothing.
     """
     name = _named(one, asked.assessor)
     if name not in one.campaign.assessors():
@@ -126,7 +126,7 @@ def ask_adjudication(
 
 
 def _check_invited(tokens: TokenStore | None, collection: str, name: str) -> None:
-    """Raise an error if this person has no valid token for judging a collection; without tokens everybody may judge."""
+    """Raise an error if this person has no valid token for judging a collection; without tokens, anybody may judge."""
     if tokens is None:
         return
     now, judging = utc_now(), ("assessor", "organiser")
@@ -139,10 +139,10 @@ def _check_invited(tokens: TokenStore | None, collection: str, name: str) -> Non
 async def show_judge_effect(
     one: CollectionDep, effects: EffectsDep, judge: JudgeQuery, about: AboutQuery = None
 ) -> Response:
-    """Show the ranking with and without one person's judgments; look at it before setting them aside.
+    """Show the ranking with and without one person's judgments, to be looked at before setting them aside.
 
-    For a person who is set aside it shows the effect of taking them back. Their comparisons are left out with their
-    judgments. It takes a second or two.
+    For a person who is set aside, it shows the effect of taking them back. Their comparisons are left out together with
+    their judgments. This takes a second or two.
     """
     subject = None if about is None else About.parse(about)
     name = await run_in_threadpool(_named, one, judge)
@@ -177,7 +177,7 @@ def set_aside(
 ) -> RecordOut:
     """Set a judge aside: their judgments stay in the log but no longer count, until they are taken back.
 
-    They are offered no more pairs; judgments they still send are logged too. `judge-effect` shows the change.
+    They are offered no more pairs; any judgments they still send are only logged. `judge-effect` shows the change.
     """
     name = _named(one, said.judge)
     return written(one.campaign.set_aside(name, caller.name, said.reason, key), response)

@@ -1,4 +1,4 @@
-"""Personal data: everything stored about an assessor, shown to them and to the organiser, and its deletion."""
+"""Personal data: everything stored about an assessor, as shown to them and to the organiser, and its deletion."""
 
 from typing import Annotated
 

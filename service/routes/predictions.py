@@ -1,7 +1,7 @@
 """Predictions for pairs of a collection, or for rows of features.
 
-They run in the thread pool, so that health checks do not wait for them; work shorter than the switch to a thread is
-done at once.
+Predictions run in the thread pool, so that health checks do not wait for them. Work shorter than the switch to a thread
+is done at once.
 """
 
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ def predict_pairs_of_collection(
 ) -> Response:
     """Predict the relevance of each pair, given the judgments in the body, or else those of the collection.
 
-    Pairs that no system retrieved are predicted too if there is evidence about them, at most 500 at a time.
+    Pairs that no system retrieved are predicted as well if there is evidence about them; at most 500 per request.
     """
     predictor = one.predictor(model, cutoff)
     given = asked.judgments
@@ -67,11 +67,10 @@ def send_prior(
 ) -> Response:
     """The belief about the pairs of a collection before any judgment, if their gains are correlated.
 
-    A compressed npz file: levels and probabilities, and means and covariance of the gains in blocks with shared
-    effects, with the identifiers of the pairs. The format is documented, with a loop in numpy that uses it.
+    The answer is a compressed npz file with levels and probabilities, means and covariance of the gains in blocks with
+    shared effects, and the identifiers of the pairs. The format is documented, with a loop in numpy that uses it.
 
-    It serves programs that condition it on their own judgments. With judgments in `learned`, the model is first trained
-    on them.
+    Programs can condition it on their own judgments. With judgments in `learned`, the model is first trained on them.
     """
     learned = {} if asked.learned is None else asked.learned.to_domain(one.collection.scale)
     predictor = one.predictor(model, cutoff)

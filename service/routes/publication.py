@@ -1,4 +1,4 @@
-"""Report of record of a campaign: as a bundle to download, and as a page that anybody can read."""
+"""Report of record of a campaign, as a bundle to download and as a page for anybody to read."""
 
 from typing import Annotated
 
@@ -34,8 +34,8 @@ async def publish_record(
     """The bundle of `audiosim report`, with the judgments so far and the campaign's log.
 
     It holds a page that opens without the service, tables, judgments, log, checksums and CITATION.cff. The log leaves
-    out people's answers about themselves. A bundle takes seconds: a few are made at a time, and further requests are
-    refused.
+    out people's answers about themselves. Making a bundle takes seconds: a few are made at a time, and further requests
+    are refused.
     """
     wanted = one.measure(measure)
     _, content = await rankings.do((one, "record", wanted, success), lambda: bundle_of(one, wanted, success))
@@ -74,7 +74,7 @@ async def publish_page(
 def withdraw_publication(
     store: PublicationsDep, one: CollectionDep, asked: Annotated[PublicationWithdrawalIn, Body()]
 ) -> PublicationsOut:
-    """Withdraw a publication: its page and its bundle are deleted here; copies elsewhere stay."""
+    """Withdraw a publication: its page and its bundle are deleted here; copies elsewhere remain."""
     collection = one.collection.identifier
     store.withdraw(collection, asked.number)
     return _all_publications(store, collection)

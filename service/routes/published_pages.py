@@ -14,7 +14,7 @@ from audiosim.service.routes.publication import PublicationsDep
 router = chapter("pages", "", dependencies=[PUBLIC], include_in_schema=False)
 
 TYPES = {".html": "text/html", ".csv": "text/csv", ".json": "application/json"}
-# A page of a bundle has its styles in its text, and no scripts.
+# A page of a bundle contains its styles, and no scripts.
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
@@ -33,7 +33,7 @@ def latest_publication(collection: str, store: PublicationsDep) -> Response:
 
 @router.api_route("/published/{collection}/{number}/{name:path}", methods=["GET", "HEAD"])
 def published_file(collection: str, number: int, store: PublicationsDep, name: str) -> Response:
-    """The page of a publication, a file beside it, or all of them as a zip file."""
+    """The page of a publication, one of its other files, or all files as a zip file."""
     whole = store.content(collection, number)
     if name == f"{collection}-{number}.zip":
         return Response(whole, headers=HEADERS | attachment(name), media_type="application/zip")

@@ -1,4 +1,4 @@
-"""Results for readers who neither judge nor organise, and the links to them."""
+"""Results for readers who neither judge nor organise, and the links to these results."""
 
 from typing import Annotated
 from urllib.parse import quote, urlencode
@@ -20,7 +20,7 @@ router = chapter("results")
 
 @router.get("/collections/{collection}/results", dependencies=[RESULTS_READER])
 async def show_results(response: Response, one: CollectionDep) -> ResultsOut:
-    """Show the ranking and the progress of judging: all that a link to the results opens."""
+    """Show the ranking and the progress of judging: everything that a link to the results gives access to."""
 
     def show() -> ResultsOut:
         number, verdicts = one.verdicts(None, None)
@@ -42,7 +42,7 @@ def share_results(
 ) -> LinkOut:
     """Make a link to the live results of this collection, read-only.
 
-    If the service uses tokens, it contains one, which opens only that page, until it expires or is revoked.
+    If the service uses tokens, the link contains one, which opens only that page until it expires or is revoked.
     """
     collection, tokens = one.collection.identifier, access.tokens
     response.headers["Cache-Control"] = "no-store"
@@ -71,5 +71,5 @@ def _all_links(tokens: TokenStore | None, collection: str) -> LinksOut:
 
 
 def _page(collection: str) -> str:
-    """The page of results; the part after # is never sent to a server, so no log gets the token."""
+    """The page of results; the part after # is never sent to a server, so no server logs the token."""
     return f"/results/{quote(collection, safe='')}"

@@ -33,14 +33,14 @@ async def open_session(
 
 @router.get("/session")
 async def show_session(request: Request, response: Response, access: AccessDep) -> SessionOut:
-    """Show the identity of the caller, from a token or a trusted proxy; nobody if there is neither."""
+    """Show the identity of the caller, from a token or a trusted proxy; nobody if it has neither."""
     await access.prepare(presented(request)[0])
     return _session(access.recognise(request), response)
 
 
 @router.delete("/session")
 async def close_session(response: Response) -> SessionOut:
-    """Forget the token."""
+    """Delete the cookie with the token."""
     response.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return _session(NOBODY, response)
 

@@ -34,7 +34,7 @@ TYPES = {
 }
 CACHED = {"Cache-Control": "private, max-age=3600"}
 DECODERS = CapacityLimiter(1)
-ROOM_S = 60  # after which a copy may be writable again
+ROOM_S = 60  # until there may be room for a copy again
 CollectionQuery = Annotated[
     str | None,
     Query(
@@ -68,7 +68,7 @@ router.head("/documents/{document:path}/sound", include_in_schema=False)(send_so
 
 
 async def _untagged(path: Path) -> Path:
-    """The copy of a sound file without tags; a request that waits for others to decode holds no thread."""
+    """The copy of a sound file without tags; a request that waits for other requests' decoding holds no thread."""
     try:
         copies = untagged_sounds()
         known = copies.known(path)
@@ -79,7 +79,7 @@ async def _untagged(path: Path) -> Path:
 
 
 def sound_response(request: Request, path: Path) -> FileResponse:
-    """A sound file, or the one range of its bytes requested."""
+    """A sound file, or the requested range of its bytes."""
     size, asked = path.stat().st_size, request.headers.get("range")
     if asked is not None and "if-range" not in request.headers and not _satisfiable(asked, size):
         raise HTTPException(416, f"expected one range within the {size} bytes", {"Content-Range": f"bytes */{size}"})
@@ -119,11 +119,11 @@ def _of(document: str) -> str:
 
 @contextmanager
 def unplaced(owner: str, path: Path, done: str, shown: str) -> Iterator[None]:
-    """Rewrite errors about a sound so that they name the document, never the path of its file on this machine.
+    """Rewrite errors about a sound: they name the document, never the path of its file on this machine.
 
     owner  document or query of the sound
     done   attempted action on the sound
-    shown  stands for the path of the file
+    shown  text in place of the file's path
     """
     try:
         yield

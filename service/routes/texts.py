@@ -1,4 +1,4 @@
-"""Texts of a running campaign: its title, the task's words, and prompts, read and changed by the organiser."""
+"""Texts of a running campaign, read and changed by the organiser: its title, its task's words, and prompts."""
 
 from typing import Annotated
 
@@ -31,9 +31,9 @@ def change_texts(
 ) -> RecordOut:
     """Change texts of a running campaign: title, question, instructions, consent, language, languages.
 
-    Judgments stay and count as before; the scale and its words stay, too, and asking for others is refused. Where the
-    consent changes, people are asked again. The log says who changed what, so that every server, a restart and the
-    exports have the same texts.
+    Judgments stay and count as before. The scale and its words cannot be changed. If the consent text changes, people
+    are asked again. The log records who changed what, so that every server, a restart and the exports have the same
+    texts.
     """
     record = served.change_texts(one.collection.identifier, said.texts, caller.name, said.reason, key)
     return written(record, response)
@@ -55,9 +55,9 @@ def change_prompt(
     said: Annotated[PromptIn, Body()],
     key: KeyHeader = "",
 ) -> RecordOut:
-    """Change the prompt of a query, or give it one; judgments stay, and people read the new text from now on.
+    """Change or add the prompt of a query; judgments stay, and people read the new text from now on.
 
-    Queries are added with runs that answer them.
+    To add queries, add runs that answer them.
     """
     record = served.change_texts(one.collection.identifier, said.texts, caller.name, said.reason, key)
     return written(record, response)

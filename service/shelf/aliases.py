@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from typing import Protocol
 
 BYTES = 12
-LONG = 4  # characters, from which on a name is known by itself in a sentence
-UNKEPT = secrets.token_hex(32)  # for campaigns that live as long as this process, without a database
+LONG = 4  # characters; names as long as this are recognised anywhere in a sentence
+UNKEPT = secrets.token_hex(32)  # for campaigns without a database, which end with this process
 
 
 class Called(Protocol):
-    """Name of a query or document as its reader may know it."""
+    """A function that returns a query's or document's name in the form that a reader may know."""
 
     def __call__(self, name: str, /) -> str: ...
 
@@ -29,7 +29,7 @@ class Aliases:
 
     names     of queries and documents
     campaign  identifier of the collection, so that aliases of two campaigns cannot be compared
-    secret    known only to servers: with it, and a list of titles, anybody could compute aliases
+    secret    secret of the servers; with it and a list of titles, anybody could compute aliases
     """
 
     def __init__(self, names: Iterable[str], campaign: str, secret: str = UNKEPT) -> None:
@@ -43,15 +43,15 @@ class Aliases:
         return hashlib.blake2b(data, key=self._key, digest_size=BYTES).hexdigest()
 
     def name(self, said: str) -> str | None:
-        """The name that an alias stands for; None for anything else, even a name, so that guessing reveals nothing."""
+        """The name behind an alias; None for anything else, even for a name, so that guessing reveals nothing."""
         return self._names.get(said)
 
 
 def renamed(words: str, names: Iterable[str], called: Called) -> str:
     """A sentence with other names for queries and documents.
 
-    Names are replaced after "query" and "document" and in quotation marks; long names also as whole words. A short one
-    such as "a" or "1" may be an ordinary word of the sentence.
+    Names are replaced after "query" and "document" and in quotation marks; long names are also replaced as whole words.
+    Short ones, such as "a" or "1", may be ordinary words of the sentence.
     """
     spoken = {form: called(name) for name in names if name for form in (name, repr(name)[1:-1])}
     patterns = []

@@ -1,4 +1,4 @@
-"""History of a campaign: the confidence at moments of its log, and the moment that met its stopping rule."""
+"""History of a campaign: the confidence at moments of its log, and the moment at which its stopping rule was met."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ DIGITS = 5
 class Moment:
     """A campaign at one moment of its log.
 
-    number      of the event that led to it; 0 before the first
-    time        of that event; None before the first
-    judged      pairs of the pool
-    confidence  in the ranking; None where there is nothing to order
+    number      number of its last event; 0 before the first
+    time        time of that event; None before the first
+    judged      number of judged pairs of the pool
+    confidence  confidence in the ranking; None if there is nothing to order
     reached     True if judging might stop
-    scores      expected score of each system, in the order of the pool, to DIGITS
+    scores      expected score of each system, in the order of the pool, rounded to DIGITS
     """
 
     number: int
@@ -38,11 +38,11 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """Course of a campaign, as far as it is computed.
+    """Course of a campaign, as far as it has been computed.
 
     number    of the last event included
     complete  True if all moments were computed
-    moments   in chronological order, beginning before any judgment
+    moments   in chronological order, starting before any judgment
     met       first moment that met the stopping rule, exact to one judgment, or None
     """
 
@@ -55,19 +55,19 @@ class Course:
 class History:
     """The course of a campaign, computed as time permits, and kept for later requests.
 
-    Computes `moments` to twice as many, evenly spaced by a power of two of judgments, so that they remain useful as the
-    log grows; then every judgment between the last moment before the rule was met and the first after. At each moment
-    the model predicts again, as after a whole batch. Threads may share a history: one computes, the others get what is
-    there.
+    First, `moments` to twice as many are computed, at equal steps of a power of two of judgments, so that they remain
+    useful as the log grows; then every judgment between the last moment before the rule was met and the first after. At
+    each moment the model predicts again, as after a whole batch. Threads may share a history: one computes, the others
+    get the moments computed so far.
     """
 
     def __init__(self, one: ServedCollection, moments: int = MOMENTS) -> None:
         self._one, self._most = one, moments
-        self._log: tuple[int, list[Change]] = 0, []  # replaced as a whole: others read it meanwhile
+        self._log: tuple[int, list[Change]] = 0, []  # replaced as a whole: other threads read it meanwhile
         own = mean_grades(one.collection.judgments)
         self._before = {pair: grade for pair, grade in own.items() if pair in one.predictor().pool.positions}
         self._panel = Panel.of(one.predictor().pool, one.collection.judgments)
-        self._known: dict[int, Moment] = {}  # by the number of changes before
+        self._known: dict[int, Moment] = {}  # by the number of changes before each
         self._looking = Lock()
 
     def course(self, proceed: Callable[[], bool] = lambda: True) -> Course:
@@ -101,7 +101,7 @@ class History:
         return sorted({self._whole(place) for place in (*range(0, end + 1, stride), end)})
 
     def _whole(self, place: int) -> int:
-        """The first place from here on where a log line ends: setting a person aside changes many pairs in one line."""
+        """The next place at which a log line ends; one line, which sets a person aside, may change many pairs."""
         changes = self._log[1]
         while 0 < place < len(changes) and changes[place].number == changes[place - 1].number:
             place += 1
@@ -125,7 +125,7 @@ class History:
         return Moment(number, time, selection.judged, selection.confidence, reached, scores)
 
     def selection_at(self, number: int) -> Selection:
-        """The selection after the lines of the log up to a number, as the model would have it then."""
+        """The selection after the lines of the log up to a number, with the model as it would be then."""
         return self._selection([change for change in self._one.campaign.changes()[1] if change.number <= number])
 
     def _selection(self, changes: Sequence[Change]) -> Selection:

@@ -1,4 +1,4 @@
-"""Rankings with their bases, down to queries and clips, for organisers."""
+"""Rankings with their basis, down to queries and clips, for organisers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,7 +30,7 @@ ROUNDING = 1e-9  # of a sum of probabilities
 
 @dataclass(frozen=True, slots=True)
 class QueryScore:
-    """A system's expected score for one query, with its 95 % interval, and how many of its results are judged."""
+    """A system's expected score for one query, with its 95 % interval, and the number of its judged results."""
 
     query: str
     expectation: float
@@ -74,7 +74,7 @@ class Clip:
 class TellingPair:
     """A pair whose judgment gives information about the difference of two systems.
 
-    `rank_a` or `rank_b` is None if that system did not retrieve it. `share` is the part of the difference's variance
+    `rank_a` or `rank_b` is None if that system did not retrieve it. `share` is the share of the difference's variance
     that a judgment removes; None if unknown.
     """
 
@@ -94,7 +94,7 @@ class GroundedRanking:
 
     expected   expected scores by the measure
     belief     belief of the estimator, which predicts the effect of further judgments
-    believed   belief behind the ranking about a subject; a replacement if the model failed its check
+    believed   belief behind the ranking about a subject; the replacement's if the model failed its check
     stated     ranking about a subject
     """
 
@@ -102,12 +102,12 @@ class GroundedRanking:
     belief: Belief
     believed: Callable[[About], Belief]
     stated: Callable[[About], Ranking]
-    # Not in a cache of functions, which would keep the pools of states that are over.
+    # A cache of functions would keep the pools of past states.
     _verdicts: dict[About, Verdicts] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of_selection(cls, selection: Selection) -> "GroundedRanking":
-        """Ranking of a campaign by its own measure."""
+        """Ranking of a campaign by the campaign's own measure."""
         stated = selection.stated_belief
         return cls(selection.expected, selection.belief, lambda about: stated.about(about.whose), selection.stated)
 
@@ -119,7 +119,7 @@ class GroundedRanking:
         judgments: Sequence[Judgment],
         distribution: DifferenceDistribution,
     ) -> "GroundedRanking":
-        """Ranking by an estimator that has learned from some judgments; see `estimate_pool`."""
+        """Ranking by an estimator after learning from some judgments; see `estimate_pool`."""
         pool, grades = expected.pool, mean_grades(judgments)
         belief = estimator.predict(pool.spread(grades))
         grounds = grounds_of(expected, estimator, belief, distribution, pool.locate_judged(grades))

@@ -1,7 +1,7 @@
-"""Collections that a service opens on request, and closes when others are used more.
+"""Collections that a service opens on request, and closes when others are used more often.
 
-An open collection holds its pool, its model and its campaign in memory. A closed one exists as its log and its files;
-opened again, it continues where it was.
+An open collection holds its pool, its model and its campaign in memory. A closed one consists of its log and its files,
+and continues where it was when opened again.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ class CollectionSource:
     load        function that loads it
     folder      folder of its sound files and additions, or None
     in_memory   True if `load` returns a value in memory, which does not include later additions
-    options     of `load`, and stamps of the files that they name
+    options     options of `load`, and stamps of the files named in them
     """
 
     identifier: str
@@ -60,15 +60,15 @@ class CollectionSource:
 
     @classmethod
     def of_folder(cls, folder: str | Path, load: Callable[[], Collection], options: str = "") -> "CollectionSource":
-        """The source of a folder with runs, which are not read yet."""
+        """The source of a folder with runs; the runs are not read yet."""
         folder = open_folder(folder)
         find_runs(folder)
         return cls(folder.resolve().name, load, folder, options=options)
 
     def basis(self, settings: str, database: Path | None) -> str:
-        """Digest of everything that the collection would be opened from now; for one in memory, only for this process.
+        """Digest of everything the collection would be opened from now; for one in memory, valid only in this process.
 
-        settings  of its campaign and model
+        settings  settings of its campaign and model
         database  an SQLite file, which may lie in its folder
         """
         stamp = () if self.folder is None else folder_stamp(self.folder, database)
@@ -78,11 +78,11 @@ class CollectionSource:
 
 @dataclass(slots=True)
 class Left:
-    """State of a closed collection that is needed to open it again.
+    """State of a closed collection, needed to open it again.
 
-    store       its log: one in memory exists only here, and one in a database has the last acknowledged line
-    collection  with its additions, if they are not read again
-    stamp       of its folder when last checked
+    store       its log: the log itself if in memory; in a database, the last acknowledged line
+    collection  the collection with its additions, unless they are read again
+    stamp       stamp of its folder at the last check
     """
 
     store: Store
@@ -94,15 +94,15 @@ Opening = Callable[[CollectionSource, Collection, Store | None], ServedCollectio
 
 
 class OpenCollections:
-    """Collections by name, of which the most recently used are open.
+    """Collections by name; the most recently used are open.
 
-    Any number of threads may ask for one; a single thread opens it. A closed one may still be in use by a request and
-    works until released, since several campaigns may be open on one log.
+    Any number of threads may ask for a collection; a single thread opens it. A request may still use a closed one,
+    which works until released, because several campaigns may be open on one log.
 
-    sources    of all
+    sources    sources of all collections
     make       function that opens one from its source, the collection, and its earlier log if any
-    keep_open  number open at a time, besides those that are held
-    basis      function of a source that returns a digest of everything it would be opened from now, except its log
+    keep_open  number open at a time, besides those held by requests
+    basis      function of a source; returns a digest of everything it would be opened from now, except its log
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class OpenCollections:
         self._held: Counter[str] = Counter()
         self._broken: dict[str, str] = {}
         self._state, self._turns = RLock(), {name: Lock() for name in self._sources}
-        self.closed = 0  # number of times one was closed
+        self.closed = 0  # number of times a collection was closed
         self.closing: Callable[[str, ServedCollection], object] = lambda name, one: None
 
     @property
@@ -131,7 +131,7 @@ class OpenCollections:
 
     @property
     def open(self) -> dict[str, ServedCollection]:
-        """The open ones, in the order of all."""
+        """The open collections, in the order of all."""
         with self._state:
             return {name: self._open[name] for name in self._sources if name in self._open}
 
@@ -150,17 +150,17 @@ class OpenCollections:
             return one
 
     def task_of(self, name: str) -> TaskTable:
-        """Keys of a collection's task, read from its folder if closed; the usual ones if there is none."""
+        """Keys of a collection's task, read from its folder if it is closed; the usual ones if it has no task."""
         there, folder = self.at_hand(name), self._sources[name].folder
         task = None if there is None else there.collection.assessor_task
         if there is None and folder is not None:
-            with suppress(InputError):  # opening the collection says what is wrong
+            with suppress(InputError):  # opening the collection reports the error
                 path = find_file(Path(folder), TASK_FILE)
                 task = None if path is None else read_task(path)
         return TaskTable() if task is None else task.table
 
     def get(self, name: str) -> ServedCollection:
-        """The collection with a name, opened if need be; this takes a moment, or seconds with many judgments."""
+        """The collection with a name, opened if need be; which takes a moment, or seconds with many judgments."""
         one = self._got(name, True)
         self._close_least_used()
         return one
@@ -176,7 +176,7 @@ class OpenCollections:
         return one
 
     def _tried(self, name: str) -> ServedCollection:
-        """The collection, opened; a failure is logged once, and retried on the next request."""
+        """The collection, opened; a failure is logged once, and the next request tries again."""
         try:
             one = self._opened(name)
         except StoreError:
@@ -191,7 +191,7 @@ class OpenCollections:
         return one
 
     def open_now(self) -> None:
-        """Open all if they fit, else the first: wrong settings thus fail now."""
+        """Open all if they fit, else the first, so that wrong settings fail now."""
         for name in self.names[: None if self.fit else 1]:
             self._opened(name)
 
@@ -227,14 +227,14 @@ class OpenCollections:
         self._close_least_used()
 
     def check(self, name: str) -> None:
-        """Raise an error if there is none with a name."""
+        """Raise an error if no collection has this name."""
         if name not in self._sources:
             near = nearest_name(name, self._sources)
             known = f"one of {', '.join(self._sources)}" if len(self._sources) <= SHOWN else f"{near}, or another"
             raise NotServedError(f"unknown collection {name!r}, expected {known}")
 
     def add(self, source: CollectionSource, prepare: Callable[[ServedCollection], object]) -> None:
-        """Serve a further collection; `prepare` is called with it before anybody else can reach it."""
+        """Serve a further collection; `prepare` is called with it before it can be reached."""
         name = source.identifier
         if name in self._sources:
             raise InputError(f"a collection called {name} is served already")
@@ -245,7 +245,7 @@ class OpenCollections:
         with self._state:
             self._turns[name] = Lock()
             self._open[name] = one
-            self._sources = {**self._sources, name: source}  # readers keep the mapping they have
+            self._sources = {**self._sources, name: source}  # readers keep the old mapping
         self._close_least_used()
 
     def logs(self) -> dict[str, Store]:
@@ -255,7 +255,7 @@ class OpenCollections:
             return closed | {name: one.store for name, one in self._open.items()}
 
     def stores(self) -> list[DatabaseStore]:
-        """Those of the logs that are in a database."""
+        """The logs in a database."""
         return [store for store in self.logs().values() if isinstance(store, DatabaseStore)]
 
     def basis(self, name: str) -> str:
@@ -265,11 +265,11 @@ class OpenCollections:
     def _basis_of(self, source: CollectionSource) -> str:
         try:
             return self._basis(source)
-        except (OSError, AudiosimError):  # opening the collection says what is wrong
+        except (OSError, AudiosimError):  # opening the collection reports the error
             return ""
 
     def let_go(self) -> None:
-        """Close the logs of closed collections again: a request that still used one may have reopened it."""
+        """Close the logs of closed collections again, because a request that still used one may have reopened it."""
         with self._state:
             stores = [left.store for left in self._left.values()]
         for store in stores:
@@ -282,7 +282,7 @@ class OpenCollections:
             left = self._left.get(name)
         if left is None:
             for store in self.stores()[:1]:
-                store.check_file()  # if it is gone, a new connection would create another
+                store.check_file()  # if the file is gone, a new connection would create another
         one = self._made(source, left)
         with self._state:
             self._open[name] = one
@@ -309,7 +309,7 @@ class OpenCollections:
             self.closed += 1
 
     def _least_used(self) -> tuple[str, ServedCollection] | None:
-        """Remove and return the next one to close; None if no more than allowed are open."""
+        """Remove and return the next collection to close; None if there is room for all."""
         with self._state:
             free = [name for name in self._open if not self._held[name]]
             if len(self._open) <= self._keep_open or not free:

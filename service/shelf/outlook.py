@@ -1,4 +1,4 @@
-"""Outlook for organisers beside the ranking; takes seconds, so it is computed once per state and cached."""
+"""Outlook for organisers, beside the ranking; as it takes seconds, it is computed once per state and cached."""
 
 import math
 import time
@@ -21,18 +21,18 @@ from audiosim.users.leanings import Leaning, leanings
 
 Found = TypeVar("Found")
 HISTORY_S = 0.05
-BESIDE_S = 1.0  # of computing a course, per round in the background
-LOOKED_AT_S = 60.0  # after a request, a course is continued, and an older estimate may be returned
+BESIDE_S = 1.0  # per background round of computing a course
+LOOKED_AT_S = 60.0  # after a request; in this time a course is continued, and an older estimate may be returned
 FIRST_LOOK = 2  # campaigns simulated while a request waits
 REMAINING_S = 2.0
 PLAN_S = 20.0
 SLICE_S = 0.005
 COARSE = 10
-PLANNED_BATCH = 20  # as `audiosim plan` has it
+PLANNED_BATCH = 20  # as in `audiosim plan`
 
 
 class Leisure:
-    """Time budget for background work, with a rest as long as the work every few milliseconds to serve others.
+    """Time budget for background work; every few milliseconds it rests as long as it worked, to serve others.
 
     seconds  of this thread's work
     """
@@ -54,13 +54,13 @@ class Leisure:
 class Lookahead(Generic[Found]):
     """Slow result computed from a campaign's state while judging goes on.
 
-    A request within a minute of the last one gets the last result at once, and the next is computed in the background;
-    any other waits for the current state's, as the last may be old. It waits for a preliminary result, of FIRST_LOOK
-    campaigns; all campaigns are simulated in the background.
+    A request within a minute of the last one gets the last result at once, and the next is computed in the background.
+    Any other request waits for a result about the current state, as the last may be old: a preliminary one, of
+    FIRST_LOOK campaigns. All campaigns are simulated in the background.
 
-    make     computes it from a state with a largest number of campaigns, and checks for time left
+    make     computes it from a state, with a largest number of campaigns, and with checks for time left
     most     number of campaigns to simulate
-    seconds  limit of a thread's work for it
+    seconds  time limit for a thread's work on it
     """
 
     def __init__(
@@ -74,11 +74,11 @@ class Lookahead(Generic[Found]):
         self.preliminary = False  # True if the last result is preliminary
         self._last: tuple[CampaignState, Found] | None = None
         self._looked_at = -math.inf
-        self._answers = self._followed = 0  # immediate answers, and those already followed by a new result
-        self._working = Lock()  # returning the last result does not need it
+        self._answers = self._followed = 0  # immediate answers, and how many of them a new result has followed
+        self._working = Lock()  # not needed to return the last result
 
     def at_hand(self) -> tuple[CampaignState, Found] | None:
-        """The last result and its state; None if the request has to wait. The work continues, see `go_on`."""
+        """The last result and its state; None if the request has to wait. `go_on` continues the work."""
         if time.monotonic() >= self._looked_at + LOOKED_AT_S:
             return None
         self._looked_at = time.monotonic()
@@ -86,7 +86,7 @@ class Lookahead(Generic[Found]):
         return self._last
 
     def worked_out(self, seconds: float | None = None) -> tuple[CampaignState, Found]:
-        """The result for the current state, computed once per state, and perhaps preliminary."""
+        """The result for the current state, computed once per state; it may be preliminary."""
         found = self._work_out(Leisure(self._seconds if seconds is None else seconds), FIRST_LOOK)
         self._looked_at = time.monotonic()
         self._answers += self.preliminary
@@ -95,7 +95,7 @@ class Lookahead(Generic[Found]):
     def go_on(self, proceed: Callable[[], bool]) -> None:
         """Compute the next result if the last one was returned to a request.
 
-        proceed  called repeatedly; True to go on
+        proceed  called repeatedly; True to continue
         """
         answers = self._answers
         if answers > self._followed:
@@ -135,7 +135,7 @@ class Outlook:
         return self._one is one
 
     def course(self, seconds: float = HISTORY_S) -> Course:
-        """Growth of the confidence, as far as it is computed; it continues in the background, see `go_on`."""
+        """Growth of the confidence, as far as it has been computed; `go_on` continues it in the background."""
         self._looked_at = time.monotonic()
         self._one.campaign.refresh()
         return self._history.course(Leisure(seconds))
@@ -145,9 +145,9 @@ class Outlook:
         return changes_since(self._one, moment, self._selection_at)
 
     def go_on(self, proceed: Callable[[], bool]) -> None:
-        """Continue a course that a client watches, for its next request.
+        """Continue the course that a client watches, for the client's next request.
 
-        proceed  called before each moment; True to go on
+        proceed  called before each moment; True to continue
         """
         if time.monotonic() < self._looked_at + LOOKED_AT_S:
             leisure = Leisure(BESIDE_S)
@@ -156,8 +156,8 @@ class Outlook:
     def _remaining(self, current: CampaignState, proceed: Callable[[], bool], campaigns: int) -> Remaining:
         """The model's estimate of the judgments until the stopping rule is met.
 
-        Predicts again after ten judgments, or after a whole batch if that is longer: much faster than after each, and a
-        few judgments late. The model does not learn from the simulated judgments.
+        Simulations predict again after ten judgments, or after a whole batch if that is longer. This is much faster
+        than after each judgment, and ends a few judgments late. The model does not learn from the simulated judgments.
         """
         rng = np.random.default_rng([self._one.judging.settings.seed, current.number])
         chosen = replace(current.selection, batch=max(COARSE, current.selection.batch))
@@ -199,7 +199,7 @@ class Outlooks:
         self._making = Lock()
 
     def of(self, one: ServedCollection) -> Outlook:
-        """The outlook of a collection, the same until the collection is replaced."""
+        """The outlook of a collection, the same object until the collection is replaced."""
         name = one.collection.identifier
         with self._making:
             found = self._made.get(name)

@@ -27,22 +27,22 @@ BLOCK = 5_000
 
 @dataclass(frozen=True, eq=False)
 class Predicted:
-    """Requested rows with their predictions.
+    """Requested rows, with predictions for each.
 
-    name, version  of the estimator; None where it has no version
-    judgments      number used for the predictions
+    name, version  of the estimator; None if it has no version
+    judgments      number of judgments used for the predictions
     levels         (l,) grades, rising
-    expectation    (m,) the grade of a judged row; NaN where unknown
-    variance       (m,) 0 for a judged row; NaN where unknown
-    status         (m,) number in STATUSES
+    expectation    (m,) expected grade, or the grade of a judged row; NaN if unknown
+    variance       (m,) 0 for a judged row; NaN if unknown
+    status         (m,) number of the row's status in STATUSES
     models         names of the models used
-    model          (m,) index of the model used for the row; -1 where unknown
-    probabilities  (m, l) as predicted, for a judged row too; NaN where unknown
-    evidence       combinations of kinds of evidence used, such as output and genre; none if the estimator does not say
-    spoke          (m,) index of the combination used for the row; -1 where unknown
-    state          number of the state of the campaign's judgments used; None for other judgments
-    gain           (m,) value of the row in the ranking, as a share of the highest grade; NaN where unknown. None
-                   without a ranking
+    model          (m,) index of the model used for the row; -1 if unknown
+    probabilities  (m, l) as predicted, even for a judged row; NaN if unknown
+    evidence       combinations of kinds of evidence used, such as output and genre; none if the estimator names none
+    spoke          (m,) index of the combination used for the row; -1 if unknown
+    state          number of the campaign's state, if its judgments were used; None for others
+    gain           (m,) value of the row in the ranking, as a share of the highest grade; NaN if unknown; None without a
+                   ranking
     """
 
     name: str
@@ -85,22 +85,22 @@ class State:
 
     @cached_property
     def expectation(self) -> Array:
-        """(n,) the grade where judged, else the expected one."""
+        """(n,) the grade of a judged pair, the expected grade of others."""
         return np.where(self.belief.judged, self.belief.grades, self.belief.expectation)
 
     @cached_property
     def variance(self) -> Array:
-        """(n,) 0 where judged."""
+        """(n,) variance of the grade; 0 for a judged pair."""
         return np.where(self.belief.judged, 0, self.belief.variance)
 
     @property
     def gain(self) -> Array:
-        """(n,) expected gain of each pair as used in the ranking: by the replacement if the model failed its check."""
+        """(n,) expected gain of each pair as used in the ranking; the replacement's if the model failed its check."""
         stated = self.belief if self.selection is None else self.selection.stated_belief
         return stated.gains.mean
 
     def _places(self, pairs: Sequence[Pair]) -> Integers:
-        """(m,) place of each pair in the pool; looked up in portions, so that other threads run in between."""
+        """(m,) place of each pair in the pool; looked up in portions, to let other threads run in between."""
         look = self.pool.positions.get
         starts = range(0, len(pairs), BLOCK)
         blocks = [np.fromiter(map(look, pairs[start : start + BLOCK], repeat(ABSENT)), np.int64) for start in starts]
@@ -129,9 +129,9 @@ class State:
 
 
 def predict_features(model: Model, table: Mapping[str, Array]) -> Predicted:
-    """Predictions of a model from rows of features; a row with an unknown feature is unknown, without fallback.
+    """Predictions of a model from rows of features; a row with an unknown feature is unknown, without a fallback.
 
-    table  features of any model, each (m,), NaN where unknown; including those of this one
+    table  features, each (m,), NaN where unknown; it must have those of the model, and may have others
     """
     check_terms(list(table))
     count = len(next(iter(table.values()), ()))

@@ -1,4 +1,4 @@
-"""An estimator with its predictions from the judgments of a campaign, computed once for each state."""
+"""An estimator and its predictions from the judgments of a campaign, computed once for each state."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,10 +21,10 @@ from audiosim.service.shelf.prediction import State
 class Predictor:
     """An estimator for one pool, and its predictions from the judgments of a campaign.
 
-    Any number of threads may share one: apart from caches it never changes.
+    Threads may share one: apart from caches, it never changes.
 
-    pool        of the estimator
-    estimator   before it learns from any judgment
+    pool        pool of the estimator
+    estimator   estimator before any learning
     campaign    source of the judgments
     leads       True if pool and estimator are the campaign's, whose predictions are then reused
     within      predictor of the same model for a part of the pool, whose learning is reused here
@@ -62,7 +62,7 @@ class Predictor:
     @property
     def own(self) -> State:
         """Predictions from the campaign's judgments, as far as this process has read them."""
-        last = self._last  # read once and replaced in one step: other threads see a whole state
+        last = self._last  # read once and replaced in one step, so that other threads see a whole state
         if last is None or last.number != (
             self._campaign.current_state.number if self._leads else self._campaign.number
         ):
@@ -80,7 +80,7 @@ class Predictor:
         return state if self._last is None else replace(state, belief=state.belief.resumed(self._last.belief))
 
     def given(self, grades: Mapping[Pair, float]) -> State:
-        """The state with exactly these judgments; those of pairs outside the pool are left out.
+        """The state with exactly these judgments; judgments of pairs outside the pool are ignored.
 
         The estimator does not learn from the campaign here, so that the same judgments always give the same
         predictions.

@@ -40,12 +40,12 @@ class RecentChanges:
 
     before, number  last lines of the log, then and now
     answers         number of answers of each person since then; a revised answer counts once
-    joined          people among them without an earlier answer
+    joined          people among them who gave their first answer
     judged_before, judged          judged pairs of the pool
     confidence_before, confidence  confidence in the ranking; None if there is nothing to order
     moved           systems whose rank changed, best first
-    settled         pairs of systems that could not be told apart then and can be now
-    unsettled       the reverse, and pairs whose order has turned
+    settled         pairs of systems that can be told apart now but not then
+    unsettled       the reverse, and pairs whose order has changed
     """
 
     before: int
@@ -62,13 +62,13 @@ class RecentChanges:
 
 
 def changes_since(one: ServedCollection, since: datetime, selection_at: Callable[[int], Selection]) -> RecentChanges:
-    """Changes of a campaign since a moment; the model of that moment has learned only from judgments until then.
+    """Changes of a campaign since a moment; the model of that moment learned only from judgments until then.
 
     selection_at  function that returns the selection after the log's lines up to a number
     """
     number, verdicts = one.verdicts()
     records = [record for record in one.campaign.log() if record.number <= number]
-    # Imported lines keep their times, which may be earlier: they count as since, if they came after a later one.
+    # Imported lines keep their times. An earlier time counts as recent if the line follows a recent one.
     before = next((record.number - 1 for record in records if parse_time(record.event.time) > since), number)
     answered = [(record.number, record.event.assessor) for record in records if record.event.kind in KINDS]
     known = {assessor for line, assessor in answered if line <= before}

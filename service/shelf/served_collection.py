@@ -36,14 +36,14 @@ from audiosim.service.shelf.predictor import Predictor
 from audiosim.service.shelf.sound_files import Sounds
 
 KEPT = 8
-FEW = 4  # rankings with their bases, which are large
+FEW = 4  # rankings with their bases; they are large
 DEEPEST_CUTOFF = 1000
 REMOTE = "remote:"  # prefix of the model of another service
 MOST_BEYOND = 500  # unretrieved pairs per request
 
 
 class NotServedError(InputError):
-    """Address of a collection or a model that is not served here."""
+    """Request for a collection or a model that is not served here."""
 
 
 class ServedCollection:
@@ -57,7 +57,7 @@ class ServedCollection:
     folder      folder of its sound files, or None
     store       log of its campaign; None: according to `judging`
     known       first lines of the log, as for `Campaign`
-    lost_model  why the model is not the one that the log chose; empty if it is
+    lost_model  reason why the model is not the one chosen in the log; empty if it is
     """
 
     def __init__(
@@ -71,11 +71,11 @@ class ServedCollection:
         lost_model: str = "",
     ) -> None:
         known = list(known)
-        collection, self.worded = reworded_by(collection, known)  # with the texts in the log, up to that line of it
+        collection, self.worded = reworded_by(collection, known)  # with the texts in the log, up to that line
         self.collection, self.judging, self._known = collection, judging, Known(collection)
-        self.chosen = last_choice(known)[0]  # line of the log by which it has this model; 0: none
-        self.stamp: Stamp = () if folder is None else arrivals_stamp(folder)  # of the folder when last checked
-        self.basis = ""  # digest of all that it was opened from; empty if it was changed since
+        self.chosen = last_choice(known)[0]  # line of the log that chose this model; 0: none
+        self.stamp: Stamp = () if folder is None else arrivals_stamp(folder)  # stamp of the folder at the last check
+        self.basis = ""  # digest of everything it was opened from; empty if that has changed since
         self.sounds = Sounds(collection, folder, judging.sounds)
         self.folder = folder
         self.questions = Questions.of(collection, judging.questions)
@@ -103,17 +103,17 @@ class ServedCollection:
         return self.by_model(self.model, self.lost_model)
 
     def joined_by(self, collection: Collection) -> "ServedCollection":
-        """The same campaign on the collection with changed runs; its judgments stay in the log."""
+        """The same campaign with changed runs; its judgments stay in the log."""
         return self._opened_with(collection, self.model, self.lost_model)
 
     def by_model(self, model: str | None, lost_model: str = "") -> "ServedCollection":
-        """The same collection and campaign by another model, which counts all judgments from the first on."""
+        """The same collection and campaign with another model, which counts all judgments from the first."""
         fresh = self._opened_with(self.collection, model, lost_model)
         fresh.stamp, fresh.basis = self.stamp, self.basis
         return fresh
 
     def _opened_with(self, collection: Collection, model: str | None, lost_model: str) -> "ServedCollection":
-        # Adopted, because its log may describe the collection as it was before its additions.
+        # Its log may describe the collection as it was before its additions, so it is adopted.
         judging = replace(self.judging, settings=replace(self.judging.settings, adopt=True))
         fresh = ServedCollection(
             collection, model, judging, self.folder, self.store, self.campaign.log(), lost_model=lost_model
@@ -123,16 +123,16 @@ class ServedCollection:
 
     @property
     def stale(self) -> bool:
-        """True if the log chose another model since this was opened."""
+        """True if the log has chosen another model since this collection was opened."""
         return self.campaign.model_choices.line != self.chosen
 
     @property
     def reworded(self) -> bool:
-        """True if the log changed texts that are not shown here yet."""
+        """True if the log has changes of texts that are not shown yet."""
         return self.campaign.rewording.line != self.worded
 
     def with_texts(self) -> "ServedCollection":
-        """Itself once it shows the texts in its log; another one where a prompt decides what can be judged."""
+        """The collection with the texts in its log; a new object if a prompt decides which pairs can be judged."""
         records = [record for record in self.campaign.log() if record.number > self.worded]
         collection, line = reworded_by(self.collection, records)
         sounds = Sounds(collection, self.folder, self.judging.sounds)
@@ -144,7 +144,7 @@ class ServedCollection:
 
     @cached_property
     def aliases(self) -> Aliases:
-        """Aliases of everything that assessors may be handed."""
+        """Aliases of everything that assessors may be given."""
         pool, task = self.campaign.selection.pool, self.collection.assessor_task
         lessons = () if task is None else task.table.training
         asked = {*pool.queries, *(one.query for one in lessons)}
@@ -158,18 +158,18 @@ class ServedCollection:
         return self.aliases.of if role == "assessor" else by_name
 
     def meant(self, role: str, said: str) -> str | None:
-        """Name of a query or document in a caller's request; from assessors, None for anything but an alias."""
+        """Name of a query or document in a caller's request; assessors may use only aliases, else None."""
         return self.aliases.name(said) if role == "assessor" else said
 
     def retrieves(self, document: str) -> bool:
-        """True if a system retrieved a document at any depth, or a query is that document."""
+        """True if a system retrieved a document at any depth, or if it is a query."""
         runs, asked = self.collection.runs, self.collection.query_document
         return any(
             document in ranking or asked(query) == document for run in runs for query, ranking in run.rankings.items()
         )
 
     def take_in(self, collection: Collection) -> None:
-        """Use new metadata of unretrieved documents, or new texts, which change nothing for pairs."""
+        """Take over new metadata of unretrieved documents, or new texts; neither changes anything for pairs."""
         with self._making:
             self.collection, self.sounds = collection, Sounds(collection, self.folder, self.judging.sounds)
             self._beyond.cache_clear()
@@ -191,12 +191,12 @@ class ServedCollection:
         return self.model if model in {None, self.model, self._first.name} else _published(str(model))
 
     def beyond(self, predictor: Predictor, pairs: Sequence[Pair], model: str | None) -> Predictor | None:
-        """A predictor that also covers the unretrieved ones among some pairs, as far as they are known.
+        """A predictor that also covers the known ones among some unretrieved pairs.
 
-        predictor  of the model
+        predictor  predictor of the model
 
-        None if none is known, or if the model is another service's, which predicts only pairs of a pool. It costs as
-        much as opening a collection, so their number is limited.
+        Returns None if none is known, or for a model of another service, which predicts only pairs of a pool. The
+        predictor costs as much as opening a collection, so the number of such pairs is limited.
         """
         if self._name(model).startswith(REMOTE):
             return None
@@ -218,14 +218,14 @@ class ServedCollection:
         """The number of the state of the judgments, and the results of `audiosim estimate` for it.
 
         text    a measure, such as nDCG@5; None for the campaign's, with the campaign's settings
-        about   subject of the statement; None for that of the campaign's ranking
+        about   subject of the statement; None: the subject of the campaign's ranking
         aspect  aspect to rank by; empty for the mean of all, the campaign's subject
         """
         number, grounded = self.grounded(text, aspect)
         return number, grounded.verdicts(about or self.campaign.selection.about)
 
     def grounded(self, text: str | None = None, aspect: str = "") -> tuple[int, GroundedRanking]:
-        """The number of the state of the judgments, and the ranking then with its basis; see `verdicts`."""
+        """The number of the state of the judgments, and the ranking for it with its basis; see `verdicts`."""
         measure = self.measure(text)
         self.campaign.refresh()
         number, selection, _ = self.campaign.current_state
@@ -239,19 +239,19 @@ class ServedCollection:
             self.collection.by_aspect(aspect)  # raises
         if measure == selection.measure:
             return number, self._own_grounded(selection)
-        with self._ranking:  # one at a time: this may take seconds, and the next request may want the same
+        with self._ranking:  # one at a time: this may take seconds, and the next request may be for the same
             number, judgments = self.campaign.snapshot()
             return number, self._grounded(measure, judgments, self.campaign.comparisons.in_force()[1])
 
     def judged_by_aspect(self, aspect: str) -> tuple[int, tuple[tuple[str, tuple[Judgment, ...]], ...]]:
-        """Number of the last line of the log, and the judgments of each aspect in force after it."""
+        """Number of the log's last line, and the judgments in force after it, by aspect."""
         aspects = self.collection.by_aspect(aspect).aspects
         assert aspects is not None
         log = self.campaign.log()
         return log[-1].number if log else 0, tuple(judged_aspects(log, aspects).items())
 
     def grades_by_person(self, pairs: Sequence[Pair], aspect: str = "") -> dict[Pair, dict[str, float]]:
-        """The grades of some pairs in force, by person; see `verdicts`."""
+        """The grades in force of some pairs, by person; see `verdicts`."""
         of_one = aspect not in ("", MEAN)
         judged = dict(self.judged_by_aspect(aspect)[1])[aspect] if of_one else self.campaign.judgments()
         found: dict[Pair, dict[str, float]] = {pair: {} for pair in pairs}
@@ -261,7 +261,7 @@ class ServedCollection:
         return found
 
     def measure(self, text: str | None = None) -> Measure:
-        """The measure with a name, if its cutoff can be ranked here; None for the campaign's."""
+        """The measure with a name, if its cutoff is allowed here; None for the campaign's."""
         measure = self.campaign.selection.measure if text is None else find_measure(text)
         if measure.cutoff > DEEPEST_CUTOFF:
             raise InputError(f"the cutoff of a measure may be {DEEPEST_CUTOFF} here, got {measure.cutoff}")
@@ -270,7 +270,7 @@ class ServedCollection:
     def _rank(
         self, measure: Measure, judgments: tuple[Judgment, ...], _: tuple[PairedComparison, ...]
     ) -> GroundedRanking:
-        """Ranking after judgments and comparisons; the predictor has the comparisons from the campaign."""
+        """Ranking after judgments and comparisons; the predictor already has the campaign's comparisons."""
         predictor, grades = self.predictor(None, measure.cutoff), mean_grades(judgments)
         learned = hearing(predictor.learned(grades).plain, Panel.of(predictor.pool, judgments))
         return GroundedRanking.of_pool(
@@ -284,7 +284,7 @@ class ServedCollection:
         comparisons: tuple[PairedComparison, ...],
         aspect: str,
     ) -> GroundedRanking:
-        """Ranking by one aspect, from the campaign's log, as the command makes it with `--aspect`."""
+        """Ranking by one aspect, from the campaign's log, as the commands compute it with `--aspect`."""
         assert self.collection.aspects is not None
         aspects = replace(self.collection.aspects, judgments=dict(judged))
         own = replace(self.collection, aspects=aspects, comparisons=comparisons).by_aspect(aspect)
@@ -305,7 +305,7 @@ class ServedCollection:
 
 
 def _published(name: str) -> str:
-    """The name, checked to be open to callers: never a file, never an address."""
+    """The name, checked to be one that callers may use: never a file, never an address."""
     known = sorted({"uniform", *(model.rpartition("-")[0] for model in model_names())})
     if name not in known and name not in model_names():
         raise NotServedError(f"unknown model {name!r}, expected one of {', '.join(known)}")

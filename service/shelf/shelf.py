@@ -26,7 +26,7 @@ LOG = logging.getLogger("service")
 
 
 class Served:
-    """Everything that a service serves.
+    """Collections and models of a service.
 
     collections  by name, a limited number of them open
     judging      settings of their campaigns
@@ -46,9 +46,9 @@ class Served:
         may_be_none: bool = False,
         default_model: str | None = None,
     ) -> None:
-        """Open everything; with more collections than may be open at a time, only the first.
+        """Open everything, or only the first collection if not all may be open at the same time.
 
-        models   as in `--model`, by identifier; the default for the others; campaign.toml takes precedence over both
+        models   as in `--model`, by identifier; others get the default; campaign.toml takes precedence over both
         judging  settings of the campaigns; None: in memory
         folders  folders of the sound files, by identifier
         keep_open  number of collections open at a time
@@ -72,10 +72,10 @@ class Served:
         ]
         self.judging, self.default_model, self.changing = judging, default_model, RLock()
         self.kept_models = KeptModels(judging.database)
-        self._tried: tuple[ServedCollection, str, ServedCollection] | None = None  # last one served by another model
+        self._tried: tuple[ServedCollection, str, ServedCollection] | None = None  # last one tried with another model
         self._given = dict(models)
         self.collections = OpenCollections(sources, made, keep_open, self._basis)
-        load = lru_cache(maxsize=None)(load_model)  # many collections may have one model
+        load = lru_cache(maxsize=None)(load_model)  # many collections may share a model
         every = dict.fromkeys(names, default_model) | dict(models)
         self._files = {name: file for name, file in every.items() if file is not None and file.endswith(".json")}
         self._shipped = {name: load(name) for name in model_names()}
@@ -85,11 +85,11 @@ class Served:
         self.collections.open_now()
 
     def usual_model(self, name: str, folder: str | Path | None) -> str | None:
-        """Model of a collection without a choice in its log, as in `--model`."""
+        """Model of a collection if its log has no choice, as in `--model`."""
         return CampaignFile.of(folder).model or self._given.get(name, self.default_model)
 
     def _model_of(self, name: str, folder: str | Path | None, chosen: str) -> tuple[str | None, str]:
-        """Model of a collection, and why it is not the chosen one, or an empty text.
+        """Model of a collection, and the reason why it is not the chosen one, if so.
 
         chosen  name in the log; empty: the usual one
         """
@@ -97,13 +97,13 @@ class Served:
             return self.usual_model(name, folder), ""
         try:
             return self.kept_models.file_of(chosen), ""
-        except InputError as error:  # such as a restored log, without the models that were kept beside it
+        except InputError as error:  # such as after restoring a log without the models kept beside it
             lost = f"{error}; until its file is sent, {name} is served by its usual model"
             LOG.warning("%s: %s", name, lost)
             return self.usual_model(name, folder), lost
 
     def tried(self, name: str, model: str) -> tuple[ServedCollection, ServedCollection]:
-        """A collection as it is served, and as it would be by another model, which nobody else reaches.
+        """A collection as it is served, and as it would be with another model; only the caller has the second.
 
         model  name of a published or kept model; empty for the usual one
         """
@@ -118,14 +118,14 @@ class Served:
         return one, other
 
     def choose_model(self, name: str, model: str, by: str, reason: str = "", key: str = "") -> Record:
-        """Serve a collection by another model from now on, as its log then says; see `tried`.
+        """Serve a collection by another model from now on, and record this in its log; see `tried`.
 
-        Assessors are served by the earlier model until the other one has counted all judgments.
+        Assessors are served by the earlier model until the new one has counted all judgments.
         """
-        self.tried(name, model)  # slow, and then at hand: others may change collections meanwhile
+        self.tried(name, model)  # slow, so done first and cached: others may change collections meanwhile
         with self.changing:
             one, other = self.tried(name, model)
-            self.kept_models.check_there(model)  # another server may have deleted it since it was tried
+            self.kept_models.check_there(model)  # another server may have deleted it after it was tried
             version = other.predictor().version or ""
             record = one.campaign.model_choices.choose(model, version, by, reason, key)
             if not record.replayed:
@@ -133,14 +133,14 @@ class Served:
             return record
 
     def follow_choice(self, name: str) -> None:
-        """Serve a collection by the model that its log chose, if it is served by another one."""
+        """Serve a collection by the model chosen in its log, if that is another one."""
         with self.changing, self.collections.held(name) as one:
             if one.stale or one.lost_model:
                 line, chosen = last_choice(one.campaign.log())
                 self._replace(name, one.by_model(*self._model_of(name, one.folder, chosen)), line)
 
     def change_texts(self, name: str, texts: Mapping[str, str], by: str, reason: str = "", key: str = "") -> Record:
-        """Change texts of a campaign, as its log then says; see `audiosim.campaign.words.reworded`."""
+        """Change texts of a campaign, and record this in its log; see `audiosim.campaign.words.reworded`."""
         with self.changing, self.collections.held(name) as one:
             one.campaign.refresh()
             self._show_texts(name, one)
@@ -151,7 +151,7 @@ class Served:
             return record
 
     def follow_texts(self, name: str) -> None:
-        """Show the texts of a collection that its log changed."""
+        """Show the texts of a collection as changed in its log."""
         with self.changing, self.collections.held(name) as one:
             self._show_texts(name, one)
 
@@ -163,7 +163,7 @@ class Served:
                 self.collections.put(name, fresh)
 
     def keep_model(self, content: bytes, by: str, origin: str) -> KeptModel:
-        """Keep a model, and serve those collections by it that chose it before it was here; see `KeptModels.add`."""
+        """Keep a model, and use it for collections that chose it before it was here; see `KeptModels.add`."""
         kept = self.kept_models.add(content, by, origin)
         for name, one in self.collections.open.items():
             if one.lost_model:
@@ -171,35 +171,35 @@ class Served:
         return kept
 
     def delete_model(self, model: str) -> None:
-        """Delete a kept model; an error if a campaign has it."""
+        """Delete a kept model; an error if a campaign uses it."""
         with self.changing:
             self.kept_models.delete(model, self._users_in_memory(model))
             self._tried = None
 
     def _users_in_memory(self, model: str) -> list[str]:
-        """Collections whose log is in memory and chose a model last."""
+        """Collections with a log in memory whose last choice was this model."""
         logs = {name: store for name, store in self.collections.logs().items() if isinstance(store, MemoryStore)}
         chosen = {name: last_choice(records_of(store))[1] for name, store in logs.items()}
         return [name for name in self.collections.names if chosen.get(name) == model]
 
     def _replace(self, name: str, fresh: ServedCollection, line: int) -> None:
-        """Serve a collection in place of the one open, once it has counted the whole log.
+        """Serve a collection in place of the open one, once it has counted the whole log.
 
-        line  of the log by which it has its model
+        line  line of the log that chose its model
         """
         fresh.campaign.sync()
         fresh.chosen, self._tried = line, None
-        if fresh.reworded:  # since it was tried
+        if fresh.reworded:  # changed since it was tried
             fresh = fresh.with_texts()
         self.collections.put(name, fresh)
 
     def _basis(self, source: CollectionSource) -> str:
-        """Digest of everything that a collection would be opened from now; its folder includes campaign.toml."""
+        """Digest of everything that a collection would be opened from now; campaign.toml is part of its folder."""
         model = self._given.get(source.identifier, self.default_model)
         settings = [self.judging.measure or "", model or ""]
         if model is not None and model.endswith(".json"):
             settings.append(file_stamp(model))
-        elif model is not None and model not in published_models():  # such as another service's, which may change
+        elif model is not None and model not in published_models():  # such as another service's, whose model may change
             settings.append(THIS_PROCESS)
         return source.basis(" ".join(settings), self.judging.database_file)
 
@@ -212,13 +212,13 @@ class Served:
         return {name: model for name, model in self.known.items() if name not in self.unloaded}
 
     def prove(self, collection: Collection, folder: Path) -> None:
-        """Raise an error if a collection in a folder could not be served, as when its model does not know its scale."""
+        """Raise an error if a collection in a folder could not be served, as when its model is for another scale."""
         own = CampaignFile.of(folder)
         judging = replace(own.of_judging(self.judging), database=None)
         ServedCollection(collection, own.model or self.default_model, judging, folder)
 
     def add(self, source: CollectionSource, prepare: Callable[[ServedCollection], object]) -> None:
-        """Serve a further collection, by the default model or its own, after calling `prepare` with it."""
+        """Serve a further collection, with the default model or its own, after calling `prepare` with it."""
         if self.default_model is not None and self.default_model.endswith(".json"):
             self._own[source.identifier] = load_model(self.default_model)
             self._files[source.identifier] = self.default_model
@@ -226,7 +226,7 @@ class Served:
         self.collections.add(source, prepare)
 
     def reload(self, name: str) -> ServedCollection:
-        """Serve a collection by the current contents of its model file; if these are invalid, nothing changes."""
+        """Serve a collection by the current contents of its model file; an invalid file changes nothing."""
         with self.collections.held(name):
             self._serve_anew([name])
             return self.collection(name)
@@ -240,7 +240,7 @@ class Served:
             self.collections.put(name, one)
 
     def load(self, model: str) -> None:
-        """Read a model's file again, for all collections that use it; if it is invalid, nothing changes."""
+        """Read a model's file again, for all collections that use the model; an invalid file changes nothing."""
         self._check_known(model)
         self._serve_anew([name for name, own in self._own.items() if own.name == model])
         self._check_known(model)  # its file may now contain another model

@@ -19,11 +19,11 @@ from audiosim.corpus.prompts import prompt_of
 PEAKS = 800
 LOUDEST = 127
 RATE_HZ = 22_050
-LIMITS = SoundLimits(seconds=1200.0, samples=60_000_000)  # of a clip to be judged: 10 minutes of a compact disc
+LIMITS = SoundLimits(seconds=1200.0, samples=60_000_000)  # per clip: 10 minutes of a compact disc
 KEPT = 1024
 DECODING = (
     Lock()
-)  # one sound at a time is decoded; its library loads itself when first used, which two threads must not
+)  # one sound at a time is decoded; two threads must not load the library at the same time, which happens on first use
 ALLOW = "allow its folder with --sounds, or `sounds` in collection.toml"
 
 
@@ -31,7 +31,7 @@ ALLOW = "allow its folder with --sounds, or `sounds` in collection.toml"
 class Peaks:
     """Waveform peaks of a recording, and its loudness.
 
-    low, high   of each of up to 800 stretches of equal length, the lowest and the highest sample; full scale is 127
+    low, high   lowest and highest sample of each of up to 800 stretches of equal length; full scale is 127
     duration_s  in seconds
     loudness_db integrated loudness of the mean of the channels, in LUFS: ITU-R BS.1770; None if silent
     """
@@ -45,15 +45,15 @@ class Peaks:
 class Sounds:
     """Sound files of a collection's documents.
 
-    Files are looked up once, at construction. Only those inside the collection's folder count, or inside a folder named
-    by its collection.toml or the organiser, after following links.
+    Files are looked up once, at construction. A file counts only if it is, after following links, inside the
+    collection's folder or a folder named by its collection.toml or the organiser.
     """
 
     def __init__(self, collection: Collection, folder: str | Path | None, roots: Sequence[str | Path] = ()) -> None:
         self._paths: dict[str, Path] = {}
         self._collection = collection
         named = {one.identifier: one.path for one in collection.documents.values() if one.path}
-        self._lost: dict[str, str] = {}  # reasons why documents that name a file have no sound
+        self._lost: dict[str, str] = {}  # reasons why documents with a named file have no sound
         if folder is not None:
             own = () if collection.sound_folder is None else (collection.sound_folder,)
             allowed = [Path(root).resolve() for root in (folder, *own, *roots)]
@@ -67,13 +67,13 @@ class Sounds:
                     self._paths[document] = path
 
     def mute(self, pairs: Iterable[Pair]) -> frozenset[Pair]:
-        """The pairs with an unplayable side; none if no document names a file: the campaign is silent."""
+        """The pairs of which one side cannot be played; none in a silent campaign, whose documents name no files."""
         if not self._paths and not self._lost:
             return frozenset()
         return frozenset(pair for pair in pairs if not all(document in self for document in self._sides(pair)))
 
     def coverage(self, pairs: Iterable[Pair]) -> str:
-        """Count of some pairs' playable documents, with reasons for the rest; empty if all or none are playable."""
+        """Number of playable documents of some pairs, and why others are not; empty if all or none are playable."""
         if not self._paths and not self._lost:
             return ""
         documents = list(dict.fromkeys(document for pair in pairs for document in self._sides(pair)))
@@ -94,9 +94,9 @@ class Sounds:
         return *own, pair.document
 
     def path(self, document: str) -> Path | None:
-        """The sound file of a document; None if there is none, or no longer."""
+        """The sound file of a document; None if it has none, or has it no longer."""
         path = self._paths.get(document)
-        # A regular file at the start may have become a link by now.
+        # A file that was regular at the start may have become a link.
         return path if path is not None and path.is_file() and path.resolve() == path else None
 
     def __bool__(self) -> bool:
@@ -128,17 +128,17 @@ def _peaks(path: Path, _changed: int, _size: int) -> Peaks:
 
 
 def extremes(samples: Samples, count: int) -> tuple[Samples, Samples]:
-    """The lowest and the highest sample of each of `count` stretches; of as many as there are samples, if fewer."""
+    """The lowest and the highest sample of each of `count` stretches; of one per sample if there are fewer samples."""
     starts = np.unique(np.linspace(0, len(samples), count, endpoint=False).astype(np.int64))
     return np.minimum.reduceat(samples, starts), np.maximum.reduceat(samples, starts)
 
 
 def loudness_db(samples: Samples, rate_hz: int) -> float | None:
-    """Integrated loudness in LUFS by ITU-R BS.1770-4: weighted as ears do, without pauses; None if silent.
+    """Integrated loudness in LUFS by ITU-R BS.1770-4: frequency-weighted, without pauses; None if silent.
 
-    samples  (n,) one channel, of .4 s at least
+    samples  (n,) one channel, at least 0.4 s
     """
-    from pyloudnorm import Meter  # costs start-up time that most uses need not pay
+    from pyloudnorm import Meter  # imported late, as it slows down the start and is rarely needed
 
     found = float(Meter(rate_hz).integrated_loudness(samples.astype(np.float64)))
     return found if np.isfinite(found) else None

@@ -1,4 +1,4 @@
-"""Copies of sound files with their sound alone, without tags, made when first played."""
+"""Copies of sound files without tags, made when first played."""
 
 import hashlib
 import os
@@ -10,26 +10,26 @@ from threading import Lock
 from audiosim.audio.untagged import write_untagged
 from audiosim.service.shelf.sound_files import DECODING, LIMITS
 
-EPOCH = (0, 0)  # time of access and of change of every copy, so that headers tell no date
+EPOCH = (0, 0)  # access and change time of every copy, so that headers reveal no date
 MOST_COPIED_BYTES = 2 * 10**9  # of one process
 
-_opening = Lock()  # two simultaneous first calls would make two folders, and one would be removed with its files
+_opening = Lock()  # without it, two simultaneous first calls would make two folders, and lose the files in one
 
 
 class UntaggedSounds:
-    """Copies in a folder of limited size; beyond it, those not played for longest are removed.
+    """Copies in a folder of limited size, which keeps the most recently played.
 
-    folder  used for these copies alone
-    most    bytes; one copy is kept, however long it is
+    folder  folder for these copies alone
+    most    its size in bytes; one copy is kept, even if larger
     """
 
     def __init__(self, folder: Path, most: int = MOST_COPIED_BYTES) -> None:
         self._folder, self._most = folder, most
-        self._bytes: dict[Path, int] = {}  # of each copy, the last heard last
+        self._bytes: dict[Path, int] = {}  # size of each copy, last played last
         self._turn = Lock()
 
     def known(self, path: Path) -> Path | None:
-        """The copy of a sound file in its present state; None if it must be made."""
+        """The copy of a sound file in its present state; None if there is none yet."""
         copy = self._name(path)
         return copy if self._heard(copy) else None
 
@@ -57,7 +57,7 @@ class UntaggedSounds:
         return self._folder / f"{hashlib.blake2b(about, digest_size=16).hexdigest()}.flac"
 
     def _heard(self, copy: Path) -> bool:
-        """True if a copy exists, which then counts as just played."""
+        """True if a copy exists; it then counts as just played."""
         with self._turn:
             if copy not in self._bytes or not copy.exists():
                 return False
@@ -71,12 +71,12 @@ class UntaggedSounds:
             while len(self._bytes) > 1 and sum(self._bytes.values()) > self._most:
                 oldest = next(iter(self._bytes))
                 del self._bytes[oldest]
-                oldest.unlink(missing_ok=True)  # a transfer in progress still reads it to its end
+                oldest.unlink(missing_ok=True)  # transfers in progress can still read it to the end
 
 
 @cache
 def _copies() -> "tuple[UntaggedSounds, tempfile.TemporaryDirectory[str]]":
-    """The copies of this process, in a folder that is removed when it ends."""
+    """The copies of this process, in a folder removed when the process ends."""
     folder = tempfile.TemporaryDirectory(prefix="audiosim-sounds-", ignore_cleanup_errors=True)
     return UntaggedSounds(Path(folder.name)), folder
 
