@@ -1,4 +1,4 @@
-"""The service of a study: a page on which people compare two result lists, and the log of their answers."""
+"""The service of a study: a page on which people compare two result lists, and a log of their answers."""
 
 import asyncio
 import hashlib
@@ -50,11 +50,11 @@ class StudyNextIn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class StudyAnswerIn(msgspec.Struct, forbid_unknown_fields=True):
-    """A person's answer to the example that they were shown.
+    """A person's answer to an example.
 
-    key      of that example
+    key      key of the example
     answer   the better service, as shown, or both good or bad
-    seconds  time since it was shown
+    seconds  time since the example was shown
     """
 
     worker: str
@@ -68,9 +68,9 @@ class StudyShownOut(msgspec.Struct):
     """The next example for a person, or the reason why there is none.
 
     state     task, or the reason why there is none: turned away, limit, complete, later
-    answered  answers that this person has given
-    key       to return with the answer
-    query, a, b  addresses of the clips; in the lists, best rank first
+    answered  number of answers that this person has given
+    key       key to return with the answer
+    query, a, b  addresses of the clips; lists start with the best rank
     code      completion code, if the person has answered at least once and is done
     """
 
@@ -87,7 +87,7 @@ class StudyDesk:
     """Hands out examples and takes answers.
 
     code    completion code for people from a crowdsourcing platform
-    people  those who may take part, by name or code; None: everybody who can open the page
+    people  people who may take part, by name or code; None: everybody who can open the page
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class StudyDesk:
         self._answered: dict[str, str] = {}
 
     def admit(self, worker: str) -> str:
-        """The name of a person who may take part, without needless spaces; anybody else is refused."""
+        """The name of a person who may take part, without needless spaces; an error for anybody else."""
         name = plain_name(worker)
         if not is_name(name):
             raise HTTPException(422, f"worker: expected {NAME_EXPECTED}")
@@ -121,13 +121,13 @@ class StudyDesk:
         return name
 
     def show(self, worker: str) -> StudyShownOut:
-        """The lists that a person compares next."""
+        """The lists for a person to compare next."""
         shown = self._progress.next_for(worker, monotonic())
         answered = self._progress.given(worker) + self._progress.right(worker)[1]
         if isinstance(shown, Ending):
             done = shown in (Ending.LIMIT, Ending.COMPLETE) and answered > 0
             return StudyShownOut(shown.value, answered, code=self._code if done else "")
-        if worker not in self._keys:  # leave no keys of people who came, said nothing and were forgotten
+        if worker not in self._keys:  # keep no key of a person who left without an answer
             self._keys = {name: kept for name, kept in self._keys.items() if self._progress.showing(name) is not None}
         key, before = self._keys.get(worker, ("", None))
         if before != shown:
@@ -143,7 +143,7 @@ class StudyDesk:
         return f"clips/{quote(document)}" if self._people is None else f"clips/{self._people[worker]}/{quote(document)}"
 
     def clip(self, place: str) -> Path | None:
-        """The sound file at the end of an address; None if there is none, or if no invited person has that address."""
+        """The sound file for an address; None if there is none, or if no invited person has that address."""
         if self._people is None:
             return self._clips.get(place)
         mark, _, document = place.partition("/")
@@ -167,7 +167,7 @@ class StudyDesk:
 
 
 def _mark(name: str) -> str:
-    """Part of the addresses of an invited person's clips, as hard to guess as the name, which logs then lack."""
+    """Part of the addresses of an invited person's clips; it is as hard to guess as the name, but can be logged."""
     return hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
@@ -228,7 +228,7 @@ async def _of_store(request: Request, error: Exception) -> Response:
 
 
 async def _body(request: Request, kind: type[Wire]) -> Wire:
-    """The JSON of a request; only as application/json, which pages of other sites may not send unasked."""
+    """The JSON of a request; only as application/json, which other sites' pages cannot send without permission."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise HTTPException(415, "expected application/json")
     whole = bytearray()
@@ -260,11 +260,11 @@ def run_study(
 ) -> None:
     """Serve a study until the process is told to stop; called from the main thread, because of the signals.
 
-    log    file of the answers; a log of the same study is continued
+    log    file of the answers; the log of an earlier run of the study is continued
     roots  further folders of recordings
     code   completion code
     show   called with the address of the page when it can be opened
-    people  those who may take part; None: everybody who can open the page
+    people  people who may take part; None: everybody who can open the page
     """
     sounds = Sounds(collection, folder, roots)
     kept, progress = StudyLog.open(log, study)

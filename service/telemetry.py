@@ -1,6 +1,6 @@
-"""Traces for OpenTelemetry: a span for each request, sent to a collector beside the work.
+"""Traces for OpenTelemetry: a span for each request, sent to a collector in the background.
 
-Nothing waits for the collector: if it is slow or unreachable, spans are dropped, which is logged once.
+Nothing waits for the collector: if it is slow or unreachable, spans are dropped, and this is logged once.
 """
 
 import logging
@@ -16,15 +16,15 @@ import audiosim
 from audiosim.errors import InputError
 
 LOG = logging.getLogger("service")
-SEND_S = 3.0  # limit for a collector to take a batch, also when the service stops
+SEND_S = 3.0  # limit for a collector to take a batch, even when the service stops
 EVERY_MS = 1000
 MOST_WAITING = 2048  # spans; more are dropped
-UNTRACED = ("/health/", "/metrics")  # requested every few seconds, and of no interest
+UNTRACED = ("/health/", "/metrics")  # requested every few seconds, and not worth tracing
 PARENTS = (b"traceparent", b"tracestate")  # of W3C Trace Context
 
 
 class Telemetry:
-    """Export of spans to a collector, by OTLP over HTTP; OTEL_* variables set their attributes and the sampling.
+    """Export of spans to a collector, by OTLP over HTTP; OTEL_* variables set attributes and sampling.
 
     url  of the collector, such as http://localhost:4318
     """
@@ -45,7 +45,7 @@ class Telemetry:
             "service.version": audiosim.__version__,
         }
         sent = _reporting(OTLPSpanExporter(f"{url.rstrip('/')}/v1/traces", timeout=SEND_S), url)
-        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # it repeats its messages
+        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # it repeats the same messages
         self._provider = TracerProvider(resource=Resource.create(about))
         self._provider.add_span_processor(
             BatchSpanProcessor(sent, MOST_WAITING, EVERY_MS, export_timeout_millis=1000 * SEND_S)
@@ -63,7 +63,7 @@ class Telemetry:
 
 
 class Traced:
-    """An application with a span for each request, as a child of the caller's if they send one."""
+    """An application with a span for each request, as a child of the caller's span if there is one."""
 
     def __init__(self, app: ASGIApp, tracer: Any) -> None:
         from opentelemetry.trace import SpanKind, StatusCode

@@ -1,6 +1,6 @@
 """Sign-in by an institution: a name given by a trusted proxy, or a token of an OpenID Connect issuer.
 
-Both identify a person without giving any rights: these come from the grants of the service's operator.
+Both identify a person without giving any rights: rights come from the grants of the service's operator.
 """
 
 import ipaddress
@@ -23,8 +23,8 @@ SEPARATORS = ",;"  # between the groups of a header
 class Person:
     """Person identified by an institution.
 
-    name    name under which they judge
-    groups  their groups there
+    name    name shown with their judgments
+    groups  their groups at the institution
     """
 
     name: str
@@ -36,7 +36,7 @@ class Grant:
     """Role granted to a person or group.
 
     role        in ROLES
-    collection  the only one covered; empty: all
+    collection  the only one included; empty: all
     who         a name, `group:` and a group, or * for everybody identified by the institution
     """
 
@@ -65,11 +65,11 @@ class Grant:
 class SignIn:
     """Identifies callers through an institution, and gives them their granted roles.
 
-    grants         the first that covers a person counts
+    grants         grants; the first that covers a person counts
     header         header for the name from a proxy, or None
     groups_header  header for the groups from a proxy
     proxies        trusted addresses and networks; headers from others are ignored
-    issuer         of tokens, or None
+    issuer         issuer of tokens, or None
     """
 
     def __init__(
@@ -105,17 +105,17 @@ class SignIn:
         return Person(_checked(name), _split(_text(",".join(groups))))
 
     async def prepare(self, secret: str) -> None:
-        """Fetch the keys needed to check whether a token is the issuer's."""
+        """Fetch the keys needed to check whether a token comes from the issuer."""
         if self._issuer is not None and self._issuer.may_be_own(secret):
             await self._issuer.prepare(secret)
 
     def close(self) -> None:
-        """Stop asking the issuer."""
+        """Stop requests to the issuer."""
         if self._issuer is not None:
             self._issuer.close()
 
     def holder(self, secret: str) -> Person | None:
-        """The holder of an issuer's token; None if it is not the issuer's, or invalid."""
+        """The holder of an issuer's token; None for an invalid or foreign token."""
         if self._issuer is None or not self._issuer.may_be_own(secret):
             return None
         found = self._issuer.holder(secret)

@@ -1,7 +1,7 @@
-"""OpenID Connect issuer: accepts its tokens if they carry a valid signature, name us as audience, and have not expired.
+"""OpenID Connect issuer: accepts its tokens if they have a valid signature, name us as audience, and have not expired.
 
-Keys are cached. They are fetched again when they grow old or a token names an unknown one, since issuers rotate keys;
-one task fetches at a time, with limits on time and size, while the cached keys remain in use. Only asymmetric
+Keys are cached. Since issuers rotate keys, they are fetched again when they grow old or a token names an unknown key.
+One task fetches at a time, with limits on time and size, while the cached keys remain in use. Only asymmetric
 signatures are accepted: nobody can make a token from a public key.
 """
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("service")
 LEEWAY_S = 30  # tolerated difference between clocks
-FRESH_S = 300.0  # age of keys at which they are fetched again: a withdrawn key is accepted for at most so long
+FRESH_S = 300.0  # age of keys at which they are fetched again; a withdrawn key is accepted no longer than this
 LONGEST_S = 86_400.0  # age at which keys that could not be refreshed become invalid
-AGAIN_S = 10.0  # between two tries to fetch them
-FETCH_S = 5.0  # for both documents
+AGAIN_S = 10.0  # between two attempts to fetch keys
+FETCH_S = 5.0  # limit for fetching both documents
 WAIT_S = 3.0  # longest wait of a request for keys
 MOST_BYTES = 256 * 1024  # of a document
 MOST_KEYS = 100
-RSA_BITS = range(2048, 8193)  # RFC 7518, section 3.3, wants 2048 at least; the largest take long to verify with
+RSA_BITS = range(2048, 8193)  # RFC 7518, section 3.3, requires at least 2048; still longer keys are slow to verify with
 FAMILIES = {"RSA": ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), "OKP": ("EdDSA",)}
 CURVES = {"P-256": ("ES256",), "P-384": ("ES384",), "P-521": ("ES512",)}
 ALGORITHMS = frozenset(sum([*FAMILIES.values(), *CURVES.values()], ()))
-SECURE = ("localhost", "127.0.0.1", "::1")  # hosts that may be asked without TLS
+SECURE = ("localhost", "127.0.0.1", "::1")  # hosts allowed without TLS
 
 
 class Discovery(msgspec.Struct):
@@ -44,7 +44,7 @@ class Discovery(msgspec.Struct):
 
 
 class KeySet(msgspec.Struct):
-    """A set of keys (RFC 7517), each as it is."""
+    """A set of keys (RFC 7517), each undecoded."""
 
     keys: list[msgspec.Raw]
 
@@ -60,7 +60,7 @@ class DescribedKey(msgspec.Struct):
 
     @property
     def algorithms(self) -> tuple[str, ...]:
-        """Signature algorithms of the key: the one it names, else all of its kind."""
+        """Signature algorithms of the key: the one it names, else all for its type."""
         able = CURVES.get(self.crv or "", ()) if self.kty == "EC" else FAMILIES.get(self.kty, ())
         return tuple(one for one in able if self.alg in (None, one))
 
@@ -71,7 +71,7 @@ class Issuer:
     audience      expected audience (`aud`) of its tokens: the name of this service there
     name_claim    claim with the name of the person
     groups_claim  claim with a list of their groups
-    clock         seconds that never go back
+    clock         monotonic clock, in seconds
 
     All methods run in the event loop that answers requests.
     """
@@ -88,7 +88,7 @@ class Issuer:
             import jwt
         except ImportError as error:
             raise InputError(f"cannot use an OpenID Connect issuer: {error}; audiosim[oidc] installs it") from None
-        import httpx  # costs start-up time that services without sign-in need not pay
+        import httpx  # imported late: services without sign-in start faster
 
         self._jwt, self._httpx = jwt, httpx
         self._url, self._audience, self._clock = _checked_url(url), audience, clock
@@ -106,7 +106,7 @@ class Issuer:
     async def prepare(self, secret: str) -> None:
         """Fetch the keys if none are known, they are old, or a token names an unknown one; not too often.
 
-        Waits at most WAIT_S, and not at all if the key is known and the issuer is in trouble.
+        It waits at most WAIT_S, and not at all if the key is known and the issuer is in trouble.
         """
         name = self._key_name(secret)
         if name is None:
@@ -118,10 +118,10 @@ class Issuer:
             self._tried = now
             self._fetching = asyncio.create_task(self._fetch())
         if self._fetching is not None and not (known and self._trouble):
-            await asyncio.wait([self._fetching], timeout=WAIT_S)  # which leaves the task alone, unlike wait_for
+            await asyncio.wait([self._fetching], timeout=WAIT_S)  # unlike wait_for, does not cancel the task
 
     def close(self) -> None:
-        """Fetch no more."""
+        """Stop fetching."""
         if self._fetching is not None:
             self._fetching.cancel()
 
@@ -141,7 +141,7 @@ class Issuer:
         if claims is None:
             return None
         groups, person = claims.get(self._groups_claim), claims[self._name_claim]
-        # A string is not a list: split at its spaces, "not staff" would grant the rights of staff.
+        # A string is not split into a list: "not staff" would grant the rights of staff.
         groups = groups if isinstance(groups, list) else []
         named = frozenset(one for one in groups if isinstance(one, str))
         return (person, named) if isinstance(person, str) and person.strip() else None
@@ -208,7 +208,7 @@ class Issuer:
         return keys
 
     def _read_key(self, raw: msgspec.Raw) -> tuple[str, tuple[Any, tuple[str, ...]]] | None:
-        """A key by its name; None if it is unreadable or not for signatures, which does not affect the others."""
+        """A key by its name; None if it is unreadable or not for signatures, which leaves the others usable."""
         try:
             described = msgspec.json.decode(raw, type=DescribedKey)
             if described.use not in (None, "sig") or not described.algorithms:
@@ -225,7 +225,7 @@ class Issuer:
 
 
 async def _get(client: "httpx.AsyncClient", url: str) -> bytes:
-    """A document of at most MOST_BYTES; reading stops beyond."""
+    """A document of at most MOST_BYTES; reading stops there."""
     async with client.stream("GET", url) as response:
         response.raise_for_status()
         body = bytearray()

@@ -29,8 +29,8 @@ class DocumentIn(Strict, forbid_unknown_fields=True):
 class DocumentOut(Wire):
     """A document after an addition.
 
-    `seconds` is the length of sound that the collection's index describes, null without sound; `note` has cautions,
-    such as clipping.
+    `seconds` is the length of sound described in the collection's index, null without sound; `note` has cautions, such
+    as about clipping.
     """
 
     collection: str
@@ -81,7 +81,7 @@ class RunsOut(Wire):
 
 
 class JudgeOut(Wire):
-    """A machine whose grades were added: the pairs that it grades, and how many of these are in the pool."""
+    """A machine whose grades were added, with the numbers of pairs it grades, in all and in the pool."""
 
     collection: str
     judge: str

@@ -1,4 +1,4 @@
-"""The wire types of comparisons of two documents: either one is closer to the query, or neither."""
+"""The wire types of comparisons of two documents by their closeness to a query."""
 
 from typing import Annotated, Literal
 
@@ -27,8 +27,8 @@ class NextComparisonsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 class ComparisonIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     """Comparison by an assessor: `answer` is a or b for the document closer to the query, = for neither.
 
-    `time` is in ISO 8601, UTC; now if not given. The seconds taken, and those listened to each clip, are logged with
-    the answer.
+    `time` is in ISO 8601, UTC; now if not given. The answer is logged with the seconds taken, and the seconds listened
+    to each clip.
     """
 
     query: Name
@@ -47,7 +47,7 @@ class ComparisonIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
         """The event of this comparison.
 
         key       of the request
-        listen_s  least listening time per clip; an answer after less is marked
+        listen_s  least listening time per clip; an answer after less listening is marked
         silent    True if the query is only a prompt in text
         """
         names = ("seconds", *HEARD, "note")
@@ -98,10 +98,10 @@ class ComparisonLeaseOut(Wire):
 
 
 class NextComparisonsOut(Wire):
-    """Kind of question that is worth most of an assessor's time: `grade` (request pairs) or `comparison`.
+    """Kind of question that makes best use of an assessor's time: `grade` (request pairs) or `comparison`.
 
-    `grade` and `comparison` are the information per second of the best question of each kind, in one unit;
-    `comparisons` is empty unless that is the kind.
+    `grade` and `comparison` are the information per second of the best question of each kind, in the same unit;
+    `comparisons` is empty if the kind is `grade`.
     """
 
     assessor: str

@@ -37,7 +37,7 @@ class NewDraftIn(Strict, forbid_unknown_fields=True):
 class DraftFileOut(Wire):
     """A file of a draft and its `kind`; `said` is a line about its contents.
 
-    Only a part of a `partial` file has arrived: send the rest.
+    A `partial` file has not arrived completely: send the rest.
     """
 
     name: str
@@ -90,7 +90,7 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
         )
 
     def _asked(self) -> TaskTable:
-        """The task in the organiser's words; `labels` and `aspects` are lines, an aspect as `name: question`."""
+        """The task in the organiser's words; `labels` and `aspects` hold one entry a line, an aspect as `name: question`."""
         named = [line.partition(":") for line in self.aspects.splitlines() if line.strip()]
         return TaskTable(
             question=self.question,
@@ -158,7 +158,7 @@ class ChoicesOut(Wire):
 
     @classmethod
     def known(cls) -> "ChoicesOut":
-        """All of them."""
+        """All accepted names."""
         return cls(list(MEASURES), STOPPING_RULES, sorted(SELECTION_RULES), list(published_models()))
 
 
@@ -176,7 +176,7 @@ class DraftsOut(Wire):
 
 
 class DraftPairOut(Wire):
-    """A pair as assessors would see it, with its sound files; null where there is none."""
+    """A pair as assessors would see it, with its sound files; null if there is none."""
 
     query: str
     document: str
@@ -185,7 +185,7 @@ class DraftPairOut(Wire):
 
 
 class DraftLessonOut(Wire):
-    """A training pair with its known grade, and the files of its recordings; null where it has none."""
+    """A training pair with its known grade, and the files of its recordings; null if there is none."""
 
     query: str
     document: str
@@ -198,9 +198,9 @@ class DraftLessonOut(Wire):
 class DraftCheckOut(Wire):
     """A draft as every command would read it, or the `error` that prevents this.
 
-    `problems` look like mistakes, `notes` are guesses; `readings` has a line for each file. `questions` are those asked
-    about each pair; `example` is one such pair. From the task: `instructions` and `consent`, the questions `before` and
-    `after` judging, and the `training` pairs.
+    `problems` are likely mistakes, `notes` are guesses, and `readings` has a line for each file. `questions` are asked
+    about each pair, such as `example`. The task gives `instructions` and `consent`, the questions `before` and `after`
+    judging, and the `training` pairs.
     """
 
     error: str = ""
@@ -281,7 +281,7 @@ class StoppingRuleIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 class ConsequencesOut(Wire):
     """Judgments and hours until a stopping rule is met, and the pairs of systems still open then; see `audiosim plan`.
 
-    `low` and `high` bound an 80 % interval; null where no simulated campaign ended in time.
+    `low` and `high` bound an 80 % interval; null if no simulated campaign ended in time.
     """
 
     stopping_rule: str

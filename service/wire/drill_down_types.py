@@ -1,4 +1,4 @@
-"""The wire types behind a row of the ranking: a system's queries, its results for one of them, and two systems."""
+"""The wire types of the basis of a ranking's row: a system's queries, its results for one of them, and two systems."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,10 +15,10 @@ from audiosim.service.wire.state_types import AboutOut
 
 
 class SystemQueriesOut(Wire):
-    """A system's scores query by query; their mean is its score in the ranking, where `rank` is its place.
+    """A system's scores query by query; their mean is its score in the ranking, in which `rank` is its place.
 
-    An interval of a query is about that query; `low` and `high` of the system come from the ranking, whose subject is
-    `about`.
+    A query's interval is a statement about that query. The system's `low` and `high` come from the ranking, and are a
+    statement about the subject `about`.
     """
 
     collection: str
@@ -54,10 +54,10 @@ class SystemQueriesOut(Wire):
 
 
 class ClipOut(Wire):
-    """A result of a system. If it is `judged`, `expectation` is its grade: the mean of `grades`, by name.
+    """A result of a system. If it is `judged`, `expectation` is its grade: the mean of `grades`, which are by name.
 
-    Otherwise it is the expected grade, with the central 95 % interval of a single grade. `gain` is its value in the
-    ranking, as a share of the highest grade. `sound` is the address of the recording, null if there is none.
+    Otherwise `expectation` is the expected grade, with the central 95 % interval of a single grade. `gain` is the value
+    in the ranking, as a share of the highest grade. `sound` is the address of the recording, null if there is none.
     """
 
     rank: int
@@ -74,8 +74,8 @@ class ClipOut(Wire):
 class ResultListOut(Wire):
     """The results of a system for a query, in the order of their ranks, down to the cutoff of the measure.
 
-    `score` is the system's for this query, null if no system retrieved anything; `highest` is the highest grade, and
-    `query_sound` the address of the query's recording.
+    `score` is the system's score for this query, null if no system retrieved anything; `highest` is the highest grade,
+    and `query_sound` the address of the query's recording.
     """
 
     collection: str
@@ -108,7 +108,7 @@ class TellingOut(Wire):
     """An unjudged pair, its rank in each system's results (null: not retrieved), and its expected grade.
 
     `share` is the part of the variance of the systems' difference that a judgment removes, null if the measure or the
-    model cannot say. `low` and `high` are those of a single grade.
+    model does not give it. `low` and `high` bound an interval of a single grade.
     """
 
     query: str
@@ -131,11 +131,11 @@ class TellingOut(Wire):
 class TwoSystemsOut(Wire):
     """Two systems compared: the verdict of `audiosim compare` on `a` less `b`, with its basis.
 
-    `above` is the probability that `a` is better. `more` further judgments would probably separate them, null if they
-    are separated or it is unknown. `again` is the probability of the likelier order on another sample of queries.
-    `beside` is the verdict about the other kind of queries. `largest` are the queries with the greatest expected
-    differences, `least_sure` those with the greatest variances, of `queries`; `telling` the pairs whose judgment would
-    give most information about the difference.
+    `above` is the probability that `a` is better. `more` further judgments would probably separate them; null if they
+    are separated or the number is unknown. `again` is the probability of the likelier order on another sample of
+    queries. `beside` is the verdict about the other kind of queries. `largest` lists the queries with the greatest
+    expected differences, and `least_sure` those with the greatest variances, out of `queries`; `telling` lists the
+    pairs whose judgment would give most information about the difference.
     """
 
     collection: str
@@ -173,7 +173,7 @@ class TwoSystemsOut(Wire):
         count: int,
         **said: Any,
     ) -> "TwoSystemsOut":
-        """Two systems, with `count` queries of each kind. `said`: state and aspect."""
+        """Two systems, with `count` queries of each kind. `said` has state and aspect."""
         value = found.to_dict()
         kept = {key: value[key] for key in cls.__struct_fields__ if key in value and key != "about"}
         largest = sorted(queries, key=lambda one: -abs(one.expectation))[:count]

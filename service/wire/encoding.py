@@ -1,4 +1,4 @@
-"""Encoding of predictions as JSON straight from arrays, several times faster than from Python numbers."""
+"""Encoding of predictions as JSON directly from arrays, several times faster than from Python numbers."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,7 +10,7 @@ from audiosim.arrays import Array
 from audiosim.relevance.pair_evidence import in_words
 from audiosim.service.shelf.prediction import STATUSES, Predicted
 
-BLOCK = 5_000  # rows encoded at once: other threads run between two blocks
+BLOCK = 5_000  # rows encoded at a time; other threads run between blocks
 NUMPY = orjson.OPT_SERIALIZE_NUMPY
 
 
@@ -19,7 +19,7 @@ def encode(predicted: Predicted, include: Iterable[str] = ()) -> bytes:
     names, spoken = (
         [*predicted.models, None],
         [*map(in_words, predicted.evidence), None],
-    )  # ABSENT is -1, the last of each
+    )  # ABSENT is -1, so these take the last of each
     fields: dict[str, Any] = {
         "model": {"name": predicted.name, "version": predicted.version},
         "judgments": predicted.judgments,

@@ -1,4 +1,4 @@
-"""The wire types of judges: reports on them, and the setting aside of one."""
+"""The wire types of judges: reports on them, and setting a judge aside."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
@@ -12,11 +12,12 @@ from audiosim.service.wire.state_types import AboutOut
 
 
 class OrderEffectOut(Wire):
-    """Effect of order, with its 95 % interval; `by_chance` if no effect at all is within it.
+    """Effect of order, with its 95 % interval; `by_chance` if the interval includes 0.
 
-    `effect` is `drift`, the mean change of `count` people's grades from first to last judgment, as a share of the
-    scale, `between` being its standard deviation from person to person; `position`, the same from the first to the last
-    place of a page of several candidates; or `first`, the share of `a` among `count` comparisons without ties.
+    `effect` is one of three. `drift` is the mean change of `count` people's grades from first to last judgment, as a
+    share of the scale; `between` is its standard deviation from person to person. `position` is the same from the first
+    to the last place of a page of several candidates. `first` is the share of `a` among `count` comparisons without
+    ties.
     """
 
     effect: str
@@ -32,8 +33,8 @@ class OrderEffectOut(Wire):
 class JudgesOut(Wire):
     """Reports on all judges, people and machines: the rows that `audiosim judges --format json` prints.
 
-    `order_effects`: the rows of `audiosim judges --order-effects`; none while too few people have answered. `aside`:
-    people set aside, by name, with the number of the log line that did it; the rows leave them out.
+    `order_effects` has the rows of `audiosim judges --order-effects`; none while too few people have answered. `aside`
+    has the people set aside, by name, with the number of the log line that did it; the rows leave them out.
     """
 
     collection: str
@@ -46,8 +47,8 @@ class JudgesOut(Wire):
 class DisagreementOut(Wire):
     """Pair on which people differ: `grades` by name; `beyond` is a grade less its prediction from their other grades.
 
-    `spread` is 1 where they differ as much as people usually do here; `chance` is the probability of differing at least
-    as much.
+    `spread` is 1 if they differ as much as people usually do here; `chance` is the probability of differing at least as
+    much.
     """
 
     query: str
@@ -91,7 +92,7 @@ class AdjudicationOut(Wire):
 
 
 class AdjudicationsOut(Wire):
-    """Pairs that organisers gave to named people, in the order in which they were asked for."""
+    """Pairs that organisers gave to particular people, in the order of the requests."""
 
     collection: str
     adjudications: list[AdjudicationOut]
@@ -127,7 +128,7 @@ class JudgeEffectOut(Wire):
     """Effect of one judge's judgments on the ranking; `without` them, the model learns anew from the others' judgments.
 
     `aside`: whether they are set aside now. `pairs_turned` lists the pairs of systems that change places, `turned` is
-    their number; without these judgments the score of `moved_most` is higher by `moved_by`.
+    their number. Without these judgments, the score of `moved_most` is higher by `moved_by`.
     """
 
     collection: str

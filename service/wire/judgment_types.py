@@ -24,8 +24,8 @@ from audiosim.service.shelf.served_collection import ServedCollection
 from audiosim.service.shelf.sound_files import Peaks
 
 MOST_ASKED = 100
-LATE_DAYS = 60  # an answer older than this is a mistake of the client
-AHEAD_S = 60.0  # by which a client's clock may be ahead
+LATE_DAYS = 60  # an older answer must be a mistake of the client
+AHEAD_S = 60.0  # tolerated lead of a client's clock
 
 Name = Annotated[str, Meta(max_length=1000)]
 Text = Annotated[str, Meta(max_length=4000)]
@@ -42,13 +42,13 @@ class NextIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class JudgmentIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Judgment of a pair by an assessor: a grade in `fine`, `broad` or `grade`, or in `cannot` a reason for none.
+    """Judgment of a pair by an assessor: a grade in `fine`, `broad` or `grade`, or a reason for none in `cannot`.
 
-    `grade` is on the collection's scale, whichever that is. `answers` holds answers by the names of their `questions`;
-    a grade or a note may stand there or in its own field. `time` is in ISO 8601, UTC; now if not given. The seconds
-    taken, listened in all, and listened to each clip are logged with the judgment. Where several candidates were judged
-    on one page, `beside` is their number, `beside_place` this one's place among them, from 1, and the seconds are its
-    share.
+    `grade` is on the collection's scale, whatever it is. `answers` holds answers by the names of their questions; a
+    grade or a note may be there or in its own field. `time` is in ISO 8601, UTC; now if not given. The judgment is
+    logged with the seconds taken, listened in all, and listened to each clip. If several candidates were judged on one
+    page, `beside` is their number, `beside_place` is this one's place among them, from 1, and the seconds are this
+    one's share.
     """
 
     query: Name
@@ -99,7 +99,7 @@ class JudgmentIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 def time_of_answer(said: str | None, clock: Clock) -> str:
-    """Time of an answer, as the log writes it; an error for an impossible one."""
+    """Time of an answer, as written in the log; an error for an impossible time."""
     now = clock()
     if said is None:
         return write_time(now)
@@ -121,9 +121,9 @@ class UndoIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 class QuestionnaireIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     """Answers of a person to questions about themselves, `before` or `after` judging.
 
-    `consent` is true if they agreed to the task's consent text, and `consent_to` is the text that they read: where it
-    has changed since, the answers are refused. At the moment `headphones` the result of their
-    headphone check is sent: `trials_right` of the six.
+    `consent` is true if they agreed to the task's consent text, and `consent_to` is the text that they read; if it has
+    changed since, the answers are refused. The moment `headphones` sends the result of their headphone check:
+    `trials_right` of the six.
     """
 
     moment: Literal["before", "after", "headphones"]
@@ -198,7 +198,7 @@ class RecordOut(Wire, omit_defaults=True):
 
 
 class StatusOut(Wire):
-    """State of a campaign: open, paused or closed, `by` whom, `since` when, for what `reason`; null where unknown."""
+    """State of a campaign: open, paused or closed; `by` is the person, `since` the time; null if unknown."""
 
     collection: str
     status: str
@@ -219,7 +219,7 @@ class StatusOut(Wire):
 
 
 class TrainingOut(Wire):
-    """A training pair: its known `grade` of at most `top`, its clips, and a `text` to show after the answer."""
+    """A training pair: its known `grade` out of `top`, its clips, and a `text` to show after the answer."""
 
     query_text: str | None
     query_sound: str | None
@@ -234,13 +234,12 @@ class TrainingOut(Wire):
 class QuestionsOut(Wire):
     """Questions about each pair in order, and the `reasons` to choose from if a pair cannot be judged.
 
-    `task` says what grades mean; it may be empty. From task.toml: `heading` stands above the clips, `instructions` and
-    `consent` before the start, `before` and `after` are questions about the person, `training` are pairs with known
-    answers, `language` is that of all these texts. `listen_s` is the least listening time for each clip; an answer
-    after less is marked. `comparisons` is some, only or none: the part of the questions that are comparisons. A page
-    shows at most `candidates` side by side. After `kept_until`, ISO 8601, nobody is identified any more; the page
-    suggests a break after `break_after` answers. With `headphones` only those who
-    passed the check are handed pairs.
+    `task` says what grades mean; it may be empty. From task.toml come the `heading` above the clips, `instructions` and
+    `consent` before the start, the questions about the person `before` and `after`, the `training` pairs with known
+    answers, and the `language` of these texts. `listen_s` is the least listening time for each clip; an answer after
+    less is marked. `comparisons` is some, only or none: the part of the questions that are comparisons. A page shows at
+    most `candidates` side by side. After `kept_until`, ISO 8601, nobody can be identified any more. The page suggests a
+    break after `break_after` answers. With `headphones`, only people who passed the check get pairs.
     """
 
     collection: str
@@ -300,7 +299,7 @@ class AnswersOut(Wire):
     """An assessor's answers that were not withdrawn, oldest first; `more` if there are earlier ones.
 
     `questionnaires` lists the moments, before or after, at which they answered questions about themselves.
-    `headphones` is the state of their headphone check: due, again, passed or failed; null where there is none.
+    `headphones` is the state of their headphone check: due, again, passed or failed; null if there is none.
     """
 
     assessor: str
@@ -343,10 +342,10 @@ def _address(served: ServedCollection, document: str, what: str, called: Called)
 class LeasedOut(Wire):
     """A pair leased to an assessor until a time, with its prompt and the addresses of its clips; null where missing.
 
-    `second` marks a second opinion on a pair that someone else has judged; `again` one that the assessor judged before:
-    the new answer replaces nothing. `why` gives the reason for a second opinion: it `tells more` than an unjudged pair
-    would, or it serves to learn the `noise` of people; empty if it was drawn at random. It is `adjudication` for a pair
-    that the organiser gave to this person.
+    `second` marks a second opinion on a pair that someone else has judged. `again` marks a pair that the assessor
+    judged before; the new answer does not replace the old one. `why` gives the reason for a second opinion: `tells
+    more` than an unjudged pair would, or `noise` to measure how much people vary; empty if it was drawn at random.
+    `adjudication` marks a pair that the organiser gave to this person.
     """
 
     query: str
@@ -371,7 +370,7 @@ class NextOut(Wire):
 
 
 def leased(served: ServedCollection, lease: Lease, called: Called) -> LeasedOut:
-    """A lease as it is sent."""
+    """A lease in the form sent to clients."""
     return LeasedOut(
         query=called(lease.pair.query),
         document=called(lease.pair.document),

@@ -23,7 +23,7 @@ MOST_COLLECTIONS = 100
 
 
 class KeptModelOut(Wire):
-    """A model that this service keeps, trained here or sent as a file; `origin` says which, in words."""
+    """A model that this service keeps, trained here or sent as a file; `origin` says which."""
 
     name: str
     version: str
@@ -34,11 +34,11 @@ class KeptModelOut(Wire):
 
 
 class ModelChoiceOut(Wire):
-    """The model of a campaign, and those it may have.
+    """The model of a campaign, and the models to choose from.
 
-    `chosen` is the line of the log that chose it, null if none did: then it is the `usual` one. `lost` says why the
-    model is not the one that the log chose; it is empty where all is well. `published` and `kept` are the models to
-    choose from, all for this collection's scale.
+    `chosen` is the line of the log that chose it; null if none did, for the `usual` model. `lost` gives the reason if
+    the model is not the one chosen in the log; else it is empty. `published` and `kept` are the models to choose from,
+    all for this collection's scale.
     """
 
     collection: str
@@ -97,8 +97,8 @@ class MovedByModelOut(Wire):
 class ModelEffectOut(Wire):
     """Effect of another model on the ranking, from the same judgments.
 
-    `fit` is the check of the present model and `fit_by_other` that of the other, each in words, too. `pairs_turned`
-    lists the pairs of systems that change places, `turned` is their number; the score of `moved_most` changes by
+    `fit` is the check of the present model and `fit_by_other` that of the other, each with a sentence. `pairs_turned`
+    lists the pairs of systems that change places, and `turned` is their number; the score of `moved_most` changes by
     `moved_by`.
     """
 
@@ -153,7 +153,7 @@ class ModelEffectOut(Wire):
 class TrainingIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     """A model to train, as by `audiosim train`: its name, features, folds of the validation, and level of elimination.
 
-    It learns from the judgments of this collection, and of `others`, which must have the same scale.
+    It learns from the judgments of this collection and of `others`, which must have the same scale.
     """
 
     name: Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
@@ -164,10 +164,11 @@ class TrainingIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ModelTrainingOut(Wire):
-    """State of a training. `done` of `total` fits of the validation are done; `total` is 0 until it begins.
+    """State of a training: `done` of `total` fits of the validation are done; `total` is 0 until it begins.
 
-    Once it is `done` the service keeps the model under its name; `problem` says why it failed, `notes` what was left
-    out, and why. `interrupted` is one that ended with its server, as by a restart: begin it again.
+    Once the training is done, the service keeps the model under its name. `problem` gives the reason of a failure,
+    `notes` the omissions and their reasons. An `interrupted` training ended with its server, for instance at a restart:
+    start it again.
     """
 
     name: str
@@ -189,10 +190,10 @@ class ModelTrainingOut(Wire):
 
 
 class ModelTrainingsOut(Wire):
-    """The training under way or the last one, if this collection takes part; `busy` if any is under way.
+    """The current training or the last one, if this collection takes part; `busy` if any is running.
 
-    `others` are the collections of the same scale that a model may learn from as well, and `features` the lists that
-    have a name.
+    `others` lists further collections of the same scale that a model may learn from, and `features` the named lists of
+    features.
     """
 
     collection: str

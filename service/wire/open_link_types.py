@@ -1,4 +1,4 @@
-"""The wire types of open links: addresses by which anybody joins a campaign, and the people who did."""
+"""The wire types of open links: addresses by which anybody joins a campaign, and the people who joined."""
 
 from typing import Annotated
 
@@ -23,9 +23,9 @@ class OpenLinkIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     """Name of a new open link, and its conditions for the people who use it.
 
     At most `people` may join, within `days`, or at any time if not given. `parameter` is the part of the address with a
-    person's identifier on another platform, such as PROLIFIC_PID; the link then requires it. Each person gives at most
-    `judgments` answers. A person who is done sees the text `completion`, and a button that leads to `return_to`; after
-    a failed headphone check these are `screened_out` and `screened_return_to`.
+    person's identifier on another platform, such as PROLIFIC_PID; if given, the link requires it. Each person gives at
+    most `judgments` answers. A person who is done sees the text `completion`, and a button that leads to `return_to`.
+    After a failed headphone check, they see `screened_out` and `screened_return_to` instead.
     """
 
     name: LinkName
@@ -58,7 +58,7 @@ class OpenLinkIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 class OpenLinkOut(Wire):
     """An open link: its path, its conditions, and the number of people who have `joined`.
 
-    `ended` is the reason why it admits nobody new; null while it does.
+    `ended` is the reason why it admits nobody new; null while it is open.
     """
 
     name: str
@@ -98,7 +98,7 @@ class ClosingIn(Strict, forbid_unknown_fields=True):
 class EntryOut(Wire):
     """Entry by an open link: the `parameter` of the address with the person's identifier, or null.
 
-    `ended` is the reason why the link admits nobody new; null while it does.
+    `ended` is the reason why the link admits nobody new; null while it is open.
     """
 
     parameter: str
@@ -108,7 +108,7 @@ class EntryOut(Wire):
 class JoinIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
     """Code of an open link, and the person's `reference` if the link has a parameter for it.
 
-    Without a reference a person is recognised by `device`, at least 16 random characters that their browser stores.
+    Without a reference, a person is recognised by `device`, at least 16 random characters stored by their browser.
     """
 
     code: Short
@@ -127,7 +127,7 @@ class CompletionOut(Wire):
     """Completion of a person: the number of `answers`, the `quota` (null: unlimited), and whether they are `done`.
 
     Once they are done, `completion` is the text to enter on the platform they came from, and `return_to` the address to
-    return to; null if there is none. For a person `screened` out by the headphone check, both are the link's values for
+    return to; null if there is none. If they are `screened` out by the headphone check, both are the link's texts for
     that case.
     """
 
@@ -143,7 +143,7 @@ class CompletionOut(Wire):
 class ParticipantOut(Wire):
     """A person who joined by an open link.
 
-    `reference` is their identifier on another platform, null if the link asks for none. They gave `answers` answers,
+    `reference` is their identifier on another platform, null if the link requires none. They gave `answers` answers,
     and are `done` once their quota is reached or nothing is left to judge. `screened` is true after a failed headphone
     check.
     """

@@ -1,4 +1,4 @@
-"""The wire types of organising: a campaign's history, the effort left, and invitations."""
+"""The wire types of organising: a campaign's history, its remaining effort, and invitations."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -28,7 +28,7 @@ from audiosim.users.leanings import Leaning
 class HistoryOut(Wire):
     """Growth of the confidence in the ranking, and the scores of the `systems`.
 
-    Without `complete` some moments are still missing: ask again. `met` is the first moment at which the stopping rule
+    Unless `complete`, some moments are still missing: ask again. `met` is the first moment at which the stopping rule
     was met, null if it never was.
     """
 
@@ -48,12 +48,11 @@ class HistoryOut(Wire):
 
 
 class ChangesOut(Wire):
-    """Changes of a campaign `since` a moment, when its log ended with the line `before`.
+    """Changes of a campaign `since` a moment; `before` is the last line of its log at that moment.
 
-    `answers` counts answers since then by person, largest first; people in `joined` had not answered before. `moved`
-    lists systems whose rank by expected score changed, with rank and score before and now. `settled` lists pairs of
-    systems that can be told apart now and could not before, at the family-wise level of the ranking; `unsettled` the
-    reverse.
+    `answers` counts answers since then by person, largest first; people in `joined` gave their first. `moved` lists
+    systems whose rank by expected score changed, with rank and score before and now. `settled` lists pairs of systems
+    that can be told apart now but not before, at the family-wise level of the ranking; `unsettled` lists the reverse.
     """
 
     collection: str
@@ -77,14 +76,14 @@ class ChangesOut(Wire):
 
 
 class RemainingOut(Wire):
-    """Number of pairs still to be judged until the stopping rule is met, as the model predicts it.
+    """Number of pairs still to be judged until the stopping rule is met, as predicted by the model.
 
     It is the median of `draws` campaigns simulated to their end with grades drawn from the model; `low` and
     `high` bound an 80 % interval, widened by the errors that replays of real campaigns showed.
 
-    `more_than` is a lower bound, given where no simulated campaign ended in time; the other figures are then null.
-    `unjudged` pairs are left in the pool. Judgments by a second assessor come on top. A `preliminary` answer rests on
-    few campaigns; a later request gets one from more.
+    `more_than` is a lower bound, given if no simulated campaign ended in time; the other figures are then null.
+    `unjudged` pairs are left in the pool. Judgments by a second assessor are not included. A `preliminary` answer rests
+    on few campaigns; a later request gets one from more.
     """
 
     collection: str
@@ -135,7 +134,7 @@ class UnsettledOut(Wire):
 class FurtherOut(Wire):
     """Confidence and mean width of 95 % intervals of scores, for the people who judged and for listeners at large.
 
-    `what`: the campaign as it is, or after further judgments; `people` and `judgments` are totals.
+    `what` names the campaign as it is, or after further judgments; `people` and `judgments` are totals.
     """
 
     what: str
@@ -150,10 +149,10 @@ class FurtherOut(Wire):
 class PlanOut(Wire):
     """Effort until the stopping rule is met, as `audiosim plan` reports it: further `judgments`, with an 80 % interval.
 
-    `hours` are those of each of the `listeners` at `seconds_per_judgment`. Where no simulated campaign ended in time,
-    `low` is the number of judgments one had reached, and `judgments`, `high` and `hours` are null. In `unmet` of the
-    campaigns every pair was judged without meeting the rule. A `preliminary` plan rests on few campaigns; a later
-    request gets one from more.
+    `hours` is the time of each of the `listeners` at `seconds_per_judgment`. If no simulated campaign ended in time,
+    `low` is the number of judgments reached by one, and `judgments`, `high` and `hours` are null. `unmet` is the number
+    of campaigns in which every pair was judged without meeting the rule. A `preliminary` plan rests on few campaigns; a
+    later request gets one from more.
     """
 
     collection: str
@@ -221,10 +220,10 @@ class LogOut(Wire):
 
 
 class AssessorsOut(Wire):
-    """Position of each assessor's grades in one state of the campaign; null where unknown.
+    """Severity of each assessor in one state of the campaign; null if unknown.
 
-    `doubts` gives by name the reasons to doubt that someone listens; judgments of those in `aside` do not count.
-    `checks` compare assessors' answers with their own earlier ones to the same pairs, and with known grades.
+    `doubts` gives, by name, reasons to doubt that a person listens; judgments of the people in `aside` do not count.
+    `checks` compares assessors' answers with their own earlier ones about the same pairs, and with known grades.
     """
 
     collection: str
@@ -279,8 +278,8 @@ class InvitationsOut(Wire):
 class ImportOut(Wire):
     """An uploaded file of judgments: waiting, running, done or failed.
 
-    It has `lines` judgments, null until it is read; `written` of them are in the log. `problem` is the reason why it
-    failed or waits, otherwise empty.
+    It has `lines` judgments, null until it is read; `written` of them are in the log. `problem` is the reason of a
+    failure or delay, otherwise empty.
     """
 
     collection: str

@@ -11,11 +11,11 @@ from audiosim.service.wire.judgment_types import RecordOut
 
 
 class PersonalDataOut(Wire):
-    """Everything stored about an assessor: their origin, their invitation, and their lines of the log.
+    """Everything stored about an assessor: their origin, their invitation, and the log's lines about them.
 
-    `reference` is their identifier on another platform; it, `link` and `joined` are null if they did not join by an
-    open link. `invited` and `token_ends` are the times of their token, null if there is none or it never ends. The log
-    also keeps events about them, such as that they were set aside.
+    `reference` is their identifier on another platform; it is null, as are `link` and `joined`, if they did not join by
+    an open link. `invited` and `token_ends` are the times of their token, null if there is none or it never ends. The
+    lines include events about them, such as setting them aside.
     """
 
     collection: str
@@ -36,7 +36,7 @@ class PersonalDataOut(Wire):
         token: Token | None,
         log: list[RecordOut],
     ) -> "PersonalDataOut":
-        """The data.
+        """The personal data, for the wire.
 
         about  the collection, and their name as an assessor
         """
@@ -52,9 +52,9 @@ class PersonalDataOut(Wire):
 
 
 class ForgetIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """Person whose data to delete; an assessor's token names them.
+    """Person whose data are to be deleted; an assessor's token names its holder.
 
-    With `set_aside`, which only organisers may send, their answers cease to count.
+    With `set_aside`, which only organisers may send, their answers no longer count.
     """
 
     assessor: Annotated[str, Meta(max_length=1000)] | None = None
@@ -62,7 +62,7 @@ class ForgetIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ForgottenOut(Wire):
-    """Result of a deletion: number of `answers` left under a name that belongs to nobody; whether they `count`."""
+    """Result of a deletion: number of `answers` left under a name that identifies nobody; whether they `count`."""
 
     assessor: str
     answers: int

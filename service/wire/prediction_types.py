@@ -52,7 +52,7 @@ class JudgmentsIn(Wire, forbid_unknown_fields=True):
 
 
 class PredictionsIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
-    """The pairs to predict, one per row; given `judgments` replace those of the campaign."""
+    """The pairs to predict, one per row; `judgments`, if given, replace those of the campaign."""
 
     query: Names
     document: Names
@@ -79,13 +79,13 @@ class PredictionsIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class PriorIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
-    """Judgments from which the model learns first; none by default. Conditioning on them comes on top."""
+    """Judgments from which the model learns first; none by default. The caller still conditions on them."""
 
     learned: JudgmentsIn | None = None
 
 
 class FeaturesIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
-    """Rows of features to predict from, in columns by name; null is unknown."""
+    """Rows of features to predict from, in named columns; null is unknown."""
 
     features: Annotated[dict[str, Values], Meta(max_length=MOST_FEATURES)]
     include: Include = field(default_factory=list)
@@ -99,25 +99,25 @@ class FeaturesIn(Wire, forbid_unknown_fields=True, omit_defaults=True):
         return cls(columns, ["probabilities"] if probabilities else [])
 
     def to_domain(self) -> dict[str, Array]:
-        """The columns as arrays, NaN where unknown."""
+        """The columns as arrays; NaN is unknown."""
         return {name: np.array(column, dtype=np.float64) for name, column in self.features.items()}
 
 
 class ModelName(Wire):
-    """Name and version of a model: models of one version predict the same; null if the estimator has no version."""
+    """Name and version of a model; models of one version predict the same. The version may be null."""
 
     name: str
     version: str | None
 
 
 class PredictionsOut(Wire, omit_defaults=True):
-    """Predictions, row by row as asked; null where unknown.
+    """Predictions, row by row as requested; null is unknown.
 
-    The predictions use so many `judgments`; `state` is that state's number, null for judgments from elsewhere. A judged
-    row has its grade and the variance 0. `levels` and `probabilities` are sent on request, the model's own even for a
-    judged row; `expectation` and `variance` of an unjudged row are those of a single grade with these probabilities.
-    `gain` is the row's value in the ranking, as a share of the highest grade: weighted sums of gains give the scores of
-    the ranking. `evidence` names the evidence used for the row, such as "output, genre".
+    `judgments` is the number of judgments used; `state` is that state's number, null for judgments from elsewhere. A
+    judged row has its grade and the variance 0. `levels` and `probabilities` are sent on request; the probabilities are
+    the model's own even for a judged row. `expectation` and `variance` of an unjudged row are those of a single grade
+    with these probabilities. `gain` is the row's value in the ranking, as a share of the highest grade: weighted sums
+    of gains give the scores of the ranking. `evidence` names the evidence used for the row, such as "output, genre".
     """
 
     model: ModelName
@@ -134,7 +134,7 @@ class PredictionsOut(Wire, omit_defaults=True):
 
 
 class ScaleOut(Wire, omit_defaults=True):
-    """The grades that an assessor may give, rising; lists of collections omit them, as GET /scales gives each once."""
+    """The grades that an assessor may give, rising; omitted in lists of collections, as GET /scales has each once."""
 
     name: str
     levels: list[float] | None = None
@@ -144,7 +144,7 @@ class CollectionOut(Wire):
     """A collection: its systems by name, and its numbers of queries, pairs in the pool, and judgments.
 
     `state` is the number of the last event of its campaign, which ranks by `measure`. If `correlated`, a judgment of
-    one pair informs predictions of others, through their prior covariance.
+    one pair informs predictions of others.
     """
 
     identifier: str
@@ -184,7 +184,7 @@ class CollectionOut(Wire):
 class ModelOut(Wire):
     """An ordinal model: P(grade >= level) is logistic in its threshold plus coefficients times terms.
 
-    For a joint model, the prediction from a pair's features alone.
+    A joint model appears as its prediction from a pair's features alone.
     """
 
     name: str
@@ -212,7 +212,7 @@ class HealthOut(Wire, omit_defaults=True):
 
 
 class ProblemOut(Wire, rename={"kind": "type"}):
-    """A problem, as RFC 9457 defines it; `request_id` finds it in the log."""
+    """A problem, as defined by RFC 9457; `request_id` finds it in the log."""
 
     kind: str
     title: str
@@ -228,5 +228,5 @@ def _check_lengths(lengths: Mapping[str, int]) -> None:
 
 
 def _pairs(query: list[str], document: list[str]) -> Iterator[Pair]:
-    # A plain tuple equals the Pair of its parts, and is made several times faster.
+    # A plain tuple equals the Pair of its parts, and is created several times faster.
     return cast("Iterator[Pair]", zip(query, document, strict=True))

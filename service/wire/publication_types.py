@@ -30,7 +30,7 @@ class PublicationIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class PublishedOut(Wire):
-    """A publication: its number, the path of its page, and the number of judgments behind it.
+    """A publication: its number, the path of its page, and the number of judgments it is based on.
 
     `withdrawn` is the time of its withdrawal; null while anybody can read it.
     """

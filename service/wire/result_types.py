@@ -1,4 +1,4 @@
-"""The wire types of shared results: the page that a link opens, and the list of links."""
+"""The wire types of shared results: the page opened by a link, and the list of links."""
 
 from typing import Annotated, Any
 
@@ -11,9 +11,9 @@ from audiosim.service.wire.state_types import AboutOut, DifferenceOut, SystemOut
 
 
 class ResultsOut(Wire):
-    """Results of a collection as a link shows them: the ranking, and the progress of judging.
+    """Results of a collection, as shown to readers with a link: the ranking, and the progress of judging.
 
-    The fields are those of the ranking, and of the campaign; `words` names the subject of the confidence.
+    The fields are those of the ranking and of the campaign; `words` names the subject of the confidence.
     """
 
     collection: str
@@ -41,7 +41,7 @@ class ResultsOut(Wire):
     def from_domain(cls, served: ServedCollection, number: int, ranking: dict[str, Any]) -> "ResultsOut":
         """Results in one state of the campaign.
 
-        ranking  as `audiosim estimate --format json` prints it
+        ranking  as printed by `audiosim estimate --format json`
         """
         current, rule = served.campaign.current_state, served.judging.stopping_rule
         selection = current.selection
@@ -70,7 +70,7 @@ class LinkIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class LinkOut(Wire):
-    """Link to the page of results. Where tokens are used it contains one, which is never shown again."""
+    """Link to the page of results. If tokens are used, it contains one, which is never shown again."""
 
     name: str
     link: str

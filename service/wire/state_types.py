@@ -17,7 +17,7 @@ from audiosim.service.shelf.served_collection import ServedCollection
 
 
 class SystemOut(Wire, omit_defaults=True):
-    """A system's expected score with its 95 % interval; `error` is the sampling error if grades were drawn.
+    """A system's expected score with its 95 % interval; `error` is the sampling error of drawn grades.
 
     Systems that share a letter of `group` cannot be told apart. A system may have the ranks from `rank_low` (better) to
     `rank_high`; `best` is its probability of being the best of all, `top` of being among the best `top_k`.
@@ -39,8 +39,8 @@ class SystemOut(Wire, omit_defaults=True):
 class DifferenceOut(Wire):
     """The better system `a`, the worse `b`, their expected difference, and the confidence in its sign.
 
-    `equal` if they are known to be equal, such as one run under two names: the ranking's confidence leaves such a pair
-    out.
+    `equal` if they are known to be equal, such as one run under two names; the ranking's confidence leaves out such
+    pairs.
     """
 
     a: str
@@ -54,8 +54,8 @@ class DifferenceOut(Wire):
 class AboutOut(Wire):
     """Subject of a statement: its queries and its listeners.
 
-    The queries are `these` or `queries` of this kind; the listeners are the `panel` of those who judged,
-    `listeners` at large, or a number of people.
+    The queries are `these` or `queries` of this kind; the listeners are the `panel` of people who judged, `listeners`
+    at large, or a number of people.
     """
 
     queries: str = "these"
@@ -63,7 +63,7 @@ class AboutOut(Wire):
 
 
 class AtLargeOut(Wire):
-    """The ranking that listeners at large would give."""
+    """The ranking expected from listeners at large."""
 
     confidence: float | None
     systems: list[SystemOut]
@@ -71,15 +71,15 @@ class AtLargeOut(Wire):
 
 
 class RankingOut(Wire, omit_defaults=True):
-    """The ranking that `audiosim estimate` prints, in one state of the campaign.
+    """The ranking in one state of the campaign, as printed by `audiosim estimate`.
 
     `basis` is "predicted, nothing judged", or the number of judgments used. `about` names the queries and listeners of
-    every statement; `confidence` is null where there is nothing to order. Systems within one of `groups` cannot be told
-    apart at the `family_wise` level; `nearest` are the two systems that fewest further judgments would tell apart,
-    where known; `sentence` puts the result in words. `fit` is the check of the model against the judgments: PASS, FAIL
-    or NOT CHECKED, in words `fit_sentence`. Where it fails, `fit_against` gives the reasons and deviations are
-    `widened` times as wide; where `fit_instead` is "general" the ranking uses a general prior over collections and the
-    judgments. Where several people (`judges`) judged, `at_large` adds the statement about listeners at large.
+    every statement; `confidence` is null if there is nothing to order. Systems within one of `groups` cannot be told
+    apart at the `family_wise` level. `nearest` are the two systems that the fewest further judgments would tell apart,
+    if known. `sentence` puts the result in words. `fit` is the check of the model against the judgments: PASS, FAIL or
+    NOT CHECKED, in words `fit_sentence`. After FAIL, `fit_against` gives the reasons and deviations are `widened` times
+    as wide; if `fit_instead` is "general", the ranking uses a general prior over collections and the judgments. If
+    several people (`judges`) judged, `at_large` adds the statement about listeners at large.
     """
 
     collection: str
@@ -143,18 +143,17 @@ class HeldOut(Wire):
 
 
 class CampaignOut(Wire):
-    """Progress of a campaign. `state` is the number of its last event, `status` open, paused or closed.
+    """Progress of a campaign; `state` is the number of its last event, `status` is open, paused or closed.
 
-    `evidence` counts the pairs of the pool with each kind of evidence: output, genre, sound and so on. `confidence`
-    is that of `estimate` and of the ranking, `about` its subject; `of_this_kind` is the confidence about queries of
-    this kind, and `at_large`, where several people judged, that about listeners at large; null where there is nothing
-    to order. `fit` is the check of the model, PASS, FAIL or NOT CHECKED, in words `fit_sentence`; where it fails,
-    deviations are multiplied by `widened`. `basis` is "predicted, nothing judged", or the number of judged pairs
-    behind the confidence. `sounds` names the pairs without sound, which are not offered; empty where all have it.
-    `heard` is false where the campaign has no sound at all. `aspects` are those that each pair is graded for; none
-    where it has one grade. `model_lost` says why the model is not the one that the log chose; empty where it is. Only
-    a part is shown of the assessors, the leases, and the pairs that cannot be judged or were dropped; `totals` has
-    their numbers.
+    `evidence` counts the pairs of the pool with each kind of evidence: output, genre, sound and so on. `confidence` is
+    that of `estimate` and of the ranking, and `about` is its subject. `of_this_kind` is the confidence about queries of
+    this kind; `at_large` is that about listeners at large, if several people judged. They are null if there is nothing
+    to order. `fit` is the check of the model, PASS, FAIL or NOT CHECKED, in words `fit_sentence`; after FAIL,
+    deviations are multiplied by `widened`. `basis` is "predicted, nothing judged", or the number of judged pairs behind
+    the confidence. `sounds` names the pairs without sound, which are not offered; it is empty if all have sound.
+    `heard` is false if the campaign has no sound at all. `aspects` lists the aspects graded for each pair; none if a
+    pair has one grade. `model_lost` gives the reason if the model is not the one chosen in the log. Only a part of the
+    assessors, the leases, and the pairs that cannot be judged or were dropped is shown; `totals` has their numbers.
     """
 
     collection: str
@@ -247,13 +246,13 @@ class ChangeOut(Wire):
 
 
 def _of_this_kind(selection: Selection) -> float | None:
-    """Confidence about queries of this kind; None where there is nothing to order, and for a single query."""
+    """Confidence about queries of this kind; None if there is nothing to order, or only one query."""
     several = len(selection.pool.queries) >= FEWEST_QUERIES
     return selection.stated(OF_THIS_KIND).confidence if several else None
 
 
 def _at_rest(campaign: Campaign) -> tuple[Progress, Selection]:
-    """Progress and selection of one state."""
+    """Progress and selection in one state."""
     while True:
         progress, current = campaign.progress, campaign.current_state
         if progress.number == current.number:

@@ -1,4 +1,4 @@
-"""Wire types of the texts that an organiser changes during a campaign."""
+"""Wire types of the texts that an organiser may change during a campaign."""
 
 from typing import Annotated, Any
 
@@ -17,9 +17,9 @@ OF_SCALE = ("scale", "grades", "control", "labels", "steps", "aspect")
 
 
 class TextsOut(Wire):
-    """The texts of a campaign that may be changed while it runs; `languages` are codes with commas between them.
+    """The texts of a campaign that may be changed while it runs; `languages` has codes separated by commas.
 
-    `changed` is the line of the log that changed a text last, null if none did.
+    `changed` is the last line of the log that changed a text, null if none did.
     """
 
     collection: str
@@ -44,9 +44,9 @@ class TextsOut(Wire):
 
 
 class TextsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
-    """New texts of a campaign; those left out stay. `languages` are codes with commas between them.
+    """New texts of a campaign; omitted ones stay. `languages` has codes separated by commas.
 
-    The scale and its words (grades, control, labels, steps, aspect) are named here to be refused with the reason.
+    The scale and its words (grades, control, labels, steps, aspect) are accepted here only to be refused with a reason.
     """
 
     title: Text | UnsetType = UNSET
@@ -65,7 +65,7 @@ class TextsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
     @property
     def texts(self) -> dict[str, str]:
-        """The texts by name; an error where something else is to be changed, or nothing."""
+        """The texts by name; an error if anything else is to be changed, or nothing."""
         said = {name: getattr(self, name) for name in self.__struct_fields__ if name != "reason"}
         given = {name: text for name, text in said.items() if text is not UNSET}
         wrong = [name for name in OF_SCALE if name in given]
@@ -79,7 +79,7 @@ class TextsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class PromptsOut(Wire):
-    """The prompts of a collection by query, those that have one; `queries` lists all queries."""
+    """The prompts of a collection, by query; `queries` lists all queries, with or without a prompt."""
 
     collection: str
     state: int
@@ -105,6 +105,6 @@ class PromptIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
 
     @property
     def texts(self) -> dict[str, str]:
-        """The same by name, as in the log."""
+        """The change by name, as in the log."""
         fields = msgspec.structs.asdict(self)
         return {name: fields[name] for name in ("query", "prompt")}
