@@ -152,7 +152,7 @@ def check_model_name(name: str) -> None:
     if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
         raise InputError(f"expected a model's name of 1 to {LONGEST_NAME} printable characters, got {name!r:.80}")
     if _is_published(name) or name.endswith(".json") or ":" in name:
-        raise InputError(f"a model cannot be called {name}: that names another, a file or an address")
+        raise InputError(f"a model cannot be called {name}: that is the name of another model, a file or an address")
 
 
 def _is_published(name: str) -> bool:

@@ -16,19 +16,19 @@ from audiosim.service.shelf.shelf import Served
 
 TAGS = [
     {"name": "predictions", "description": "Relevance of unjudged pairs, or of rows of features."},
-    {"name": "health", "description": "Whether the service lives and may be asked; figures for Prometheus."},
-    {"name": "catalogue", "description": "Collections and models that are served; a model file is read again."},
-    {"name": "Open Inference Protocol", "description": "The models, as clients of that protocol ask for them."},
-    {"name": "judging", "description": "Pairs to judge, and what assessors say of them."},
+    {"name": "health", "description": "Liveness and readiness of the service; metrics for Prometheus."},
+    {"name": "catalogue", "description": "Served collections and models; reloading of model files."},
+    {"name": "Open Inference Protocol", "description": "The models, for clients of that protocol."},
+    {"name": "judging", "description": "Pairs to judge, and assessors' answers."},
     {"name": "campaign", "description": "Progress of judging, ranking of the systems; pause, resume, close."},
     {"name": "organising", "description": "Assessors, invitations, the log, and files of judgments."},
-    {"name": "results", "description": "Results to look at, read-only, and the links that show them."},
-    {"name": "arrivals", "description": "Recordings and runs that come while judging goes on."},
-    {"name": "sound", "description": "What can be heard, its waveform and its picture."},
+    {"name": "results", "description": "Read-only results, and the links to them."},
+    {"name": "arrivals", "description": "Recordings and runs added while judging goes on."},
+    {"name": "sound", "description": "Recordings, with waveforms and pictures."},
     {"name": "session", "description": "A token in a cookie, for pages."},
 ]
 SUMMARY_END = re.compile(r"[;:.](?:\s|$)|, (?=which |whether |where |and what )")
-SERVERS = [{"url": "/", "description": "The service that this document comes from"}]
+SERVERS = [{"url": "/", "description": "The service that sent this document"}]
 SCHEMES = {
     "token": {
         "type": "http",
@@ -39,7 +39,7 @@ SCHEMES = {
         "type": "apiKey",
         "in": "cookie",
         "name": COOKIE,
-        "description": "The same in a cookie: POST /v1/session.",
+        "description": "The same token in a cookie, set by POST /v1/session.",
     },
 }
 MEANINGS = {  # of parameters that mean the same in every operation
@@ -48,11 +48,11 @@ MEANINGS = {  # of parameters that mean the same in every operation
     "document": "identifier of the recording",
     "genre": "genre of the recording, if known",
     "judge": "name of a person or machine that judges",
-    "leases": "true: also the lines on pairs that were handed out",
+    "leases": "true: include the lines about pairs handed out",
     "machines": "false: people only, which is faster",
     "model": "name of the model",
     "number": "number of the import",
-    "system": "name of the system; without it, as the run says",
+    "system": "name of the system; by default the name in the run",
     "team": "team of the system, if it is new",
     "version": "version of the model",
 }

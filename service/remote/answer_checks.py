@@ -125,7 +125,7 @@ def _check_lengths(answer: PredictionsOut, n: int, url: str) -> None:
     columns = ("expectation", "variance", "status", "models", "probabilities")
     lengths = {name: len(getattr(answer, name) or ()) for name in columns}
     if set(lengths.values()) != {n} or None in answer.models or len(answer.evidence or answer.models) != n:
-        raise ServiceError(f"{url} does not answer for every pair that it was asked for")
+        raise ServiceError(f"{url} lacks answers for some of the requested pairs")
     check_evidence(set(answer.evidence or ()) - {None}, url)
 
 

@@ -79,7 +79,7 @@ class Organiser:
                 raise InputError(f"{self._there.url} has another training under way: {name} was cancelled")
             now = found
         if now.status != DONE:
-            raise InputError(f"{self._there.url}: {name} is not trained: {now.problem or now.status}")
+            raise InputError(f"{self._there.url}: {name} was not trained: {now.problem or now.status}")
         return now
 
     def texts(self, collection: str) -> TextsOut:

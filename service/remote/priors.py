@@ -131,7 +131,7 @@ def decode_prior(body: bytes, grades: Array, maximum: float, url: str) -> Belief
         evidence, spoke = _evidence(parts["evidence"], parts["spoke"], len(grades), url)
         return Belief(alone, prior, grades, _use(parts), evidence, spoke)
     except (InputError, ValueError, IndexError, TypeError, OSError, EOFError, BadZipFile, MemoryError) as error:
-        raise ServiceError(f"{url} sends a prior that cannot be one: {error}") from None
+        raise ServiceError(f"{url} sends an invalid prior: {error}") from None
 
 
 def reserve_of(pool: Pool, name: str, learned: Mapping[Pair, float] | None) -> RelevanceEstimator | None:
@@ -200,7 +200,7 @@ def _evidence(words: Any, spoke: Integers, count: int, url: str) -> tuple[tuple[
         return (), None
     right = spoke.shape == (count,) and np.issubdtype(spoke.dtype, np.integer)
     if not right or np.any(spoke < 0) or np.any(spoke >= len(names)):
-        raise InputError(f"it must say for each of {count} pairs which of {len(names)} combinations of evidence spoke")
+        raise InputError(f"it must give for each of {count} pairs one of {len(names)} combinations of evidence")
     return tuple(map(of_words, names)), spoke
 
 
@@ -209,9 +209,9 @@ def _block_normal(parts: dict[str, Any], count: int) -> BlockNormal:
     places, sizes, shared = parts["places"], parts["sizes"], parts["shared"]
     triangles = _unpacked(parts["within"])
     if parts["mean"].shape != (count,):
-        raise InputError(f"it is of {parts['mean'].size} pairs, expected {count}")
+        raise InputError(f"it has {parts['mean'].size} pairs, expected {count}")
     if np.any(sizes < 0) or sizes.sum() != len(places) or np.sum(sizes * (sizes + 1) // 2) != len(triangles):
-        raise InputError("its blocks are of other sizes than it says")
+        raise InputError("its blocks do not have the stated sizes")
     if shared.shape != (len(shared), len(shared)) or not np.array_equal(shared, shared.T):
         raise InputError("the covariance of its shared effects must be symmetric")
     if len(shared) and np.min(np.linalg.eigvalsh(shared)) < -ROUNDING * np.max(np.abs(shared)):

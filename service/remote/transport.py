@@ -139,4 +139,4 @@ def checked_body(kind: type[Answer], fields: Mapping[str, Any]) -> Answer:
     try:
         return msgspec.convert({name: value for name, value in fields.items() if value is not None}, kind)
     except msgspec.ValidationError as error:
-        raise InputError(f"not to be sent: {error}") from None
+        raise InputError(f"cannot be sent: {error}") from None

@@ -115,7 +115,7 @@ def delete_kept_model(caller: CallerDep, served: ServedDep, one: CollectionDep, 
     """
     kept = {model.name: model for model in served.kept_models.all()}
     if caller.collection and name in kept and kept[name].by != caller.name:
-        raise HTTPException(403, f"this token is for {caller.collection} alone, and may delete {caller.name}'s models")
+        raise HTTPException(403, f"this token for {caller.collection} may delete only {caller.name}'s own models")
     served.delete_model(name)
     return Response(status_code=204)
 
@@ -170,7 +170,7 @@ def _others(cards: Cards, name: str) -> list[str]:
 
 def _check_may(caller: Caller, others: list[str]) -> None:
     if others and caller.collection:
-        raise HTTPException(403, f"this token is for {caller.collection} alone, whose judgments a model may learn from")
+        raise HTTPException(403, f"this token is for {caller.collection}: a model may learn only from its judgments")
 
 
 def _check_new(served: Served, name: str) -> None:

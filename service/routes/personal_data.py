@@ -67,10 +67,10 @@ def forget_person(
 
 def _check_drawn(links: OpenLinkStore, collection: str, name: str) -> None:
     if links.participant(collection, name) is None:
-        known = "was deleted already, or never came" if NAME.fullmatch(name) else "came by no open link"
+        known = "was deleted already, or never joined" if NAME.fullmatch(name) else "did not join by an open link"
         raise InputError(
-            f"{name:.80} {known}: expected somebody who came by an open link; the log keeps the name of somebody who "
-            "was invited, and audiosim backup --without writes a copy without it"
+            f"{name:.80} {known}: only people who joined by an open link can be deleted; the log keeps the name of an "
+            "invited person, and audiosim backup --without writes a copy without it"
         )
 
 

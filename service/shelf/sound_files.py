@@ -60,7 +60,7 @@ class Sounds:
             for document, name in named.items():
                 path = _resolved(Path(folder).resolve() / name)
                 if path is None or not is_file(path):
-                    self._lost[document] = f"{name} is no file"
+                    self._lost[document] = f"{name} is not a file"
                 elif not any(path.is_relative_to(root) for root in allowed):
                     self._lost[document] = f"{name} is outside {allowed[0]}: {ALLOW}"
                 else:
@@ -80,7 +80,7 @@ class Sounds:
         missing = [document for document in documents if document not in self]
         if not missing:
             return ""
-        reason = self._lost.get(missing[0], "documents.tsv names no file of it")
+        reason = self._lost.get(missing[0], "documents.tsv names no file for it")
         heard = len(documents) - len(missing)
         return f"sound of {heard} of {len(documents)} documents: {missing[0]}: {reason}; its pairs are not handed out"
 

@@ -190,7 +190,7 @@ class Issuer:
         except refusals as error:
             trouble = str(error) or f"no answer within {FETCH_S:g} s"
             if trouble != self._trouble:
-                LOG.warning("issuer %s: its keys cannot be had: %s", self._url, trouble)
+                LOG.warning("issuer %s: its keys cannot be fetched: %s", self._url, trouble)
             self._trouble = trouble
         finally:
             self._fetching = None

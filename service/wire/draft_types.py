@@ -90,7 +90,7 @@ class DraftSettingsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
         )
 
     def _asked(self) -> TaskTable:
-        """The task in the organiser's words; `labels` and `aspects` hold one entry a line, an aspect as `name: question`."""
+        """The task in the organiser's words; `labels` and `aspects` have one entry a line."""
         named = [line.partition(":") for line in self.aspects.splitlines() if line.strip()]
         return TaskTable(
             question=self.question,

@@ -71,7 +71,8 @@ class TextsIn(Strict, forbid_unknown_fields=True, omit_defaults=True):
         wrong = [name for name in OF_SCALE if name in given]
         if wrong:
             raise InputError(
-                f"{wrong[0]} is of the scale, which a campaign keeps, as its grades are on it: make another collection"
+                f"{wrong[0]} belongs to the scale, which a campaign cannot change, as its grades are on it: "
+                "make another collection"
             )
         if not given:
             raise InputError("expected a text to change: title, question, instructions, consent, language or languages")

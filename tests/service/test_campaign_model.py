@@ -203,7 +203,7 @@ def test_a_training_is_cancelled_and_one_that_cannot_be_says_why(shared, wait_un
     assert (found["name"], found["problem"]) == ("short", "6 queries with judgments are too few for 100 folds")
     for wrong, message in (
         ({"features": "no such"}, "unknown feature"),
-        ({"name": "joint"}, "a model cannot be called joint: that names another, a file or an address"),
+        ({"name": "joint"}, "a model cannot be called joint: that is the name of another model, a file or an address"),
         ({"folds": 1}, "expected at least 2 folds, or 0 for none, got 1"),
         ({"others": ["nothing"]}, "unknown collection 'nothing'"),
     ):
@@ -367,7 +367,7 @@ def test_whoever_organises_one_collection_deletes_only_models_of_their_own(comma
             client.organiser.add_model("small", output)
         with (
             Client(server.url, token=one) as client,
-            pytest.raises(InputError, match="this token is for small alone, and may delete otto's models"),
+            pytest.raises(InputError, match="this token for small may delete only otto's own models"),
         ):
             client.organiser.delete_model("small", "trained")
 

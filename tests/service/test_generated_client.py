@@ -90,7 +90,7 @@ def test_every_operation_has_a_name_of_its_own_and_a_chapter_that_is_described()
     assert [name for name, count in Counter(one["operationId"] for one in operations).items() if count > 1] == []
     assert {one["tags"][0] for one in operations} == {tag["name"] for tag in said["tags"]}
     assert all(len(one["tags"]) == 1 for one in operations)
-    assert said["servers"] == [{"url": "/", "description": "The service that this document comes from"}]
+    assert said["servers"] == [{"url": "/", "description": "The service that sent this document"}]
 
 
 @pytest.mark.slow

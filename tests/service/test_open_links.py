@@ -270,14 +270,12 @@ def test_a_deletion_keeps_the_answers_and_forgets_whose_they_are(app, in_process
         assert http.get(f"{COARSE}/judgments?format=csv", headers=olga).text == before
         assert "5f3c2d" not in http.get(f"{COARSE}/participants", headers=olga).text
         again = http.post(f"{COARSE}/forget", json={"assessor": names[0]}, headers=olga)
-        assert (
-            "was deleted already, or never came: expected somebody who came by an open link" in again.json()["detail"]
-        )
+        assert "was deleted already, or never joined: only people who joined by an open link" in again.json()["detail"]
         assert joined(http, code, reference="5f3c2d").json()["name"] not in names  # a new person
         aside = http.post(f"{COARSE}/forget", json={"assessor": names[1], "set_aside": True}, headers=olga)
         assert aside.json() == {"assessor": names[1], "answers": 2, "count": False}
         ann = http.post(f"{COARSE}/forget", json={"assessor": "ann"}, headers=olga)
-        assert ann.json()["detail"].startswith("ann came by no open link: expected somebody who came by an open link")
+        assert ann.json()["detail"].startswith("ann did not join by an open link: only people who")
 
 
 @pytest.mark.slow

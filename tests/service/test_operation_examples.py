@@ -24,8 +24,8 @@ REFUSED = {  # where no tokens are needed, no invitation or link holds one; the 
     "add_questionnaire": "no questions are asked after judging here: task.toml has none",
     "show_entry": "there is no such link: it may have been cut off when it was copied",
     "join_campaign": "there is no such link: it may have been cut off when it was copied",
-    "forget_person": "ann came by no open link: expected somebody who came by an open link; the log keeps the name of "
-    "somebody who was invited, and audiosim backup --without writes a copy without it",
+    "forget_person": "ann did not join by an open link: only people who joined by an open link can be deleted; "
+    "the log keeps the name of an invited person, and audiosim backup --without writes a copy without it",
     "withdraw": "'ann' is not invited to judge demo",
     "revoke_link": "this service has no tokens, so no link can be revoked",
 }

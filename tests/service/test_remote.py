@@ -213,7 +213,7 @@ WRONG_PRIORS = {
     "no file": (lambda b: b"nonsense", "File is not a zip file"),
     "half a file": (lambda b: encode_prior(b, ())[:500], "File is not a zip file"),
     "an array too few": (lambda b: changed_prior(b, shared=None), "it holds .*, expected levels, .*, shared"),
-    "another pool": (lambda b: changed_prior(b, mean=b.prior.mean[1:]), r"it is of \d+ pairs, expected \d+"),
+    "another pool": (lambda b: changed_prior(b, mean=b.prior.mean[1:]), r"it has \d+ pairs, expected \d+"),
     "pickles": (lambda b: changed_prior(b, mean=np.array([{}] * 3, dtype=object)), "Object arrays cannot be loaded"),
     "rows that sum to 6": (lambda b: changed_prior(b, marginals=6 * b.marginals), "each row of probabilities must be"),
     "no numbers": (lambda b: changed_prior(b, mean=b.prior.mean * np.nan), "means and covariances of shared effects"),
@@ -223,7 +223,7 @@ WRONG_PRIORS = {
         "within each of its blocks must be positive definite",
     ),
     "triangles of words": (lambda b: changed_prior(b, within=np.array(["a"])), "its triangles must be numbers, or eig"),
-    "blocks too few": (lambda b: changed_prior(b, sizes=np.array([1])), "its blocks are of other sizes than it says"),
+    "blocks too few": (lambda b: changed_prior(b, sizes=np.array([1])), "its blocks do not have the stated sizes"),
     "a place twice": (
         lambda b: changed_prior(b, places=0 * np.concatenate(b.prior.blocks)),
         "blocks must hold each of .* places once",
@@ -284,7 +284,7 @@ WRONG_PRIORS = {
 @pytest.mark.parametrize(("make", "message"), WRONG_PRIORS.values(), ids=WRONG_PRIORS)
 def test_a_prior_that_cannot_be_one_is_not_believed(joint_belief, make, message):
     nothing = np.full(len(joint_belief.grades), np.nan)
-    with pytest.raises(ServiceError, match=f"^there sends a prior that cannot be one: .*{message}"):
+    with pytest.raises(ServiceError, match=f"^there sends an invalid prior: .*{message}"):
         decode_prior(make(joint_belief), nothing, joint_belief.maximum, "there")
 
 
@@ -444,7 +444,7 @@ def test_a_service_that_changes_its_model_in_between_is_caught(canned, small):
 def test_a_service_that_leaves_pairs_out_is_caught(canned, small):
     pool = build_pool(small)
     estimator = remote(pool, canned(*canned_answers(pool, rows=3)).url)
-    with pytest.raises(ServiceError, match="does not answer for every pair that it was asked for$"):
+    with pytest.raises(ServiceError, match="lacks answers for some of the requested pairs$"):
         estimator.predict(np.full(len(pool.pairs), np.nan))
 
 

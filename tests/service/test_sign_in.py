@@ -340,7 +340,7 @@ BROKEN = [
 def test_a_broken_key_document_is_an_issuer_in_trouble(offering, document, caplog):
     offering.say(document)
     assert Asked(offering.url).holder(offering.token("one")) == 503
-    assert "its keys cannot be had" in caplog.text
+    assert "its keys cannot be fetched" in caplog.text
     public = offering.offer("one")
     if document.startswith('{"keys": [{'):  # a key that cannot be read leaves the others good
         offering.say(document.replace("[{", f"[{json.dumps(public[0])}, {{", 1))
@@ -499,7 +499,7 @@ def test_an_issuer_that_is_away_stops_neither_the_start_nor_tokens_of_our_own(co
     with commanded(folders[:1], tmp_path / "log", *options) as server, server.client() as client:
         assert status(client, own) == 200
         assert status(client, token) == 503
-        assert server.says("its keys cannot be had")
+        assert server.says("its keys cannot be fetched")
         assert client.get("/health/ready").status_code == 200
 
 

@@ -326,7 +326,7 @@ def test_pairs_that_cannot_be_heard_are_not_handed_out_and_it_is_said_why(comman
 
 def test_a_folder_that_is_named_may_be_heard_too(commanded, scattered, tmp_path):
     options = ("--sounds", tmp_path / "elsewhere")
-    said = "sound of 4 of 5 documents: c: c.wav is no file; its pairs are not handed out"
+    said = "sound of 4 of 5 documents: c: c.wav is not a file; its pairs are not handed out"
     with commanded([scattered], tmp_path / "log", *options) as server, server.client() as http:
         assert handed_out(http) == {("q1", "a"), ("q1", "b"), ("q2", "a"), ("q2", "b")}
         assert http.get(f"{SCATTERED}/campaign").json()["sounds"] == said

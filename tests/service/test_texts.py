@@ -116,9 +116,9 @@ def test_changed_texts_are_read_by_everybody_and_judgments_and_scale_stay(
     [
         (
             {"labels": ["a", "b"]},
-            "labels is of the scale, which a campaign keeps, as its grades are on it: make another",
+            "labels belongs to the scale, which a campaign cannot change, as its grades are on it: make another",
         ),
-        ({"title": "x", "scale": "broad"}, "scale is of the scale, which a campaign keeps"),
+        ({"title": "x", "scale": "broad"}, "scale belongs to the scale, which a campaign cannot change"),
         ({}, "expected a text to change: title, question, instructions, consent, language or languages"),
         ({"question": "Which is closer?"}, "these texts are there already: nothing was changed"),
         ({"title": " "}, "expected a title of 1 to 200 printable characters, got ''"),
