@@ -1,11 +1,11 @@
-// The service over HTTP: JSON in and out, problems as errors, safe repetition.
+// Requests to the service: JSON in and out, problems as errors, safe repetition.
 
 import { t } from "./language.js";
 
 const PATIENCE_MS = 20_000;
 const WORTH_REPEATING = new Set([408, 425, 429, 502, 503, 504]);
 
-/** The service refused: `status` of the answer, `message` its own words, `retryAfterS` where it said when. */
+/** A refusal by the service: `status` of the answer, `message` in its words, `retryAfterS` if it gave a time. */
 export class Problem extends Error {
   constructor(status, detail, { requestId = "", retryAfterS = null } = {}) {
     super(detail);
@@ -21,7 +21,7 @@ export class Problem extends Error {
   }
 }
 
-/** The service was not reached, or did not answer in time. */
+/** The service could not be reached, or did not answer in time. */
 export class Unreachable extends Error {
   constructor(cause) {
     super(t("the service cannot be reached"), { cause });
@@ -30,16 +30,16 @@ export class Unreachable extends Error {
   }
 }
 
-let aheadMs = 0; // of this device's clock, before the service's
+let aheadMs = 0; // by which this device's clock is ahead of the service's
 
-/** The time as the service has it: a device's clock may be wrong by hours. */
+/** The time by the service's clock, because a device's clock may be wrong by hours. */
 export function serverNow() {
   return new Date(Date.now() - aheadMs);
 }
 
 function readClock(answer) {
   const date = Date.parse(answer.headers.get("Date") ?? "");
-  // The header counts whole seconds, and an answer takes a while.
+  // The header has whole seconds, and the answer takes time to arrive.
   if (Number.isFinite(date)) aheadMs = Math.abs(Date.now() - date) < 5_000 ? 0 : Date.now() - date;
 }
 
@@ -51,11 +51,11 @@ export function newKey() {
 /**
  * Send one request and return the answer's JSON.
  *
- * body    sent as JSON; a file as it is
- * key     of a request that changes something: sent twice, it is done once
- * token   instead of the one in the cookie
+ * body    sent as JSON; a file is sent as it is
+ * key     key of a request that changes something: sent twice, it takes effect once
+ * token   used in place of the cookie's
  * accept  "json", "bytes" or "text"
- * tries   how often to send it where that is safe: without a body, or with a key, or where `repeatable`
+ * tries   number of attempts if repeating is safe: without a body, with a key, or if `repeatable`
  *
  * @param {string} path
  * @param {{method?: string, body?: any, key?: string, token?: string, accept?: string, patienceMs?: number, signal?: AbortSignal, tries?: number, repeatable?: boolean}} [options]
@@ -116,12 +116,12 @@ async function problem(answer) {
   });
 }
 
-/** The same, after so many milliseconds. */
+/** A promise fulfilled after this many milliseconds. */
 export function wait(ms) {
   return new Promise((done) => setTimeout(done, ms));
 }
 
-/** The caller: `{name, role, collection, open}`, or null if the service wants a token, or another one. */
+/** The caller: `{name, role, collection, open}`, or null if the service needs a token, or another one. */
 export async function session() {
   try {
     const who = await get("/v1/session");
@@ -132,15 +132,16 @@ export async function session() {
   }
 }
 
-/** Owner of a token; answers as `session`, and with an error if it is nobody's. */
+/** Owner of a token, in the form of `session`; an error if it belongs to nobody. */
 export const whose = (token) => get("/v1/session", { token });
 
-/** Keep a token in a cookie that scripts cannot read; answers as `session`. */
+/** Keep a token in a cookie that scripts cannot read; returns the same as `session`. */
 export const logIn = (token) => post("/v1/session", { token });
 
 export const logOut = () => ask("/v1/session", { method: "DELETE" });
 
-/** An invitation, #token=... or #name=..., taken out of the address so that it stays in no history; null what it lacks. */
+/** An invitation, #token=... or #name=..., removed from the address to keep it out of the history; null for missing
+parts. */
 export function takeInvitation() {
   const fragment = new URLSearchParams(location.hash.slice(1));
   const [token, name] = [fragment.get("token"), fragment.get("name")];

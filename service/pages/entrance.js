@@ -1,10 +1,10 @@
-// The way in and out of a page that needs a token: a form to sign in with, and a button to sign out.
+// Entrance and exit of a page that needs a token: a form to sign in, and a button to sign out.
 
 import { logIn, logOut } from "./api.js";
 import { Store } from "./judge/store.js";
 import { byId, element } from "./page.js";
 
-/** Fill `#entrance-form`, say in `#entrance-trouble` what goes wrong there, and make `#leave` sign out. */
+/** Fill `#entrance-form`, show its errors in `#entrance-trouble`, and make `#leave` sign out. */
 export function openEntrance() {
   const token = { id: "token", type: "password", autocomplete: "current-password", required: true, spellcheck: "false" };
   const field = element("input", token);

@@ -1,4 +1,4 @@
-// An invitation's token: taken at once, but never in place of somebody who is signed in without asking.
+// An invitation's token, used at once; a person who is signed in already is asked before it replaces theirs.
 
 import { logIn, session, whose } from "./api.js";
 import { m, t, tnodes } from "./language.js";
@@ -7,7 +7,8 @@ import { named } from "./text.js";
 
 const ROLES = { assessor: m("assessor"), organiser: m("organiser"), client: m("client") };
 
-/** Sign in with an invitation's token; answers as `session`, with who is signed in already where they want to stay. */
+/** Sign in with an invitation's token; returns the same as `session`, of the earlier person if they want to stay signed
+in. */
 export async function accept(token) {
   const [now, invited] = await Promise.all([session(), whose(token)]);
   const another = now && !now.open && (now.name !== invited.name || now.role !== invited.role || now.collection !== invited.collection);
@@ -17,7 +18,7 @@ export async function accept(token) {
 
 const roleOf = ({ role }) => t(ROLES[role] ?? role);
 
-/** Ask whether one sign-in may replace another; a browser has one for all of its tabs. */
+/** Ask whether one sign-in may replace another, because a browser has one for all of its tabs. */
 function replaces(now, invited) {
   const yes = element("button", { class: "primary", value: "yes" }, element("span", {}, ...tnodes("Sign in as {name}", { name: named(invited.name, 24) })));
   const no = element("button", { value: "no" }, element("span", {}, ...tnodes("Stay {name}", { name: named(now.name, 24) })));

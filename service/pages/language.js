@@ -1,4 +1,4 @@
-// Messages in the language of the page: the service puts the catalogue into the page, gettext's messages as JSON.
+// Messages in the page's language; the service puts the catalogue, gettext's messages as JSON, into the page.
 
 const ORDER = ["zero", "one", "two", "few", "many", "other"]; // of gettext's plural forms
 
@@ -7,7 +7,7 @@ const found = page?.documentElement.dataset.messages;
 /** @type {Record<string, string | string[]>} */
 const messages = found ? JSON.parse(found) : {};
 
-/** The language of the page, for numbers and dates too. */
+/** The page's language, for numbers and dates as well. */
 export const language = page?.documentElement.lang || "en";
 
 /** The browser's own form of the language, such as en-GB for en. */
@@ -15,16 +15,16 @@ const here = (typeof navigator === "undefined" ? [] : navigator.languages).find(
 const rules = new Intl.PluralRules(language);
 const numbers = new Intl.NumberFormat(language);
 
-/** A message that is translated where it is used. */
+/** Mark a message that is translated at its use. */
 export const m = (message) => message;
 
-/** A message in the language of the page, with `{name}` in it replaced; a message in no catalogue stays as it is. */
+/** A message in the page's language, with each `{name}` replaced; a message without a translation stays in English. */
 export function t(message, values = {}) {
   const translated = messages[message];
   return filled(typeof translated === "string" ? translated : message, values);
 }
 
-/** The message for so many of something, with `{n}` as the number. */
+/** The message for a number of things, with `{n}` as the number. */
 export function tn(one, many, n, values = {}) {
   const forms = messages[one];
   if (!Array.isArray(forms)) return filled(n === 1 ? one : many, { n: numbers.format(n), ...values });
@@ -37,7 +37,7 @@ function filled(message, values) {
   return message.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));
 }
 
-/** The parts of a message as nodes: `{name}` becomes the node or text given for it. */
+/** The parts of a message as nodes; `{name}` becomes the given node or text. */
 export function tnodes(message, nodes) {
   return t(message)
     .split(/\{(\w+)\}/)
@@ -45,7 +45,7 @@ export function tnodes(message, nodes) {
     .filter((part) => part !== "");
 }
 
-/** A moment as people here write it; of today only the time. */
+/** A moment in the local format; only the time if it is today. */
 export function moment(when, today = when.toDateString() === new Date().toDateString()) {
   return new Intl.DateTimeFormat(here, today ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" }).format(when);
 }

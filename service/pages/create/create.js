@@ -1,4 +1,4 @@
-// The page that makes a collection: named, its files sent, its task and goal set, checked, created.
+// The page for making a collection: its name, its files, its task and goal, the check, and its creation.
 
 import { ask, get, post, session } from "../api.js";
 import { announce, byId, element, switchThemes } from "../page.js";
@@ -9,7 +9,7 @@ import { planning, showCheck } from "./outcome.js";
 const SETTLE_MS = 600;
 const NUMBERS = new Set(["cutoff"]);
 
-let checks = 0; // counts checks: a late answer of an earlier one is dropped
+let checks = 0; // number of checks, to drop late answers to earlier ones
 
 async function enter() {
   const who = await session();
@@ -38,7 +38,7 @@ function begin(drafts) {
   byId("name").focus();
 }
 
-/** Show a draft, and let it be changed. */
+/** Show a draft for editing. */
 async function openDraft(name) {
   const path = `/v1/drafts/${encodeURIComponent(name)}`;
   const draft = await get(path);
@@ -81,7 +81,7 @@ async function check(path, files) {
   if (turn === checks) byId("create", HTMLButtonElement).disabled = !right || files.sending;
 }
 
-/** Offer the folders of recordings as prompts, if there is nothing but recordings. */
+/** Offer the folders of recordings as prompts if the draft has only recordings. */
 function offerFolders(files) {
   const { folders } = files;
   const select = byId("set-prompts", HTMLSelectElement);

@@ -1,4 +1,4 @@
-// The files of a collection that is being made: sent, listed, taken for something else, removed.
+// The files of a draft: sending, listing, changing their kind, removing.
 
 import { ask } from "../api.js";
 import { announce, byId, element } from "../page.js";
@@ -18,20 +18,20 @@ const KINDS = {
   prompts: "prompts in text",
   prompt: "a prompt in text",
 };
-const SHOWN = 40; // rows; more recordings than that are only counted
+const SHOWN = 40; // rows; further recordings are only counted
 
 export class Files {
   /**
-   * path     of the draft, at the service
-   * changed  called after files came or went
+   * path     address of the draft at the service
+   * changed  called after files were added or removed
    */
   constructor(path, changed) {
     this.path = path;
     this.changed = changed;
     this.listed = new Map(); // by name
-    this.sources = new Map(); // as they are on this device, by name
+    this.sources = new Map(); // files on this device, by name
     this.queue = Promise.resolve();
-    this.sending = false; // then the collection cannot be created
+    this.sending = false; // true: the collection cannot be created yet
     this.#connect();
   }
 
@@ -40,7 +40,7 @@ export class Files {
     this.#draw();
   }
 
-  /** Names of the folders that recordings lie in. */
+  /** Names of the folders with recordings. */
   get folders() {
     const found = [...this.listed.values()].filter(({ kind }) => kind === "recording").map(({ name }) => name.split("/").slice(1, -1).at(-1));
     return [...new Set(found.filter(Boolean))].sort();
@@ -115,7 +115,7 @@ export class Files {
     await this.changed();
   }
 
-  /** Take a file for something else: it is sent again as that, and the first one goes. */
+  /** Change the kind of a file: send it again as that kind, and remove the first one. */
   async #retake(name, kind) {
     byId("refused").replaceChildren();
     const said = await this.#send(this.sources.get(name), kind);

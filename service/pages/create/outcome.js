@@ -1,4 +1,4 @@
-// Outcome of the files and settings so far: the check, the plan, and the page that assessors will see.
+// Outcome of the files and settings so far: the check, the plan, and a preview of the assessors' page.
 
 import { get, post } from "../api.js";
 import { AnswerForm, hasAspects } from "../judge/form.js";
@@ -8,7 +8,7 @@ import { count, duration, whole } from "../text.js";
 const PATIENCE_MS = 300_000;
 const USUAL = ["confidence=0.9", "confidence=0.95", "every=0.95"];
 
-/** Check everything, and show what was found; whether the collection can be created. */
+/** Check everything, and show the result; returns true if the collection can be created. */
 export async function showCheck(path) {
   byId("check-said").textContent = "Checking…";
   const found = await get(`${path}/check`, { patienceMs: PATIENCE_MS });
@@ -45,7 +45,7 @@ function showPreview(path, found) {
   showAround(path, found);
 }
 
-/** The recordings of a pair, to play; `of` tells readers of screens which pair it is. */
+/** The recordings of a pair, to play; `of` names the pair for screen readers. */
 function clipsOf(path, pair, of = "") {
   const clip = (word, file) => {
     const source = `${path}/files?${new URLSearchParams({ name: file ?? "" })}`;
@@ -69,7 +69,7 @@ function showAround(path, { instructions, consent, before, after, training }) {
   byId("preview-training").hidden = !training.length;
 }
 
-/** Wire the form that works out what each goal takes; `choose` is called with the one that the organiser wants. */
+/** Wire the form that estimates the effort for each goal; `choose` is called with the organiser's choice. */
 export function planning(path, choose) {
   byId("plan").addEventListener("submit", async (event) => {
     event.preventDefault();

@@ -1,12 +1,12 @@
-// Files on their way to the service: those of a drop or of a field, whole folders too, in parts where they are large.
+// Upload of files from a drop or a file field, including whole folders; large files are sent in parts.
 
 import { post } from "../api.js";
 
 const PART = 4 * 2 ** 20;
 const PATIENCE_MS = 300_000; // the service reads a file before it answers
-const TWIN = /^(\.|__MACOSX|Thumbs\.db$|desktop\.ini$)/i; // what systems leave in folders
+const TWIN = /^(\.|__MACOSX|Thumbs\.db$|desktop\.ini$)/i; // files that operating systems leave in folders
 
-/** The files of a drop, with the folders they lie in: `{name, file}` each. */
+/** The files of a drop as `{name, file}`, with their folders in the name. */
 export async function dropped(transfer) {
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
   if (!entries.length) return chosen(transfer.files);
@@ -14,7 +14,7 @@ export async function dropped(transfer) {
   return wanted(found.flat());
 }
 
-/** The files of a field; of a folder with their paths in it. */
+/** The files of a file field; those of a folder have their path in the name. */
 export const chosen = (files) => wanted([...files].map((file) => ({ name: file.webkitRelativePath || file.name, file })));
 
 const wanted = (found) => found.filter(({ name }) => !name.split("/").some((part) => TWIN.test(part))).sort((one, other) => (one.name < other.name ? -1 : 1));
@@ -31,7 +31,7 @@ async function below(entry, before) {
   }
 }
 
-/** Send a file; answers with what the service took it for. */
+/** Send a file; returns the service's description of it. */
 export async function send(path, { name, file }, kind = "") {
   for (let offset = 0; ; ) {
     const part = file.slice(offset, offset + PART);

@@ -1,4 +1,4 @@
-// Every operation of the service, to read and to try: Swagger UI on /openapi.json, after signing in where that is needed.
+// All operations of the service, to read and to try: Swagger UI on /openapi.json, after signing in if necessary.
 
 import { session } from "../api.js";
 import { openEntrance } from "../entrance.js";
@@ -16,11 +16,11 @@ async function enter() {
     defaultModelsExpandDepth: 0,
     docExpansion: "list",
     tryItOutEnabled: true,
-    validatorUrl: null, // it would ask a host elsewhere
+    validatorUrl: null, // a validator would send requests to another host
   });
 }
 
-/** Swagger UI has a dark theme of its own, by a class. */
+/** Swagger UI switches to its dark theme by a class. */
 function darken() {
   const chosen = document.documentElement.dataset.theme;
   const dark = chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;

@@ -1,19 +1,19 @@
-// Meaning of answers: the start of a slider, contradictions between two grades, answers in words.
+// Meaning of answers: the start of a slider, contradictory grades, answers in words.
 
 import { m, t } from "../language.js";
 
-const STANDARD = ["broad", "fine", "grade", "note"]; // names of the service's own questions, which no other has
-// Words of the service's own grades; an organiser's words are shown as they are.
+const STANDARD = ["broad", "fine", "grade", "note"]; // names reserved for the service's own questions
+// Words of the service's own grades, which are translated; an organiser's words are shown unchanged.
 const USUAL = [m("Least similar"), m("Most similar"), m("Lowest"), m("Highest"), m("Not similar"), m("Somewhat similar"), m("Very similar"), m("Similar"), m("nothing alike"), m("sounds the same")];
 const GROSS = 50; // points of 100 between a broad grade's own range and the fine grade
 
-/** Start of a slider that nobody has moved: the middle, for the fine grade the middle of the broad grade's part. */
+/** Start of a slider that nobody has moved: the middle, or for a fine grade the middle of the broad grade's range. */
 export function startOf({ name, levels }, said) {
   const share = name === "fine" && said.broad !== undefined ? [0.17, 0.5, 0.83][said.broad] : 0.5;
   return Math.round(share * (levels.length - 1));
 }
 
-/** True if a broad and a fine grade of one pair contradict each other so much that one is likely a slip. */
+/** True if a broad and a fine grade of one pair contradict each other so much that one is probably a slip. */
 export function disagree({ broad: coarse = null, fine: exact = null }) {
   if (coarse === null || exact === null) return false;
   return (coarse === 0 && exact > GROSS) || (coarse === 2 && exact < GROSS) || (coarse === 1 && (exact < 10 || exact > 90));
@@ -28,10 +28,10 @@ export function inWords(answer, questions) {
   return said.map((question) => `${named(question)}${oneInWords(question, answer[question.name])}`).join(", ");
 }
 
-/** The text above a question, translated where it is the service's own. */
+/** The text above a question, translated if it is the service's own. */
 export const headingOf = ({ name, text }) => (STANDARD.includes(name) ? t(text) : text);
 
-/** A word of a question's level or end, translated where it is the service's own. */
+/** A word of a question's level or end, translated if it is the service's own. */
 export const wordOf = ({ grade }, word) => (grade && USUAL.includes(word) ? t(word) : word);
 
 function oneInWords(question, value) {

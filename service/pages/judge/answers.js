@@ -1,4 +1,4 @@
-// The list of own answers: to look at, to revise; and those that the service refused.
+// The list of a person's answers, to look at and revise, with those that the service refused.
 
 import { moment, t } from "../language.js";
 import { byId, element } from "../page.js";

@@ -1,33 +1,33 @@
-// Clips beside one another: a query and its candidates, all in step, one of them heard.
+// Clips beside one another: a query and its candidates, all running in step, with one audible.
 
 import { t } from "../language.js";
 import { byId, element, onThemeChange } from "../page.js";
 import { Player } from "./player.js";
 import { drawWaveform } from "./waveform.js";
 
-const INKS = ["--accent", "--second"]; // of the query, of candidates
+const INKS = ["--accent", "--second"]; // colours of the query and of the candidates
 const NUDGE_S = 1;
 const TICK_MS = 100;
 
-/** Letter of a candidate, which is its key, too. */
+/** Letter of a candidate; it is also its key. */
 export const letterOf = (place) => String.fromCharCode(65 + place);
 
 /** Name of a candidate. */
 export const nameOf = (place) => t("Candidate {letter}", { letter: letterOf(place) });
 
-/** Key of a clip: the query is the first. */
+/** Key of a clip; the query is clip 0. */
 const keyOf = (place) => (place ? letterOf(place - 1) : "Q");
 
 /** Seconds with two digits. */
 export const round = (seconds) => Math.round(seconds * 100) / 100;
 
-/** Shows clips in rows; `change` events tell of what is heard. */
+/** Shows clips in rows; sends `change` events about listening. */
 export class Beside extends EventTarget {
   /**
-   * root    element that takes the rows
-   * names   of the clips, the query first, then the candidates by letter
-   * listen  seconds for which each is to be heard
-   * controls  an element for each clip, shown in its row, or null
+   * root    element for the rows
+   * names   names of the clips: the query, then the candidates by letter
+   * listen  seconds to listen to each clip
+   * controls  for each clip, an element to show in its row, or null
    */
   constructor(context, root, names, listen, controls = names.map(() => null)) {
     super();
@@ -36,7 +36,7 @@ export class Beside extends EventTarget {
     this.listen = listen;
     this.clips = names.map(() => null);
     this.prompt = element("blockquote", { class: "prompt own-words", dir: "auto", tabindex: 0, "aria-label": t("Prompt"), hidden: true });
-    this.read = false; // whether the query is a text alone
+    this.read = false; // true if the query is only a text
     this.canvases = names.map(() => element("canvas", { "aria-hidden": "true" }));
     this.buttons = names.map((name, place) => this.#button(name, place));
     this.position = element("input", { type: "range", class: "slider", min: 0, max: 0, step: 0.1, value: 0, "aria-label": t("Position in all clips"), on: { input: () => this.player.seek(Number(this.position.value)) } });
@@ -61,7 +61,7 @@ export class Beside extends EventTarget {
     return element("div", { class: "beside" }, this.buttons[place], wave, ...(control ? [control] : []));
   }
 
-  /** Show clips, null where there is none that plays, with the query's prompt if it has one, and begin to play. */
+  /** Show clips (null for those that cannot be played), with the query's prompt if it has one, and start to play. */
   show(clips, prompt = "") {
     this.clips = clips;
     this.read = Boolean(prompt && !clips[0]);
@@ -76,16 +76,16 @@ export class Beside extends EventTarget {
     this.#tick();
   }
 
-  /** Say what is wrong with the sound; nothing where the text is empty. */
+  /** Show a problem with the sound; an empty text hides it. */
   trouble(text) {
     this.problem.textContent = text;
     this.problem.hidden = !text;
   }
 
   /**
-   * Clips that must still be heard, in words; empty if there are none.
+   * Names of the clips still to be listened to; empty if there are none.
    *
-   * spared  places of clips that need not be heard
+   * spared  places of clips that may be skipped
    */
   missing(spared = []) {
     const heard = this.player.count();
@@ -95,7 +95,7 @@ export class Beside extends EventTarget {
     return left.length ? t("Hear {names} for {seconds} s", { names: left.join(", "), seconds: this.listen }) : "";
   }
 
-  /** Take a key: hear a clip, play, go on or back; whether it means something. */
+  /** Handle a key: listen to a clip, play, go back or forward; true if the key is used. */
   key({ key, shiftKey }) {
     const place = this.names.findIndex((_, place) => keyOf(place) === key.toUpperCase());
     if (place === 0 && this.read) this.prompt.focus();
@@ -131,14 +131,14 @@ export class Beside extends EventTarget {
   }
 }
 
-/** Show a query's prompt in an element, or hide that where there is none. */
+/** Show a query's prompt in an element; hide the element if there is none. */
 export function showPrompt(place, text) {
   place.textContent = text ?? "";
   place.hidden = !text;
   place.scrollTop = 0;
 }
 
-/** Buttons of which one is chosen, in a row; `take` is called with the chosen value. */
+/** A row of buttons, one of them chosen; `take` is called with the chosen value. */
 export function radios(id, choices, take) {
   return choices.map(({ value, text, key }) => {
     const input = element("input", { type: "radio", name: id, id: `${id}-${key}`, value, "aria-keyshortcuts": key, on: { change: () => take(value) } });
@@ -146,7 +146,7 @@ export function radios(id, choices, take) {
   });
 }
 
-/** Check one of some radios, or none. */
+/** Check one of several radio buttons, or none. */
 export function check(root, value) {
   for (const input of byId(root).querySelectorAll("input")) input.checked = input.value === value;
 }

@@ -1,4 +1,4 @@
-// Clips: fetched ahead as they come over the network, decoded shortly before they are heard.
+// Clips: fetched ahead of time, as fast as the network allows, and decoded shortly before they are played.
 
 import { ask, get } from "../api.js";
 
@@ -7,24 +7,24 @@ const DECODED = 6;
 const FETCHED = 16;
 
 export class Clips {
-  /** context  that decodes */
+  /** context  audio context that decodes */
   constructor(context) {
     this.context = context;
     this.fetched = new Map();
     this.decoded = new Map();
   }
 
-  /** The two clips of a pair, ready to be played: null where there is none that plays; an error where time may help. */
+  /** The two clips of a pair, ready to play: null for one that cannot be played; an error if retrying may help. */
   of(pair) {
     return this.all(addresses(pair));
   }
 
-  /** The clips at some addresses, likewise. */
+  /** The clips at some addresses, in the same form. */
   all(addresses) {
     return Promise.all(addresses.map((address) => (address.sound ? this.#decode(address).catch(orNone) : null)));
   }
 
-  /** Fetch the clips of pairs, one after the other, and decode those of the first. */
+  /** Fetch the clips of pairs, one after the other, and decode the first pair's. */
   async ahead(pairs) {
     try {
       if (pairs.length) await this.of(pairs[0]);
@@ -32,7 +32,7 @@ export class Clips {
         for (const address of addresses(pair)) if (address.sound) await this.#fetch(address);
       }
     } catch {
-      // whoever needs the clip asks again, and hears why it cannot be had
+      // the next use of the clip tries again, and reports the error
     }
   }
 
@@ -62,12 +62,12 @@ function addresses(pair) {
   ];
 }
 
-/** True if a pair has any sound. */
+/** True if at least one side of a pair has sound. */
 export function hasSound(pair) {
   return addresses(pair).some(({ sound }) => sound);
 }
 
-/** Value of a map, or one made now; failures are not kept, and of the rest only the latest. */
+/** Value of a cache, made if missing; failures are not kept, and only the latest values are. */
 function remembered(map, name, most, make) {
   const known = map.get(name) ?? make();
   map.delete(name);

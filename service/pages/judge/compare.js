@@ -10,9 +10,9 @@ const ANSWERS = [
   { value: "b", text: t("{letter} is closer", { letter: "B" }), key: "3" },
 ];
 
-/** The screen of comparisons; `undo` events tell that the last answer is to be taken back. */
+/** The screen of comparisons; sends `undo` events to withdraw the last answer. */
 export class Compare extends EventTarget {
-  /** listen  seconds for which each clip is to be heard */
+  /** listen  seconds to listen to each clip */
   constructor(context, listen) {
     super();
     this.context = context;
@@ -26,7 +26,7 @@ export class Compare extends EventTarget {
     byId("compare-undo").addEventListener("click", () => this.dispatchEvent(new Event("undo")));
   }
 
-  /** The clips; made when they are first needed, as most campaigns ask for no comparisons. */
+  /** The clips, created on first use, because most campaigns have no comparisons. */
   get desk() {
     if (!this.beside) {
       this.beside = new Beside(this.context, byId("compare-desk"), [t("Query"), nameOf(0), nameOf(1)], this.listen);
@@ -44,13 +44,13 @@ export class Compare extends EventTarget {
     ];
   }
 
-  /** Say where in the work this is; `share` of the batch is done. */
+  /** Show the place in the work; `share` of the batch is done. */
   place(where, share) {
     byId("compare-where").textContent = where;
     byId("compare-progress", HTMLProgressElement).value = share;
   }
 
-  /** Show clips, and the prompt; done when there is an answer: what was said, with details. */
+  /** Show clips, and the prompt; resolves with the answer and its details. */
   answered(clips, said = null, prompt = "") {
     this.shownAt = performance.now();
     this.desk.show(clips, prompt);
@@ -64,7 +64,7 @@ export class Compare extends EventTarget {
     this.hush();
   }
 
-  /** Stop the sound; the comparison goes on. */
+  /** Stop the sound, but not the comparison. */
   hush() {
     this.beside?.player.pause();
   }
@@ -75,7 +75,7 @@ export class Compare extends EventTarget {
     this.#showMissing();
   }
 
-  /** Enter: take the answer, or say what is missing. */
+  /** Enter: save the answer, or show what is missing. */
   save() {
     if (!this.done) return;
     byId("compare-missing").textContent = this.missing;
@@ -87,7 +87,7 @@ export class Compare extends EventTarget {
     done({ said, details });
   }
 
-  /** Take a key; whether it means something here. */
+  /** Handle a key; true if it is used here. */
   key(event) {
     const answer = ANSWERS.find(({ key }) => key === event.key);
     if (answer) this.set(answer.value);

@@ -1,16 +1,16 @@
-// Somebody is done: thanks, the code that says so where they came from, and the way back there.
+// The end for a person who is done: thanks, a completion code for the platform they came from, and the way back.
 
 import { announce, byId } from "../page.js";
 import { t, tn } from "../language.js";
 import { showScreen } from "./screens.js";
 
-/** Show that a person is done; `completion` and `return_to` are null where they were invited. */
+/** Show that a person is done; `completion` and `return_to` are null for invited people. */
 export function showCompleted({ answers, completion, return_to }) {
   byId("completed-text").textContent = tn("Your answer is saved.", "All your {n} answers are saved.", answers);
   show(completion, return_to);
 }
 
-/** Show that a person failed the headphone check; `found` is null where the service does not say now what comes then. */
+/** Show that a person failed the headphone check; `found` is null if the service does not give the next step now. */
 export function showScreenedOut(found) {
   byId("completed-title").textContent = t("Thank you for your interest");
   byId("completed-text").textContent = t("This listening test needs headphones, and the check did not find any. You cannot take part; you can close this page.");

@@ -1,4 +1,4 @@
-// The desk: one pair, its two clips, the controls to grade it with.
+// The desk: a pair, its two clips, and the controls for its grade.
 
 import { m, t } from "../language.js";
 import { byId, onThemeChange } from "../page.js";
@@ -10,15 +10,15 @@ import { drawWaveform } from "./waveform.js";
 
 const INKS = ["--accent", "--second"];
 const NUDGE_S = 1;
-const CALM_MS = 250; // between two moves of the playhead where motion is to be reduced
+const CALM_MS = 250; // between two moves of the playhead under reduced motion
 const NAMES = ["query", "candidate"];
 const HEAR = { query: m("hear the query for {seconds} s more"), candidate: m("hear the candidate for {seconds} s more") };
 const MOMENT = { query: m("hear the query for a moment more"), candidate: m("hear the candidate for a moment more") };
 const WANTS = { choice: t("choose a button"), slider: t("set the slider"), text: t("write an answer") };
 
-/** Shows one pair at a time; `change` events tell of anything that its draft is made of. */
+/** Shows a pair at a time; sends `change` events when its draft changes. */
 export class Desk extends EventTarget {
-  /** listen  seconds for which both clips are to be heard */
+  /** listen  seconds to listen to both clips */
   constructor(player, questions, listen) {
     super();
     this.player = player;
@@ -26,7 +26,7 @@ export class Desk extends EventTarget {
     this.form = new AnswerForm(byId("form"), questions);
     this.pair = null;
     this.clips = [null, null];
-    this.read = false; // whether the query is a text alone
+    this.read = false; // true if the query is only a text
     this.starts = [0, 0];
     this.shownAt = 0;
     this.#connect();
@@ -35,10 +35,10 @@ export class Desk extends EventTarget {
   /**
    * Show a pair.
    *
-   * clips   of query and candidate; null where there is no sound
+   * clips   of query and candidate; null for a side without sound
    * draft   `{answers, heard}` so far
-   * listen  seconds, where they are not the usual ones
-   * starts  where in each clip it begins, in seconds
+   * listen  seconds to listen, if not the usual ones
+   * starts  start of each clip, in seconds
    */
   show(pair, clips, { draft = /** @type {{answers?: object, heard?: number[]}} */ ({}), listen = this.usualListen, starts = [0, 0], saveText = t("Save and continue") } = {}) {
     Object.assign(this, { pair, clips, required: listen, starts, shownAt: performance.now() });
@@ -56,7 +56,7 @@ export class Desk extends EventTarget {
     this.#tick();
   }
 
-  /** Say what is wrong with the sound; nothing where the text is empty. */
+  /** Show a problem with the sound; an empty text hides it. */
   trouble(text) {
     byId("sound-trouble").textContent = text;
     byId("sound-trouble").hidden = !text;
@@ -80,7 +80,7 @@ export class Desk extends EventTarget {
     return { answers: { ...this.form.said }, heard: [...this.player.count()] };
   }
 
-  /** Details of an answer: seconds of listening, and seconds that it took. */
+  /** Details of an answer: seconds of listening, and seconds taken. */
   get details() {
     const [query, candidate] = this.player.count();
     return {
@@ -91,7 +91,7 @@ export class Desk extends EventTarget {
     };
   }
 
-  /** Talk about the grades of a training pair, and name what comes next. */
+  /** Comment on the grades of a training pair, and name the next step. */
   teach(text, good, saveText) {
     byId("feedback").className = good ? "note good" : "note";
     byId("feedback").textContent = text;
@@ -174,7 +174,7 @@ export class Desk extends EventTarget {
     if (byId("missing").textContent && !missing) byId("missing").textContent = "";
   }
 
-  /** Say what is missing still; whether anything is. */
+  /** Show what is still missing; returns true if anything is. */
   complain() {
     const { missing } = this;
     byId("missing").textContent = missing;

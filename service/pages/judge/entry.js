@@ -1,4 +1,4 @@
-// Identity of the person who judges: by an invitation, a token, or a name where the service is open.
+// Identity of the assessor: by an invitation, a token, or a name if the service is open.
 
 import { logIn, logOut, session, takeInvitation } from "../api.js";
 import { accept } from "../invitation.js";
@@ -9,7 +9,7 @@ import { join, joins } from "./joining.js";
 import { showScreen, submitted, trouble } from "./screens.js";
 import { assessorName, Store } from "./store.js";
 
-/** The assessor's name, and whether they can leave and let another in. */
+/** The assessor's name, and true if they may leave the page to another person. */
 export async function enter(collection) {
   if (joins()) await join(collection);
   const { token, name } = takeInvitation();
@@ -23,7 +23,7 @@ export async function enter(collection) {
   }
 }
 
-/** Show a token again while the page is at work, as the last one has ended; whether it is the same assessor's. */
+/** Renew a token that has ended while the page is in use; returns true if it belongs to the same assessor. */
 export async function enterAgain(assessor) {
   await askForToken();
   const who = await patiently(session);
@@ -40,7 +40,7 @@ async function patiently(ask, before = "") {
   }
 }
 
-/** Say why the token that is there does not do, and take another one. */
+/** Explain why the present token cannot be used, and ask for another one. */
 export async function askForAnother(...why) {
   byId("token-wrong").replaceChildren(...why, ` ${t("Open an assessor's link, or paste its token here.")}`);
   byId("token-wrong").hidden = false;
@@ -54,7 +54,7 @@ async function askForToken() {
   }
 }
 
-/** Show a token to the service; whether it took it. */
+/** Send a token to the service; returns true if it is accepted. */
 async function present(token, show = logIn) {
   const wrong = byId("token-wrong");
   try {
@@ -70,7 +70,7 @@ async function present(token, show = logIn) {
   }
 }
 
-/** The name that an invitation gave, that was given on this device before, or that is given now. */
+/** The name from an invitation, from an earlier visit on this device, or entered now. */
 async function askForName(known, invited) {
   if (invited) return assessorName.write(invited);
   const stored = assessorName.read();

@@ -1,4 +1,4 @@
-// The form that a pair is judged with, built from the questions that the service lists.
+// The form for judging a pair, built from the questions that the service lists.
 
 import { t } from "../language.js";
 import { byId, element } from "../page.js";
@@ -12,10 +12,10 @@ const CONTROLS = {
 
 const USUAL_GRADES = ["broad", "fine", "grade"];
 
-/** True if a pair gets a grade of each of several aspects, whose questions need not be about similarity. */
+/** True if a pair is graded for several aspects, whose questions need not be about similarity. */
 export const hasAspects = (questions) => questions.some(({ name, grade }) => grade && !USUAL_GRADES.includes(name));
 
-/** Builds the controls of some questions into a form; `change` events tell of an answer that changed. */
+/** Builds the controls of some questions into a form; sends `change` events when an answer changes. */
 export class AnswerForm extends EventTarget {
   constructor(form, questions) {
     super();
@@ -30,24 +30,24 @@ export class AnswerForm extends EventTarget {
     return this.questions.find((question) => question.kind === kind);
   }
 
-  /** The slider that arrows move: the one moved last, or else the first that is not set. */
+  /** The slider moved by arrow keys: the one moved last, or else the first that is not set. */
   get slider() {
     const sliders = this.questions.filter(({ kind, grade }) => kind === "slider" && grade);
     return sliders.find(({ name }) => name === this.last) ?? sliders.find(({ name }) => this.said[name] === undefined) ?? this.#first("slider");
   }
 
-  /** The buttons that digits press: of the first grade that is not given. */
+  /** The buttons pressed by digit keys: those of the first missing grade. */
   get choice() {
     const choices = this.questions.filter(({ kind, grade }) => kind === "choice" && grade);
     return choices.length > 1 ? choices.find(({ name }) => this.said[name] === undefined) ?? choices.at(-1) : this.#first("choice");
   }
 
-  /** The questions that must be answered, and are not yet. */
+  /** The required questions without an answer. */
   get open() {
     return this.questions.filter(({ name, required }) => required && this.said[name] === undefined);
   }
 
-  /** Show answers given before, or none. */
+  /** Show earlier answers, or none. */
   show(said = {}) {
     this.said = {};
     this.last = null;
@@ -63,7 +63,7 @@ export class AnswerForm extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 
-  /** Take a digit key for the button of that place; whether there is one. */
+  /** Press the button at a digit key's place; true if there is one. */
   digit(digit) {
     const { choice } = this;
     if (!choice || digit >= choice.levels.length) return false;
@@ -71,7 +71,7 @@ export class AnswerForm extends EventTarget {
     return true;
   }
 
-  /** Move the slider; whether there is one. The first move only puts it where it starts. */
+  /** Move the slider; true if there is one. The first move only puts it at its start. */
   move(steps) {
     const { slider: question } = this;
     if (!question) return false;
@@ -87,7 +87,7 @@ export class AnswerForm extends EventTarget {
   }
 }
 
-/** Identifier of a question's control; `id` if there are several forms of the same questions. */
+/** Identifier of a question's control; `id` tells several forms with the same questions apart. */
 const idOf = ({ name, id = name }) => `answer-${id}`;
 
 function choices(question, take) {
@@ -109,7 +109,7 @@ function slider(question, take) {
   const { levels, ends } = question;
   const id = idOf(question);
   const takePlace = () => take(levels[Number(input.value)]);
-  // A click on the very place where the thumb will stand changes nothing, and still means it.
+  // A click exactly at the thumb's start does not change the value, but is an answer.
   const input = element("input", { type: "range", id, name: question.name, class: "slider", min: 0, max: levels.length - 1, step: 1, on: { input: takePlace, click: takePlace } });
   const words = ends.length ? [element("div", { class: "ends", "aria-hidden": "true" }, ...ends.map((word) => element("span", {}, wordOf(question, word))))] : [];
   return element(
@@ -121,7 +121,7 @@ function slider(question, take) {
   );
 }
 
-/** Nothing of a slider that nobody has set looks like an answer: no thumb, no filled part. */
+/** An unset slider must not look like an answer, so it has no thumb and no filled part. */
 function moveSlider(question, answer, said) {
   const { levels } = question;
   const [input, shown] = [byId(idOf(question), HTMLInputElement), byId(`${idOf(question)}-value`)];
@@ -143,7 +143,7 @@ function text(question, take) {
 
 function writeText(question, answer = "") {
   const area = byId(idOf(question), HTMLTextAreaElement);
-  if (area.value.trim() !== answer) area.value = answer; // or what is being typed would lose its last space
+  if (area.value.trim() !== answer) area.value = answer; // otherwise typed text would lose its last space
   const box = question.required ? null : byId(`${idOf(question)}-box`, HTMLDetailsElement);
   if (box && answer) box.open = true;
   if (box && !answer && document.activeElement !== area) box.open = false;

@@ -1,7 +1,8 @@
-// A sound check, then a check of headphones, before anybody is handed a pair.
+// A sound check, then a headphone check, before the first pair.
 //
-// Woods, Siegel, Traer & McDermott (2017), doi:10.3758/s13414-017-1361-2: three tones of 200 Hz, one of them 6 dB softer,
-// another in antiphase between both channels. Loudspeakers cancel the latter, so that it sounds softest; headphones do not.
+// Woods, Siegel, Traer & McDermott (2017), doi:10.3758/s13414-017-1361-2: three tones of 200 Hz. One of them is 6 dB
+// softer, and another is in antiphase between the channels. Loudspeakers cancel the latter, which then sounds softest;
+// headphones do not.
 
 import { get, newKey, post } from "../api.js";
 import { t } from "../language.js";
@@ -12,11 +13,11 @@ const TONE_HZ = 200;
 const TONE_S = 1;
 const RAMP_S = 0.1;
 const PAUSE_S = 0.5;
-const LEVEL = 0.3; // of full scale, so that the check is no louder than clips are
+const LEVEL = 0.3; // of full scale, so that the tones are no louder than clips
 const SOFT = 10 ** (-6 / 20);
-// A trial has the tones in one of these orders, each once in a check.
+// The tones of a trial have one of these orders; each order occurs once in a check.
 const ORDERS = ["sap", "spa", "asp", "aps", "psa", "pas"]; // s: soft, a: antiphase, p: plain
-const PLAYS = 2; // of one trial
+const PLAYS = 2; // times that a trial may be played
 const PLACES = [1, 2, 3];
 
 /** The checks of one person, on the page's AudioContext. */
@@ -24,17 +25,17 @@ export class HeadphoneCheck {
   constructor(context) {
     this.context = context;
     this.source = null;
-    this.left = 0; // times that the trial may still be played
+    this.left = 0; // times that the current trial may still be played
     this.answer = null;
     byId("headphones-play").addEventListener("click", () => this.#playTrial());
     for (const place of PLACES) byId(`headphones-${place}`).addEventListener("click", () => this.#say(place));
   }
 
   /**
-   * Check the sound, then the headphones, twice at most; done with whether they are there.
+   * Check the sound, then the headphones, at most twice; resolves with true if the person has headphones.
    *
-   * screening  state of the check at the service; null where there is none
-   * untilDone  does what needs the service
+   * screening  state of the check at the service; null if there is none
+   * untilDone  repeats a request to the service until it succeeds
    */
   async passed({ root, assessor, screening }, untilDone) {
     if (screening === null) return true;
@@ -49,7 +50,7 @@ export class HeadphoneCheck {
     return state === "passed";
   }
 
-  /** Act on a key during the check; true if the key does anything. */
+  /** Handle a key during the check; true if the key is used. */
   key({ key, repeat }) {
     const button = PLACES.includes(Number(key)) ? byId(`headphones-${key}`, HTMLButtonElement) : null;
     if (!button || button.disabled || repeat) return false;
@@ -71,7 +72,7 @@ export class HeadphoneCheck {
     this.#hush();
   }
 
-  /** Six trials; how many were right. */
+  /** Run six trials; resolves with the number of right answers. */
   async #round(again) {
     byId("headphones-again").hidden = !again;
     let right = 0;
@@ -118,7 +119,7 @@ export class HeadphoneCheck {
     for (const place of PLACES) byId(`headphones-${place}`, HTMLButtonElement).disabled = !on;
   }
 
-  /** Play tones one after the other; done when they are over: whether none else took their place. */
+  /** Play tones one after the other; resolves at their end, with true unless other tones replaced them. */
   async #play(order) {
     this.#hush();
     await this.context.resume();
@@ -156,7 +157,7 @@ function tones(context, order) {
   return buffer;
 }
 
-/** In a random order; Fisher and Yates. */
+/** Shuffle by Fisher and Yates. */
 function shuffled(all) {
   const found = [...all];
   for (let last = found.length - 1; last > 0; last--) {
@@ -166,7 +167,7 @@ function shuffled(all) {
   return found;
 }
 
-/** Send a result; the state of the person's check, which may be over already in another window. */
+/** Send a result; returns the state of the person's check, which may have ended in another window. */
 async function sent(root, body, key) {
   const state = async () => (await get(`${root}/answers?${new URLSearchParams({ assessor: body.assessor, count: "1" })}`)).headphones;
   try {
@@ -179,7 +180,7 @@ async function sent(root, body, key) {
   return state();
 }
 
-/** Reason why this browser cannot play what is to be judged; empty where it can. */
+/** Reason why this browser cannot play the clips; empty if it can. */
 export function browserTrouble() {
   const there = "AudioContext" in window && "AudioBufferSourceNode" in window;
   return there ? "" : t("This browser cannot play the sounds of this page (Web Audio is missing). Use a current Firefox, Chrome, Edge or Safari.");

@@ -1,4 +1,4 @@
-// A campaign that is paused or closed: who did it, that answers are safe, and when it goes on.
+// A paused or closed campaign: who paused or closed it, the safety of answers, and its resumption.
 
 import { get, wait } from "../api.js";
 import { m, moment, t, tn, tnodes } from "../language.js";
@@ -12,10 +12,10 @@ const SAID = {
   closed: [m("{who} closed this listening test at {time}"), m("{who} closed this listening test on {time}")],
 };
 
-/** Show that there is nothing to judge for now; done when the campaign is open again. */
+/** Show that there is nothing to judge for now; resolves when the campaign is open again. */
 export async function untilOpen({ root, answers, outbox }) {
   for (let shown = false; ; shown = true) {
-    const now = await get(`${root}/status`).catch(() => null); // not reached: another time
+    const now = await get(`${root}/status`).catch(() => null); // unreachable: try again later
     if (now?.status === "open") break;
     if (now) say(now, answers.size, outbox.waiting);
     if (!shown) showScreen("held");

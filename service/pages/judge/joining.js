@@ -1,4 +1,4 @@
-// Somebody who comes by an open link: who they are where they come from, and what their browser is known by.
+// People who join by an open link: their identifier on another platform, and the mark that recognises their browser.
 
 import { get, post } from "../api.js";
 import { accept } from "../invitation.js";
@@ -10,7 +10,7 @@ import { assessorName, deviceKey } from "./store.js";
 
 const JOIN = /^\/join\/[^/]+\/([^/]+)$/;
 const OF_PAGE = ["ask", "batch", "break", "lang", "listen"];
-// The service's reasons for admitting nobody, so that they are translated.
+// The service's reasons for admitting nobody, listed here for translation.
 const SHUT = new Map([
   ["this link is closed", m("This link is closed: nobody new can take part.")],
   ["this link has ended", m("This link has ended: nobody new can take part.")],
@@ -21,7 +21,7 @@ const SHUT = new Map([
 /** True if the page was opened by an open link. */
 export const joins = () => JOIN.test(location.pathname);
 
-/** The page's own settings in the address; an open link's other parameters are for others. */
+/** The page's own settings in the address; an open link may have other parameters for other programs. */
 export function pageSettings() {
   if (!joins()) return readSettings(location.search);
   return readSettings(String(ownParameters()));
@@ -31,7 +31,7 @@ function ownParameters() {
   return new URLSearchParams([...new URLSearchParams(location.search)].filter(([name]) => OF_PAGE.includes(name)));
 }
 
-/** Join the campaign, and take the code and the identifier out of the address; done when the person may judge. */
+/** Join the campaign, and remove the code and the identifier from the address; resolves when the person may judge. */
 export async function join(collection) {
   const code = decodeURIComponent(JOIN.exec(location.pathname)[1]);
   const path = `/v1/collections/${encodeURIComponent(collection)}/join`;

@@ -1,4 +1,4 @@
-// The judging page: puts its parts together, and leads from entering to the first pair.
+// The judging page: connects its parts, and leads from the entrance to the first pair.
 
 import { get, wait } from "../api.js";
 import { t, tn, tnodes } from "../language.js";
@@ -28,9 +28,9 @@ import { askPerson, knownPairs, showTask } from "./task.js";
 import { height, trainingPairs } from "./training.js";
 import { Work } from "./work.js";
 
-const RENEWAL_MS = 30_000; // between two looks at the leases
+const RENEWAL_MS = 30_000; // between two checks of the leases
 const TRAINING_LISTEN_S = 3;
-const FLUSH_MS = 3_000; // for answers on their way before somebody signs out
+const FLUSH_MS = 3_000; // to send remaining answers before a person signs out
 const STATES = {
   saved: { look: "good", say: () => t("Saved") },
   saving: { look: "good", say: () => t("Saving…") },
@@ -45,7 +45,7 @@ const unable = browserTrouble();
 const unfit = unable ? "" : unsuited(document.body.dataset);
 export const player = unable || unfit ? null : new Player();
 
-/** Say why this browser or device is not wanted, which may change until it is tried again. */
+/** Show why this browser or device is not allowed, and let the person try again. */
 async function refuse(why) {
   byId("unsuited").textContent = why;
   showScreen("unsuited");
@@ -83,7 +83,7 @@ async function asked(what) {
       if (error.status === 422) throw error;
       if (error.status === 403) {
         await askForAnother(`${error.message[0].toUpperCase()}${error.message.slice(1)}.`);
-        location.reload(); // as whoever the other token is for
+        location.reload(); // as the owner of the other token
         await new Promise(() => {});
       }
       await trouble(`${error.message}.`);
@@ -91,7 +91,7 @@ async function asked(what) {
   }
 }
 
-/** Questions about each pair. If the address asks for questions that do not exist, say so and use the usual ones. */
+/** Questions about each pair. If the address asks for unknown questions, report this and use the usual ones. */
 async function askedQuestions() {
   const usual = () => asked("/questions");
   if (settings.ask === null) return usual();
@@ -109,7 +109,7 @@ async function assemble(assessor) {
   showReasons(reasons);
   showTask(asking);
   showRetention(asking, assessor);
-  settings.listen = Math.max(settings.listen, listen_s); // the campaign's rule: an address may ask for more, never for less
+  settings.listen = Math.max(settings.listen, listen_s); // an address may ask for more than the campaign's rule, never for less
   const desk = new Desk(player, questions, settings.listen);
   const store = await openStore(assessor);
   const outbox = new Outbox(store, collection, assessor);
@@ -119,7 +119,7 @@ async function assemble(assessor) {
   return new Judging({ work, desk, compare, several, clips: new Clips(player.context), player, pace: new Pace(settings.break, asking.break_after), task: asking });
 }
 
-/** The store of this device; without one an answer could be lost, so that nothing is judged. */
+/** The store of this device; without one nothing is judged, because an answer could be lost. */
 async function openStore(assessor) {
   for (;;) {
     try {
@@ -130,7 +130,7 @@ async function openStore(assessor) {
   }
 }
 
-/** Tell what is to come, and wait for the click without which browsers play no sound. */
+/** Announce the task, and wait for the click that browsers require before they play sound. */
 async function welcome(judging, leave) {
   const { work, clips } = judging;
   await judging.untilDone(() => work.lease());
@@ -150,10 +150,10 @@ async function welcome(judging, leave) {
   await judging.showNext();
 }
 
-/** The organiser's pairs to learn on, or else three of the batch's clips. */
+/** The organiser's training pairs, or else three made of the batch's clips. */
 function lessonsOf({ task, work }) {
   const known = knownPairs(task.training);
-  const own = task.heading || hasAspects(task.questions); // about which the page knows no pairs
+  const own = task.heading || hasAspects(task.questions); // the page has no training pairs for it
   return known.length || own ? known : trainingPairs(work.pairs);
 }
 
@@ -177,7 +177,7 @@ function showWelcome(work, lessons, leave) {
   showScreen("start");
 }
 
-/** The reasons to choose from why a pair cannot be judged, before “Something else”. */
+/** The reasons to choose from for a pair that cannot be judged, before “Something else”. */
 function showReasons(reasons) {
   const rows = reasons.map((reason, place) => {
     const id = `reason-${place}`;
@@ -239,7 +239,7 @@ function connect(judging, headphones) {
     });
     open("answers");
   });
-  document.addEventListener("click", leaveControl, true); // first, so that dialogs give the focus back to the desk
+  document.addEventListener("click", leaveControl, true); // first, so that dialogs return the focus to the desk
   work.outbox.addEventListener("change", showState);
   work.outbox.addEventListener("change", () => work.outbox.state === "signed-out" && judging.signIn());
 }
@@ -252,7 +252,7 @@ async function trainAgain(judging) {
   await judging.showNext();
 }
 
-/** After a click with a pointer, keys mean what they mean everywhere, and not the control that was clicked. */
+/** After a click with a pointer, keys act on the page, not on the clicked control. */
 function leaveControl(event) {
   const control = event.target.closest?.("header button, .judging-screen :is(button, .choice, .slider, .position)");
   const screen = byId(`screen-${shownScreen()}`);
@@ -261,7 +261,7 @@ function leaveControl(event) {
 
 let shown = "saved";
 
-/** Show where the answers are: at the service, on their way, or only here. */
+/** Show where the answers are: at the service, in transfer, or only on this device. */
 function showState({ target: outbox }) {
   const { state, waiting, refused, reason } = outbox;
   const { look, say } = STATES[state];
@@ -277,7 +277,7 @@ function showState({ target: outbox }) {
   shown = state;
 }
 
-/** Say on the desk that the campaign is on hold, and by whom. */
+/** Show on the desk that the campaign is paused or closed, and by whom. */
 async function showHold() {
   const now = await get(`/v1/collections/${encodeURIComponent(collection)}/status`).catch(() => null);
   if (!now || now.status === "open") return;

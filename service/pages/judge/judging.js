@@ -1,4 +1,4 @@
-// One pair after the other: shown, answered, taken back, revised.
+// The sequence of pairs: showing, answering, undoing, revising.
 
 import { wait } from "../api.js";
 import { t, tn } from "../language.js";
@@ -10,30 +10,30 @@ import { nameOf } from "./order.js";
 import { Several } from "./several.js";
 import { openDialog, showScreen, shownScreen, trouble } from "./screens.js";
 
-const AHEAD = 6; // pairs whose clips are fetched before they are needed
+const AHEAD = 6; // pairs whose clips are fetched ahead
 const RETRY_MS = 3_000;
 const DRAFT_MS = 250;
 
 /**
- * The item before the assessor has a `kind`: "training", "pair", "revision", or null if there is no pair.
+ * The current item has a `kind`: "training", "pair", "revision", or null if there is no pair.
  *
- * mode  the same, but null while its clips are still coming, or its answer is being kept
+ * mode  the same kind, but null while its clips are being loaded or its answer is being stored
  */
 export class Judging {
   constructor({ work, desk, compare, several, clips, player, pace, task }) {
     this.work = work;
-    this.task = task; // what the service says of the organiser's task
-    this.atEnd = () => Promise.resolve(); // called where nothing is left to judge
+    this.task = task; // the organiser's task, from the service
+    this.atEnd = () => Promise.resolve(); // called when nothing is left to judge
     this.compare = compare;
     this.several = several;
     this.desk = desk;
     this.clips = clips;
     this.player = player;
     this.pace = pace;
-    this.keeping = null; // the draft, on its way to the store
+    this.keeping = null; // the draft being stored
     this.kind = this.mode = null;
     this.keepingAnswer = null;
-    this.turn = 0; // counts what is shown: what comes late for an earlier one is dropped
+    this.turn = 0; // number of items shown, to drop late results for earlier ones
     this.submit = null;
     this.drafts = {};
     this.signing = null;
@@ -42,7 +42,7 @@ export class Judging {
     addEventListener("pagehide", () => this.#keepDraft());
   }
 
-  /** Show the next pair, or what comes where there is none. */
+  /** Show the next pair, or the next step if there is none. */
   async showNext() {
     if (!this.work.pairs.length && !this.work.comparisons.length) return this.finish();
     if (this.pace.breakDue) await this.#rest();
@@ -54,20 +54,20 @@ export class Judging {
     return this.#present("pair", pair, { draft: this.drafts[nameOf(pair)] });
   }
 
-  /** Say where in the work this is; `share` of the batch is done. */
+  /** Show the place in the work; `share` of the batch is done. */
   place(where, rest, share) {
     byId("where").textContent = where;
     byId("left").textContent = rest;
     byId("progress", HTMLProgressElement).value = share;
   }
 
-  /** Stop all sound; what is shown goes on. */
+  /** Stop all sound; the current item stays. */
   hush() {
     for (const one of [this.compare, this.several]) one.hush();
     this.player.pause();
   }
 
-  /** Ask which of two is closer; where no more of these are handed out, ask what comes next. */
+  /** Ask for comparisons; when there are no more, show the next step. */
   async #showComparison(said) {
     const { work, compare } = this;
     const { batch } = work.settings;
@@ -90,7 +90,7 @@ export class Judging {
     await this.showNext();
   }
 
-  /** Show the candidates of a page beside one another; then what comes next. */
+  /** Show the candidates of a page beside one another, then the next step. */
   async #showPage() {
     const { work, several } = this;
     const { batch } = work.settings;
@@ -122,7 +122,7 @@ export class Judging {
     await this.showNext();
   }
 
-  /** Take the last page back and show it again; whether there is one. */
+  /** Undo the last page and show it again; true if there is one. */
   async #undoPage() {
     if (!this.work.history.length) return false;
     this.#keepDraft();
@@ -130,14 +130,14 @@ export class Judging {
     this.several.pause();
     await this.keepingAnswer;
     const undone = await this.work.undoPage();
-    const open = undone.filter(({ pair }) => !this.work.answers.has(nameOf(pair))); // of a revised one what it replaced holds
+    const open = undone.filter(({ pair }) => !this.work.answers.has(nameOf(pair))); // a revised answer's earlier version counts again
     for (const { pair, cannot, ...answers } of open) this.drafts[nameOf(pair)] = { answers, cannot };
     announce(undone.length > 1 ? t("Last page undone.") : t("Last answer undone."));
     await this.showNext();
     return true;
   }
 
-  /** Take the last comparison back and show it again; whether there is one. */
+  /** Undo the last comparison and show it again; true if there is one. */
   async #undoComparison() {
     if (!this.work.compared.length) return false;
     this.turn++;
@@ -149,16 +149,17 @@ export class Judging {
     return true;
   }
 
-  /** Show a pair; done when it is answered, with the grades, and the mode is null: nothing else can be done to it. */
+  /** Show a pair; resolves with its grades once it is answered. The mode is then null, so that nothing else can happen
+  to it. */
   async answered(mode, pair, options) {
     const turn = ++this.turn;
     this.mode = null;
     this.kind = mode;
-    for (const one of [this.compare, this.several]) one.pause(); // their turn is over
+    for (const one of [this.compare, this.several]) one.pause(); // they are no longer shown
     this.player.pause();
     if (shownScreen() !== "desk") showScreen("desk");
     const found = await this.#clipsOf(pair, turn);
-    if (turn !== this.turn) return new Promise(() => {}); // something else is shown by now
+    if (turn !== this.turn) return new Promise(() => {}); // another item is shown by now
     this.desk.show(pair, found, { ...options, starts: options.starts?.(found) });
     for (const id of ["undo", "open-cannot"]) byId(id).hidden = mode === "training";
     byId("undo").firstChild.textContent = `${mode === "revision" ? t("Leave it as it was") : t("Undo")} `;
@@ -168,7 +169,7 @@ export class Judging {
     return this.pressed();
   }
 
-  /** Done when an answer is given: grades, or why the pair cannot be judged. */
+  /** Resolves with an answer: grades, or the reason why the pair cannot be judged. */
   pressed() {
     return new Promise((done) => (this.submit = done));
   }
@@ -186,13 +187,13 @@ export class Judging {
     await this.showNext();
   }
 
-  /** Enter: take the grades, or say what is missing. */
+  /** Enter: save the grades, or show what is missing. */
   save() {
     if (!this.mode || !this.submit || this.desk.complain()) return;
     this.#take({ answers: { ...this.desk.form.said } });
   }
 
-  /** Say why a pair cannot be judged. */
+  /** Record the reason why a pair cannot be judged. */
   async cannot() {
     if (this.mode === null || this.mode === "training") return;
     const paged = this.mode === "page";
@@ -202,14 +203,14 @@ export class Judging {
     const pair = paged ? this.several.pairs[this.several.heard] : this.desk.pair;
     player.pause();
     const closed = await openDialog("cannot");
-    if (paged && playing && turn === this.turn) player.play(); // the page goes on: this was about one of its candidates
+    if (paged && playing && turn === this.turn) player.play(); // the reason was about one candidate: the page continues
     if (closed !== "save") return;
     const form = byId("cannot-form", HTMLFormElement);
     const words = byId("reason-text", HTMLTextAreaElement).value.trim();
     const chosen = new FormData(form).get("reason");
     const reason = chosen === "other" ? words || "something else" : [chosen, words].filter(Boolean).join(": ");
     form.reset();
-    if (turn !== this.turn) return; // a renewal has brought other pairs meanwhile
+    if (turn !== this.turn) return; // other pairs arrived with a renewal meanwhile
     if (paged) return this.several.refuse(this.several.pairs.indexOf(pair), reason);
     const { note } = this.desk.form.said;
     this.#take({ cannot: reason, answers: note ? { note } : {} });
@@ -221,7 +222,7 @@ export class Judging {
     done?.(said);
   }
 
-  /** Take the last answer back and show its pair again; while revising, leave the answer as it was. */
+  /** Undo the last answer and show its pair again; during a revision, keep the answer unchanged. */
   async undo() {
     const compared = shownScreen() === "compare" || (shownScreen() === "batch" && this.work.compared.length > 0 && !this.work.done);
     if (compared && (await this.#undoComparison())) return;
@@ -243,11 +244,11 @@ export class Judging {
     announce(t("Last answer undone."));
     this.place(t("Once more: the last pair"), this.#rate(), this.work.done / this.work.settings.batch);
     const draft = { answers: last };
-    if (this.work.answers.has(nameOf(last))) await this.showNext(); // it was a revision: what it replaced holds
+    if (this.work.answers.has(nameOf(last))) await this.showNext(); // it was a revision: the earlier answer counts again
     else await this.#present("pair", last.pair, { draft, listen: 0 });
   }
 
-  /** Show an earlier answer to be changed. */
+  /** Show an earlier answer for a revision. */
   async revise(answer) {
     const pair = await this.work.pairOf(answer);
     this.#keepDraft();
@@ -256,7 +257,7 @@ export class Judging {
     await this.#present("revision", pair, { draft, listen: 0, saveText: t("Save the revision") });
   }
 
-  /** Keep the pairs of the batch for longer, and look whether they still are the assessor's. */
+  /** Extend the leases of the batch, and check that they still belong to the assessor. */
   async renew() {
     if (!this.work.shouldRenew || document.hidden || !["pair", "page"].includes(this.mode)) return;
     const shown = this.mode === "page" ? this.several.pairs : [this.desk.pair];
@@ -267,7 +268,7 @@ export class Judging {
       await this.work.lease();
     } catch (error) {
       if (error.status === undefined && !error.passing) throw error;
-      return; // another time; answers wait in the outbox meanwhile
+      return; // try again later; answers wait in the outbox meanwhile
     }
     const held = new Set(this.work.pairs.map(nameOf));
     if (this.mode === null || turn !== this.turn || shown.every((pair) => held.has(nameOf(pair)))) return;
@@ -275,7 +276,7 @@ export class Judging {
     await this.showNext();
   }
 
-  /** A batch is done, or there is nothing to judge. */
+  /** Show that a batch is done, or that there is nothing to judge. */
   async finish() {
     this.kind = this.mode = null;
     this.turn++;
@@ -313,7 +314,7 @@ export class Judging {
     await this.showNext();
   }
 
-  /** Do something that needs the service, until it is done. */
+  /** Repeat a request to the service until it succeeds. */
   async untilDone(act) {
     for (;;) {
       try {
@@ -327,7 +328,7 @@ export class Judging {
     }
   }
 
-  /** The token has ended: take another one of the same assessor, then go on. */
+  /** The token has ended: ask for another one of the same assessor, then continue. */
   signIn() {
     this.signing ??= (async () => {
       const before = shownScreen();
@@ -359,7 +360,7 @@ export class Judging {
     return this.#patiently(() => this.clips.of(pair), turn, (text) => this.desk.trouble(text));
   }
 
-  /** Clips, however long they take to come; those of another turn may be anything. */
+  /** Load clips, however long it takes; the result is ignored once another item is shown. */
   async #patiently(fetched, turn, trouble) {
     for (;;) {
       try {

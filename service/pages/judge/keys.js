@@ -1,4 +1,4 @@
-// Keys of the page. Letters and digits can be switched off, as WCAG 2.1.4 asks; native controls keep their own keys.
+// Keys of the page. Letters and digits can be switched off (WCAG 2.1.4); native controls keep their own keys.
 
 import { t } from "../language.js";
 import { byId, element } from "../page.js";
@@ -8,7 +8,7 @@ const STORED = "audiosim-single-keys";
 const TYPED = "input:not([type=radio], [type=range], [type=checkbox]), textarea, select";
 const PRESSED = "button, a, summary";
 
-/** The keys, for the help: what is pressed, and what it does. */
+/** The keys for the help, each with its effect. */
 function rows({ choice, slider }) {
   return [
     [["Space"], t("Play, pause")],
@@ -25,7 +25,7 @@ function rows({ choice, slider }) {
   ];
 }
 
-/** Fill the help, and call what keys stand for: `actions` has play, hear, match, save, undo, help, nudge, and form. */
+/** Fill the help, and call the keys' actions: `actions` has play, hear, match, save, undo, help, nudge, and form. */
 export function listenToKeys(actions) {
   const box = byId("single-keys", HTMLInputElement);
   box.checked = readStored();
@@ -85,6 +85,6 @@ function writeStored(on) {
   try {
     localStorage.setItem(STORED, on ? "on" : "off");
   } catch {
-    // storage may be forbidden: then it lasts as long as the page
+    // storage may be forbidden: the choice then lasts as long as the page
   }
 }

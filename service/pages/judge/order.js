@@ -1,6 +1,6 @@
-// The order of a batch: drawn by lot for each assessor, and the same on every device.
+// The order of a batch: random for each assessor, and the same on every device.
 
-/** 32 bits of a text: FNV-1a, then mixed so that texts that end alike do not stand together. Needs no Web Crypto. */
+/** 32-bit hash of a text: FNV-1a, then mixed so that texts with the same ending are spread. Needs no Web Crypto. */
 export function lot(text) {
   let hash = 0x811c9dc5;
   for (const byte of new TextEncoder().encode(text)) hash = Math.imul(hash ^ byte, 0x01000193);
@@ -11,7 +11,7 @@ export function lot(text) {
 /** Name of a pair on this page. */
 export const nameOf = ({ query, document }) => JSON.stringify([query, document]);
 
-/** Pairs in an assessor's order: candidates of one query together, queries and candidates by lot. */
+/** Pairs in an assessor's order: candidates of a query stay together; queries and candidates are shuffled. */
 export function inOrder(pairs, assessor) {
   const rank = (pair) => [lot(JSON.stringify([assessor, pair.query])), lot(JSON.stringify([assessor, pair.query, pair.document]))];
   const ranked = pairs.map((pair) => ({ pair, rank: rank(pair) }));

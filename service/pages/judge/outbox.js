@@ -1,4 +1,4 @@
-// Answers on their way to the service: in order, each until it is taken, whatever the network does.
+// Unsent answers: sent in order, each until the service accepts it, whatever the network does.
 
 import { post } from "../api.js";
 
@@ -8,12 +8,12 @@ const HELD_WAIT_MS = 5_000;
 const PATHS = { judgment: "judgments", comparison: "comparisons" };
 
 /**
- * Sends what the store holds. `change` events tell of `state`:
+ * Sends the messages in the store. `change` events report a new `state`:
  *
- * state    "saved", "saving", "offline" (the service is not reached), "held" (it takes nothing now: `reason`),
- *          "signed-out" (it wants a token)
- * waiting  how many answers are on their way
- * refused  how many it will never take as they are
+ * state    "saved", "saving", "offline" (the service cannot be reached), "held" (it accepts nothing now: `reason`),
+ *          "signed-out" (it needs a token)
+ * waiting  number of unsent answers
+ * refused  number of answers that it will never accept unchanged
  */
 export class Outbox extends EventTarget {
   constructor(store, collection, assessor) {
@@ -30,7 +30,7 @@ export class Outbox extends EventTarget {
     addEventListener("online", () => this.flush());
   }
 
-  /** Put an answer in; it is on disk when this is done, and sent when that can be. */
+  /** Add an answer; resolves once it is on disk. It is sent as soon as possible. */
   async put(message) {
     if (this.state === "saved") this.#tell("saving");
     const added = await this.store.add(message);
@@ -39,7 +39,7 @@ export class Outbox extends EventTarget {
     return added;
   }
 
-  /** Take an answer out that was not sent yet; whether that was so. */
+  /** Remove an answer if it was not sent yet; resolves with true if so. */
   async withdraw(place) {
     const free = await this.store.withdraw(place);
     if (free) this.waiting -= 1;
@@ -47,7 +47,7 @@ export class Outbox extends EventTarget {
     return free;
   }
 
-  /** Send now what waits; done when nothing does any more. */
+  /** Send all waiting answers now; resolves when none is left. */
   flush() {
     this.wake();
     this.sending ??= this.#sendAll().finally(() => {
@@ -89,7 +89,7 @@ export class Outbox extends EventTarget {
       await this.store.sent(message, record.number);
     } else {
       const number = message.number ?? (await this.store.numberOf(message.of));
-      // Where the answer was refused there is nothing to take back; without a number the service would take back the last.
+        // A refused answer needs no undo; without a number, the service would withdraw the last one.
       if (number === undefined) return this.store.drop(message);
       const record = await post(`${this.root}/undo`, { assessor: this.assessor, number }, { key, tries: 1 });
       await this.store.sent(message, record.number);
@@ -97,7 +97,7 @@ export class Outbox extends EventTarget {
     this.dispatchEvent(new CustomEvent("sent", { detail: message }));
   }
 
-  /** Wait where time may help, or put the message aside; how many failures in a row there were. */
+  /** Wait if retrying may help, or put the message aside; returns the number of failures in a row. */
   async #failed(message, error, failures) {
     if (error.passing) {
       this.#tell("offline", error.message);

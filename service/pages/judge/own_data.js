@@ -1,4 +1,4 @@
-// Stored data about the person who judges: shown to them as a file, and deleted if they wish so.
+// Stored data about the assessor: shown to them as a file, and deleted on request.
 
 import { get, logOut, post } from "../api.js";
 import { m, t, tnodes } from "../language.js";
@@ -6,12 +6,13 @@ import { byId } from "../page.js";
 import { showScreen } from "./screens.js";
 import { Store } from "./store.js";
 
-const DRAWN = /^p-[a-z0-9]{12}$/; // the names of those who came by an open link
+const DRAWN = /^p-[a-z0-9]{12}$/; // names of people who joined by an open link
 
-/** A day as people here write it. */
+/** A day in the local format. */
 const dayOf = (said) => new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "long", timeZone: "UTC" }).format(new Date(said));
 
-/** Say until when answers are somebody's, where the organiser says so: before the consent, the start, and at their data. */
+/** Show how long answers can be traced to a person, if the organiser set a limit: before consent, at the start, and
+with their data. */
 export function showRetention({ kept_until: until }, assessor) {
   const words = DRAWN.test(assessor) ? m("Your data are kept until {day}. After that nobody can tell which answers are yours.") : m("The organiser keeps your data until {day}.");
   for (const id of ["consent-kept", "start-kept", "own-kept"]) {
@@ -20,7 +21,7 @@ export function showRetention({ kept_until: until }, assessor) {
   }
 }
 
-/** Wire the part of “My answers” about one's data. */
+/** Wire the part of “My answers” about the person's data. */
 export function ownData({ root, assessor, outbox }) {
   const trouble = (error) => {
     byId("own-trouble").textContent = t("That did not work: {why}.", { why: error.message });

@@ -1,6 +1,6 @@
-// how fast an assessor works, and when a break would do them good.
+// An assessor's speed, and the time for a break.
 
-const IDLE_S = 300; // a longer pause between two answers is no work
+const IDLE_S = 300; // a longer pause between two answers does not count as work
 
 export class Pace {
   /**
@@ -16,7 +16,7 @@ export class Pace {
     this.last = null;
   }
 
-  /** Work begins, or goes on after a pause. */
+  /** Work begins, or continues after a pause. */
   begin() {
     this.last = performance.now();
   }

@@ -1,29 +1,29 @@
-// Clips in step: all run, one is heard; switching fades over within 10 ms at the same position.
+// Clips in step: all run, one is audible; switching cross-fades within 10 ms at the same position.
 
 import { wait } from "../api.js";
 
 const FADE_S = 0.01;
 const SOON_S = 0.005;
 const SAME_S = 0.25; // clips that differ by less are cut to the shorter
-const STARTING_MS = 5_000; // of an output; where there is none, some browsers neither start nor refuse
-const LOUDNESS_DB = -20; // that clips are brought to, in LUFS: ITU-R BS.1770
+const STARTING_MS = 5_000; // limit for an output to start; without one, some browsers neither start nor refuse
+const LOUDNESS_DB = -20; // target loudness of clips, in LUFS: ITU-R BS.1770
 export const SIDES = ["query", "candidate"];
 
-/** Start a context, after a click: whether this device plays sound. */
+/** Start a context after a click; resolves with true if this device plays sound. */
 export function started(context) {
   return Promise.race([context.resume().then(() => true), wait(STARTING_MS).then(() => false)]);
 }
 
-/** Length of the loop in which all clips run, in seconds: a much shorter one is repeated within it. */
+/** Length of the loop in which all clips run, in seconds: a much shorter clip is repeated within it. */
 export function loopLength(durations) {
   const [shortest, longest] = [Math.min(...durations), Math.max(...durations)];
   return longest - shortest < SAME_S ? shortest : longest;
 }
 
 /**
- * Gains that make clips equally loud, and none of them clip.
+ * Gains that make clips equally loud, without clipping.
  *
- * clips  each with `loudness_db` (LUFS; null where silent) and `peak` (of full scale, 0 to 1)
+ * clips  each with `loudness_db` (LUFS; null if silent) and `peak` (of full scale, 0 to 1)
  */
 export function levelGains(clips) {
   if (clips.some((clip) => clip.loudness_db == null)) return clips.map(() => 1);
@@ -33,7 +33,7 @@ export function levelGains(clips) {
 }
 
 export class Player extends EventTarget {
-  /** count  of clips, of which one at a time is heard */
+  /** count  number of clips, one of which is audible at a time */
   constructor(context = new AudioContext({ latencyHint: "interactive" }), count = SIDES.length) {
     super();
     this.context = context;
@@ -55,7 +55,7 @@ export class Player extends EventTarget {
     return this.voice !== null;
   }
 
-  /** Seconds into the loop that both clips share. */
+  /** Position in the loop shared by all clips, in seconds. */
   get position() {
     if (!this.length) return 0;
     if (!this.voice) return this.offset;
@@ -63,9 +63,9 @@ export class Player extends EventTarget {
   }
 
   /**
-   * Take other clips, `{buffer, loudness_db, peak}` each, null where there is none; from `starts` seconds of each.
+   * Use other clips, each `{buffer, loudness_db, peak}` or null, starting at `starts` seconds.
    *
-   * some  whether to play those that there are; otherwise all or none
+   * some  true to play the available ones; false to play all or none
    */
   load(clips, { heard = clips.map(() => 0), starts = clips.map(() => 0), some = false } = {}) {
     this.pause();
@@ -86,7 +86,7 @@ export class Player extends EventTarget {
     this.#tell();
   }
 
-  /** Play, from where it was. */
+  /** Play from the current position. */
   play() {
     if (!this.buffers || this.voice) return;
     this.context.resume();
@@ -119,7 +119,7 @@ export class Player extends EventTarget {
     else this.play();
   }
 
-  /** Hear one of them, at the position at which the other was. */
+  /** Switch to another clip, at the same position. */
   listen(side) {
     this.count();
     if (this.voice && side !== this.side) {
@@ -139,7 +139,7 @@ export class Player extends EventTarget {
     this.#tell();
   }
 
-  /** Bring all clips to the same loudness, or leave them as they are. */
+  /** Bring all clips to the same loudness, or leave their loudness unchanged. */
   match(matched) {
     this.matched = matched;
     const found = (this.clips ?? []).filter(Boolean);
@@ -148,7 +148,7 @@ export class Player extends EventTarget {
     this.#tell();
   }
 
-  /** Count how long each clip was heard up to now, in seconds; an output that is suspended lets no time pass. */
+  /** Count the seconds for which each clip has been audible; time stands still while the output is suspended. */
   count() {
     if (this.voice) {
       const now = this.context.currentTime;
@@ -158,7 +158,7 @@ export class Player extends EventTarget {
     return this.heard;
   }
 
-  /** A buffer as long as the loop, which the clip fills from `start` on, as often as it takes. */
+  /** A buffer as long as the loop, filled with the clip from `start` on, repeated if necessary. */
   #looped(buffer, start) {
     const count = Math.round(this.length * buffer.sampleRate);
     const first = Math.round(start * buffer.sampleRate) % buffer.length;

@@ -1,10 +1,10 @@
-// One screen at a time, and the dialogs over it.
+// One screen at a time, and the dialogs above it.
 
 import { byId } from "../page.js";
 
 const everyScreen = () => /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".screen"));
 
-/** Show a screen and put the focus on it, so that readers of screens begin there. */
+/** Show a screen and put the focus on it, so that screen readers start there. */
 export function showScreen(name) {
   for (const screen of everyScreen()) screen.hidden = screen.id !== `screen-${name}`;
   const screen = byId(`screen-${name}`);
@@ -15,7 +15,7 @@ export function showScreen(name) {
 
 export const shownScreen = () => document.querySelector(".screen:not([hidden])").id.replace("screen-", "");
 
-/** Open a dialog; done when it is closed, with the value of the button that did it. */
+/** Open a dialog; resolves when it is closed, with the value of the button that closed it. */
 export function openDialog(id) {
   const dialog = byId(id, HTMLDialogElement);
   dialog.returnValue = "";
@@ -23,12 +23,12 @@ export function openDialog(id) {
   return new Promise((done) => dialog.addEventListener("close", () => done(dialog.returnValue), { once: true }));
 }
 
-/** Done when a button is clicked. */
+/** Resolves when a button is clicked. */
 export function clicked(id) {
   return new Promise((done) => byId(id).addEventListener("click", done, { once: true }));
 }
 
-/** Done when a form is submitted, with the text of one of its fields. */
+/** Resolves when a form is submitted, with the text of one of its fields. */
 export function submitted(id, field) {
   return new Promise((done) => {
     const submit = (event) => {
@@ -39,7 +39,7 @@ export function submitted(id, field) {
   });
 }
 
-/** Say what went wrong; done when it is to be tried again: by the button, or as soon as there is a network. */
+/** Show an error; resolves when it is time to retry: at a click, or as soon as there is a network. */
 export async function trouble(text) {
   byId("trouble").textContent = text;
   showScreen("trouble");

@@ -3,13 +3,13 @@
 import { t } from "../language.js";
 
 const NUMBERS = {
-  batch: { usual: 20, least: 1, most: 100 }, // pairs between two stops
-  listen: { usual: 0, least: 0, most: 600 }, // seconds of each clip to be heard before a grade counts, beyond the campaign's rule
+  batch: { usual: 20, least: 1, most: 100 }, // pairs in a batch
+  listen: { usual: 0, least: 0, most: 600 }, // seconds to listen to each clip before a grade counts, if more than the campaign requires
   break: { usual: 30, least: 0.01, most: 600 }, // minutes until a break is suggested
 };
-const NAMES = [...Object.keys(NUMBERS), "ask", "lang"]; // what may be asked for, the service knows
+const NAMES = [...Object.keys(NUMBERS), "ask", "lang"]; // the service checks the values of `ask`
 
-/** The settings in an address's query; `wrong` says of each that is none what was expected. */
+/** The settings in an address's query; `wrong` lists invalid ones with the expected values. */
 export function readSettings(search) {
   const given = new URLSearchParams(search);
   const settings = { ask: given.get("ask"), wrong: [] };

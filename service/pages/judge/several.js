@@ -1,4 +1,4 @@
-// A page of several candidates of one query: beside one another, each with a form of its own.
+// A page of several candidates of a query, beside one another, each with its own form.
 
 import { m, t } from "../language.js";
 import { byId, element } from "../page.js";
@@ -8,15 +8,15 @@ import { AnswerForm } from "./form.js";
 
 const WANTS = { choice: m("choose a button of {name}"), slider: m("set the slider of {name}"), text: m("write an answer of {name}") };
 
-/** The screen of several candidates; `change` events tell of drafts, `undo` and `cannot` ones of a wish. */
+/** The screen of several candidates; sends `change` events about drafts, and `undo` and `cannot` events on request. */
 export class Several extends EventTarget {
-  /** listen  seconds for which each clip is to be heard */
+  /** listen  seconds to listen to each clip */
   constructor(context, questions, listen) {
     super();
     this.context = context;
     this.questions = questions;
     this.listen = listen;
-    this.made = new Map(); // desks by number of candidates: made when they are first needed
+    this.made = new Map(); // desks by number of candidates, made on first use
     this.desk = null;
     this.pairs = [];
     this.cannot = []; // reasons, by candidate
@@ -27,19 +27,19 @@ export class Several extends EventTarget {
     byId("several-cannot").addEventListener("click", () => this.dispatchEvent(new Event("cannot")));
   }
 
-  /** Addresses of the clips of a page: the query's, then the candidates'. */
+  /** Addresses of the clips of a page: of the query, then of the candidates. */
   static addresses(pairs) {
     const [{ query_sound, query_peaks }] = pairs;
     return [{ sound: query_sound, peaks: query_peaks }, ...pairs.map((pair) => ({ sound: pair.document_sound, peaks: pair.document_peaks }))];
   }
 
-  /** Say where in the work this is; `share` of the batch is done. */
+  /** Show the place in the work; `share` of the batch is done. */
   place(where, share) {
     byId("several-where").textContent = where;
     byId("several-progress", HTMLProgressElement).value = share;
   }
 
-  /** Bring the desk for so many candidates to the screen, without clips. */
+  /** Show the desk for this number of candidates, without clips. */
   prepare(pairs) {
     this.pause();
     this.pairs = pairs;
@@ -50,7 +50,7 @@ export class Several extends EventTarget {
   }
 
   /**
-   * Show the page that was prepared; done when it is answered, with what was said of each candidate and details.
+   * Show the prepared page; resolves with the answers about each candidate, and details.
    *
    * drafts  of each candidate, `{answers, cannot}`
    */
@@ -69,7 +69,7 @@ export class Several extends EventTarget {
     this.hush();
   }
 
-  /** Stop the sound; the page goes on. */
+  /** Stop the sound, but not the page. */
   hush() {
     this.desk?.beside.player.pause();
   }
@@ -79,19 +79,19 @@ export class Several extends EventTarget {
     return this.pairs.map((_, place) => ({ answers: { ...this.desk.forms[place].said }, cannot: this.cannot[place] ?? undefined }));
   }
 
-  /** Place of the candidate that is heard; the first while the query is. */
+  /** Place of the audible candidate; the first while the query is audible. */
   get heard() {
     return Math.max(0, this.desk.beside.player.side - 1);
   }
 
-  /** Note why the candidate that is heard cannot be judged; the empty reason takes that back. */
+  /** Record why the audible candidate cannot be judged; an empty reason withdraws this. */
   refuse(place, reason) {
     this.cannot[place] = reason || null;
     this.#showCannot();
     this.dispatchEvent(new Event("change"));
   }
 
-  /** Enter: take the page, or say what is missing. */
+  /** Enter: save the page, or show what is missing. */
   save() {
     if (!this.done) return;
     byId("several-missing").textContent = this.missing;
@@ -102,7 +102,7 @@ export class Several extends EventTarget {
     done(answers);
   }
 
-  /** The body to send for each candidate: its share of the seconds, and of the listening to the query. */
+  /** The body to send for each candidate, with its share of the seconds and of the time listened to the query. */
   #answers() {
     const count = this.pairs.length;
     const [query, ...candidates] = this.desk.beside.player.count();
@@ -117,11 +117,11 @@ export class Several extends EventTarget {
         document_played_s: round(candidates[place]),
         played_s: round(query / count + candidates[place]),
       },
-      since: (count - 1 - place) * seconds, // answers of a page follow one another in the log as single ones do
+      since: (count - 1 - place) * seconds, // in the log, answers of a page follow one another like single ones
     }));
   }
 
-  /** Take a key; whether it means something here. */
+  /** Handle a key; true if it is used here. */
   key(event) {
     const form = this.desk.forms[this.heard];
     if (event.key === "Enter") this.save();

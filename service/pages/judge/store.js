@@ -1,4 +1,4 @@
-// An assessor's work on this device: answers on their way, addresses of clips, the draft of a grade.
+// An assessor's work on this device: unsent answers, addresses of clips, the draft of a grade.
 
 // @ts-types="./idb.d.ts"
 import { deleteDB, openDB } from "../vendor/idb/index.js";
@@ -7,8 +7,8 @@ import { newKey } from "../api.js";
 const VERSION = 1;
 
 const PREFIX = "audiosim judging ";
-const DEVICE = "audiosim-device"; // by which an open link recognises a browser
-const NAME = "audiosim-name"; // of the assessor, where there are no tokens
+const DEVICE = "audiosim-device"; // mark by which an open link recognises a browser
+const NAME = "audiosim-name"; // name of the assessor, for services without tokens
 
 /** The store of one assessor in one collection. */
 export class Store {
@@ -26,7 +26,7 @@ export class Store {
     return new Store(database);
   }
 
-  /** Forget what this device knows of assessors, all but answers that are still to be sent: those are nowhere else. */
+  /** Delete everything about assessors on this device except unsent answers, which exist nowhere else. */
   static async forgetAll() {
     assessorName.write("");
     forgetDevice();
@@ -38,7 +38,7 @@ export class Store {
     this.database = database;
   }
 
-  /** Put something to be sent at the end of the queue; it is on disk when this is done. */
+  /** Add a message to the end of the queue; resolves once it is on disk. */
   async add(message) {
     const transaction = this.database.transaction("waiting", "readwrite", { durability: "strict" });
     const place = await transaction.store.add(message);
@@ -54,7 +54,7 @@ export class Store {
     return this.database.getAll("refused");
   }
 
-  /** A message was taken: it leaves the queue; its record has this number. */
+  /** Remove an accepted message from the queue; its record has this number. */
   async sent(message, number) {
     const transaction = this.database.transaction(["waiting", "numbers"], "readwrite");
     await Promise.all([
@@ -68,7 +68,7 @@ export class Store {
     return this.database.get("numbers", key);
   }
 
-  /** A message was refused for good: it leaves the queue, and is kept with the reason. */
+  /** Remove a message refused for good from the queue, and keep it with the reason. */
   async refuse(message, reason) {
     const transaction = this.database.transaction(["waiting", "refused"], "readwrite");
     await Promise.all([
@@ -78,12 +78,12 @@ export class Store {
     ]);
   }
 
-  /** Take a message out of the queue that there is no need to send. */
+  /** Remove a message that need not be sent from the queue. */
   drop(message) {
     return this.database.delete("waiting", message.place);
   }
 
-  /** Take a message out of the queue, if it is there and was never sent. */
+  /** Remove a message from the queue if it is there and was never sent. */
   async withdraw(place) {
     const transaction = this.database.transaction("waiting", "readwrite");
     const message = await transaction.store.get(place);
@@ -97,7 +97,7 @@ export class Store {
     return this.database.put("waiting", { ...message, tried: true });
   }
 
-  /** Send what was refused once more, or forget it. */
+  /** Send a refused message again, or delete it. */
   async retry(message) {
     const { place, reason: _, ...again } = message;
     await this.database.delete("refused", place);
@@ -138,9 +138,9 @@ async function forget(name) {
   if (!unsent) await deleteDB(name);
 }
 
-let device = null; // where storage is forbidden it is kept for as long as the page is open
+let device = null; // if storage is forbidden, it is kept as long as the page is open
 
-/** Mark by which open links recognise this browser: 128 random bits, drawn once. */
+/** Mark by which open links recognise this browser: 128 random bits, generated once. */
 export function deviceKey() {
   try {
     device ??= localStorage.getItem(DEVICE);
@@ -161,7 +161,7 @@ function forgetDevice() {
   }
 }
 
-/** The assessor's name that was last given on this device; storage may be forbidden, then it is asked for again. */
+/** The assessor's name last given on this device; if storage is forbidden, it is asked for again. */
 export const assessorName = {
   read() {
     try {

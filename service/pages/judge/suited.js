@@ -1,14 +1,14 @@
-// People whom the task wants: by the languages of their browser, and by their device.
+// People wanted by the task: by the languages of their browser, and by their device.
 
 import { language, m, t } from "../language.js";
 
-const PHONE_PX = 600; // shorter side of the screen, below which a device held in the hand is a phone
+const PHONE_PX = 600; // shorter side of the screen; a smaller handheld device is a phone
 const DEVICES = { computer: m("computer"), tablet: m("tablet"), phone: m("phone") };
 
 /**
- * Reason why this browser's languages or this device are not among those that the task wants; empty where they are.
+ * Reason why the task does not allow this browser's languages or this device; empty if it does.
  *
- * `languages` and `devices` are words of the task, with spaces between them; empty: all are wanted.
+ * `languages` and `devices` are words of the task, separated by spaces; empty: all are allowed.
  *
  * @param {DOMStringMap} wanted
  */
@@ -28,7 +28,7 @@ const words = (text) => text.split(" ").filter(Boolean);
 const ofDevice = (device) => t(DEVICES[device]);
 const listed = (names, type) => new Intl.ListFormat(language, { type }).format(new Set(names));
 
-/** True if the browser asks for a language: en for en-GB too, but pt-BR for no other Portuguese. */
+/** True if the browser asks for a language: en includes en-GB, but pt-BR includes no other Portuguese. */
 function spoken(code) {
   const wanted = `${code}-`.toLowerCase();
   return navigator.languages.some((one) => `${one}-`.toLowerCase().startsWith(wanted));

@@ -1,4 +1,4 @@
-// An organiser's own task: its question, its instructions, consent, questions about the person, and pairs with known answers.
+// An organiser's own task: its question, instructions and consent, questions about the person, and training pairs.
 
 import { post } from "../api.js";
 import { t } from "../language.js";
@@ -6,9 +6,9 @@ import { byId } from "../page.js";
 import { AnswerForm, hasAspects } from "./form.js";
 import { showScreen } from "./screens.js";
 
-const CLOSE = 0.15; // of the scale: a grade as near as this is as known
+const CLOSE = 0.15; // of the scale: a grade this near to the known one is right
 
-/** Put the organiser's words into the page. */
+/** Show the organiser's words on the page. */
 export function showTask({ task, heading, instructions, language, questions }) {
   const texts = { "start-task": task, "start-instructions": instructions, "help-instructions": instructions };
   for (const [id, text] of Object.entries(texts)) {
@@ -17,7 +17,7 @@ export function showTask({ task, heading, instructions, language, questions }) {
     if (language) byId(id).lang = language;
   }
   const above = heading || (hasAspects(questions) ? t("Listen, then answer each question") : "");
-  byId("help-judge").hidden = Boolean(above); // another question is not about similarity
+  byId("help-judge").hidden = Boolean(above); // the task's own question may not be about similarity
   if (!above) return;
   for (const id of ["question", "several-question"]) {
     byId(id).textContent = above;
@@ -27,9 +27,9 @@ export function showTask({ task, heading, instructions, language, questions }) {
 }
 
 /**
- * Ask the questions about the person that are due, with the consent before the first; done when the service has them.
+ * Ask the questions about the person that are due, with the consent before the first; resolves when they are sent.
  *
- * filled  the moments at which this person answered already
+ * filled  moments at which this person has answered already
  */
 export async function askPerson(moment, { consent, before, after }, { root, assessor, filled }, untilDone) {
   const questions = moment === "before" ? before : after;
@@ -51,14 +51,14 @@ export async function askPerson(moment, { consent, before, after }, { root, asse
       await post(`${root}/questionnaire`, body, { repeatable: true });
     } catch (error) {
       if (!agree || error.status !== 422) throw error;
-      location.reload(); // the organiser has changed the text meanwhile: it is shown and asked for again
+      location.reload(); // the organiser has changed the text meanwhile, so people must agree again
       await new Promise(() => {});
     }
   });
   filled.push(moment);
 }
 
-/** Done when the form is sent with nothing missing: its answers. */
+/** Resolves when the form is submitted with nothing missing, with its answers. */
 function completed(form, complaint) {
   const missing = byId("person-missing");
   missing.textContent = "";
@@ -75,7 +75,7 @@ function completed(form, complaint) {
   });
 }
 
-/** The training with an organiser's pairs, whose answers are known: as `trainingPairs`. */
+/** The training with an organiser's pairs and known answers, in the form of `trainingPairs`. */
 export function knownPairs(training) {
   return training
     .filter((pair) => (pair.query_sound || pair.query_text) && pair.document_sound)

@@ -1,11 +1,11 @@
-// Three pairs to learn the scale on. What can be known is said; where nothing can, that is said too.
+// Three pairs to learn the scale on, with comments on the grades where the right answer is known.
 
 import { t } from "../language.js";
 
 /**
- * The training of a batch: `{pair, starts, teach}` each, where `teach(said)` puts the grades into words.
+ * The training of a batch, as `{pair, starts, teach}` each; `teach(said)` comments on the grades.
  *
- * pairs  that are to be judged; their clips are used, put together in other ways
+ * pairs  pairs to be judged; their clips are combined in other ways
  */
 export function trainingPairs(pairs) {
   const heard = pairs.filter((pair) => pair.query_sound && pair.document_sound);

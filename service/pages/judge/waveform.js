@@ -6,8 +6,8 @@ import { colour } from "../page.js";
  * Draw a clip over the whole width of a canvas.
  *
  * low, high  lowest and highest sample of each stretch, full scale 127
- * share      of the width that the clip fills once; it is repeated, paler, up to the end
- * start      where in the clip the width begins, as a share of the clip
+ * share      share of the width for one run of the clip; the clip is repeated, paler, up to the end
+ * start      position in the clip at which the drawing starts, as a share of the clip
  */
 export function drawWaveform(canvas, { low, high, share, start = 0, ink }) {
   const scale = devicePixelRatio || 1;

@@ -1,19 +1,19 @@
-// An assessor's work: the pairs that are theirs, what they have answered, what comes next.
+// An assessor's work: their pairs, their answers, and the next step.
 
 import { get, newKey, post, serverNow, wait } from "../api.js";
 import { inOrder, nameOf } from "./order.js";
 
 const FLUSH_MS = 3_000;
-const COMPARISONS = 5; // asked for at once: what tells most may change
+const COMPARISONS = 5; // requested at a time; few, because the most informative ones change
 
 export class Work {
   /**
-   * comparing   whether the campaign asks for comparisons, too
-   * candidates  beside one another on a page, at most
+   * comparing   true if the campaign has comparisons as well
+   * candidates  largest number of candidates on a page
    */
   constructor({ collection, assessor, questions, settings, store, outbox, comparing = false, candidates = 1 }) {
     this.candidates = candidates;
-    this.pages = []; // keys of the answers of each page that was answered since this one was opened
+    this.pages = []; // keys of the answers of each page of candidates, since this page was opened
     this.comparing = comparing;
     this.assessor = assessor;
     this.questions = questions;
@@ -21,27 +21,27 @@ export class Work {
     this.store = store;
     this.outbox = outbox;
     this.root = `/v1/collections/${encodeURIComponent(collection)}`;
-    this.history = []; // answers that count, revised ones too, oldest first
+    this.history = []; // answers that were not withdrawn, including revised ones, oldest first
     this.pairs = [];
-    this.none = false; // whether there was nothing when it was last asked for
-    this.filled = []; // moments at which the questions about the person were answered
-    this.comparisons = []; // to be answered, instead of pairs
+    this.none = false; // true if the last request returned nothing
+    this.filled = []; // moments at which questions about the person were answered
+    this.comparisons = []; // comparisons to answer, instead of pairs
     this.compared = []; // answers to comparisons since the page was opened
-    this.first = null; // name of the pair that comes before all others
+    this.first = null; // name of the pair to show first
     this.renewAt = Infinity;
     outbox.addEventListener("sent", ({ detail }) => this.#numbered(detail));
   }
 
-  /** Current state: the answers that the service has, and those on their way there. */
+  /** Current state: the answers at the service, and the unsent ones. */
   async load() {
-    const waiting = await this.store.waiting(); // first: what is sent meanwhile is then among the service's answers
+    const waiting = await this.store.waiting(); // read first, so that answers sent meanwhile are among the service's
     const answers = await this.#answered();
     await this.store.rememberClips(answers); // some may have been judged on another device
     this.history = answers.map((record) => readRecord(record, this.questions));
     for (const message of waiting) this.#apply(message);
   }
 
-  /** All answers that the service has, which it tells in parts. */
+  /** All answers at the service, which sends them in parts. */
   async #answered() {
     let answers = [];
     for (let more = true; more; ) {
@@ -75,14 +75,14 @@ export class Work {
     return latest;
   }
 
-  /** Number of answered pairs of the present batch. */
+  /** Number of answered pairs in the current batch. */
   get done() {
     return this.answers.size % this.settings.batch;
   }
 
-  /** Ask for the rest of the batch; what this assessor holds already comes first, and stays theirs for longer. */
+  /** Request the rest of the batch; pairs that this assessor holds come first, and their leases are extended. */
   async lease() {
-    // A pair that is answered, but not sent yet, would be handed out again.
+    // An answered pair whose answer is not sent yet would be handed out again.
     await Promise.race([this.outbox.flush(), wait(FLUSH_MS)]);
     if (this.comparing && (await this.#leaseComparisons())) return;
     const body = { assessor: this.assessor, count: this.settings.batch - this.done, by_query: true };
@@ -90,7 +90,7 @@ export class Work {
     await this.store.rememberClips(pairs);
     const { answers } = this;
     const unsent = new Set(this.history.filter((answer) => answer.place !== undefined).map(nameOf));
-    // A pair that is to be judged again is among the answers already.
+    // A pair to judge again is already among the answers.
     const open = pairs.filter((pair) => (pair.again ? !unsent.has(nameOf(pair)) : !answers.has(nameOf(pair))));
     const order = inOrder(open, this.assessor);
     order.sort((one, other) => Number(nameOf(other) === this.first) - Number(nameOf(one) === this.first));
@@ -100,17 +100,17 @@ export class Work {
     this.renewAt = (Number(serverNow()) + ends) / 2;
   }
 
-  /** Ask for comparisons; whether they tell more than grades, so that they come next. */
+  /** Request comparisons; resolves with true if they are more informative than grades, and so come next. */
   async #leaseComparisons() {
     const body = { assessor: this.assessor, count: Math.min(COMPARISONS, this.settings.batch) };
     const { kind, comparisons } = await post(`${this.root}/comparisons/next`, body, { repeatable: true });
     this.comparisons = comparisons;
-    this.none = !comparisons.length; // of pairs, too, where only comparisons are asked for
+    this.none = !comparisons.length; // neither pairs, if the campaign has only comparisons
     if (kind === "comparison") this.pairs = [];
     return kind === "comparison";
   }
 
-  /** Keep the answer to the first comparison, "a", "b" or "=", with details: it is on disk when this is done. */
+  /** Store the answer to the first comparison, "a", "b" or "=", with details; resolves once it is on disk. */
   async compare(said, details) {
     const [one, ...rest] = this.comparisons;
     const { query, document_a, document_b } = one;
@@ -121,7 +121,7 @@ export class Work {
     this.comparisons = rest;
   }
 
-  /** Take the last comparison back, to answer it again; it, or null where there is none. */
+  /** Undo the last comparison, to answer it again; resolves with it, or null if there is none. */
   async undoComparison() {
     const last = this.compared.pop();
     if (!last) return null;
@@ -131,7 +131,7 @@ export class Work {
     return last;
   }
 
-  /** Progress of this person, and whether they are done; null if the service does not answer now. */
+  /** Progress of this person, and whether they are done; null if the service does not answer. */
   async completion() {
     await Promise.race([this.outbox.flush(), wait(FLUSH_MS)]);
     const of = new URLSearchParams({ assessor: this.assessor });
@@ -142,13 +142,13 @@ export class Work {
     return this.pairs.length > 0 && Number(serverNow()) > this.renewAt;
   }
 
-  /** The pairs of the next page: of one query, in their order; a single one where candidates are not beside one another. */
+  /** The pairs of the next page: of one query, in their order; a single pair if candidates are shown one by one. */
   get page() {
     const [first] = this.pairs;
     return this.candidates > 1 ? this.pairs.filter(({ query }) => query === first.query).slice(0, this.candidates) : [first];
   }
 
-  /** Keep what was said of each candidate of a page: it is on disk when this is done. */
+  /** Store the answers about each candidate of a page; resolves once they are on disk. */
   async answerPage(pairs, answers) {
     const keys = new Set();
     for (const [place, pair] of pairs.entries()) {
@@ -158,7 +158,8 @@ export class Work {
     this.pages.push(keys);
   }
 
-  /** Take the last page back, or the last answer alone where it is of no known page; what was said, with `pair` each. */
+  /** Undo the last page, or only the last answer if its page is unknown; resolves with the answers, each with its
+  `pair`. */
   async undoPage() {
     const keys = this.pages.at(-1) ?? new Set();
     const of = (answer) => answer !== undefined && keys.has(answer.key);
@@ -170,9 +171,8 @@ export class Work {
   }
 
   /**
-   * Keep what was said of a pair, `answers` by question or `cannot`, with details: it is on disk when this is done; its key.
-   *
-   * since  seconds that passed since
+   * Store the answers about a pair, `answers` by question or `cannot`, with details; resolves with the key once on
+   disk. * * since  seconds since the answer
    */
   async answer(pair, said, details, since = 0) {
     const time = new Date(Number(serverNow()) - 1000 * since).toISOString();
@@ -185,7 +185,7 @@ export class Work {
     return key;
   }
 
-  /** Take the last answer back; it, with `pair` to judge again, or null where there is none. */
+  /** Undo the last answer; resolves with it and its `pair` to judge again, or null if there is none. */
   async undo() {
     const last = this.history.at(-1);
     if (!last) return null;
@@ -198,7 +198,7 @@ export class Work {
     return { ...last, pair };
   }
 
-  /** A pair that was judged before, with the addresses of its clips, as far as there are any. */
+  /** An earlier judged pair, with the addresses of its clips if known. */
   async pairOf({ query, document }) {
     const [one, other] = await Promise.all([this.store.clip(`query ${query}`), this.store.clip(`document ${document}`)]);
     return { query, document, query_text: one?.text, query_sound: one?.sound, query_peaks: one?.peaks, document_sound: other?.sound, document_peaks: other?.peaks };
@@ -214,7 +214,7 @@ export class Work {
 
 const matches = (answer, { number, of }) => (number ? answer.number === number : answer.key === of);
 
-/** The body to send for a pair: its answers beside its other fields. */
+/** The body to send for a pair: its answers, and its other fields. */
 export const spread = ({ answers, ...rest }) => ({ ...rest, ...answers });
 
 /** @param {{details?: Record<string, any>, [field: string]: any}} record */
