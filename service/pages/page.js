@@ -1,18 +1,18 @@
-// Parts of the document that all pages share: themes, announcements, building of elements.
+// Parts shared by all pages: themes, announcements, creation of elements.
 
 import { m, t } from "./language.js";
 
-document.documentElement.dataset.loaded = ""; // for unloaded.js: a module runs when all that it imports is there
+document.documentElement.dataset.loaded = ""; // for unloaded.js; a module runs only once all its imports have loaded
 
 const KEY = "audiosim-theme";
 const THEMES = [m("system"), m("light"), m("dark")];
 
 /**
- * The element of an identifier; the page has it, or the page is wrong.
+ * The element with an identifier; a page without it has a bug.
  *
  * @template {HTMLElement} T
  * @param {string} id
- * @param {new () => T} [kind] its class, where more is asked of it than of any element
+ * @param {new () => T} [kind] its class, if the caller needs more than an HTMLElement
  */
 export function byId(id, kind) {
   const found = document.getElementById(id);
@@ -21,7 +21,7 @@ export function byId(id, kind) {
 }
 
 /**
- * A new element: attributes by name, `on` for listeners by event, then children, of which text stays text.
+ * A new element: attributes by name, `on` for listeners by event, then children; strings become text.
  *
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
@@ -39,13 +39,13 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
-/** Say something to those who cannot see it change; needs `<p id="announcer" aria-live="polite">`. */
+/** Announce a change to screen readers; needs `<p id="announcer" aria-live="polite">`. */
 export function announce(text) {
   const announcer = byId("announcer");
   announcer.textContent = announcer.textContent === text ? `${text}\u00a0` : text;
 }
 
-/** A colour of base.css, such as "--accent", as the theme has it now: for canvases, which know no CSS variables. */
+/** A colour of base.css, such as "--accent", in the current theme: for canvases, which know no CSS variables. */
 export function colour(name) {
   const probe = element("i", { hidden: true });
   probe.style.color = `var(${name})`;
@@ -61,7 +61,7 @@ export function onThemeChange(listener) {
   new MutationObserver(listener).observe(document.documentElement, { attributeFilter: ["data-theme"] });
 }
 
-/** Make a button go through the themes: as the system has it, light, dark. */
+/** Make a button switch between the themes: the system's, light, dark. */
 export function switchThemes(button) {
   const show = () => {
     const now = document.documentElement.dataset.theme ?? "system";
@@ -81,6 +81,6 @@ function choose(theme) {
   try {
     localStorage.setItem(KEY, theme);
   } catch {
-    // storage may be forbidden: then the choice lasts as long as the page
+    // storage may be forbidden: the choice then lasts as long as the page
   }
 }

@@ -1,11 +1,12 @@
-// Numbers, times and long names as people read them.
+// Numbers, times and long names in a readable form.
 
 import { element } from "./page.js";
 
 const MINUS = "\u2212";
-const SPACE = "\u202f"; // narrow, never broken
+const SPACE = "\u202f"; // narrow no-break space
 
-/** A share as a percentage, rounded down: what is short of a goal never reads as the goal; a dash where there is none. */
+/** A share as a percentage, rounded down, so that a share short of a goal never reads as the goal; a dash if unknown.
+*/
 export function percent(share, digits = 1) {
   if (share === null) return "–";
   const factor = 10 ** digits;
@@ -16,19 +17,19 @@ export const whole = (count) => count.toLocaleString("en").replaceAll(",", SPACE
 
 export const score = (value) => value.toFixed(3);
 
-/** A difference in percent of the scale, with its sign; a dash where it is not known. */
+/** A difference in percent of the scale, with its sign; a dash if unknown. */
 export function signed(gain) {
   if (gain === null) return "–";
   const rounded = Math.round(gain * 100);
   return `${rounded > 0 ? "+" : rounded < 0 ? MINUS : "±"}${Math.abs(rounded)}`;
 }
 
-/** A date and time of this place. */
+/** A date and time in the local time zone. */
 export const when = (time) => new Date(time).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
 
 export const day = (time) => new Date(time).toLocaleDateString("en-GB", { dateStyle: "medium" });
 
-/** A stretch of time in the unit that suits it. */
+/** A duration in a suitable unit. */
 export function duration(seconds) {
   if (seconds < 90) return `${Math.round(seconds)}${SPACE}s`;
   if (seconds < 5400) return `${Math.round(seconds / 60)}${SPACE}min`;
@@ -38,16 +39,16 @@ export function duration(seconds) {
 /** "1 pair", "2 pairs". */
 export const count = (number, one, many = `${one}s`) => `${whole(number)} ${number === 1 ? one : many}`;
 
-/** The confidence that a goal such as confidence=0.95 asks for; null for goals of another kind. */
+/** The confidence required by a goal such as confidence=0.95; null for goals of another kind. */
 export function target(goal) {
   const found = /^confidence=([\d.]+)$/.exec(goal);
   return found ? Number(found[1]) : null;
 }
 
-/** True if judging ended because nothing is left to judge, short of the goal. */
+/** True if everything is judged and the goal is still not met. */
 export const exhausted = ({ judged, pool, confidence }, goal) => judged >= pool && confidence !== null && confidence < (target(goal) ?? 0);
 
-/** Round numbers, about as many as wanted, that cover a range. */
+/** About the wanted number of round numbers that cover a range. */
 export function ticks(low, high, wanted) {
   const rough = (high - low || 1) / wanted;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -58,13 +59,14 @@ export function ticks(low, high, wanted) {
   return Array.from({ length: last - first + 1 }, (_, place) => Number(((first + place) * step).toFixed(digits)));
 }
 
-/** A name in a sentence, of at most so many signs; set apart, as it may be written from right to left. */
+/** A name in a sentence, shortened to a number of characters, and isolated because it may be written from right to
+left. */
 export const named = (name, most = Infinity) => element("bdi", name.length > most ? { title: apart(name) } : {}, short(name, most));
 
-/** A name in a text that can hold no element, such as a title: between the signs that isolate its direction. */
+/** A name in a text without elements, such as a title, between characters that isolate its direction. */
 export const apart = (name) => `\u2068${name}\u2069`;
 
-/** A sentence of the service as nodes, in which each of these names is set apart and shortened. */
+/** A sentence of the service as nodes, with each of these names isolated and shortened. */
 export function withNames(said, names, most) {
   const escaped = names.filter(Boolean).sort((one, other) => other.length - one.length).map((name) => name.replace(/[\^$.*+?()[\]{}|/]/g, "\\$&"));
   if (!escaped.length) return [said];
@@ -72,7 +74,7 @@ export function withNames(said, names, most) {
   return said.split(whole).map((part, place) => (place % 2 ? named(part, most) : part));
 }
 
-/** Names as a list in words: "A, B and C"; of more than so many only how many there are. */
+/** Names as a list in words: "A, B and C"; if there are too many, only their number. */
 export function listed(names, most, others) {
   if (!names.length) return ["none"];
   if (names.length > most) return [`${whole(names.length)} ${others}`];
@@ -81,13 +83,13 @@ export function listed(names, most, others) {
 
 const TAIL = 8;
 
-/** A name as its head and its tail: where there is no room, the head is shortened. */
+/** A name as its head and its tail; the head is shortened if there is no room. */
 export function longName(name) {
   if (name.length <= TAIL) return element("bdi", {}, name);
   return element("bdi", { class: "long" }, element("span", { class: "head" }, name.slice(0, -TAIL)), element("span", { class: "tail" }, name.slice(-TAIL)));
 }
 
-/** A name of at most so many signs: shortened in the middle, as names differ at both ends. */
+/** A name shortened to a number of characters, in the middle, because names differ at both ends. */
 export function short(name, most = 38) {
   if (name.length <= most) return name;
   const tail = Math.floor((most - 1) / 2);

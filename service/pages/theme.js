@@ -1,4 +1,4 @@
-// Runs before the first paint: applies the theme that was chosen on this device, if one was.
+// Runs before the first paint: applies the theme chosen on this device, if any.
 (() => {
   const stored = (() => {
     try {

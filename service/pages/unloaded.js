@@ -1,4 +1,4 @@
-// Runs before the pages' modules: says so where one of them does not load, as no module could.
+// Runs before the pages' modules: reports a module that does not load, which no module could do.
 (() => {
   const LATE_MS = 20_000;
 
@@ -24,7 +24,7 @@
     const module = event.target?.type === "module" || (event instanceof ErrorEvent && !("loaded" in document.documentElement.dataset));
     if (module) whenParsed(() => say(t("Part of this page did not load. Check your connection.")));
   };
-  addEventListener("error", failed, true); // captured, as what fails to load does not bubble
+  addEventListener("error", failed, true); // captured, because load errors do not bubble
   setTimeout(() => {
     if (!("loaded" in document.documentElement.dataset)) say(t("This page is slow to load."));
   }, LATE_MS);

@@ -1,17 +1,18 @@
-// Files that are dropped on a collection in use: runs, metadata, machines' grades, judgments; each sent and told by line.
+// Files added to a collection in use: runs, metadata, machines' grades, judgments; each is sent and answered with a
+// line.
 
 import { ask, newKey } from "../api.js";
 import { chosen, dropped } from "../create/upload.js";
 import { announce, byId, element } from "../page.js";
 import { count, named } from "../text.js";
 
-const PATIENCE_MS = 300_000; // the collection is opened anew with a run
+const PATIENCE_MS = 300_000; // the service reopens the collection for a run
 
 /**
- * Wire the place where files are dropped or chosen.
+ * Wire the area for dropping or choosing files.
  *
- * path     of the collection, at the service
- * changed  called after files were taken in
+ * path     address of the collection at the service
+ * changed  called after files were added
  */
 export function addingFiles(path, changed) {
   const drop = byId("add-drop");
@@ -39,7 +40,7 @@ export function addingFiles(path, changed) {
   });
 }
 
-/** The line on what came of a file. */
+/** The line on the result for a file. */
 async function send(path, { name, file }) {
   const asked = { replace: String(byId("add-replace", HTMLInputElement).checked), partial: String(byId("add-partial", HTMLInputElement).checked) };
   try {

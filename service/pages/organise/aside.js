@@ -1,4 +1,4 @@
-// Setting somebody who judges aside, and taking them back: what it changes is shown first.
+// Setting a judge aside, and taking them back; the effect is shown first.
 
 import { get, newKey, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
@@ -7,12 +7,12 @@ import { apart, count, longName, named, score } from "../text.js";
 const DONE = { "set-aside": "set aside", "take-back": "taken back" };
 let chosen = { name: "", what: "set-aside", key: "" };
 
-/** Wire the dialog; `done` is called after each turn. */
+/** Wire the dialog; `done` is called after either. */
 export function asideDialog(path, done) {
   const dialog = byId("aside", HTMLDialogElement);
   byId("aside-no").addEventListener("click", () => dialog.close());
   byId("aside-form").addEventListener("submit", async (event) => {
-    event.preventDefault(); // the dialog stays until the service has it
+    event.preventDefault(); // the dialog stays open until the service has answered
     const { name, what, key } = chosen;
     byId("aside-trouble").hidden = true;
     try {

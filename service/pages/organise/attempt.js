@@ -3,9 +3,9 @@
 import { byId } from "../page.js";
 
 /**
- * Runs work; its error is shown in an element, which is empty and hidden while there is none.
+ * Runs work; its error is shown in an element, which is otherwise empty and hidden.
  *
- * A mere `refresh` of the page leaves the error of what somebody did there.
+ * A mere `refresh` of the page keeps the error of the last action.
  */
 export function attempting(id) {
   const trouble = byId(id);

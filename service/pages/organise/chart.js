@@ -1,13 +1,13 @@
-// Parts that charts over judged pairs share: axes, labels that keep clear of each other, a course that never turns back.
+// Shared parts of charts over judged pairs: axes, labels that keep clear of each other, a course without steps back.
 
 import { line, svg, text } from "./svg.js";
 import { ticks, whole } from "../text.js";
 
 const TICK_PX = 4;
-const GAP_PX = 6; // between a label and what it is beside
+const GAP_PX = 6; // between a label and its neighbours
 const AXIS_NAME = "judged pairs";
 
-/** Moments as they lead to the last: what was taken back later is not among them, so that judged pairs only grow. */
+/** The moments that led to the last; withdrawn judgments are left out, so that judged pairs only grow. */
 export function leading(moments) {
   const kept = [];
   for (const moment of [...moments].reverse()) if (!kept.length || moment.judged < kept.at(-1).judged) kept.push(moment);
@@ -15,10 +15,10 @@ export function leading(moments) {
 }
 
 /**
- * Measure texts as this chart will draw them: fonts differ between machines, and people enlarge them.
+ * Measure texts as this chart will draw them, because fonts differ between machines, and people enlarge them.
  *
  * Returns a function of a text and its class: `{width, above, below}` in pixels, the last two from the baseline.
- * It holds until the chart is drawn again.
+ * It is valid until the chart is drawn again.
  */
 export function rulerOf(chart) {
   const probe = text([0, 0], "", { visibility: "hidden" });
@@ -31,14 +31,15 @@ export function rulerOf(chart) {
   };
 }
 
-/** Room that the axes need around a plot, given the labels of the upright one: a row of numbers below, then the axis's name. */
+/** Room for the axes around a plot, given the labels of the vertical one: a row of numbers below, then the axis's name.
+*/
 export function roomFor(measure, labels) {
   const { above, below } = measure(AXIS_NAME, "tick");
   const widest = Math.max(...labels.map((label) => measure(label, "tick").width));
   return { left: Math.ceil(widest) + 2 * GAP_PX, top: Math.ceil(above + below) + GAP_PX, bottom: Math.ceil(2.5 * (above + below)) };
 }
 
-/** Coordinates: `x` and `y` turn values into places; `edges` is the room around the plot. */
+/** Coordinates: `x` and `y` turn values into positions; `edges` is the room around the plot. */
 export function frameOf(width, height, [first, last], [bottom, top], edges) {
   const inner = { x: Math.max(1, width - edges.left - edges.right), y: height - edges.top - edges.bottom };
   return {
@@ -48,14 +49,14 @@ export function frameOf(width, height, [first, last], [bottom, top], edges) {
   };
 }
 
-/** Both axes, with as many numbers below as have room beside each other. */
+/** Both axes, with as many numbers below as fit. */
 export function axes({ x, y, first, last, bottom, highest, left, right, base }, written, measure) {
   const { above, below } = measure(AXIS_NAME, "tick");
   const across = ticks(bottom, highest, 4).flatMap((at) => [
     line([left, y(at)], [right, y(at)], { class: "grid" }),
     text([left - GAP_PX, y(at) + (above - below) / 2], written(at), { class: "tick", "text-anchor": "end" }),
   ]);
-  const foot = base + (above + below) / 2 + above; // clear of a number of the upright axis at the very bottom
+  const foot = base + (above + below) / 2 + above; // clear of the lowest number of the vertical axis
   const widest = measure(whole(Math.floor(last)), "tick").width + 2 * GAP_PX;
   const wanted = Math.max(1, Math.min(6, Math.floor((right - left) / widest) - 1)); // ticks() may give one more
   const numbers = ticks(first, last, wanted).filter(Number.isInteger).flatMap((at) => [
@@ -66,15 +67,14 @@ export function axes({ x, y, first, last, bottom, highest, left, right, base }, 
   return [...across, line([left, base], [right, base], { class: "axis-line" }), ...numbers, name];
 }
 
-/** The path through points; empty where there is none. */
+/** The path through points; empty if there are none. */
 export const path = (points, attributes) =>
   svg("path", { d: points.map(([x, y], place) => `${place ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join(""), ...attributes });
 
 /**
- * Labels at points, each at the first of its spots where it is on the chart and on no other; left out where there is none.
- *
- * labels   `{said, kind, spots}`, the most important first; a spot is a point and a side, such as "above left"
- * measure  what `rulerOf` gives
+ * Labels at points, each at the first of its spots that is on the chart and free; a label without such a spot is left
+ * out. * labels   `{said, kind, spots}`, the most important first; a spot is a point and a side, such as "above left"
+ * measure  function returned by `rulerOf`
  */
 export function labelled(labels, { left, right, base }, measure) {
   const taken = [];

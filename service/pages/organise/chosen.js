@@ -1,4 +1,4 @@
-// Rows of the ranking lead to their system; two of them, chosen, to their comparison. By one aspect, where there are several.
+// Links from rows of the ranking to their system, the choice of two systems to compare, and the choice of an aspect.
 
 import { byId, element } from "../page.js";
 import { addressOf, readAddress } from "./address.js";
@@ -9,10 +9,10 @@ let chosen = [];
 
 const aspect = () => readAddress().aspect;
 
-/** The name of a system, as the link to its queries; a name shown in two parts is read as one. */
+/** The name of a system as a link to its queries; screen readers read a name shown in two parts as one. */
 export const linkTo = (system, shown) => element("a", { href: addressOf({ system, aspect: aspect() }), class: "to-system", "aria-label": system, "data-key": `to ${system}` }, shown);
 
-/** The box that chooses a system for comparison, before its rank. */
+/** The checkbox before a system's rank, which chooses the system for comparison. */
 export function choice(system) {
   const box = element("input", { type: "checkbox", checked: chosen.includes(system), "aria-label": `Compare ${system}`, "data-key": `choose ${system}`, on: { change: () => choose(system, box.checked) } });
   return box;
@@ -26,7 +26,7 @@ function choose(system, on) {
   showChosen();
 }
 
-/** Say which systems may be compared now; `systems` are those there are. */
+/** Show which systems may be compared now, out of `systems`. */
 export function showChosen(systems = null) {
   if (systems) chosen = chosen.filter((name) => systems.includes(name));
   byId("compare").hidden = !chosen.length;
@@ -36,7 +36,7 @@ export function showChosen(systems = null) {
   if (b) byId("compare-go", HTMLAnchorElement).href = addressOf({ a, b, aspect: aspect() });
 }
 
-/** Wire the choice of an aspect, and the end of a choice of systems. */
+/** Wire the choice of an aspect, and the button that clears the choice of systems. */
 export function choosing() {
   byId("compare-clear").addEventListener("click", () => {
     for (const system of chosen) choose(system, false);
@@ -46,7 +46,7 @@ export function choosing() {
   select.addEventListener("change", () => (location.hash = addressOf({ aspect: select.value })));
 }
 
-/** Offer the aspects of a campaign, with the one that is shown. */
+/** Offer the aspects of a campaign, with the current one selected. */
 export function showAspects(names) {
   byId("ranking-by").hidden = !names.length;
   const select = byId("ranking-aspect", HTMLSelectElement);

@@ -1,4 +1,4 @@
-// Pause, resume and close a campaign; its judgments as files.
+// Pausing, resuming and closing a campaign, and downloads of its judgments.
 
 import { post } from "../api.js";
 import { byId, element } from "../page.js";
@@ -10,7 +10,7 @@ const ABOUT = {
   closed: "Judging is closed.",
 };
 
-/** Wire the buttons; `done` is called after each turn. */
+/** Wire the buttons; `done` is called after each action. */
 export function controls(path, done) {
   const turn = async (what, reason = "") => {
     byId("control-trouble").hidden = true;
@@ -37,7 +37,7 @@ export function controls(path, done) {
   );
 }
 
-/** Show what can be done in a status, open, paused or closed; `begun` where somebody has judged. */
+/** Show the possible actions in a status (open, paused or closed); `begun` is true once anybody has judged. */
 export function showStatus(status, begun) {
   const had = document.activeElement;
   byId("control-about").textContent = status === "paused" && !begun ? "Nobody can judge before you open it." : ABOUT[status];

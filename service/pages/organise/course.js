@@ -1,4 +1,4 @@
-// The confidence as judgments came in: a line, the goal, when it was met, and where the model expects it to be met.
+// The confidence as judgments came in: a line, the goal, when it was met, and when the model expects it to be met.
 
 import { byId, element } from "../page.js";
 import { count, percent, target, when, whole } from "../text.js";
@@ -6,11 +6,11 @@ import { axes, frameOf, labelled, leading, path, roomFor, rulerOf } from "./char
 import { dot, line } from "./svg.js";
 
 const RIGHT_PX = 14;
-const MOST_AHEAD = 4; // the future may take so many times the room of the past
+const MOST_AHEAD = 4; // largest room for the future, as a multiple of the past's
 const RIGHT_FIRST = ["above right", "below right", "above left", "below left"];
 const LEFT_FIRST = ["above left", "below left", "above right", "below right"];
 
-/** Draw it; drawn anew whenever the page's width changes. */
+/** Draw the chart, again whenever the page's width changes. */
 export function courseChart() {
   const chart = byId("course");
   let shown = null;
@@ -27,7 +27,7 @@ export function courseChart() {
 /**
  * Data of the chart: the history, with the present as its last moment, and the judgments that remain.
  *
- * Moments at which there was nothing to order have no confidence and are left out.
+ * Moments without anything to order have no confidence, and are left out.
  */
 export function courseOf(history, campaign, remaining) {
   const now = { judged: campaign.judged, confidence: campaign.confidence, time: null };
@@ -35,7 +35,7 @@ export function courseOf(history, campaign, remaining) {
   const before = history.complete && history.state === campaign.state ? history.moments.slice(0, -1) : history.moments;
   const known = ({ confidence }) => confidence !== null;
   const moments = leading([...before, now]).filter(known);
-  const met = history.met && known(history.met) && history.met.judged <= now.judged ? history.met : null; // else it was taken back
+  const met = history.met && known(history.met) && history.met.judged <= now.judged ? history.met : null; // otherwise it was withdrawn
   return { moments, met, target: target(history.goal), remaining: fresh, pool: campaign.pool };
 }
 

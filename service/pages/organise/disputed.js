@@ -1,4 +1,4 @@
-// The pairs on which assessors differ most, and whom an organiser asks to judge one of them too.
+// The pairs on which assessors differ most, and the dialog that asks one more person to judge such a pair.
 
 import { get, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
@@ -8,12 +8,12 @@ import { recording } from "./pictures.js";
 const STATUS = { waiting: "waiting", cannot: "cannot judge it", "set aside": "set aside" };
 let chosen = { query: "", document: "" };
 
-/** Wire the dialog; `people` tells who judges and who is set aside, `done` is called after each request. */
+/** Wire the dialog; `people` returns the judges and the people set aside, `done` is called after each request. */
 export function adjudicating(path, people, done) {
   const dialog = byId("adjudicate", HTMLDialogElement);
   byId("adjudicate-no").addEventListener("click", () => dialog.close());
   byId("adjudicate-form").addEventListener("submit", async (event) => {
-    event.preventDefault(); // the dialog stays until the service has it
+    event.preventDefault(); // the dialog stays open until the service has answered
     const assessor = byId("adjudicate-who", HTMLSelectElement).value;
     byId("adjudicate-trouble").hidden = true;
     try {
@@ -47,7 +47,7 @@ export function adjudicating(path, people, done) {
   };
 }
 
-/** Let one of these names be chosen, unless it is among those left out. */
+/** Offer these names for a choice, except those to leave out. */
 function offer(names, without) {
   const left = [...names].filter((name) => name && !without.has(name)).sort((one, other) => one.localeCompare(other));
   byId("adjudicate-who").replaceChildren(...left.map((name) => element("option", { value: name }, apart(name))));
@@ -88,7 +88,7 @@ function disputedRow(one, asked, ask) {
   );
 }
 
-/** Nodes of several items, with commas between them. */
+/** Nodes of several items, separated by commas. */
 function listed(items) {
   return items.flatMap((item, place) => [...(place ? [", "] : []), ...item]);
 }

@@ -1,4 +1,5 @@
-// Behind a row of the ranking: a system's queries, its results for one of them, two systems; each at its own address.
+// The views behind a row of the ranking: a system's queries, its results for one, two systems; each has its own
+// address.
 
 import { get } from "../api.js";
 import { announce, byId, element } from "../page.js";
@@ -12,7 +13,7 @@ import { twoSystems } from "./two.js";
 import { count, longName, named, score, whole } from "../text.js";
 
 const PATIENCE_MS = 60_000; // by one aspect the model learns anew
-const MANY = 15; // queries: of fewer, everybody sees them all
+const MANY = 15; // queries; a filter is offered for more
 /** @type {Record<string, [string, (one: any) => number]>} */
 const ORDERS = {
   given: ["as in the collection", () => 0],
@@ -31,18 +32,18 @@ let shown = "";
 let [order, wanted] = ["given", ""];
 let other = (/** @type {string} */ _) => {};
 
-/** Follow the page's address; `onAspect` is called whenever it is about another aspect. */
+/** Follow the page's address; `onAspect` is called when its aspect changes. */
 export function drillDown(collectionPath, name, onAspect) {
   [path, collection, other] = [collectionPath, name, onAspect];
   addEventListener("hashchange", () => follow(true));
   follow(false);
 }
 
-/** Ask again for what is shown, as judgments came in. */
+/** Load the current view again after new judgments. */
 export const refreshDetail = () => load(readAddress(), false);
 
 let aspect = "";
-let failed = false; // what was asked for last
+let failed = false; // true if the last request failed
 
 function follow(moved) {
   const address = readAddress();
@@ -136,7 +137,7 @@ const ends = (one) => element("span", { class: "ends" }, `${score(one.low)}–${
 
 function rowLink(names, name) {
   const made = link(names, longName(name));
-  made.setAttribute("aria-label", name); // a long one is shown in two parts
+  made.setAttribute("aria-label", name); // a long name is shown in two parts
   return made;
 }
 

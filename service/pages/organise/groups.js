@@ -1,4 +1,4 @@
-// A long ranking folded into groups: systems, one after the other, that may all have the rank of the group's first.
+// A long ranking folded into groups: consecutive systems that may all have the rank of the group's first.
 
 import { byId, element } from "../page.js";
 import { count, score, whole } from "../text.js";
@@ -7,7 +7,8 @@ const open = new Set(); // first systems of the groups that are unfolded
 let again = () => {};
 
 /**
- * The places at which groups begin, of systems best first: one ends before the first system that cannot have its rank.
+ * The places at which groups begin, of systems best first: a system that cannot have the rank of the group's first
+ * begins another.
  *
  * @param {{rank_low: number}[]} systems
  */
@@ -20,15 +21,15 @@ export function groupStarts(systems) {
 }
 
 /**
- * The rows with a heading above each group; null where nobody wants groups.
+ * The rows with a heading above each group; null if groups are switched off.
  *
- * rows    of the table, one for each system, best first
- * redraw  called when somebody wants something else
+ * rows    rows of the table, one per system, best first
+ * redraw  called when the choice changes
  */
 export function grouped(systems, rows, redraw) {
   again = redraw;
   const box = document.getElementById("ranking-fold");
-  if (!(box instanceof HTMLInputElement)) return null; // the page of results has none
+  if (!(box instanceof HTMLInputElement)) return null; // the page of results has no such box
   if (!box.dataset.ready) {
     box.dataset.ready = "yes";
     box.addEventListener("change", () => again());

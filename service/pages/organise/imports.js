@@ -1,4 +1,4 @@
-// Files of judgments and comparisons that are taken in, and how far each is.
+// Imported files of judgments and comparisons, with their progress.
 
 import { get, wait } from "../api.js";
 import { byId, element } from "../page.js";
@@ -7,7 +7,7 @@ import { count, named, when, whole } from "../text.js";
 const ENDED = new Set(["done", "failed"]);
 const POLL_MS = 1000;
 
-/** Makes the function that shows how far each file is, and goes on while one is at work. */
+/** Makes the function that shows the progress of each file, and repeats while a file is being imported. */
 export function fileImports(path) {
   let watching = false;
   const show = async () => {

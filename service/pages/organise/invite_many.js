@@ -1,4 +1,4 @@
-// Links for many people at once: names in, one link for each, and all of them as a CSV file to send from.
+// Links for many people: names go in, and one link for each comes out, with a CSV file of all links to send.
 
 import { post } from "../api.js";
 import { announce, byId, element } from "../page.js";
@@ -6,7 +6,7 @@ import { count, named } from "../text.js";
 
 const MOST = 1000;
 
-/** The names in a text: one a line, the first column where it is a CSV file; a heading of that column is none. */
+/** The names in a text: one per line, or the first column of a CSV file without its heading. */
 export function namesIn(text) {
   const cell = (line) => /^\s*"((?:[^"]|"")*)"/.exec(line)?.[1].replaceAll('""', '"') ?? line.split(/[,;\t]/)[0];
   const first = text.split(/\r?\n/).map((line) => cell(line).trim());
@@ -14,7 +14,7 @@ export function namesIn(text) {
   return [...new Set(names)];
 }
 
-/** A CSV file of rows; what a spreadsheet would take for a formula is marked as text. */
+/** A CSV file of rows; cells that a spreadsheet would take for formulas are marked as text. */
 export function csvOf(rows) {
   const cell = (value) => {
     const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
@@ -26,7 +26,7 @@ export function csvOf(rows) {
 /**
  * Wire the form for many names.
  *
- * path  of the invitations, at the service
+ * path  address of the invitations at the service
  * done  called when links were made
  */
 export function inviteMany(path, done) {

@@ -1,4 +1,4 @@
-// The models that the service keeps: listed, downloaded, deleted.
+// The models that the service keeps: listing, download, deletion.
 
 import { ask } from "../api.js";
 import { announce, byId, element } from "../page.js";
@@ -7,17 +7,17 @@ import { apart, longName, named, when } from "../text.js";
 let chosen = "";
 
 /**
- * Wire the dialog that deletes a model; returns a function that lists the kept ones.
+ * Wire the dialog that deletes a model; returns a function that lists the kept models.
  *
- * path     of the collection, at the service
- * deleted  called after one was deleted
+ * path     address of the collection at the service
+ * deleted  called after a deletion
  */
 export function keptModels(path, deleted) {
   const dialog = byId("forget-model", HTMLDialogElement);
   const place = (name) => `${path}/models?${new URLSearchParams({ name })}`;
   byId("forget-model-no").addEventListener("click", () => dialog.close());
   byId("forget-model-form").addEventListener("submit", async (event) => {
-    event.preventDefault(); // the dialog stays until the service has done it
+    event.preventDefault(); // the dialog stays open until the service has answered
     byId("forget-model-trouble").hidden = true;
     try {
       await ask(place(chosen), { method: "DELETE", accept: "text" });

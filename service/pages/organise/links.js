@@ -5,7 +5,7 @@ import { announce, byId, element } from "../page.js";
 import { day, named } from "../text.js";
 import { attempting } from "./attempt.js";
 
-/** The form that makes links to the results, and the list of those there are. */
+/** The form that makes links to the results, and the list of existing links. */
 export function resultLinks(path) {
   const attempt = attempting("share-trouble");
   const revoke = (name) =>

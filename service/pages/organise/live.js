@@ -1,4 +1,4 @@
-// The changes of a campaign as they happen; comes back by itself after every break.
+// Live changes of a campaign; reconnects by itself.
 
 import { session } from "../api.js";
 
@@ -7,9 +7,9 @@ const PAUSES_MS = [500, 1000, 2000, 4000, 8000];
 /**
  * Follow the server-sent events of an address.
  *
- * change   called with each change, the first tells where the campaign stands
+ * change   called with each change; the first is the campaign's present state
  * state    called with "live" or "reconnecting"
- * stopped  called when the service no longer knows who asks; then it is over
+ * stopped  called when the service no longer accepts the caller's token; nothing follows
  */
 export function follow(path, { change, state, stopped }) {
   let failures = 0;

@@ -1,4 +1,4 @@
-// The events of a campaign, the latest first.
+// The events of a campaign, latest first.
 
 import { get } from "../api.js";
 import { byId, element } from "../page.js";
@@ -23,7 +23,7 @@ const SAID = {
 };
 const PAIR = new Set(["judgment", "cannot"]);
 
-/** Show the log of a campaign; the function that comes back shows it as it is then. */
+/** Show the log of a campaign; returns a function that shows it again. */
 export function eventLog(path) {
   let oldest = null;
   const rows = byId("log", HTMLTableElement).tBodies[0];

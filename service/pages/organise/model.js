@@ -1,4 +1,4 @@
-// The model of the campaign: which it is, what another one would change, and the choice of it.
+// The model of the campaign: its name, the effect of another model, and the choice between them.
 
 import { ask, get, newKey, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
@@ -11,10 +11,10 @@ const select = () => byId("model-other", HTMLSelectElement);
 let tried = { model: "", key: "" };
 
 /**
- * Wire the forms that try a model, choose it, and send a file; returns a function that shows the model now.
+ * Wire the forms that try a model, choose it, and send a file; returns a function that shows the current model.
  *
- * path     of the collection, at the service
- * changed  called after another model was chosen
+ * path     address of the collection at the service
+ * changed  called after a change of the model
  */
 export function choosingModel(path, changed) {
   const attempt = attempting("model-trouble");
@@ -67,7 +67,7 @@ async function tryModel(path) {
   }
 }
 
-/** Result of some work, during which a button cannot be pressed again. */
+/** Result of some work; a button is disabled until it is done. */
 async function busily(id, work) {
   const button = byId(id, HTMLButtonElement);
   button.disabled = true;
@@ -89,7 +89,7 @@ function showChoice({ model, version, usual, chosen, lost, published, kept }, sh
   byId("model-lost").hidden = !lost;
   byId("model-lost").textContent = `${lost}.`;
   const was = select().value;
-  const option = (name) => element("option", { value: name, dir: "auto" }, name); // typed to be found, so without signs of direction
+  const option = (name) => element("option", { value: name, dir: "auto" }, name); // found by typing, so without direction marks
   const own = kept.length ? [element("optgroup", { label: "Trained here, or sent" }, ...kept.map(({ name }) => option(name)))] : [];
   select().replaceChildren(element("option", { value: "" }, `the usual one: ${apart(usual)}`), element("optgroup", { label: "Published" }, ...published.map((name) => option(name))), ...own);
   select().value = was;

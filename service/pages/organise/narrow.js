@@ -1,31 +1,31 @@
-// A long ranking narrowed to the systems that somebody looks for, and sorted otherwise; the numbers of ranks stay.
+// A long ranking, filtered by name and sorted; each system keeps the number of its rank.
 
 import { element } from "../page.js";
 
 const WAYS = {
   rank: { of: (_, place) => place },
   system: { of: (one) => one.system.toLowerCase() },
-  unsure: { of: (one) => one.low - one.high, falls: true }, // the widest interval first
-  ranks: { of: (one) => one.rank_low + one.rank_high / 1e6 }, // by the best rank that it may have, then by the worst
+  unsure: { of: (one) => one.low - one.high, falls: true }, // widest interval first
+  ranks: { of: (one) => one.rank_low + one.rank_high / 1e6 }, // by best possible rank, then by worst
   best: { of: (one) => -(one.best ?? 0), falls: true },
 };
 
-const MANY = 15; // systems: of fewer, everybody sees them all
+const MANY = 15; // systems; the filter is offered for more
 
 let [wanted, way, down] = ["", "rank", false];
 let again = () => {};
 
 /**
- * The rows in the order and of the systems that are wanted; null where all are, best first.
+ * The rows of the matching systems in the chosen order; null if nothing is filtered or sorted.
  *
  * systems  best first
- * rows     of the table, one for each
- * redraw   called when somebody wants others
+ * rows     rows of the table, one per system
+ * redraw   called when the choice changes
  */
 export function narrowed(systems, rows, redraw) {
   again = redraw;
   const field = document.getElementById("ranking-filter");
-  if (!(field instanceof HTMLInputElement)) return null; // the page of results has none
+  if (!(field instanceof HTMLInputElement)) return null; // the page of results has no such field
   connect(field);
   document.getElementById("ranking-narrow").hidden = systems.length <= MANY;
   if (!wanted && way === "rank" && !down) return null;

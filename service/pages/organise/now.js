@@ -5,14 +5,15 @@ import { count, duration, exhausted, listed, named, percent, whole, withNames } 
 import { toTab } from "./tabs.js";
 
 export const SURE = 0.95;
-const NAME = 26; // signs of a name, in a sentence
-const NAMED = 3; // assessors that a sentence names
-const LOW_ALPHA = 0.4; // agreement below which grades tell little: Krippendorff would not draw even tentative conclusions
-const FAR = 0.15; // of the scale: how far from the others' grades an assessor may lie before that is said
-const SHARED = 5; // pairs that others judged too, from which on that can be said
-const BY_CHANCE = 0.05; // of the assessors seem to drift where nobody does, as drift is said with a 95 % interval
+const NAME = 26; // characters of a name in a sentence
+const NAMED = 3; // assessors named in a sentence
+const LOW_ALPHA = 0.4; // agreement below which Krippendorff would not draw even tentative conclusions
+const FAR = 0.15; // of the scale: distance from others' grades from which an assessor is reported
+const SHARED = 5; // pairs also judged by others, needed to report this
+const BY_CHANCE = 0.05; // share of assessors who seem to drift by chance, because the intervals are 95 %
 
-/** Show it; `known` has campaign, ranking, leanings, judges, remaining and history, the last three null while they are worked out. */
+/** Show it; `known` has campaign, ranking, leanings, judges, remaining and history, the last three null until computed.
+*/
 export function showNow(known) {
   byId("verdict").textContent = verdict(known);
   byId("verdict-about").replaceChildren(...about(known));
@@ -32,14 +33,14 @@ function verdict({ campaign, history }) {
   return campaign.judged ? "Not settled yet" : "Predictions only: nothing judged yet";
 }
 
-/** The result in the command's own words, and what the predictions of unjudged pairs rest on, for how many of them. */
+/** The result in the command's own words, and the basis of predictions of unjudged pairs, with numbers of pairs. */
 function about({ campaign: { evidence, pool }, ranking }) {
   const said = withNames(ranking.sentence, ranking.systems.map((one) => one.system), NAME);
   const speaking = Object.entries(evidence).map(([name, known]) => `${WORDS[name] ?? name}${known === pool ? "" : ` (${percent(known / pool, 0)} of pairs)`}`);
   return speaking.length ? [...said, ` Predictions use: ${speaking.join(", ")}.`] : said;
 }
 
-const WORDS = { output: "the systems' results" }; // evidence that has another name for people
+const WORDS = { output: "the systems' results" }; // kinds of evidence with another name on this page
 
 const FIT = { PASS: "good", FAIL: "bad", "NOT CHECKED": "" };
 
@@ -61,7 +62,7 @@ function nextSteps({ campaign, ranking, remaining }) {
   return [...steps, [left(campaign, remaining, people)], ...closest(ranking)];
 }
 
-/** Work that is left, for one person and for those who are here. */
+/** Remaining work, for one person and for the present assessors. */
 function left({ pace, goal }, remaining, people) {
   if (!remaining) return "Estimating how many judgments are left…";
   if (remaining.median === null) return `Keep judging: over ${count(remaining.more_than, "pair")} to go to the goal (${goal.goal}).`;
@@ -92,7 +93,7 @@ function troubles({ campaign, ranking, leanings, judges }) {
   ];
 }
 
-/** People who answer faster than anybody can listen, or claim more listening than there was time for. */
+/** People who answer faster than anybody can listen, or report more listening than there was time for. */
 function doubtTrouble(doubts) {
   const found = Object.entries(doubts).map(([assessor, reason]) => ({ assessor, reason }));
   return found.length ? [[whoTo(found), ` may not listen: ${found.map((one) => one.reason).slice(0, 3).join("; ")}.`]] : [];

@@ -1,4 +1,4 @@
-// Open links: one address for anybody, who came by it, and what they are called where they come from.
+// Open links: addresses for anybody, the people who joined by them, and their identifiers on other platforms.
 
 import { get, newKey, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
@@ -10,9 +10,9 @@ const FIELDS = ["name", "people", "days", "parameter", "judgments", "completion"
 const NUMBERS = ["people", "days", "judgments"];
 
 /**
- * The form that makes open links, the list of those there are, and of the people who came by them.
+ * The form that makes open links, the list of links, and the list of people who joined.
  *
- * path  of the collection, at the service
+ * path  address of the collection at the service
  */
 export function openLinks(path) {
   const attempt = attempting("open-link-trouble");
@@ -55,7 +55,7 @@ function asked() {
   return body;
 }
 
-/** The whole address of a link, with a place for the identifier as recruiting services fill it in. */
+/** The whole address of a link, with a placeholder for the identifier in the form used by recruiting services. */
 function addressOf({ link, parameter }) {
   const whole = new URL(link, location.origin).href;
   return parameter ? `${whole}?${parameter}=` : whole;
@@ -105,7 +105,7 @@ function showLinks(links, close) {
 
 const doneWord = (done, screened) => (screened ? "screened out" : done ? "yes" : "no");
 
-/** List the people; the address of a CSV file of them. */
+/** List the people; returns the address of a CSV file of them. */
 function showParticipants(participants, openData) {
   byId("participants-frame").hidden = !participants.length;
   const done = participants.filter((one) => one.done).length;
@@ -134,7 +134,7 @@ function showParticipants(participants, openData) {
   return address;
 }
 
-/** The dialog about one person's data; opens it. `done` is called when they were deleted. */
+/** Open the dialog about a person's data. `done` is called after a deletion. */
 function personalData(path, done) {
   const dialog = byId("own-data", HTMLDialogElement);
   const attempt = attempting("own-data-trouble");

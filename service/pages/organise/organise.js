@@ -1,4 +1,4 @@
-// The organiser's page: asks the service how the campaign stands, again at every change, and shows it.
+// The organiser's page: requests the campaign's state from the service, again at every change, and shows it.
 
 import { get, session, takeInvitation, wait } from "../api.js";
 import { openEntrance } from "../entrance.js";
@@ -37,10 +37,10 @@ const COLLECTION = document.body.dataset.collection;
 const PATH = `/v1/collections/${encodeURIComponent(COLLECTION)}`;
 const STATUS = { open: ["Open", "good"], paused: ["Paused", "warn"], closed: ["Closed", "bad"] };
 const LIVE = { live: ["Live", "good"], reconnecting: ["Reconnecting…", "warn"] };
-const REST_MS = 2000; // between two rounds of questions; what an event says is shown at once
-const HISTORY_MS = 6000; // between two looks at the history, the longest answer: the latest moment is known without
-const ESTIMATE_MS = 10_000; // between two estimates of what remains, each of which costs the service seconds
-const NEXT_MS = 4000; // until the next of them is looked for, where the last was of fewer judgments
+const REST_MS = 2000; // between two rounds of requests; the content of an event is shown at once
+const HISTORY_MS = 6000; // between two requests for the history, which is long; the latest moment is known without it
+const ESTIMATE_MS = 10_000; // between two estimates of the remaining judgments, which take the service seconds
+const NEXT_MS = 4000; // until the next request, if the last estimate was from fewer judgments
 
 const known = { campaign: null, ranking: null, leanings: null, judges: null, orderEffects: [], history: null, remaining: null, status: null, reached: null, state: null };
 const drawCourse = courseChart();
@@ -63,7 +63,8 @@ function badge(id, [said, kind]) {
   byId(id).hidden = false;
 }
 
-/** Make a function that runs one round at a time, and one more after it where it was called meanwhile; work may say how long to rest. */
+/** A function that runs one round at a time, and once more if called meanwhile; the work may return how long to rest.
+*/
 function rounds(work, restMs) {
   let running = false;
   let wanted = false;
@@ -111,12 +112,12 @@ const refresh = rounds(async () => {
   await refreshTab();
 }, REST_MS);
 
-/** The table of the systems: by the aspect that the address names, where there is one of that name. */
+/** The table of the systems, by the aspect in the address if it exists. */
 async function showSystemsNow() {
   const { aspect } = readAddress();
   const { ranking, campaign } = known;
   const byOne = campaign.aspects.includes(aspect);
-  if (!byOne || byId("campaign").hidden) showTable(ranking, ranking); // an aspect's model may take a while to learn
+  if (!byOne || byId("campaign").hidden) showTable(ranking, ranking); // the model of an aspect may take a while to learn
   if (!byOne) return;
   const shown = await get(`${PATH}/ranking?${new URLSearchParams({ aspect })}`, { patienceMs: 60_000 });
   if (readAddress().aspect === aspect) showTable(ranking, shown);
@@ -127,7 +128,7 @@ function showTable(ranking, shown) {
   showChosen(ranking.systems.map((one) => one.system));
 }
 
-/** Fetch what a single tab shows, while that tab is open. */
+/** Fetch the content of a tab while it is open. */
 const OF_TABS = {
   ranking: refreshDetail,
   model: () => Promise.all([showModel(), showTrainings()]),
@@ -160,7 +161,7 @@ const estimate = rounds(async () => {
   known.remaining = await get(`${PATH}/remaining`, { patienceMs: 60_000 });
   showCourse();
   if (!known.remaining.preliminary && (!known.campaign || known.remaining.state >= known.campaign.state)) return ESTIMATE_MS;
-  estimate(); // told at once is the last: the next is being worked out
+  estimate(); // the answer is the last estimate, while the next is being computed
   return NEXT_MS;
 }, ESTIMATE_MS);
 
@@ -194,13 +195,13 @@ function showFigures(campaign, ranking) {
   byId("pace-more").textContent = pace.median_s === null ? "per assessor; not known yet" : `per assessor; median ${duration(pace.median_s)} a judgment`;
 }
 
-/** Name the queries that the confidence is about, and the confidence for other queries of their kind. */
+/** The queries that the confidence is about, and the confidence about other queries of their kind. */
 function statedOf({ about, of_this_kind: others }) {
   if (about.queries === "queries") return "for queries of this kind";
   return others === null ? "for these queries" : `for these queries (${percent(others)} for queries of this kind)`;
 }
 
-/** Functions that show each event's news. */
+/** Functions that show the content of each event. */
 function showChange(change) {
   byId("confidence").textContent = percent(change.confidence);
   byId("judged").textContent = percent(change.judged / change.pool);
@@ -211,7 +212,7 @@ function showChange(change) {
   if (known.status && known.status !== change.status) announce(`The campaign is ${change.status}`);
   if (known.reached === false && change.reached) announce("Goal met");
   if (known.campaign && known.campaign.status !== change.status) {
-    known.campaign.status = change.status; // until all is fetched anew, the next steps would be those from before
+    known.campaign.status = change.status; // otherwise the next steps would stay those of the old status until the next round
     showNow(known);
   }
   known.status = change.status;
@@ -236,7 +237,7 @@ function showMet() {
   byId("met-when").textContent = met ? `${asked}: ${first}` : `${asked}${counting(known.campaign)}`;
 }
 
-/** Confidence that a stopping rule uses: less than the stated one, because the rule looks again and again. */
+/** Confidence that a stopping rule uses: less than the stated one, because the rule is checked repeatedly. */
 function counting({ goal, judged, confidence }) {
   if (!judged || target(goal.goal) === null || known.reached || percent(goal.level) === percent(confidence)) return "";
   return `; ${percent(goal.level)} after the small-sample correction`;
@@ -315,7 +316,7 @@ function start(caller) {
   });
 }
 
-/** The heading is what people call the collection, not its folder. */
+/** The heading is the collection's title, not its folder's name. */
 async function nameIt() {
   const { name } = await get(PATH);
   byId("title").textContent = name;

@@ -1,4 +1,4 @@
-// The assessors: how fast, how far at one, what they cannot judge; and who is invited.
+// The assessors: their speed, their agreement, pairs they cannot judge; and invitations.
 
 import { get, newKey, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
@@ -8,7 +8,8 @@ import { inviteMany } from "./invite_many.js";
 import { drifts } from "./now.js";
 import { recording } from "./pictures.js";
 
-/** Show all who judge; `judges` is null while it is worked out; `turn` opens the dialog that sets one of them aside, or takes them back. */
+/** Show all judges; `judges` is null until computed; `turn` opens the dialog that sets a person aside or takes them
+back. */
 export function showAssessors({ campaign, leanings, judges, orderEffects }, turn) {
   const names = Object.keys(campaign.assessors);
   const lying = new Map(leanings.assessors.map((one) => [one.assessor, one]));
@@ -80,7 +81,7 @@ export function showCannot({ cannot, dropped, totals }) {
   );
 }
 
-/** The form that makes links, and the list of those who have one. */
+/** The form that makes links, and the list of invited people. */
 export function invitations(path) {
   const attempt = attempting("invite-trouble");
   const withdraw = (name) => attempt(async () => {

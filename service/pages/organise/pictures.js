@@ -1,10 +1,10 @@
-// A recording as a picture: drawn by the service when somebody asks for it, in a dialog.
+// Pictures of recordings, drawn by the service on request and shown in a dialog.
 
 import { ask } from "../api.js";
 import { byId, element } from "../page.js";
 import { named } from "../text.js";
 
-const PATIENCE_MS = 60_000; // the first picture waits until the service has loaded what draws it
+const PATIENCE_MS = 60_000; // for the first picture the service loads a library
 let path = "";
 let heard = false;
 let asked = 0;
@@ -14,16 +14,16 @@ export function pictureDialog(collectionPath) {
   path = collectionPath;
   const dialog = byId("picture", HTMLDialogElement);
   byId("picture-close").addEventListener("click", () => dialog.close());
-  dialog.addEventListener("close", () => asked++); // what comes later is of no use
+  dialog.addEventListener("close", () => asked++); // so that a late picture is dropped
 }
 
-/** True if the campaign has sound; names are buttons then. */
+/** True if the campaign has sound, so that names are buttons. */
 export function allowPictures(campaign) {
   heard = campaign.heard;
 }
 
 /**
- * The name of a recording, which opens its picture where the campaign has sound.
+ * The name of a recording, which opens its picture if the campaign has sound.
  *
  * @param {"query" | "document"} kind
  * @param {string} name
@@ -56,7 +56,7 @@ async function show(kind, name) {
   }
 }
 
-/** The picture as an address; the page may load none but its own and these. */
+/** The picture as an address; the page's policy allows only its own files and such addresses. */
 function dataAddress(bytes) {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();

@@ -4,11 +4,11 @@ import { get, wait } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { count, duration, longName, percent, whole } from "../text.js";
 
-const PATIENCE_MS = 180_000; // campaigns are played on, which takes the service a while
-const NEXT_MS = 3000; // until the next plan is looked for, where the one told at once was of fewer judgments
+const PATIENCE_MS = 180_000; // the service simulates campaigns, which takes a while
+const NEXT_MS = 3000; // until the next request, if the last plan was from fewer judgments
 const LOOKS = 40;
 
-/** Wire the form: the plan of a collection for so many listeners. */
+/** Wire the form, which plans a collection for a number of listeners. */
 export function planning(path) {
   byId("plan-form").addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -28,7 +28,7 @@ export function planning(path) {
   });
 }
 
-/** Show the plan that there is, and look again until there is one of the state now or of a later one. */
+/** Show the present plan, and ask again until there is one from the present state or a later one. */
 async function showLatest(path, asked) {
   const { state } = await get(`${path}/campaign`);
   let plan = await get(asked, { patienceMs: PATIENCE_MS });
@@ -59,7 +59,7 @@ function said(plan) {
   return `The goal (${plan.goal}) takes about ${count(plan.judgments, "more judgment")} (80 % prediction interval: ${whole(plan.low)}–${whole(plan.high)}): ${duration(plan.hours * 3600)} ${who} at ${duration(plan.seconds_per_judgment)} a judgment.`;
 }
 
-/** Fill a table; a column is set right where its head is. */
+/** Fill a table; a column is right-aligned if its head is. */
 function rows(id, cells) {
   const heads = [...byId(id, HTMLTableElement).tHead.rows[0].cells];
   const cell = (value, column) => element(column ? "td" : "th", { class: heads[column].className || null, scope: column ? null : "row" }, value);

@@ -1,4 +1,4 @@
-// Buttons that play a recording: one sounds at a time, and goes on while the page is drawn anew.
+// Buttons that play a recording, one at a time; it continues while the page is drawn again.
 
 import { byId, element } from "../page.js";
 
@@ -28,7 +28,7 @@ audio.addEventListener("error", () => {
   end();
 });
 
-/** Stop what sounds. */
+/** Stop the recording. */
 export function silence() {
   audio.pause();
   end();
@@ -42,11 +42,11 @@ function turn(address) {
   byId("detail-trouble").hidden = true;
   playing = address;
   audio.src = address;
-  audio.play().catch(() => {}); // an error event says it
+  audio.play().catch(() => {}); // an error event reports it
   show();
 }
 
-/** The button for a recording at an address; nothing where there is none. */
+/** The button for a recording at an address; nothing if there is none. */
 export function playButton(address, name) {
   if (!address) return "";
   return element("button", { type: "button", class: "play", "data-sound": address, "aria-pressed": String(playing === address), "aria-label": `Play ${name}`, on: { click: () => turn(address) } }, playing === address ? "■" : "▶");

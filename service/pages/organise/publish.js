@@ -1,20 +1,20 @@
-// Results as a page for anybody: published by the organiser, listed, withdrawn.
+// Results as a page for anybody: publishing, listing, withdrawing.
 
 import { get, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
 import { named, when, whole } from "../text.js";
 import { attempting } from "./attempt.js";
 
-const PATIENCE_MS = 300_000; // a bundle draws its missing grades many times
+const PATIENCE_MS = 300_000; // a bundle needs many draws of the missing grades
 
 const area = (id) => byId(id, HTMLTextAreaElement);
 const box = (id) => byId(id, HTMLInputElement);
 
 /**
- * Wire the form that publishes the results, and the list of what is published.
+ * Wire the form that publishes the results, and the list of publications.
  *
- * path    of the collection, at the service
- * closed  called after the campaign was closed here
+ * path    address of the collection at the service
+ * closed  called after this page closed the campaign
  */
 export function publishing(path, closed) {
   const place = `${path}/publications`;

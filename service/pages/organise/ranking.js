@@ -1,4 +1,4 @@
-// The systems in their order, with intervals, and how sure the order of every two is.
+// The systems in their order, with intervals, and the confidence in the order of every two.
 
 import { byId, element } from "../page.js";
 import { rulerOf } from "./chart.js";
@@ -7,31 +7,31 @@ import { narrowed } from "./narrow.js";
 import { dot, line, svg, text } from "./svg.js";
 import { apart, count, listed, longName, named, percent, score, ticks, whole } from "../text.js";
 
-const SHADES = [0.6, 0.8, 0.9, 0.95, 0.99]; // confidence from which a cell is darker
+const SHADES = [0.6, 0.8, 0.9, 0.95, 0.99]; // confidence from which a cell is a shade darker
 const MOST_IN_TABLE = 60;
-const MANY = 15; // systems: of more, the middle of the ranking is folded
-const [FIRST, LAST] = [10, 3]; // that are shown all the same
-const LETTERS = 3; // of a group, where more say nothing to a reader
-const NAMED = 4; // systems that a sentence names
+const MANY = 15; // systems; in a longer ranking the middle is hidden
+const [FIRST, LAST] = [10, 3]; // systems shown in any case
+const LETTERS = 3; // letters shown of a system's groups
+const NAMED = 4; // systems named in a sentence
 const LEAST = 5;
 const APART_PX = 6; // between two numbers of the axis
 
 /** @type {{name: (system: string, shown: Node) => Node, before: (system: string) => Node | string} | null} */
 let leading = null;
 
-/** Make rows lead further: the name by what `name` makes of it, with what `before` makes before the rank. */
+/** Add links to rows: `name` returns a node for the system's name, and `before` one to show before the rank. */
 export function leadFurther(how) {
   leading = how;
 }
 
-/** The pairs of systems in the order of a ranking, and the table of the systems: by another ranking where one is given. */
+/** The pairs of systems in the order of a ranking, and the table of the systems, by another ranking if one is given. */
 export function showRanking(ranking, other = ranking) {
   const sure = new Map(ranking.pairs.map((pair) => [`${pair.a}\n${pair.b}`, pair.confidence]));
   showSystems(other);
   showPairs(ranking.systems.map((one) => one.system), ranking.pairs, sure);
 }
 
-/** The table of the systems; what has the focus there keeps it. */
+/** The table of the systems; the focus stays where it is. */
 export function showSystems(ranking) {
   const { systems } = ranking;
   const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.key : undefined;
@@ -77,7 +77,8 @@ function systemRow(system, index, range, above, most) {
   );
 }
 
-/** Conclusions from the intervals of ranks: who can be best, who is surely near the top, who can be last. */
+/** Conclusions from the intervals of ranks: systems that can be best, that are surely near the top, that can be last.
+*/
 function showSettled(systems) {
   const about = byId("ranking-settled");
   about.hidden = systems.length <= MANY;
@@ -110,7 +111,7 @@ function fold(rows) {
     hidden[0].querySelector("th").focus();
   };
   const button = element("button", { type: "button", class: "plain", on: { click: open } }, `Show ${whole(hidden.length)} more systems`);
-  // As many columns as a phone shows: more would take room from the names there.
+  // As many columns as fit on a phone, where more would leave no room for names.
   const more = element("tr", { class: "folded" }, element("td", { colspan: 4 }, button));
   hidden[0].before(more);
 }
@@ -140,7 +141,7 @@ const ends = (system) => element("span", { class: "ends" }, `${score(system.low)
 let shownRange = null;
 new ResizeObserver(() => shownRange && drawAxis(shownRange)).observe(byId("axis"));
 
-/** The numbers under the intervals, as many as have room. */
+/** The numbers under the intervals, as many as fit. */
 function drawAxis(range) {
   shownRange = range;
   const svgAxis = byId("axis");

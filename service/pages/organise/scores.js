@@ -6,10 +6,10 @@ import { axes, frameOf, leading, path, roomFor, rulerOf } from "./chart.js";
 import { dot, text } from "./svg.js";
 
 const NAMED = 6;
-const NAMES_SHARE = 0.35; // of the width is the most that names may take
+const NAMES_SHARE = 0.35; // largest share of the width for names
 const NAME_PX = 8; // between the end of a line and its name
 
-/** Draw them; drawn anew whenever the page's width changes. */
+/** Draw the chart, again whenever the page's width changes. */
 export function scoresChart() {
   const chart = byId("scores");
   let shown = null;
@@ -49,7 +49,7 @@ function drawing(shown, chart) {
 const kind = (rank) => (rank < NAMED ? `system-${rank}` : "rest");
 const kindOfName = (rank) => `name ${kind(rank)}`;
 
-/** A system's rank and as much of its name as a width has room for. */
+/** A system's rank and as much of its name as fits into a width. */
 function fitting(name, rank, width, measure) {
   const written = (signs) => `${rank + 1} ${apart(short(name, signs))}`;
   let signs = name.length;
@@ -57,7 +57,7 @@ function fitting(name, rank, width, measure) {
   return written(signs);
 }
 
-/** The names beside the ends of their lines, moved apart where they would overprint. */
+/** The names beside the ends of their lines, moved apart where they would overlap. */
 function names(best, { y, right, top, base }, measure) {
   const { above, below } = measure(best[0].said, kindOfName(0));
   const heights = best.map(({ now }) => y(now));

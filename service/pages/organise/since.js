@@ -1,19 +1,19 @@
-// Changes since yesterday, or since this browser last showed the page.
+// Changes since yesterday, or since the last visit from this browser.
 
 import { get } from "../api.js";
 import { byId, element } from "../page.js";
 import { count, named, percent, when, whole } from "../text.js";
 
 const DAY_MS = 86_400_000;
-const PATIENCE_MS = 60_000; // the model of that moment learns anew
-const NAMED = 6; // systems, pairs or people that a line names
+const PATIENCE_MS = 60_000; // the model is trained again as of that moment
+const NAMED = 6; // systems, pairs or people named in a line
 
 let path = "";
 let asked = 0;
 /** @type {string | null} */
 let lastVisit = null;
 
-/** Wire the choice of a moment; the end of this visit is the next one's last. */
+/** Wire the choice of a moment; the end of this visit is the next one's "last visit". */
 export function recentChanges(collectionPath, failed) {
   path = collectionPath;
   const key = `audiosim-visit:${path}`;
@@ -21,7 +21,7 @@ export function recentChanges(collectionPath, failed) {
     lastVisit = localStorage.getItem(key);
     addEventListener("pagehide", () => localStorage.setItem(key, new Date().toISOString()));
   } catch {
-    // storage may be forbidden: then there is no last visit
+    // storage may be forbidden: there is then no last visit
   }
   if (lastVisit === null) byId("since").querySelector("option[value=visit]").remove();
   byId("since").addEventListener("change", () => showChanges().catch(failed));
@@ -55,7 +55,7 @@ function lines(found) {
 
 const verdicts = (said, pairs) => (pairs.length ? [[said, ...some(pairs, (one) => [named(one.better, 24), " above ", named(one.worse, 24)]), "."]] : []);
 
-/** The first few in words, and how many more there are. */
+/** The first few in words, and the number of others. */
 function some(items, words) {
   const said = items.slice(0, NAMED).flatMap((one, place) => [place ? ", " : "", ...words(one)]);
   return items.length > NAMED ? [...said, ` and ${whole(items.length - NAMED)} more`] : said;

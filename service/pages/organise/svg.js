@@ -1,6 +1,6 @@
-// Elements of SVG; attributes only, as the page's policy forbids styles in the text.
+// Elements of SVG; attributes only, because the page's policy forbids inline styles.
 
-/** A new element: attributes by name, then children, of which text stays text. */
+/** A new element: attributes by name, then children; strings become text. */
 export function svg(tag, attributes = {}, ...children) {
   const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);

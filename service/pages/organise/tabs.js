@@ -1,4 +1,4 @@
-// Tabs: one panel at a time; the address remembers which, so that a reload comes back to it.
+// Tabs: one panel at a time; its name is in the address, so that a reload shows it again.
 
 import { byId, element } from "../page.js";
 
@@ -9,7 +9,7 @@ const panels = () => /** @type {HTMLElement[]} */ ([...document.querySelectorAll
 /** @type {(tab: string) => void} */
 let opened = () => {};
 
-/** Make a tab of each panel, and show the one that the address names, or the first; `then` is called with each opened. */
+/** Make a tab of each panel, and show the one in the address, or the first; `then` is called with each opened tab. */
 export function makeTabs(then) {
   const all = panels();
   byId("tabs").replaceChildren(...all.map(tabOf));
@@ -20,7 +20,7 @@ export function makeTabs(then) {
   opened = then;
 }
 
-/** The name of the tab that is open. */
+/** The name of the open tab. */
 export const shownTab = () => document.querySelector("[role=tabpanel]:not([hidden])").id.replace("panel-", "");
 
 function tabOf(panel) {
@@ -29,13 +29,13 @@ function tabOf(panel) {
 
 function choose(panel) {
   select(panel);
-  // A view behind a row of the ranking has an address to come back to; a tab takes the place of another.
+  // A view behind a row of the ranking adds an entry to the history; a tab replaces the current one.
   const leaving = location.hash.includes("=") ? "pushState" : "replaceState";
   history[leaving](null, "", `#${panel.id.replace("panel-", "")}`);
   dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
-/** Open a tab by its name, if it is not open; false where there is none of that name. */
+/** Open a tab by its name if it is not open; false if no tab has that name. */
 export function openTab(name) {
   const panel = panels().find((one) => one.id === `panel-${name}`);
   if (panel?.hidden) select(panel);

@@ -1,4 +1,4 @@
-// The texts that people read, changed while they judge: the title, the task's words, prompts.
+// The texts that people read, changed while they judge: the title, the task's words, and prompts.
 
 import { get, newKey, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
@@ -10,7 +10,7 @@ const field = (name) => /** @type {HTMLInputElement | HTMLTextAreaElement} */ (b
 const prompt = () => byId("prompt-text", HTMLTextAreaElement);
 const query = () => byId("prompt-query", HTMLSelectElement);
 
-/** Wire the forms; returns a function that shows the texts as they are now, and leaves what is being typed. */
+/** Wire the forms; returns a function that shows the current texts, except where the organiser is typing. */
 export function changingTexts(path) {
   /** @type {Record<string, string>} */
   let texts = {};
@@ -61,7 +61,7 @@ function lastChange(changed) {
   return ["Changed last ", when(changed.time), ...(changed.assessor ? [" by ", named(changed.assessor, 24)] : []), ...(changed.details.reason ? [": “", named(changed.details.reason), "”"] : []), "."];
 }
 
-/** All queries, those with a prompt first where only some have one; the choice stays. */
+/** All queries, first those with a prompt if others have none; the choice stays. */
 function offerQueries(queries, prompts) {
   const there = [...query().options].map((one) => one.value);
   const order = [...queries.filter((one) => one in prompts), ...queries.filter((one) => !(one in prompts))];

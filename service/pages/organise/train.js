@@ -1,4 +1,4 @@
-// Training a model on the judgments so far: begun, followed, cancelled, begun again after a restart.
+// Training a model on the judgments so far: starting, following, cancelling, and restarting after an interruption.
 
 import { get, post } from "../api.js";
 import { announce, byId, element } from "../page.js";
@@ -6,14 +6,14 @@ import { apart, count, listed, whole } from "../text.js";
 import { attempting } from "./attempt.js";
 import { shownTab } from "./tabs.js";
 
-const AGAIN_MS = 1000; // between two looks at a training under way
+const AGAIN_MS = 1000; // between two requests about a running training
 const field = (id) => byId(id, HTMLInputElement);
 
 /**
- * Wire the form that trains a model; returns a function that shows the training now.
+ * Wire the form that trains a model; returns a function that shows the current training.
  *
- * path   of the collection, at the service
- * kept   called once a model is there to choose
+ * path   address of the collection at the service
+ * kept   called once a model can be chosen
  */
 export function trainingModels(path, kept) {
   const attempt = attempting("train-trouble");
@@ -91,7 +91,7 @@ function showState({ name, status, done, total, problem, notes, collections, fea
   byId("train-notes").replaceChildren(...notes.map((note) => element("li", {}, note)));
 }
 
-/** Further collections to learn from; a choice stays. */
+/** Further collections to learn from; the choice stays. */
 function offer(others) {
   byId("train-others").hidden = !others.length;
   const boxes = byId("train-boxes");

@@ -1,4 +1,4 @@
-// Two systems side by side: the difference, the queries that decide, and the pairs whose judgment would tell most.
+// Two systems side by side: the difference, the queries that decide it, and the most informative pairs to judge.
 
 import { element } from "../page.js";
 import { addressOf } from "./address.js";

@@ -1,4 +1,4 @@
-// The page of results for those who have its link: read-only, kept up to date; its token opens this and nothing else.
+// The page of results for readers with a link: read-only and live; its token opens nothing else.
 
 import { get } from "../api.js";
 import { showSystems } from "../organise/ranking.js";
@@ -8,7 +8,7 @@ import { apart, percent, target, whole, withNames } from "../text.js";
 const EVERY_MS = 10_000;
 const STATUS = { open: ["Judging is open", "good"], paused: ["Judging is paused", "warn"], closed: ["Judging is closed", ""] };
 const PATH = `/v1/collections/${encodeURIComponent(document.body.dataset.collection ?? "")}/results`;
-// It stays in the address: whoever reloads the page, or keeps it, still has the link.
+// The token stays in the address, so that a reload or a bookmark still works.
 const token = new URLSearchParams(location.hash.slice(1)).get("token") ?? undefined;
 let shown = null;
 

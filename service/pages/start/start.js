@@ -1,4 +1,4 @@
-// The start page: the collections, how far each is, and what whoever is here may do with it.
+// The start page: the collections, the progress of each, and the actions open to the reader.
 
 import { get, session, takeInvitation } from "../api.js";
 import { openEntrance } from "../entrance.js";
@@ -21,7 +21,7 @@ async function enter() {
   else byId("token").focus();
 }
 
-/** A token that is no longer good, or never was: say so beside the form for another one. */
+/** Reject a token that has expired or was never valid: show this beside the form for another one. */
 function refused(error) {
   if (![401, 422, 429].includes(error.status)) throw error;
   byId("entrance-trouble").textContent = `${error.message}.`;
@@ -44,7 +44,7 @@ async function showAll(caller) {
   await Promise.all(collections.map((one) => fill(one, may)));
 }
 
-/** Invite an organiser to make a collection where the service has a folder for it, and to go on with what is begun. */
+/** Invite an organiser to make a collection if the service has a folder for it, or to continue a draft. */
 async function offerNew(there) {
   const { home, drafts } = await get("/v1/drafts");
   byId("make").hidden = !home;
@@ -70,7 +70,7 @@ function item(one, { judges, organises }) {
   );
 }
 
-/** Say where a campaign stands: to assessors whether it is open, to organisers how far it is. */
+/** Show a campaign's state: to assessors whether it is open, to organisers its progress. */
 async function fill(one, { judges, organises }) {
   if (!judges) return;
   const path = `/v1/collections/${encodeURIComponent(one.identifier)}`;

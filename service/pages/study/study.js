@@ -1,10 +1,10 @@
-// The page of a study: a query, two lists of results, one question; as in Urbano (2013), Figure 3.1.
+// The page of a study: a query, two lists of results and a question, as in Urbano (2013), Figure 3.1.
 
 import { post } from "../api.js";
 import { announce, byId, element, switchThemes } from "../page.js";
 import { count } from "../text.js";
 
-const NAMED_BY = ["worker", "workerId", "PROLIFIC_PID", "worker_id"]; // in the address, as platforms write it
+const NAMED_BY = ["worker", "workerId", "PROLIFIC_PID", "worker_id"]; // parameters of the address on different platforms
 const ENDINGS = {
   "turned away": ["Thank you", "Several of your answers differ from known ones, so your part in this study ends here."],
   limit: ["Thank you", "You have answered as many examples as one person may."],
@@ -52,7 +52,7 @@ function end({ state, code }) {
   byId("ending").focus();
 }
 
-/** Ask, with the form's button out of use meanwhile; what goes wrong is said, and nothing that was typed is lost. */
+/** Send a request with the form's button disabled; an error is shown, and the form keeps its content. */
 async function ask(path, body, button) {
   button.disabled = true;
   try {
