@@ -104,7 +104,7 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
     assert audit(page) == []
     page.click("#create")
     expect(page).to_have_url(f"{asked.url}/organise/first-test")
-    expect(page.locator("#control-about")).to_have_text("Nobody can judge before you open it.")
+    expect(page.locator("#control-about")).to_have_text("Nobody can judge until you open it.")
     page.click("#resume")
     expect(page.locator("#control-about")).to_have_text("Judging is open.")
     page.get_by_role("tab", name="Invite").click()

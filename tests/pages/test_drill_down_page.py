@@ -85,13 +85,13 @@ def test_from_a_row_to_queries_to_clips_by_keyboard_and_back(browse, http, audit
     page.get_by_label("Order", exact=True).select_option("least certain first")
     unsure = sorted(said["queries"], key=lambda one: -one["variance"])
     assert [row[0] for row in rows(page, "#detail-shown table")] == [one["query"] for one in unsure]
-    page.get_by_label("Queries whose name has").fill("q1")
+    page.get_by_label("Queries with a name containing").fill("q1")
     assert {row[0] for row in rows(page, "#detail-shown table")} == {
         one["query"] for one in unsure if "q1" in one["query"]
     }
     assert audit(page) == []
     query = next(one["query"] for one in said["queries"] if one["judged"])
-    page.get_by_label("Queries whose name has").fill("")
+    page.get_by_label("Queries with a name containing").fill("")
     page.get_by_role("link", name=query, exact=True).click()
     at(page, f"Query {query} by {system}")
     clips = get(http, "result-list", system=system, query=query)["clips"]

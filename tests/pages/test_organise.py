@@ -237,7 +237,7 @@ def test_a_long_ranking_says_what_is_settled(browse, campaign):
     page.evaluate(script, ranking)
     assert page.locator("#ranking-settled li").all_inner_texts() == [
         "Could be best: system 01 and system 02.",
-        "Surely in the upper half: system 01 and system 02.",
+        "Certainly in the upper half: system 01 and system 02.",
         "Could be last: 8 of 20 systems.",
     ]
     assert [row[1] for row in cells(page, "#ranking") if len(row) > 1] == names

@@ -438,5 +438,5 @@ def test_names_that_mean_something_else_are_refused():
         with pytest.raises(InputError, match=r"expected a model's name of 1 to 64 printable characters, got"):
             check_model_name(wrong)
     for taken in ("uniform", "joint-fine", "mine.json", "remote:x"):
-        with pytest.raises(InputError, match=f"a model cannot be called {taken}: that names another"):
+        with pytest.raises(InputError, match=f"a model cannot be called {taken}: that is the name of another"):
             check_model_name(taken)

@@ -9,7 +9,7 @@ const KINDS = {
   recording: "recording",
   runs: "runs of systems",
   documents: "documents: artist, genre, path",
-  queries: "which document a query is",
+  queries: "documents of the queries",
   systems: "teams of systems",
   judgments: "people's judgments",
   comparisons: "people's comparisons",

@@ -33,9 +33,9 @@ export function asideDialog(path, done) {
     byId("aside-title").replaceChildren(aside ? "Take back " : "Set aside ", named(name), "?");
     byId("aside-yes").textContent = aside ? "Take back" : "Set aside";
     byId("aside-about").textContent = aside
-      ? "What they said counts again, and they are offered pairs."
+      ? "Their judgments count again, and they get pairs again."
       : "Their judgments no longer count, and they get no pairs. Everything is kept, and you can take them back.";
-    byId("aside-effect").textContent = "Working out what it changes…";
+    byId("aside-effect").textContent = "Computing the effect…";
     byId("aside-frame").hidden = true;
     dialog.showModal();
     try {

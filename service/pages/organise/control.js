@@ -40,7 +40,7 @@ export function controls(path, done) {
 /** Show the possible actions in a status (open, paused or closed); `begun` is true once anybody has judged. */
 export function showStatus(status, begun) {
   const had = document.activeElement;
-  byId("control-about").textContent = status === "paused" && !begun ? "Nobody can judge before you open it." : ABOUT[status];
+  byId("control-about").textContent = status === "paused" && !begun ? "Nobody can judge until you open it." : ABOUT[status];
   byId("resume").textContent = begun || status === "closed" ? "Resume" : "Open";
   byId("publish-close-field").hidden = status === "closed";
   byId("pause").hidden = status !== "open";

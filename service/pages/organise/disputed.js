@@ -63,7 +63,7 @@ function showTrouble(error) {
 function showDisputed(pairs, adjudications, ask) {
   byId("disputed-frame").hidden = !pairs.length;
   byId("disputed-about").textContent = pairs.length
-    ? "Pairs judged by several people, by how much their grades differ beyond how each of them judges elsewhere. Spread is 1 where they differ as people do here; chance is the probability of at least as much. Talk the first ones over, or ask one more person."
+    ? "Pairs judged by several people, greatest disagreement first, considering how each of them judges other pairs. Spread is 1 for the usual disagreement here; chance is the probability of at least as much. Discuss the first pairs, or ask one more person."
     : "No pair has been judged by two people yet.";
   byId("disputed", HTMLTableElement).tBodies[0].replaceChildren(...pairs.map((one) => disputedRow(one, adjudications.filter((asked) => asked.query === one.query && asked.document === one.document), ask)));
 }

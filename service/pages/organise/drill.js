@@ -129,7 +129,7 @@ function ordering(queries, fill) {
   const options = Object.entries(ORDERS).map(([key, [said]]) => element("option", { value: key, selected: key === order }, said));
   const choice = element("select", { id: "queries-order", "data-key": "order", on: { change: () => ((order = choice.value), fill()) } }, ...options);
   const field = element("input", { id: "queries-filter", type: "search", autocomplete: "off", "data-key": "filter", value: wanted, on: { input: () => ((wanted = field.value.trim().toLowerCase()), fill()) } });
-  const filter = queries.length > MANY ? [element("label", { for: "queries-filter" }, "Queries whose name has"), field] : [];
+  const filter = queries.length > MANY ? [element("label", { for: "queries-filter" }, "Queries with a name containing"), field] : [];
   return element("div", { class: "row" }, element("label", { for: "queries-order" }, "Order"), choice, ...filter);
 }
 
@@ -156,11 +156,11 @@ function queryView(found) {
   const { clips, query, score: own } = found;
   const unjudged = clips.filter((clip) => !clip.judged).length;
   const scored = own ? `Expected ${found.measure}${byAspect(found)}: ${score(own.expectation)}, 95 % interval ${score(own.low)}–${score(own.high)}. ` : "";
-  const left = unjudged ? `${count(unjudged, "result")} not judged: an expected grade, and the interval that holds a single grade with 95 %.` : "All results are judged.";
+  const left = unjudged ? `${count(unjudged, "result")} not judged: an expected grade, with the 95 % interval of a single grade.` : "All results are judged.";
   const asked = found.query_sound ? [element("p", { class: "row" }, playButton(found.query_sound, `query ${query}`), element("span", {}, "The query ", recording("query", query)))] : [];
   const heads = [["#", "number"], ["Document"], ["Grade", "number"], ["Judged by"]];
   const body = element("tbody", {}, ...clips.map((clip) => clipRow(clip)));
-  const judge = unjudged ? [element("p", {}, element("a", { href: `/judge/${encodeURIComponent(collection)}` }, "Open the judging page"), ", which hands out the unjudged pairs that tell most.")] : [];
+  const judge = unjudged ? [element("p", {}, element("a", { href: `/judge/${encodeURIComponent(collection)}` }, "Open the judging page"), ", which hands out the most informative unjudged pairs.")] : [];
   return { about: [`${scored}${left} Grades go to ${found.highest}.`], shown: [...asked, table(`Results for query ${query}`, heads, body, "clips"), ...judge] };
 }
 

@@ -65,7 +65,7 @@ function nextSteps({ campaign, ranking, remaining }) {
 /** Remaining work, for one person and for the present assessors. */
 function left({ pace, goal }, remaining, people) {
   if (!remaining) return "Estimating how many judgments are left…";
-  if (remaining.median === null) return `Keep judging: over ${count(remaining.more_than, "pair")} to go to the goal (${goal.goal}).`;
+  if (remaining.median === null) return `Keep judging: over ${count(remaining.more_than, "pair")} left until the goal (${goal.goal}).`;
   const hours = pace.per_hour ? (remaining.median / pace.per_hour) * 3600 : null;
   const each = people > 1 ? ` (${duration(hours / people)} for each of ${people} assessors)` : "";
   return `Keep judging: about ${count(remaining.median, "pair")} to go${hours === null ? "" : `, roughly ${duration(hours)} of listening${each}`}.`;

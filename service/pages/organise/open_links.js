@@ -64,7 +64,7 @@ function addressOf({ link, parameter }) {
 function showMade(made) {
   byId("open-link-label").replaceChildren("Open link ", named(made.name));
   byId("open-link-made", HTMLInputElement).value = addressOf(made);
-  byId("open-link-note").replaceChildren(made.parameter ? `Anybody may open it. After ${made.parameter}= stands each person's identifier, which recruiting services fill in.` : "Anybody may open it.");
+  byId("open-link-note").replaceChildren(made.parameter ? `Anybody may open it. Recruiting services fill in each person's identifier after ${made.parameter}=.` : "Anybody may open it.");
   byId("open-link-new").hidden = false;
   byId("open-link-made").focus();
   byId("open-link-made", HTMLInputElement).select();
@@ -162,7 +162,7 @@ function personalData(path, done) {
     byId("own-data-trouble").hidden = true;
     byId("own-data-aside", HTMLInputElement).checked = false;
     byId("own-data-title").replaceChildren("Data of ", named(name));
-    byId("own-data-about").textContent = `Deleting forgets their identifier and ends their access. ${count(answers, "answer")} of theirs stay in the log, under a drawn name that no longer leads to anybody. This cannot be undone.`;
+    byId("own-data-about").textContent = `Deleting forgets their identifier and ends their access. The log keeps their ${count(answers, "answer")} under a random name that can no longer be traced. This cannot be undone.`;
     dialog.showModal();
   };
 }

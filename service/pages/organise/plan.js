@@ -45,7 +45,7 @@ function show(plan, more = "") {
   byId("plan-about").textContent = `After ${count(plan.judged, "judged pair")}${more}: ${count(plan.campaigns, "campaign")} simulated with grades drawn from ${plan.model}. The interval is widened by the error of such plans in replays.`;
   byId("plan-otherwise-frame").hidden = !plan.otherwise.length;
   byId("plan-unsettled-frame").hidden = !plan.unsettled.length;
-  byId("plan-unsettled-about").textContent = plan.unsettled.length ? "" : "None: the order of every pair is probably settled at the goal, or no simulation got there.";
+  byId("plan-unsettled-about").textContent = plan.unsettled.length ? "" : "None: the order of every pair is probably settled at the goal, or no simulated campaign met it.";
   byId("plan-found").hidden = false;
   byId("plan-further-frame").hidden = !plan.further.length;
   rows("plan-further", plan.further.map((one) => [one.what, whole(one.people), percent(one.panel), one.panel_width.toFixed(3), percent(one.listeners), one.listeners_width.toFixed(3)]));
@@ -54,7 +54,7 @@ function show(plan, more = "") {
 }
 
 function said(plan) {
-  if (plan.judgments === null) return `The goal (${plan.goal}) takes more than ${count(plan.low, "judgment")}: no simulated campaign got there in time.`;
+  if (plan.judgments === null) return `The goal (${plan.goal}) takes more than ${count(plan.low, "judgment")}: no simulated campaign met it in time.`;
   const who = plan.listeners === 1 ? "for one listener" : `for each of ${whole(plan.listeners)} listeners`;
   return `The goal (${plan.goal}) takes about ${count(plan.judgments, "more judgment")} (80 % prediction interval: ${whole(plan.low)}–${whole(plan.high)}): ${duration(plan.hours * 3600)} ${who} at ${duration(plan.seconds_per_judgment)} a judgment.`;
 }

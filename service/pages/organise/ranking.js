@@ -88,7 +88,7 @@ function showSettled(systems) {
   const of = (chosen) => listed(systems.filter(chosen).map((one) => one.system), NAMED, `of ${systems.length} systems`);
   const lines = [
     ["Could be best: ", ...of((one) => one.rank_low === 1), "."],
-    ["Surely in the upper half: ", ...of((one) => one.rank_high <= half), "."],
+    ["Certainly in the upper half: ", ...of((one) => one.rank_high <= half), "."],
     ["Could be last: ", ...of((one) => one.rank_high === systems.length), "."],
   ];
   const said = open ? [["Nothing is settled yet: each system may have any rank."]] : lines;

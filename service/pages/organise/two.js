@@ -33,7 +33,7 @@ export function twoSystems(found) {
     ...(beside.length ? [element("p", { class: "small" }, ...beside)] : []),
     more,
     queries("Queries that decide", "The largest expected differences, by size.", found.largest),
-    ...(found.least_sure.length ? [queries("Least certain queries", "The largest variances of the difference: judging there tells most.", found.least_sure)] : []),
+    ...(found.least_sure.length ? [queries("Least certain queries", "The largest variances of the difference: judgments there are most informative.", found.least_sure)] : []),
     telling(found),
   ];
   return { about: withNames(found.sentence, names, 38), shown };
@@ -59,12 +59,12 @@ function differenceRow(one, { a, b, aspect }, range) {
 }
 
 function telling(found) {
-  const title = "Pairs whose judgment would tell most";
-  if (!found.telling.length) return part(title, "Everything that tells these two systems apart is judged.");
+  const title = "Most informative pairs to judge";
+  if (!found.telling.length) return part(title, "All pairs that distinguish these two systems are judged.");
   const known = found.telling.some((one) => one.share !== null);
   const heads = [["Query"], ["Document"], ["Rank in A", "number"], ["Rank in B", "number"], ["Expected grade", "number"], ...(known ? [["Variance removed", "number"]] : [])];
   const rows = found.telling.map((one) => tellingRow(one, known));
-  const said = known ? "Not judged yet. A judgment removes this share of the variance of the difference." : "Not judged yet, most telling first.";
+  const said = known ? "Not judged yet. A judgment removes this share of the variance of the difference." : "Not judged yet, most informative first.";
   return part(title, said, table(title, heads, element("tbody", {}, ...rows), "clips"));
 }
 
