@@ -1,6 +1,6 @@
-"""Say what pip-audit found: `pip-audit --format json ... | python .ci/audit.py`.
+"""Report the findings of pip-audit: `pip-audit --format json ... | python .ci/audit.py`.
 
-pip-audit passes over what no advisory service knows, and ends well where none can be reached; here both are said.
+pip-audit skips packages unknown to every advisory service, and succeeds if none can be reached; both are reported here.
 """
 
 import json
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def summary(text: str) -> tuple[int, list[str]]:
-    """Exit status and lines for people, from the JSON of pip-audit; no JSON is no answer of an advisory service."""
+    """Exit status and lines for people, from the JSON of pip-audit; without JSON, no advisory service answered."""
     try:
         found: list[dict[str, Any]] = json.loads(text)["dependencies"]
     except (ValueError, KeyError, TypeError):

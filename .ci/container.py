@@ -1,8 +1,8 @@
-"""The Dockerfile without a container runtime: its very commands, as root, on a layer above this machine's files.
+"""The Dockerfile without a container runtime: its own commands, as root, on a layer above this machine's files.
 
-`python .ci/container.py`, on Linux, as root. What is written goes to memory and is gone at the end. Then it serves the
-collection that comes with audiosim as the image would: user, environment, entry point and health check of the
-Dockerfile, root read-only as in compose.yaml. The Python is that of the image where there is one, else this one.
+`python .ci/container.py`, on Linux, as root. All writes go to memory and are gone at the end. Then it serves the
+collection that comes with audiosim as the image would, with the Dockerfile's user, environment, entry point and health
+check, and a read-only root as in compose.yaml. It uses the image's version of Python if installed, otherwise this one.
 """
 
 import json
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-OURS = {"PIP_", "SSL_", "REQUESTS_CA", "http", "HTTP", "no_proxy", "NO_PROXY"}  # how this machine reaches packages
+OURS = {"PIP_", "SSL_", "REQUESTS_CA", "http", "HTTP", "no_proxy", "NO_PROXY"}  # variables for access to packages
 PATIENCE_S = 120
 
 
@@ -35,7 +35,7 @@ def instructions(text: str) -> Iterator[tuple[str, str]]:
 
 @dataclass
 class Image:
-    """What the instructions say of the running container, and the root that they are carried out in."""
+    """Settings of the running container from the instructions, and the root in which they are carried out."""
 
     root: Path
     path: str
@@ -46,7 +46,7 @@ class Image:
     health: list[str] = field(default_factory=list)
 
     def command(self, *words: str) -> list[str]:
-        """Words as they are carried out: by the user, in the folder, with nothing of this machine's environment."""
+        """A command in the container: run by its user, in its folder, without this machine's environment."""
         given = {name: value for name, value in os.environ.items() if any(map(name.startswith, OURS))}
         path = {"PATH": f"{self.path}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/nonexistent"}
         told = [f"{name}={value}" for name, value in (given | path | self.variables).items()]
@@ -79,7 +79,7 @@ class Image:
             self.health = json.loads(rest.partition("CMD ")[2])
 
     def inside(self, path: str) -> Path:
-        """Where a path of the container is."""
+        """Path on this machine of a path in the container."""
         return self.root / path.lstrip("/")
 
     @staticmethod
@@ -92,7 +92,7 @@ class Image:
 
 
 def layer(folder: Path) -> Path:
-    """A root in which everything of this machine can be read, and written to without a trace."""
+    """A root that shows all files of this machine, and keeps writes in memory."""
     folder.mkdir(exist_ok=True)
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", folder], check=True)
@@ -107,7 +107,7 @@ def layer(folder: Path) -> Path:
 
 
 def interpreter(text: str) -> Path:
-    """The Python that the image has, or this one."""
+    """The image's version of Python, or this one."""
     (version,) = set(re.findall(r"^FROM python:(\d+\.\d+)", text, re.MULTILINE))
     kept = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python{version}"))
     found = shutil.which(f"python{version}") if not kept else str(kept[-1])
@@ -119,7 +119,7 @@ def interpreter(text: str) -> Path:
 def build(root: Path, text: str) -> Image:
     """Carry out all instructions."""
     python = interpreter(text)
-    for folder in python.parents:  # the user of the image has to come to it, too
+    for folder in python.parents:  # the image's user needs access, too
         inside = root / str(folder).lstrip("/")
         inside.chmod(inside.stat().st_mode | 0o011)
     image = Image(root, str(python.parent))
@@ -129,7 +129,7 @@ def build(root: Path, text: str) -> Image:
 
 
 def serve(image: Image) -> None:
-    """Start the service as the image does, with a token, and ask it."""
+    """Start the service as the image does, with a token, and send it requests."""
     collections = image.inside("/collections")
     shutil.copytree(ROOT / "fixtures", collections)
     subprocess.run(["mount", "-o", "remount,ro", image.root], check=True)
@@ -138,7 +138,7 @@ def serve(image: Image) -> None:
     os.chown(image.inside("/data"), int(image.user), -1)
     image.inside("/tmp").chmod(0o1777)
     image.variables |= {"AUDIOSIM_COLLECTIONS": "/collections/demo", "AUDIOSIM_DB": "sqlite:////data/campaign.db"}
-    told, port = image.variables["AUDIOSIM_PORT"], _free_port()  # another program may have that of the image
+    told, port = image.variables["AUDIOSIM_PORT"], _free_port()  # another program may use the image's port
     image.variables["AUDIOSIM_PORT"] = str(port)
     well = [word.replace(f":{told}/", f":{port}/") for word in image.health]
     token = _said(image, image.entry[0], "token", "create", "--role", "organiser", "--name", "me").split()[-1]
@@ -147,7 +147,7 @@ def serve(image: Image) -> None:
         end = time.monotonic() + PATIENCE_S
         while subprocess.run(image.command(*well), stderr=subprocess.DEVNULL, check=False).returncode:
             if time.monotonic() > end or server.poll() is not None:
-                raise SystemExit("the service was never well")
+                raise SystemExit("the service never became healthy")
             time.sleep(0.5)
         address = f"http://127.0.0.1:{port}/v1/collections/demo"
         asked = urllib.request.Request(address, headers={"Authorization": f"Bearer {token}"})
@@ -172,7 +172,7 @@ def _said(image: Image, *words: str) -> str:
 
 
 def main() -> None:
-    """Build in a mount namespace of its own, then serve."""
+    """Build in a separate mount namespace, then serve."""
     if sys.platform != "linux" or os.geteuid() != 0:
         raise SystemExit("this needs Linux and root: it mounts, and makes a user")
     if sys.argv[1:] != ["--apart"]:
@@ -185,7 +185,7 @@ def main() -> None:
     finally:
         subprocess.run(["umount", "--lazy", folder], check=False)
         folder.rmdir()
-    sys.stdout.write(f"the Dockerfile's commands gave a service that is well, in {time.monotonic() - begun:.0f} s\n")
+    sys.stdout.write(f"the Dockerfile's commands gave a healthy service, in {time.monotonic() - begun:.0f} s\n")
 
 
 if __name__ == "__main__":

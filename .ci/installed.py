@@ -1,10 +1,10 @@
-"""Wheel and sdist, each installed in an empty environment of every Python that is named, and tried there.
+"""Wheel and sdist, each installed in an empty environment of every named Python, and tried there.
 
     python .ci/installed.py dist python3.11 python3.12 python3.13
 
 Needs a package registry. Each environment gets the file with audiosim[all], without constraints, beside another package
-called `service`, and runs the demo; the demo's report must be there. Prints a line for each; a Python that is not
-installed is named. Exit code 1 where one fails.
+called `service`. It runs the demo, and the demo's report must exist. Prints a line for each; a Python that is not
+installed is named. The exit code is 1 if one fails.
 """
 
 import os
@@ -20,7 +20,7 @@ ASKED = "import service, audiosim.service.app, audiosim; assert service.NAME == 
 
 
 def run(*command: object, folder: Path) -> str:
-    """The output of a command, of which the last line of complaint is shown where it fails."""
+    """The output of a command; if it fails, an error with the last line of its own."""
     done = subprocess.run([*map(str, command)], cwd=folder, env=CLEAN, capture_output=True, text=True)
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines() or [f"exit code {done.returncode}"]
@@ -29,7 +29,7 @@ def run(*command: object, folder: Path) -> str:
 
 
 def tried(file: Path, python: str, folder: Path) -> str:
-    """Version of the file's package as an environment of its own has it, after the demo ran there."""
+    """Version of the file's package in a new environment, after the demo ran there."""
     run(python, "-m", "venv", folder / "venv", folder=folder)
     programs = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
     pip = [programs / "python", "-m", "pip", "--disable-pip-version-check", "--quiet"]
@@ -44,7 +44,7 @@ def tried(file: Path, python: str, folder: Path) -> str:
 
 
 def main() -> int:
-    """Try every file with every Python."""
+    """Try each file with each Python."""
     files = sorted(Path(sys.argv[1]).resolve().glob("audiosim-*"))
     failed = not files
     for python in sys.argv[2:]:

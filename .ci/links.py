@@ -1,8 +1,8 @@
-"""Check the links of the documentation that lead elsewhere, by Sphinx; without a network nothing is checked, and said.
+"""Check the documentation's links to other sites, by Sphinx; without a network, report that nothing was checked.
 
     python .ci/links.py
 
-Exit code 1 where a page is gone.
+The exit code is 1 if a page is gone.
 """
 
 import socket

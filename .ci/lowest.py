@@ -1,6 +1,6 @@
 """The lowest versions that pyproject.toml allows, as constraints for pip: `python .ci/lowest.py [EXTRA ...]`.
 
-Of each package the version after >=; what is pinned by nothing is left to pip.
+For each package, the version after >=; packages without a lower bound are left to pip.
 """
 
 import re
@@ -9,12 +9,12 @@ import tomllib
 from pathlib import Path
 
 PYPROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
-OTHERS = ("pyparsing<3.3",)  # whose newer versions warn of how the lowest matplotlib calls them
+OTHERS = ("pyparsing<3.3",)  # newer versions warn about calls from the lowest matplotlib
 REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9_.-]+)(\[[^\]]*\])?>=(?P<version>[^;,\s]+)")
 
 
 def lowest(project: dict[str, object], extras: list[str]) -> list[str]:
-    """The constraints, sorted; an extra that there is not is an error."""
+    """The constraints, sorted; an unknown extra is an error."""
     optional = project["optional-dependencies"]
     dependencies = project["dependencies"]
     assert isinstance(optional, dict)

@@ -1,12 +1,12 @@
-"""Worth of the closeness of recordings to predictions: grades of documents guessed with and without it.
+"""Worth of the closeness of recordings to predictions: grades of documents predicted with and without it.
 
     python benchmarks/alike.py [FOLDER] [--pool 40] [--seed 0]
 
-FOLDER has sound files and a documents.tsv with genres. Every recording is a query, of POOL others drawn at random; a
-document is relevant where it is of the query's genre. The sizes of the effects (query, sound, rest) are the most likely
-ones of the queries of half of the genres, and what is expected of a pair by its qSIM is fitted to them; both are used
-on the other half, and the other way round. Printed is the root mean squared error on pairs that are not judged, where
-0, 10 and 20 % of a query are, less that without sound.
+FOLDER has sound files and a documents.tsv with genres. Every recording is a query for POOL others drawn at random; a
+document is relevant if it has the query's genre. The sizes of the effects (query, sound, rest) are the most likely
+ones for the queries of half of the genres, and the expectation of a pair from its qSIM is fitted to them; both are used
+on the other half, and vice versa. Prints the root mean squared error on unjudged pairs, with 0, 10 and 20 % of a query
+judged, less that without sound.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def bandwidth(divergences: np.ndarray) -> np.ndarray:
 
 
 class Setting:
-    """Queries, what is true of their documents, and which kernels there are."""
+    """Queries, the true relevance of their documents, and the available kernels."""
 
     def __init__(self, folder: Path, pool_size: int, seed: int, index_folder: Path) -> None:
         extract(folder / "documents.tsv", n_jobs=2, into=index_folder)
@@ -69,7 +69,7 @@ class Setting:
 
 
 def expected(setting: Setting, seen: list[int], by_sound: bool) -> Callable[[int], np.ndarray]:
-    """Expectation of the pairs of a query: a polynomial in qSIM, or the share that is relevant."""
+    """Expectation of the pairs of a query: a polynomial in qSIM, or the share of relevant ones."""
 
     def powers(code: int) -> np.ndarray:
         near = setting.near[setting.blocks[code]]

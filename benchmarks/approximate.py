@@ -1,11 +1,11 @@
-"""Approximate search beside the search that compares a query with all: time, size, and how much of the truth it finds.
+"""Approximate search, compared with exact search: time, size, and recall.
 
     python benchmarks/approximate.py [--recordings 100000 1000000] [--queries 20] [--sounds FOLDER]
 
-The Gaussians are of real sound: moment-matched mixtures of three pieces of 3 s, drawn from the clips of FOLDER. They
-crowd more than recordings do, so that the ten nearest are harder to find. The index lies in a temporary folder (2 GB
-for a million). The time of 10,000,000 is reckoned from the two largest sizes, along a line. Times are of the processor
-but where `clock` is said.
+The Gaussians come from real sound: moment-matched mixtures of three pieces of 3 s, drawn from the clips of FOLDER. They
+are closer together than recordings are, so the ten nearest are harder to find. The index is in a temporary folder (2 GB
+for a million). The time for 10,000,000 is extrapolated from the two largest sizes, along a line. Times are processor
+time unless marked `clock`.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def fill(folder: Path, n: int, means: np.ndarray, covariances: np.ndarray) -> No
 
 
 def measure(n: int, queries: int, folder: Path, figures: Figures) -> float:
-    """Figures of one size; what its lists took."""
+    """Add the figures of a size; return the time that its lists took."""
     searched = Searched.load([folder])
     ids, kinds = searched.ids, descriptions_of(searched)
     made = both_times(lambda: ApproximateSearch(searched))[1]

@@ -1,15 +1,15 @@
-"""Is what `joint` states true on collections that it was not learned from? Each in turn, without its source.
+"""Are the statements of `joint` true on collections that it was not learned from? Each in turn, without its source.
 
     python benchmarks/calibration.py --parts 50
     python benchmarks/calibration.py --only dl2019,synthetic --parts 8
 
-The collections of ../shared/data, documents unknown, and synthetic ones: see KINDS. How collections vary is learned
-without the source of the one that is played; then campaigns are replayed on random parts of it. The last lines are the
-means over collections, and what is not as it should be on each; with --check exit code 1 where something is not. With
---keep FOLDER each part played is kept there: a run that was stopped goes on where it was, several may share the parts
-among them (--share 0/2, 1/2), and --parts 0 sums up what is kept. What runs wrote by --out is judged together by
---with. At home, --home, the model is learned on the other queries of the collection, with all that is known of its
-documents. What peers give at equal budgets: benchmarks/honesty.py.
+The collections of ../shared/data, with unknown documents, and synthetic ones: see KINDS. The variation between
+collections is learned without the source of the one that is played; then campaigns are replayed on random parts of it.
+The last lines are the means over collections, and the faults of each; with --check, the exit code is 1 if there are
+any. With --keep FOLDER each finished part is kept there: an interrupted run continues, several runs may share the parts
+(--share 0/2, 1/2), and --parts 0 sums up the kept ones. --with judges the files written by several runs with --out
+together. With --home the model is learned on the other queries of the collection, with everything known about its
+documents. For peers at equal budgets see benchmarks/honesty.py.
 """
 
 import argparse
@@ -57,13 +57,13 @@ FOLDERS = (
     "foreign/ted-ende",
     "mirex2011",
 )
-QUERIES = {"ted-ende": 100}  # in a part; 20 elsewhere: what is retrieved there for a query is one document
+QUERIES = {"ted-ende": 100}  # queries in a part, because each has only one document; 20 elsewhere
 AT = (0, 50, 100, 200, 400)
-OFF = 0.03  # most that what is stated may be off on a collection from 50 judgments on
-OFF_IN_MEAN = 0.01  # the same, in the mean over the real collections
-COVERED = (0.90, 0.98)  # of 95 % intervals, on each collection
-SHORT = 0.01  # most that judging which stops at a stated confidence may be less right
-DRAWS = 200  # of grades at each look, for measures that are simulated
+OFF = 0.03  # largest error of stated confidence on a collection, from 50 judgments on
+OFF_IN_MEAN = 0.01  # the same for the mean over the real collections
+COVERED = (0.90, 0.98)  # share of 95 % intervals that may hold, on each collection
+SHORT = 0.01  # largest shortfall of accuracy at a stop by stated confidence
+DRAWS = 200  # draws of grades at each look, for simulated measures
 # kind: the design, the effects, the scale
 KINDS: Mapping[str, tuple[Design, Effects, Any]] = {
     "no system differs": (Design(12, 6, 40, 5, 60), Effects(team=0.0, system=0.0), FINE),
@@ -78,11 +78,11 @@ KINDS: Mapping[str, tuple[Design, Effects, Any]] = {
 
 @dataclass(frozen=True)
 class Start:
-    """Start of a campaign: with a model of other collections, or with the one that it is handed.
+    """Start of a campaign, with a model of other collections or with a given model.
 
     measure  without its cutoff
-    cutoff   that of the collection where None
-    selection_rule  None: the usual one of the model
+    cutoff   None: that of the collection
+    selection_rule  None: the model's usual one
     """
 
     model: Model
@@ -100,12 +100,12 @@ class Start:
 
 
 def bare(collection: Collection) -> Collection:
-    """The collection with nothing known of its documents."""
+    """The collection without any metadata of documents."""
     return replace(collection, documents={}, query_documents={}, not_artists=frozenset(), sounds=None)
 
 
 def real(names: Sequence[str], known: bool = False) -> dict[str, Collection]:
-    """The collections that are there, by the name of their folder; with what is known of documents only if asked."""
+    """The available collections, by the name of their folder; with metadata of documents only if `known`."""
     there = {Path(name).name: DATA / name for name in FOLDERS if (DATA / name).is_dir()}
     chosen = {name: Collection.load(path) for name, path in there.items() if not names or name in names}
     return chosen if known else {name: bare(collection) for name, collection in chosen.items()}
@@ -130,7 +130,7 @@ def between_all() -> list[Estimates]:
 
 
 def row_of(name: str, row: Mapping[str, Any]) -> str:
-    """A moment of a collection as a line."""
+    """A moment of a campaign as a line."""
     cover = "  ".join(
         f"{kind} {value:.2f}" for kind, value in row["coverage"].items() if not kind.endswith("error") and value
     )
@@ -142,14 +142,14 @@ def row_of(name: str, row: Mapping[str, Any]) -> str:
 
 
 def play(name: str, collection: Collection, model: Model, options: argparse.Namespace) -> dict[str, Any]:
-    """Campaigns on parts of a collection, by a model of others, or of the rest of its queries."""
+    """Campaigns on parts of a collection, by a model of other collections or of the rest of its queries."""
     trial = trial_of(collection, model, options)
     parts, at = parts_of(name, collection, options.parts, options.home), moments(options)
     return told(name, follow(trial, parts, at, stops(), jobs=options.jobs, scheduler=options.scheduler))
 
 
 def told(name: str, campaigns: Followed) -> dict[str, Any]:
-    """Print campaigns on parts of a collection, and give them as plain values."""
+    """Print campaigns on parts of a collection, and return them as plain values."""
     found = campaigns.to_dict()
     for row in found["curve"]:
         print(row_of(name, row))
@@ -160,7 +160,7 @@ def told(name: str, campaigns: Followed) -> dict[str, Any]:
 
 
 def trial_of(collection: Collection, model: Model, options: argparse.Namespace) -> Trial:
-    """Campaigns of a collection, by a model of others, or of the rest of its queries."""
+    """Campaigns of a collection, by a model of other collections or of the rest of its queries."""
     learn = partial(learned, model.between) if options.home else None
     return Trial(collection, Start(model, options.measure, options.cutoff), learn)
 
@@ -171,14 +171,14 @@ def moments(options: argparse.Namespace) -> list[int]:
 
 
 def stops() -> list[StoppingRule]:
-    """Goals that are watched for."""
+    """Goals to watch for."""
     return [parse_stopping_rule(stop) for stop in STOPS]
 
 
 def play_kept(asked: Mapping[str, tuple[Collection, Model]], options: argparse.Namespace) -> dict[str, dict[str, Any]]:
-    """Campaigns on parts of collections, first one of each: those that are kept are read, the others kept once played.
+    """Campaigns on parts of collections, one part of each in turn: kept parts are read, others are played and kept.
 
-    Of the parts that other runs share, none is played here. Parts of several runs are summed up in their order.
+    Parts shared by other runs are not played here. Parts of several runs are summed up in their order.
     """
     options.keep.mkdir(parents=True, exist_ok=True)
     mine, of = (int(number) for number in options.share.split("/"))
@@ -205,21 +205,21 @@ def play_kept(asked: Mapping[str, tuple[Collection, Model]], options: argparse.N
 
 
 def model_for(name: str, model: Model, estimates: Sequence[Estimates]) -> Model:
-    """The model to play a collection with: its source is left out of how collections vary."""
+    """The model to play a collection with: how collections vary is learned without its source."""
     between = learn_between([one for one in estimates if one.source != SOURCES.get(name)]) if estimates else None
     return replace(model, between=between, training=None)
 
 
 def learned(between: Between | None, rest: Collection) -> Model:
-    """The joint model of a collection's other queries, as `audiosim train` makes it."""
+    """The joint model of a collection's other queries, as made by `audiosim train`."""
     made = train([rest], Plan(parse_terms("joint"), folds=0, joint=True)).model
     return made if between is None else replace(made, between=between)
 
 
 def verdict(found: Mapping[str, dict[str, Any]]) -> list[str]:
-    """Faults, one line for each, by collection; those of KINDS are judged like the real ones.
+    """Faults, one line for each, by collection; synthetic kinds are judged like real collections.
 
-    Each figure is allowed two of its standard errors beyond its limit.
+    Each figure may exceed its limit by two of its standard errors.
     """
     wrong = [line for name, of in found.items() for line in _of_one(name, of)]
     rows = {name: of["curve"] for name, of in found.items() if name in SOURCES}
@@ -253,30 +253,30 @@ def _of_one(name: str, of: Mapping[str, Any]) -> list[str]:
 
 
 def parts_of(name: str, collection: Collection, parts: int, home: bool = False) -> tuple[Part, ...]:
-    """Random parts that are played, the same for every model and measure; halves where a model learns from the rest."""
+    """Random parts to play, the same for every model and measure; halves if a model learns from the rest."""
     every = len(queries_of(collection.runs))
     queries = -(-every // 2) if home else min(QUERIES.get(name, 20), every)
     return draw_parts(collection, parts, np.random.default_rng(0), queries=queries, held_out="queries")
 
 
 def main() -> None:
-    """Print how true what is stated is."""
+    """Print how well the statements hold."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="collections, kinds, or `synthetic`, with commas")
     parser.add_argument("--parts", type=int, default=4)
     parser.add_argument("--measure", default="CG", help="such as nDCG or AP(min=2)")
-    parser.add_argument("--cutoff", type=int, help="1 to 10; that of the collection where not given")
+    parser.add_argument("--cutoff", type=int, help="1 to 10; by default that of the collection")
     parser.add_argument("--at", default=",".join(map(str, AT)), help="numbers of judged pairs to look at")
     parser.add_argument("--home", action="store_true", help="learn from the collection's own other queries")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--scheduler", help="address of a Dask cluster that plays instead; see docs/scaling.md")
-    parser.add_argument("--keep", type=Path, help="folder of parts that were played, to go on from")
+    parser.add_argument("--keep", type=Path, help="folder of finished parts, from which to continue")
     parser.add_argument("--share", default="0/1", help="which of the parts to play here, such as 1/2: every other one")
-    parser.add_argument("--check", action="store_true", help="exit with 1 where what is stated is off")
-    parser.add_argument("--out", type=Path, help="where to write what is found, as JSON, after each collection")
-    parser.add_argument("--figures", metavar="PART", help="keep what is found in results.json, as this part of it")
-    parser.add_argument("--plot", type=Path, help="picture to write of all of them")
-    parser.add_argument("--with", dest="earlier", type=Path, nargs="*", default=[], help="what earlier runs wrote")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a statement is off")
+    parser.add_argument("--out", type=Path, help="file for the results as JSON, written after each collection")
+    parser.add_argument("--figures", metavar="PART", help="keep the results in results.json, as this part")
+    parser.add_argument("--plot", type=Path, help="picture of all of them to write")
+    parser.add_argument("--with", dest="earlier", type=Path, nargs="*", default=[], help="results of earlier runs")
     options = parser.parse_args()
     found: dict[str, dict[str, Any]] = {}
     for path in options.earlier:

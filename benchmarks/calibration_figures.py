@@ -15,9 +15,9 @@ COVERAGE = ("systems", "differences")
 
 
 def keep_figures(found: Mapping[str, dict[str, Any]], part: str, at: Sequence[int]) -> None:
-    """Keep what was found at some moments in results.json, the collection that is most off first.
+    """Keep the results at some moments in results.json, the collection with the largest error first.
 
-    Where pools have fewer pairs a cell says how many they have.
+    If pools have fewer pairs, a cell gives their number.
     """
     order = sorted(found, key=lambda name: most_off(found[name]), reverse=True)
     head = ["", *(f"{judged} judged" for judged in at)]
@@ -77,8 +77,8 @@ def _stop(row: Mapping[str, Any]) -> str:
 
 
 def plot(found: Mapping[str, dict[str, Any]], path: Path) -> None:
-    """Draw stated and true confidence on each collection with two standard errors, the one that is most off first."""
-    import matplotlib.pyplot as plt  # costs start-up time that a run without a drawing need not pay
+    """Draw stated and true confidence on each collection with two standard errors, the largest error first."""
+    import matplotlib.pyplot as plt  # imported late: runs without a drawing start faster
 
     order = sorted(found, key=lambda name: most_off(found[name]), reverse=True)
     rows = -(-len(order) // 3)
@@ -101,7 +101,7 @@ def plot(found: Mapping[str, dict[str, Any]], path: Path) -> None:
 
 
 def plot_home(found: Mapping[str, dict[str, Any]], path: Path) -> None:
-    """Draw bins of confidence, and stated and true confidence by the number of judgments, of one collection."""
+    """Draw bins of confidence, and stated and true confidence by the number of judgments, for one collection."""
     import matplotlib.pyplot as plt  # as above
 
     (of,) = found.values()

@@ -1,10 +1,10 @@
-"""Campaigns played on parts of collections and kept as they went, for benchmarks/verdicts.py to look at.
+"""Campaigns played on parts of collections and recorded, for benchmarks/verdicts.py to evaluate.
 
     python benchmarks/campaigns.py FOLDER [--only mirex2011,synthetic] [--parts 8] [--most 1200]
 
-The kinds of collections are those of benchmarks/calibration.py, each with a model that was learned without its source;
-halves of mirex2011 with one learned on the other half. A campaign goes on until it states UNTIL, or to --most. What is
-in FOLDER already is not played again, so that one may stop and go on.
+The kinds of collections are those of benchmarks/calibration.py, each with a model learned without its source, and
+halves of mirex2011 with a model learned on the other half. A campaign continues until it states UNTIL, or to --most.
+Campaigns in FOLDER are not played again, so that an interrupted run can continue.
 """
 
 import argparse
@@ -36,44 +36,44 @@ from audiosim.training.between_collections import learn_between
 from audiosim.training.plan import Plan, is_joint, parse_terms
 from audiosim.training.train import train
 
-WIDER = (1.0, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3, 1.4, 1.5, 1.75, 2.0)  # factors that stated deviations are tried with
+WIDER = (1.0, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3, 1.4, 1.5, 1.75, 2.0)  # factors applied to stated deviations
 MOMENTS = (50, 100, 200, 400, 800, 1600)
-EVERY = 20  # judgments apart, moments of the scores are kept
-UNTIL, UNTIL_AT = 0.98, 1.2  # confidence that ends a campaign, with deviations so many times as large
+EVERY = 20  # judgments between recorded moments of the scores
+UNTIL, UNTIL_AT = 0.98, 1.2  # confidence that ends a campaign, and the factor of its deviations
 BATCH = 20
-HOME = "mirex2011 at home"  # halves, with a model of the other half
+HOME = "mirex2011 at home"  # halves, with a model learned on the other half
 UNLIKE: Mapping[str, Callable[[np.ndarray, np.random.Generator], np.ndarray]] = {
     "deaf": lambda grades, rng: rng.permutation(grades),
     "capricious": lambda grades, rng: rng.uniform(0, grades.max(), len(grades)),
     "harsh": lambda grades, _: grades / 2,
     "all or nothing": lambda grades, _: np.where(grades >= np.median(grades), grades.max(), 0.0),
     "another task": lambda grades, _: grades.max() - grades,
-    "shuffled metadata": lambda grades, _: grades,  # the documents are, see `shuffled`
+    "shuffled metadata": lambda grades, _: grades,  # the documents are shuffled, see `shuffled`
 }
 UNLIKE_JUDGMENTS = 400
-HALVES = 2  # that spoilt campaigns are played on, in turn: what spoils them is drawn anew for each
+HALVES = 2  # halves for spoilt campaigns, in turn; the spoiling is drawn separately for each
 
 
 @dataclass(frozen=True, eq=False)
 class Played:
-    """One campaign as it went.
+    """A recorded campaign.
 
     judged    (m,) numbers of judgments
-    stated    (m, f) mean confidence with deviations so many times as large as stated: WIDER
-    accuracy  (m,) how right the order of the systems was
-    e_values  (k,) evidence against the model after each judgment, by the belief as it was at the end
+    stated    (m, f) mean confidence with deviations multiplied by each of WIDER
+    accuracy  (m,) accuracy of the order of the systems
+    e_values  (k,) evidence against the model after each judgment, by the belief at the end
     order     places of the judged pairs, in their order
-    query, genre  (k,) of the judged pairs, as codes
-    found     (k, s) which systems retrieved them
+    query, genre  (k,) codes for the judged pairs
+    found     (k, s) True for systems that retrieved them
     truth     (s,) true scores
-    at        numbers of judgments of which the moments are kept
+    at        numbers of judgments at which moments are recorded
     mean      (len(at), s) expected scores
     covariance  (len(at), s, s)
-    checked_at  numbers of judgments of which is kept what is stated after a check of the model: MOMENTS
-    failed    (len(checked_at),) whether the model was refused
-    checked_mean, checked_covariance  as `mean` and `covariance`
-    queries   of the pool
-    pairs     of it
+    checked_at  numbers of judgments at which statements after the model check are recorded: MOMENTS
+    failed    (len(checked_at),) True if the model failed the check
+    checked_mean, checked_covariance  like `mean` and `covariance`
+    queries   number of queries of the pool
+    pairs     number of its pairs
     """
 
     judged: np.ndarray
@@ -149,7 +149,7 @@ def play(start: Selection, grades: np.ndarray, most: int) -> Played:
 
 
 def confidences(ranking: Ranking) -> np.ndarray:
-    """(f,) mean confidence with deviations so many times as large as stated."""
+    """(f,) mean confidence with deviations multiplied by each of WIDER."""
     expectation, variance = ranking.differences
     known = variance <= 0
     standard = np.where(known, np.sign(expectation) * np.inf, expectation / np.sqrt(np.where(known, 1, variance)))
@@ -166,14 +166,14 @@ def begin(part: Collection, model: Model, seed: int) -> tuple[Selection, np.ndar
 
 
 def spoilt(kind: str, grades: np.ndarray, levels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Grades by listeners, or on a scale, or for a task, that no model knows."""
+    """Grades by listeners, on a scale, or for a task unknown to every model."""
     found = UNLIKE[kind](grades, rng)
     return np.asarray(levels[np.argmin(np.abs(found[:, None] - levels), axis=1)])
 
 
 @cache
 def at_home(number: int) -> tuple[Collection, Model]:
-    """A half of mirex2011 and a model of the other half."""
+    """A half of mirex2011, and a model learned on the other half."""
     collection = Collection.load(DATA / "mirex2011")
     part = draw_parts(collection, number + 1, np.random.default_rng(0), held_out="queries")[number]
     plan = Plan(parse_terms("joint"), "learned", folds=0, joint=is_joint("joint"))
@@ -181,7 +181,7 @@ def at_home(number: int) -> tuple[Collection, Model]:
 
 
 def away(name: str, number: int, models: dict[str, Any]) -> tuple[Collection, Model]:
-    """A part of a collection, or a synthetic one of a kind, and a model that was learned without its source."""
+    """A part of a collection, or a synthetic collection, and a model learned without its source."""
     if not models:
         models["estimates"], models["joint"] = between_all(), replace(load_model("joint-fine"), training=None)
     without = [one for one in models["estimates"] if one.source != SOURCES.get(name)]
@@ -197,7 +197,7 @@ def away(name: str, number: int, models: dict[str, Any]) -> tuple[Collection, Mo
 
 
 def shuffled(collection: Collection, rng: np.random.Generator) -> Collection:
-    """The collection with artists and genres of other documents."""
+    """The collection with artists and genres exchanged between documents."""
     names = list(collection.documents)
     others = [collection.documents[names[place]] for place in rng.permutation(len(names))]
     documents = {
@@ -217,7 +217,7 @@ def tasks(names: list[str], parts: int) -> Iterator[tuple[str, int]]:
 
 
 def main() -> None:
-    """Play, and keep."""
+    """Play and record campaigns."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="kinds, `unlike`, or collections, with commas")

@@ -1,17 +1,16 @@
-"""Seconds until a campaign states .95 with several candidates on a page, beside those of single grades.
+"""Seconds until a campaign states .95 with several candidates on a page, compared with single grades.
 
-Six simulated people judge a part of a collection that is judged in full. What is true are its grades; a person adds a
-severity, a way of hearing each query, and noise, as people did in `benchmarks/listeners.py`. They answer in turn, one
-page each. A grade takes the time of two clips, a page that of its query and its candidates: a query is heard once.
-Beside it the judgments, for whoever pays by the judgment.
-0 candidates are single grades in batches of 20 of as few queries as possible, as the page asks for them; 1 are single
-grades one at a time.
+Six simulated people judge a part of a fully judged collection. Its grades are the truth; each person adds a severity, a
+way of hearing each query, and noise, as people did in `benchmarks/listeners.py`. They answer in turn, one page each. A
+grade takes the time of two clips, a page takes that of its query and its candidates: a query is heard once. The
+judgments are counted too, for people who pay by the judgment. 0 candidates are single grades in batches of 20 of as few
+queries as possible, as the page asks for them; 1 are single grades one at a time.
 
     python benchmarks/candidates.py [--of mirex2011|drawn|dl2019] [--parts 6] [--queries 30] [--candidates 0,1,3,5,8]
 
 The seconds at equal cost are those of a page that takes as long as its candidates one by one, so that only its choice
-of pairs and the person's one view of a query remain. `drawn` is of `simulation.synthetic_collection`: each part has
-effects of its own.
+of pairs and the person's one view of a query remain. `drawn` uses `simulation.synthetic_collection`: each part has its
+own effects.
 """
 
 import argparse
@@ -44,16 +43,16 @@ EVERY = 10  # judgments between two looks at the confidence
 
 
 def said(true: Array, query: Array, rng: np.random.Generator) -> Array:
-    """(p, n) what each of these people would say of each pair, of grades on [0, 1]."""
+    """(p, n) answers of these people about each pair, from grades on [0, 1]."""
     felt = true + SEVERITY * rng.standard_normal((PEOPLE, 1))
     felt = felt + HEARING * rng.standard_normal((PEOPLE, query.max() + 1))[:, query]
     return np.asarray(np.clip(felt + NOISE * rng.standard_normal((PEOPLE, len(true))), 0, 1))
 
 
 def played(part: Collection, candidates: int, seed: int) -> tuple[float, int, float]:
-    """Seconds and judgments until .95 is stated, and the accuracy then; the seed draws what people say.
+    """Seconds and judgments until .95 is stated, and the accuracy then; the seed is for people's answers.
 
-    candidates  0: single grades, of which each person is handed BATCH at a time, of as few queries as possible
+    candidates  0: single grades; each person gets BATCH at a time, of as few queries as possible
     """
     campaign = Campaign(
         replace(part, judgments=()),
@@ -83,7 +82,7 @@ def played(part: Collection, candidates: int, seed: int) -> tuple[float, int, fl
 
 
 def parts_of(name: str, count: int, queries: int) -> Iterator[Collection]:
-    """So many parts of a collection, or as many collections drawn."""
+    """Parts of a collection, or drawn collections."""
     if name == DRAWN:
         design = Design(queries=queries)
         yield from (synthetic_collection(np.random.default_rng(seed), design) for seed in range(count))
@@ -99,12 +98,12 @@ def share(of: Array) -> str:
 
 
 def main() -> None:
-    """Print a row for each number of candidates, and keep them."""
+    """Print a row for each number of candidates, and keep the rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--of", choices=[*FOLDERS, DRAWN], default="mirex2011")
     parser.add_argument("--parts", type=int, default=6)
     parser.add_argument("--queries", type=int, default=30)
-    parser.add_argument("--candidates", default="0,1,3,5,8", help="the first is what the others are shares of")
+    parser.add_argument("--candidates", default="0,1,3,5,8", help="others are given as shares of the first")
     arguments = parser.parse_args()
     numbers = [int(one) for one in arguments.candidates.split(",")]
     found = []

@@ -1,10 +1,10 @@
-"""Cost at home of other choices than the usual ones: model, teams, rules for what to judge.
+"""Cost at home of choices other than the usual ones: model, teams, rules for what to judge.
 
     python benchmarks/choices.py [--parts 12] [--only mjud,teams,rules]
 
-MIREX 2011 with all that is known of its documents. `joint` and `mjud` on random halves of the queries, joint being
-learned on the other half; joint learned without the part's teams too, on parts of six of the eleven teams; each rule
-for what to judge next, on the same halves.
+MIREX 2011 with everything known about its documents. `joint` and `mjud` on random halves of the queries, with joint
+learned on the other half; joint learned without the part's teams as well, on parts of six of the eleven teams; and each
+rule for what to judge next, on the same halves.
 """
 
 import argparse
@@ -29,15 +29,15 @@ from audiosim.simulation import Trial, draw_parts, follow
 AT = (0, 100, 200, 400)
 STOP = "confidence=0.95"
 RULES = ("drawn", "doubts", "differences")
-TEAMS = 6  # in a part of which teams are held out
+TEAMS = 6  # teams in a part, if teams are held out
 SEED = 1
 
 
 @dataclass(frozen=True)
 class Begin:
-    """Start of a campaign: by the model it is handed, else by a published one.
+    """Start of a campaign, by a given model or else a published one.
 
-    selection_rule  None: the usual one of the model
+    selection_rule  None: the model's usual one
     """
 
     published: str = ""
@@ -50,7 +50,7 @@ class Begin:
 
 
 def played(collection: Collection, begin: Begin, parts: int, teams: int | None = None) -> dict[str, Any]:
-    """Campaigns on random halves of the queries; on so many teams, all others being held out too, where not None."""
+    """Campaigns on random halves of the queries; with `teams`, on this many teams, the others being held out too."""
     learn: Callable[[Collection], Model] | None = None
     if not begin.published:
         learn = partial(learned, load_model("joint-fine").between)
@@ -61,7 +61,7 @@ def played(collection: Collection, begin: Begin, parts: int, teams: int | None =
 
 
 def tables(figures: Figures, title: str, found: Mapping[str, Mapping[str, Any]]) -> None:
-    """Keep what came out: stated and true confidence, calibration error and intervals, and how judging stops."""
+    """Keep the results: stated and true confidence, calibration error and intervals, and accuracy at the stop."""
     head = ["", *(f"{at} judged" for at in AT)]
     for what, cell in (("stated, true confidence", _confidence), ("95 % intervals of systems, differences", _held)):
         figures.table(f"{title}: {what}", head, [[name, *map(cell, of["curve"])] for name, of in found.items()])

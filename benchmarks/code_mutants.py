@@ -1,13 +1,13 @@
-"""Changes to the code that no test notices: mutants of the core, drawn at random, by Cosmic Ray.
+"""Changes to the code that no test notices: random mutants of the core, by Cosmic Ray.
 
     make mutants [SAMPLE=100] [SEED=0]
     python benchmarks/code_mutants.py [--sample 100] [--seed 0] [--rooms stats,relevance,expected,selection]
 
-A place in the code is drawn, and one of the changes that can be made there: another operator or comparison, a number
-one higher, a condition negated, a loop that does not run, an exception that is not caught. In a scratch clone of the
-last commit tests are run with it until one fails: those of the room that name the changed module, the quick and the
-slow ones of the room, and the quick ones of all other rooms. Prints the changes that lived, and the share that was
-noticed. Exit code 1 where that is less than .9.
+A place in the code is drawn, and a change that can be made there: another operator or comparison, a number one higher,
+a negated condition, a loop that does not run, an exception that is not caught. In a scratch clone of the last commit,
+tests run with the change until one fails: those of the room that name the changed module, the quick and the slow ones
+of the room, and the quick ones of all other rooms. Prints the changes that survived, and the share noticed. The exit
+code is 1 if that is less than .9.
 """
 
 import argparse
@@ -29,16 +29,16 @@ from figures import Figures
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = "stats,relevance,expected,selection"
-NOTICED = 0.9  # share, at least
-LIMIT_S = 900  # of one run of tests; what takes longer hangs, and is noticed
+NOTICED = 0.9  # least share
+LIMIT_S = 900  # limit for a run of tests; a longer one hangs, which counts as noticed
 LIVED = "LIVED"
 SAME = ("BitOr", "ReplaceUnaryOperator_USub_UAdd")  # | joins types in annotations, which no test runs
 
 
 def places(room: str) -> Iterator[list[MutationSpec]]:
-    """The changes that can be made at each place of a room's code, but for switches of decorators.
+    """The changes that can be made at each place of a room's code, except to arguments of decorators.
 
-    A dataclass without slots, that compares or is not frozen, computes the same.
+    Results do not depend on whether a dataclass has slots, compares or is frozen.
     """
     found = defaultdict[tuple[Path, tuple[int, int]], list[MutationSpec]](list)
     lines = {path: path.read_text(encoding="utf-8").splitlines() for path in Path("audiosim", room).rglob("*.py")}
@@ -51,7 +51,7 @@ def places(room: str) -> Iterator[list[MutationSpec]]:
 
 
 def noticed(change: MutationSpec, room: str) -> tuple[str, str]:
-    """Fate of a change, "LIVED" where no test fails with it; and the change as lines of a diff."""
+    """Fate of a change ("LIVED" if no test fails with it), and the change as lines of a diff."""
     name, own, quick = Path(change.module_path).stem, f"tests/{room}", "-m 'not slow'"
     nearest = [str(path) for path in sorted(Path(own).rglob("test_*.py")) if name in path.read_text(encoding="utf-8")]
     stages = [" ".join(nearest)] if nearest else []
@@ -64,7 +64,7 @@ def noticed(change: MutationSpec, room: str) -> tuple[str, str]:
 
 
 def main() -> None:
-    """Print which changes lived."""
+    """Print the changes that lived."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sample", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
@@ -76,9 +76,9 @@ def main() -> None:
         subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
         Path(folder, "shared").symlink_to(ROOT.parent / "shared")  # the public data that some tests read
         os.chdir(clone)
-        # Before the checkout that is installed: it is the clone whose code is changed.
+        # Ahead of the installed checkout, because the clone's code is changed.
         os.environ["PYTHONPATH"] = str(clone)
-        # No run writes bytecode, lest a change is overlooked that comes within a second of another: it is made before.
+        # No run writes bytecode: two changes within a second would share it, and the second would be overlooked.
         subprocess.run(
             [sys.executable, "-m", "compileall", "-q", "--invalidation-mode", "checked-hash", "audiosim", "service"],
             check=True,

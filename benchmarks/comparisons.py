@@ -1,9 +1,9 @@
-"""Rankings by comparisons alone: stated held against what people say who were not asked.
+"""Rankings from comparisons alone: the stated confidence compared with answers of people who were not asked.
 
-Of a collection with comparisons.tsv six people are drawn, and some of their answers; the order of the systems is right
-where the answers of all others have it so. Beside it the orders by counting wins, by Bradley and Terry's model (choix)
-and by TrueSkill, and for all but the counts the mean logarithm of the probability of which document the others
-preferred, where they preferred one.
+From a collection with comparisons.tsv, six people and some of their answers are drawn. The order of the systems is
+right if it is that by the answers of all others. Compared with it are orders by counting wins, by Bradley and Terry's
+model (choix) and by TrueSkill; for all but the counts, also the mean logarithm of the probability of the document that
+others preferred, where they preferred one.
 
     pip install 'audiosim[bench]'
     python benchmarks/comparisons.py [--draws 70] [FOLDER]
@@ -32,11 +32,11 @@ from audiosim.relevance.estimators import built_in
 
 USUAL = Path(__file__).parents[2] / "shared" / "data" / "listeners" / "wmt16-roen"
 PEOPLE, MOMENTS = 6, (50, 200, 600)
-SHRINKAGE = 0.1  # of choix: the precision of a strength a priori
+SHRINKAGE = 0.1  # of choix: prior precision of a strength
 
 
 class Answers:
-    """Comparisons as numbers: which systems, and how often the first of them won."""
+    """Comparisons as numbers: the systems, and how often the first one won."""
 
     def __init__(self, collection: Collection, comparisons: Sequence[PairedComparison]) -> None:
         owner = {
@@ -50,14 +50,14 @@ class Answers:
         self.won = np.array([{"a": 1.0, "=": 0.5, "b": 0.0}[one.answer] for one in comparisons])
 
     def shares(self) -> Array:
-        """Share of its comparisons that each system wins, a tie being half of a win."""
+        """Share of its comparisons that each system wins, counting a tie as half a win."""
         made = np.bincount(self.first, minlength=self.systems) + np.bincount(self.second, minlength=self.systems)
         won = np.bincount(self.first, self.won, self.systems) + np.bincount(self.second, 1 - self.won, self.systems)
         return won / np.maximum(1, made)
 
 
 def bradley_terry(made: Answers) -> Array:
-    """Strengths by choix; a tie counts nothing."""
+    """Strengths by choix; ties are ignored."""
     won = [
         (int(a), int(b)) if share == 1 else (int(b), int(a))
         for a, b, share in zip(made.first, made.second, made.won, strict=True)
@@ -82,7 +82,7 @@ def true_skill(made: Answers) -> tuple[Array, Array, float]:
 
 
 def played(collection: Collection, seed: int) -> list[list[float]]:
-    """At each moment: stated, right by each of four orders, and the log scores of three."""
+    """At each moment: stated confidence, accuracy of each of four orders, and the log scores of three."""
     rng = np.random.default_rng(seed)
     people = sorted({one.assessor for one in collection.comparisons})
     asked = set(rng.choice(people, PEOPLE, replace=False).tolist())
@@ -108,7 +108,7 @@ def played(collection: Collection, seed: int) -> list[list[float]]:
 
         made = Answers(asked_of, some)
         strength, (skill, unsure, performance) = bradley_terry(made), true_skill(made)
-        # Each has the first of a pair as the better with some probability, given that somebody prefers one of them.
+        # Each states a probability that the first of a pair is better, given that a person prefers one of them.
         a, b, won = said.first[decided], said.second[decided], said.won[decided] == 1
         by_strength = expit(strength[a] - strength[b])
         by_skill = ndtr((skill[a] - skill[b]) / np.sqrt(unsure[a] + unsure[b] + 2 * performance))
@@ -128,7 +128,7 @@ def with_error(excess: Array) -> str:
 
 
 def main() -> None:
-    """Print a row for each number of answers, and keep them."""
+    """Print a row for each number of answers, and keep the rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path, default=USUAL)
     parser.add_argument("--draws", type=int, default=70)

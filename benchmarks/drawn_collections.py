@@ -1,19 +1,19 @@
-"""Honesty on one collection, where the model is right: on collections drawn from what `joint` holds.
+"""Honesty on single collections if the model is right: on collections drawn from `joint`.
 
     python benchmarks/drawn_collections.py [--only dl2019,mirex2011] [--draws 30] [--parts 5]
     python benchmarks/drawn_collections.py measures [--only dl2019,mirex2011] [--draws 30] [--parts 2]
 
 Runs are those of a collection of ../shared/data; trend, standard deviations and gains are drawn from the model's
-distribution over collections, and not cut to the scale. Of each drawn collection random parts are judged at random, 50,
-100 and 200 pairs; the standard deviations are learned from these as in a campaign, or known. The mean of stated less
-true confidence over drawn collections is what approximations cost, and should be 0. Its spread between them, parts
-allowed for, is what one collection may be off by although the model is right: its systems are what they are, whichever
-queries are taken.
+distribution over collections, and not cut to the scale. Of each drawn collection, 50, 100 and 200 pairs of random parts
+are judged at random; the standard deviations are learned from these as in a campaign, or known. The mean of stated less
+true confidence over drawn collections is the cost of approximations, and should be 0. Its spread between collections,
+adjusted for parts, is the error to expect on a single collection even if the model is right, because its systems are
+the same for all queries.
 
-Measures other than CG need grades on the scale: by `measures` each gain is put on the level where the model has it.
-Campaigns choose pairs by their own rule, or at random; how far expected scores are off, and what intervals hold, is
-told as in benchmarks/other_measures.py, beside that by how much the real collections are off, in standard deviations of
-what a drawn one is off by.
+Measures other than CG need grades on the scale, so `measures` puts each gain on the level where the model has it.
+Campaigns choose pairs by their own rule, or at random. The errors of expected scores and the coverage of intervals are
+reported as in benchmarks/other_measures.py, with the errors on the real collections in standard deviations of those on
+drawn ones.
 """
 
 import argparse
@@ -38,15 +38,15 @@ from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.model_files import Model, load_model
 
 AT = (50, 100, 200)
-HOW = ("learned", "known")  # how the standard deviations come about
-RULES = {"drawn": None, "at random": "random"}  # how pairs are chosen
-SIMULATED = MEASURES[1:]  # those whose grades are drawn
+HOW = ("learned", "known")  # origin of the standard deviations
+RULES = {"drawn": None, "at random": "random"}  # choice of pairs
+SIMULATED = MEASURES[1:]  # measures from drawn grades
 DRAWN = 9  # seed of the drawn collections
 
 
 @dataclass(frozen=True)
 class Played:
-    """A pool on which collections are drawn, or a part of one that is judged.
+    """A pool on which collections are drawn, or a judged part of one.
 
     places  (n,) of its pairs in the whole pool
     """
@@ -57,7 +57,7 @@ class Played:
 
     @classmethod
     def of(cls, part: Collection, whole: Pool | None, model: Model) -> "Played":
-        """Part of a pool; the whole of it where None."""
+        """Part of a pool; None for the whole pool."""
         pool = build_pool(part)
         positions = (pool if whole is None else whole).positions
         return cls(pool, JointEstimator(pool, (model,)), np.array([positions[pair] for pair in pool.pairs]))
@@ -82,7 +82,7 @@ class Played:
         """Stated less true confidence.
 
         judged  (k,) places of the judged pairs
-        gains   (n,) of all
+        gains   (n,) gains of all pairs
         """
         prior, held = self.estimator.prior, self.estimator.uncertainty
         field = prior.layout.normal(deviations, held.mean).with_effects(prior.layout.fixed, held.covariance)
@@ -94,7 +94,7 @@ class Played:
 
 
 def excesses(name: str, model: Model, draws: int, parts: int) -> Iterator[tuple[str, int, int, float]]:
-    """Excess of each part, after how the standard deviations came about, number judged and number of the collection."""
+    """Excess of each part, with the origin of the standard deviations, number judged and number of the collection."""
     unjudged = replace(real([name])[name], scale=FINE, judgments=())
     whole = Played.of(unjudged, None, model)
     pieces = [Played.of(part.of(unjudged), whole.pool, model) for part in parts_of(name, unjudged, parts)]
@@ -110,10 +110,10 @@ def excesses(name: str, model: Model, draws: int, parts: int) -> Iterator[tuple[
 
 
 def drawn_collection(unjudged: Collection, model: Model, code: int) -> Collection:
-    """A collection of the same runs whose grades are drawn from what a model holds before any is judged.
+    """A collection of the same runs with grades drawn from a model before any judgment.
 
-    Its standard deviations are drawn first; gains lie on the levels where the model has them, correlated and with the
-    tails that it takes grades to have.
+    Its standard deviations are drawn first. Gains lie on the levels where the model has them, correlated and with the
+    tails of grades in the model.
     """
     pool, rng = build_pool(unjudged), np.random.default_rng([DRAWN, code])
     estimator, nothing = JointEstimator(pool, (model,)), np.full(len(pool.pairs), np.nan)
@@ -129,7 +129,7 @@ def drawn_collection(unjudged: Collection, model: Model, code: int) -> Collectio
 
 
 def confidence(options: argparse.Namespace, model: Model) -> None:
-    """Keep how far stated confidence is off."""
+    """Keep the errors of stated confidence."""
     rows, parts = [], options.parts or 5
     with Figures("drawn_collections") as figures:
         for name in options.only.split(","):
@@ -143,7 +143,7 @@ def confidence(options: argparse.Namespace, model: Model) -> None:
 
 
 def measures(options: argparse.Namespace, model: Model) -> None:
-    """Keep how far scores by other measures are off, and what their intervals hold."""
+    """Keep the errors of scores by other measures, and the coverage of their intervals."""
     names, parts = options.only.split(","), options.parts or 2
     head = ["runs, pairs judged", *(f"{judged} judged" for judged in AT)]
     with Figures("drawn_collections", "measures") as figures:
@@ -160,7 +160,7 @@ def measures(options: argparse.Namespace, model: Model) -> None:
 
 
 def played(name: str, model: Model, draws: int, parts: int, rule: str) -> dict[tuple[str, int], np.ndarray]:
-    """(3, draws, parts) for each measure and number judged: bias, and the shares of intervals that hold."""
+    """(3, draws, parts) for each measure and number judged: bias, and shares of intervals that hold."""
     unjudged = replace(real([name])[name], judgments=())
     places = parts_of(name, unjudged, parts)
     found = {(measure, at): np.full((3, draws, parts), np.nan) for measure in SIMULATED for at in AT}
@@ -177,7 +177,7 @@ def played(name: str, model: Model, draws: int, parts: int, rule: str) -> dict[t
 
 
 def off(name: str, measure: str, drawn: Mapping[tuple[str, int], np.ndarray]) -> list[str]:
-    """By how many standard deviations of a drawn collection the real one is further off than drawn ones in the mean."""
+    """Error on the real collection less the mean on drawn ones, in standard deviations of a drawn one."""
     tables = json.loads(RESULTS.read_text(encoding="utf-8"))["other_measures"]["tables"]
     rows = {row[0].partition(",")[0]: row[1:] for row in tables[f"{measure}: expected less true scores"]["rows"]}
     found = []
@@ -192,7 +192,7 @@ def main() -> None:
     """Print the figures, and keep them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("of", nargs="?", default="confidence", choices=["confidence", "measures"])
-    parser.add_argument("--only", default="dl2019,ehealth2013,mirex2011", help="collections whose runs are taken")
+    parser.add_argument("--only", default="dl2019,ehealth2013,mirex2011", help="collections of which the runs are used")
     parser.add_argument("--draws", type=int, default=30, help="collections drawn")
     parser.add_argument("--parts", type=int, help="of each, at least two")
     options = parser.parse_args()
@@ -202,7 +202,7 @@ def main() -> None:
 
 
 def moments(values: np.ndarray) -> tuple[float, float, float]:
-    """Mean, its standard error, and spread between drawn collections, of (draws, parts)."""
+    """Mean, its standard error, and spread between drawn collections, from (draws, parts)."""
     by_draw, within = values.mean(axis=1), values.var(axis=1, ddof=1).mean()
     spread = np.sqrt(max(0.0, by_draw.var(ddof=1) - within / values.shape[1]))
     return float(by_draw.mean()), float(by_draw.std(ddof=1) / np.sqrt(len(values))), float(spread)
@@ -214,7 +214,7 @@ def _cell(values: np.ndarray) -> str:
 
 
 def _held(values: np.ndarray) -> str:
-    """Mean share that holds, and standard deviation over the collections, of (2, draws, parts)."""
+    """Mean share that holds, and standard deviation over the collections, from (2, draws, parts)."""
     return ", ".join(f"{of.mean():.2f} (sd {of.mean(axis=1).std(ddof=1):.2f})" for of in values)
 
 

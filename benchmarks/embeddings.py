@@ -2,10 +2,10 @@
 
     python benchmarks/embeddings.py [FOLDER] [--with tonal]... [--seed 0]
 
-FOLDER has sound files and a documents.tsv with genres; a neighbour is right where it is of the query's genre. `--with`
-names an installed embedding; it may be repeated, and each is held beside the Gaussians alone. Weights are learned from
-the genres of half of the queries and used on the other half, and the other way round. Printed are the share of right
-ones among the nearest 1, 5 and 10, mean average precision, and the skewness of how often a recording is among ten, with
+FOLDER has sound files and a documents.tsv with genres; a neighbour is right if it has the query's genre. `--with` names
+an installed embedding; it may be repeated, and each is compared with the Gaussians alone. Weights are learned from the
+genres of half of the queries and used on the other half, and vice versa. Prints the share of right ones among the
+nearest 1, 5 and 10, mean average precision, and the skewness of how often a recording is among the ten nearest, with
 bootstrap intervals over queries.
 """
 
@@ -35,7 +35,7 @@ def found_by(searched: Searched, weights: dict[str, float]) -> dict:
 def learned(
     searched: Searched, by: tuple[str, ...], genre: dict[str, str | None], seed: int
 ) -> tuple[dict, list[list[float]]]:
-    """Neighbours by some descriptions, weighted by what the other half of the queries says; and these weights."""
+    """Neighbours by some descriptions, with weights learned from the other half of the queries; and these weights."""
     kinds, names = descriptions_of(searched, by), np.random.default_rng(seed).permutation(searched.ids).tolist()
     half, near, weights = len(names) // 2, {}, []
     for asked, judged in ((names[:half], names[half:]), (names[half:], names[:half])):

@@ -2,10 +2,9 @@
 
     python benchmarks/evidence.py [--only PART] [--mirex FOLDER] [--clips FOLDER] [--splits 24] [--seeds 20]
 
-PART is patterns, sound, indifferent, useless or times; all where none is named. FOLDER of --mirex is MIREX 2011, that
-of --clips sound files with a documents.tsv whose genre says what belongs together. Errors are root mean square errors
-of single grades over the scale's maximum, of pairs that are not judged; intervals of 95 % are by bootstrap over
-queries.
+PART is patterns, sound, indifferent, useless or times; by default all. The FOLDER of --mirex has MIREX 2011, that of
+--clips sound files with a documents.tsv whose genres give the groups. Errors are root mean square errors of single
+grades over the scale's maximum, of unjudged pairs; 95 % intervals are by bootstrap over queries.
 """
 
 import argparse
@@ -47,13 +46,13 @@ DATA = ROOT.parent / "shared" / "data"
 DEMO = ROOT / "fixtures" / "demo"
 SHARES = (0.0, 0.05, 0.1, 0.2)
 KNOWN = ("artist", "genre", "team")
-DRAWS = 4  # of the pairs that are judged, where sound is
+DRAWS = 4  # draws of the judged pairs, with sound
 DEPTH = 12
 BOOTSTRAPS = 2000
 
 
 def squares(pool: Pool, seen: np.ndarray, truth: np.ndarray, model: object = "joint") -> np.ndarray:
-    """(n,) squared errors, NaN where judged; sizes are learned as a campaign learns them."""
+    """(n,) squared errors, NaN where judged; sizes are learned as in a campaign."""
     estimator = estimator_of(pool, model)  # type: ignore[arg-type]
     if np.sum(~np.isnan(seen)) >= FIRST_LEARNING:
         estimator = relearned(estimator, seen)  # type: ignore[assignment]
@@ -62,7 +61,7 @@ def squares(pool: Pool, seen: np.ndarray, truth: np.ndarray, model: object = "jo
 
 
 def without(collection: Collection, unknown: Sequence[str]) -> Collection:
-    """The collection as if nobody had said who made a document, of which genre it is, or of which team a system."""
+    """The collection without its documents' artists, their genres, or the systems' teams."""
     documents = {
         name: replace(
             document,
@@ -75,7 +74,7 @@ def without(collection: Collection, unknown: Sequence[str]) -> Collection:
 
 
 def patterns(mirex: Path, splits: int) -> None:
-    """Errors where columns of metadata are unknown of half of the queries, which is predicted, and as it is judged."""
+    """Errors if columns of metadata are unknown for the predicted half of the queries, at several shares judged."""
     collection = Collection.load(mirex)
     found: dict[tuple[str, ...], list[float]] = {}
     judged: dict[float, list[float]] = {}
@@ -107,7 +106,7 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
 
 
 def clips(folder: Path, place: Path) -> Collection:
-    """Every clip a query; relevant are clips of its group. Four systems of their own MFCC listen, two draw lots."""
+    """Every clip a query; clips of its group are relevant. Four systems use their own MFCC, two are random."""
     documents = read_documents(folder / "documents.tsv")
     files = {name: folder / str(document.path) for name, document in documents.items()}
     extract(files, into=place)
@@ -133,7 +132,7 @@ def clips(folder: Path, place: Path) -> Collection:
 
 
 def heard(folder: Path, place: Path) -> Iterator[tuple[str, Collection]]:
-    """The collections with sound and relevance."""
+    """The collections with known sound and relevance."""
     demo = Collection.load(DEMO, DEMO / "truth.qrels")
     extract(DEMO / "documents.tsv", into=place / "demo.index")
     demo = replace(demo, sounds=place / "demo.index")
@@ -146,9 +145,9 @@ def heard(folder: Path, place: Path) -> Iterator[tuple[str, Collection]]:
 
 
 def accuracy(pool: Pool, truth: np.ndarray) -> tuple[float, np.ndarray, float]:
-    """Stated accuracy of the ranking, nothing judged; the true one, of all queries and of draws of them.
+    """Stated accuracy of the ranking, nothing judged; the true accuracy, on all queries and on draws of them.
 
-    And the least confidence that a system which listens is better than one that draws lots.
+    And the least confidence that a system using sound is better than a random one.
     """
     expected = expected_scores(parse_measure(f"CG@{pool.cutoff}"), pool)
     ranking = estimate_pool(expected, estimator_of(pool, "joint"), np.full(len(truth), np.nan)).to_dict()
@@ -172,7 +171,7 @@ def accuracy(pool: Pool, truth: np.ndarray) -> tuple[float, np.ndarray, float]:
 
 
 def slope(pool: Pool, truth: np.ndarray) -> tuple[float, float]:
-    """Slope of grades on closeness beside what systems retrieved, in standard deviations; its error over queries."""
+    """Slope of grades on closeness, given the systems' results, in standard deviations; and its error over queries."""
     (column,) = sound_columns(pool)
     design = np.column_stack([np.ones(len(truth)), column.values, *covariates(pool)])
     grade = (truth - truth.mean()) / truth.std()
@@ -184,7 +183,7 @@ def slope(pool: Pool, truth: np.ndarray) -> tuple[float, float]:
 
 
 def sound(folder: Path) -> None:
-    """Worth of an index of sounds where sound and relevance are both known."""
+    """Worth of an index of sounds if both sound and relevance are known."""
     with TemporaryDirectory() as place, Figures("evidence", "sound") as figures:
         rows, rankings, slopes = [], [], []
         for name, collection in heard(folder, Path(place)):
@@ -221,14 +220,14 @@ def sound(folder: Path) -> None:
 
 
 def mean_where_known(rows: Sequence[np.ndarray]) -> np.ndarray:
-    """(n,) means over rows, of what is not NaN; NaN where all is."""
+    """(n,) means over rows without NaN; NaN if all are."""
     values = np.array(rows)
     known = ~np.isnan(values)
     return np.where(known.any(axis=0), np.nansum(values, axis=0), np.nan) / np.maximum(1, known.sum(axis=0))
 
 
 def combinations_of(collection: Collection, truth: np.ndarray) -> Iterator[list[str | float]]:
-    """Error of the demo, nothing judged, with every combination of columns unknown, sound among them."""
+    """Error of the demo, nothing judged, with every combination of unknown columns, including sound."""
     for count in range(len(KNOWN) + 2):
         for unknown in combinations((*KNOWN, "sound"), count):
             own = without(collection, unknown)
@@ -249,7 +248,7 @@ def difference(query: np.ndarray, before: np.ndarray, after: np.ndarray) -> tupl
 
 
 def cost(bare: Collection, more: Collection, judged: int, seed: int) -> tuple[float, float, float]:
-    """Error of more evidence less that without, and how many 95 % intervals of systems' differences hold with it."""
+    """Increase in error by more evidence, and shares of 95 % intervals of differences that hold without and with it."""
     pools = [build_pool(bare), build_pool(more)]
     truth = pools[0].spread(bare.grades())
     chosen = np.random.default_rng(seed).permutation(len(truth))[:judged]
@@ -265,7 +264,7 @@ def cost(bare: Collection, more: Collection, judged: int, seed: int) -> tuple[fl
 
 
 def costs(bare: Collection, others: Sequence[Collection]) -> Iterator[list[str | float]]:
-    """Cost of evidence on average over collections that differ in it alone, for some numbers of judgments."""
+    """Cost of evidence on average over collections that differ only in it, for some numbers of judgments."""
     for judged in (0, 50, 100):
         found = np.array([cost(bare, more, judged, seed) for seed, more in enumerate(others)])
         mean, error = found.mean(axis=0), found[:, 0].std(ddof=1) / len(found) ** 0.5
@@ -276,7 +275,7 @@ COSTS = ("", "excess error", "intervals hold without", "with")
 
 
 def indifferent(mirex: Path, seeds: int) -> None:
-    """Print what sound costs where listeners do not care for it: MIREX 2011 with recordings that are noise."""
+    """Print the cost of sound that listeners ignore: MIREX 2011 with random recordings."""
     collection = Collection.load(mirex)
     (part,) = draw_parts(collection, 1, np.random.default_rng(0), held_out="queries", queries=25)
     own = part.of(collection)
@@ -289,7 +288,7 @@ def indifferent(mirex: Path, seeds: int) -> None:
 
 
 def noise(names: Sequence[str], folder: Path, seed: int) -> Path:
-    """An index of recordings that are drawn by lot."""
+    """An index of random recordings."""
     from audiosim.stats.gaussians.gaussian import Gaussian
 
     rng, parameters = np.random.default_rng(seed), Parameters(coefficients=4)
@@ -299,7 +298,7 @@ def noise(names: Sequence[str], folder: Path, seed: int) -> Path:
 
 
 def useless(mirex: Path, seeds: int) -> None:
-    """Print what random vectors and random numbers cost."""
+    """Print the cost of random vectors and random numbers."""
     collection = Collection.load(mirex)
     (part,) = draw_parts(collection, 1, np.random.default_rng(0), held_out="queries", queries=25)
     own = part.of(collection)
@@ -315,7 +314,7 @@ def useless(mirex: Path, seeds: int) -> None:
 
 
 def described(names: Sequence[str], folder: Path) -> Path:
-    """An index of made-up recordings, of as many dimensions as `extract` gives."""
+    """An index of made-up recordings, with as many dimensions as in `extract`."""
     from audiosim.stats.gaussians.gaussian import Gaussian
 
     rng, d = np.random.default_rng(0), STANDARD_FRAMES.dimension
@@ -328,14 +327,14 @@ def described(names: Sequence[str], folder: Path) -> Path:
 
 
 def times(mirex: Path) -> None:
-    """Processor time of opening, and of telling and asking, with sound known for all pairs."""
+    """Processor time of opening, telling and asking, with sound known for all pairs."""
     collection = Collection.load(mirex)
     pool = build_pool(collection)
     documents = sorted({pair.document for pair in pool.pairs} | set(pool.query_documents))
     with TemporaryDirectory() as place, Figures("evidence", "times") as figures:
         replace(collection, judgments=()).save(place)
         more = replace(collection, sounds=described(documents, Path(place) / SOUNDS))
-        opening(collection)  # what is read once in a process
+        opening(collection)  # reads everything that a process reads once
         opened = [opening(collection) for _ in range(3)]
         without = statistics.median(seconds for seconds, _, _ in opened)
         figures.add("opening the pool without an index", without, "s")
@@ -356,7 +355,7 @@ def times(mirex: Path) -> None:
 
 
 def opening(collection: Collection) -> tuple[float, Pool, RelevanceEstimator]:
-    """Processor time of making the estimator, in a process that remembers nothing of an index."""
+    """Processor time of making the estimator, in a process without anything cached from an index."""
     neighbourhood._MEMORIES.clear()
     pool, start = build_pool(collection), time.process_time()
     estimator = estimator_of(pool, "joint")
@@ -371,7 +370,7 @@ def asking(collection: Collection, pool: Pool, estimator: RelevanceEstimator) ->
 
 
 def main() -> None:
-    """Print what is asked for."""
+    """Print the requested parts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=["patterns", "sound", "indifferent", "useless", "times"])
     parser.add_argument("--mirex", type=Path, default=DATA / "mirex2011")

@@ -3,12 +3,11 @@
     python benchmarks/expected.py [FOLDER] [--draws 10000]
     python benchmarks/expected.py --verdicts
 
-FOLDER is a collection whose pool is judged in full, such as the public files of MIREX 2011; where they are absent, the
-collection that comes with audiosim. Some of its pairs are judged at random; grades of the others are drawn from the
-level probabilities of the model (mjud) and scored, which gives what nDCG and RBP are expected to be without any
-expansion. Printed: the mean error of the three forms, over systems and over pairs of systems, and the median ratio of
-their variance to the simulated one. --verdicts measures statements about up to 400 systems alone. Times are of the
-processor on one thread, the median of five.
+FOLDER is a fully judged collection, such as the public files of MIREX 2011; if it is missing, the collection that comes
+with audiosim. Some of its pairs are judged at random; grades of the others are drawn from the level probabilities of
+the model (mjud) and scored, which gives the expectation of nDCG and RBP without any expansion. Prints the mean error of
+the three forms, over systems and over pairs of systems, and the median ratio of their variance to the simulated one.
+--verdicts measures only statements about up to 400 systems. Times are processor time on one thread, the median of five.
 """
 
 import argparse
@@ -60,7 +59,7 @@ def milliseconds(task: Callable[[], object]) -> float:
 
 
 def simulated(pool: Pool, known: Belief, discounts: np.ndarray, draws: int) -> np.ndarray:
-    """(draws, s) mean scores over the queries, of as many assignments of grades, without a line of the package's."""
+    """(draws, s) mean scores over the queries, from draws of grades, without code of the package."""
     rng, scores = np.random.default_rng(1), np.zeros((draws, len(pool.systems)))
     ranks = pool.ranks.tocsc()
     for query in range(len(pool.queries)):
@@ -102,7 +101,7 @@ def states(pool: Pool, truth: np.ndarray) -> list[tuple[int, Belief]]:
 
 
 def forms(pool: Pool, known: list[tuple[int, Belief]], draws: int, figures: Figures) -> None:
-    """Add the three forms of the ideal beside simulation."""
+    """Add the three forms of the ideal, compared with simulation."""
     rows = []
     for name, discounts in DISCOUNTS.items():
         for judged, state in known:
@@ -116,7 +115,7 @@ def forms(pool: Pool, known: list[tuple[int, Belief]], draws: int, figures: Figu
 
 
 def row(pool: Pool, state: Belief, name: str, form: Ideal, scores: np.ndarray) -> tuple[float, ...]:
-    """One form beside simulation, and its time from scratch and after one more judgment."""
+    """One form compared with simulation, and its time from scratch and after one more judgment."""
     expected = RatioScores(parse_measure(f"{name}@{CUTOFF}"), pool, form)
     found, index = expected.scores(state), int(np.flatnonzero(~state.judged)[0])
     conditioned = state.condition(index, pool.scale.maximum)
@@ -126,12 +125,12 @@ def row(pool: Pool, state: Belief, name: str, form: Ideal, scores: np.ndarray) -
 
 
 def fresh(state: Belief) -> Belief:
-    """The same with nothing worked out yet."""
+    """The same belief without cached results."""
     return state.revise(state.grades)
 
 
 def times(pool: Pool, state: Belief, figures: Figures) -> None:
-    """Add what measures of each kind cost."""
+    """Add the cost of each kind of measure."""
     rows = []
     for written in ("CG@5", "DCG@5", "nDCG@5", "RBP@5", "AP(min=40)@5", "ERR@5", "GAP@5"):
         expected = expected_scores(parse_measure(written), pool)
@@ -146,7 +145,7 @@ def times(pool: Pool, state: Belief, figures: Figures) -> None:
 
 
 def verdicts(systems: int) -> tuple[float, ...]:
-    """Systems; ms of drawing their scores, and of critical value, groups and ranks; MB of all as JSON."""
+    """Systems; ms of drawing their scores, and of critical value, groups and ranks; MB of the results as JSON."""
     pool = build_pool(synthetic_collection(np.random.default_rng(0), Design(systems, -(-systems // 2))), CUTOFF)
     measure, estimator = parse_measure(f"CG@{CUTOFF}"), make_estimator(pool, MODEL)
     ranking, spent = Selection.start(pool, measure, estimator).believed, []

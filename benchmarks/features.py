@@ -2,8 +2,8 @@
 
     python benchmarks/features.py [FOLDER]
 
-FOLDER has sound files and a documents.tsv; two recordings of one genre there count as similar, and
-the features are not told the genre. Every recording is a query, all others its documents.
+FOLDER has sound files and a documents.tsv; two recordings of the same genre count as similar, and the features do not
+use the genre. Every recording is a query, and all others are its documents.
 """
 
 import sys
@@ -30,7 +30,7 @@ JUDGMENTS = 1000
 
 
 def pool_of_all(folder: Path, into: Path) -> tuple[Pool, Array]:
-    """Every recording of a folder a query, and the grade of each pair: 1 where the two are of one genre."""
+    """Every recording of a folder as a query, and the grade of each pair: 1 if both have the same genre."""
     index = extract(folder / "documents.tsv", n_jobs=-1, into=into)
     run = Run("all", {query: tuple(name for name in index.ids if name != query) for query in index.ids})
     pool = build_pool(Collection("all", "all", BINARY, len(index.ids), (run,), sounds=into))
@@ -39,7 +39,7 @@ def pool_of_all(folder: Path, into: Path) -> tuple[Pool, Array]:
 
 
 def precision(pool: Pool, values: Array, grades: Array, left: Array) -> float:
-    """Mean over queries of the share of similar ones among the top of those left to judge; unknown values come last."""
+    """Mean over queries of the share of similar ones among the top of the unjudged ones; unknown values come last."""
     found = []
     for code in range(len(pool.queries)):
         rows = np.flatnonzero((pool.query == code) & left)
@@ -48,7 +48,7 @@ def precision(pool: Pool, values: Array, grades: Array, left: Array) -> float:
 
 
 def worth(folder: Path, figures: Figures) -> None:
-    """Precision of ranking by each feature, beside chance."""
+    """Precision of ranking by each feature, compared with chance."""
     with tempfile.TemporaryDirectory() as scratch:
         pool, grades = pool_of_all(folder, Path(scratch) / "sounds.index")
         everything = np.ones(len(grades), dtype=np.bool_)
@@ -68,7 +68,7 @@ def worth(folder: Path, figures: Figures) -> None:
 
 
 def following(folder: Path, figures: Figures) -> None:
-    """Cost of one more judgment, feature by feature, beside computing the column from nothing."""
+    """Cost of one more judgment, feature by feature, compared with computing the column from scratch."""
     collection = Collection.load(folder)
     pool = build_pool(collection)
     truth = pool.spread(collection.grades())

@@ -3,8 +3,8 @@
     python benchmarks/field.py [--effects 150] [--runs 9] [--threads 1] [--large] [--only NAME]
 
 NAME is field or likelihood. The fields are random, with about as many unknowns as the pool of MIREX 2011, and as
-1,000 queries x 60 documents. --large adds the likelihood of as many values. Times are of the processor, the median
-over runs.
+1,000 queries x 60 documents. --large adds the likelihood of as many values. Times are processor time, the median over
+runs.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def layout(n: int, count: int, effects: int, rng: np.random.Generator) -> Layout
 
 
 def sums(n: int, count: int, rng: np.random.Generator) -> sparse.csr_array:
-    """Every system's mean over queries of its mean over the cutoff."""
+    """Each system's mean over queries of its mean over ranks down to the cutoff."""
     blocks = np.array_split(np.arange(n), count)
     rows = [np.concatenate([rng.choice(rows, CUTOFF, replace=False) for rows in blocks]) for _ in range(SYSTEMS)]
     columns, ends = np.concatenate(rows), np.arange(SYSTEMS + 1) * CUTOFF * count
@@ -59,12 +59,12 @@ def sums(n: int, count: int, rng: np.random.Generator) -> sparse.csr_array:
 
 
 def size(field: BlockNormal) -> float:
-    """Megabytes of its arrays."""
+    """Size of its arrays in megabytes."""
     return sum(part.nbytes for part in (field.mean, field.shared, *field.within, *field.loadings)) / 1e6
 
 
 def of_field(n: int, count: int, effects: int, runs: int, figures: Figures) -> None:
-    """Print what one field costs."""
+    """Print the costs of a field."""
     rng = np.random.default_rng(0)
     field, weights = layout(n, count, effects, rng).normal(STANDARD_DEVIATIONS, rng.normal(size=n)), sums(n, count, rng)
     per_query = sparse.csr_array((np.ones(n), np.arange(n), starts(n, count)), shape=(count, n))
@@ -94,7 +94,7 @@ def of_field(n: int, count: int, effects: int, runs: int, figures: Figures) -> N
 
 
 def memory(work: Callable[[], BlockNormal], of: str, figures: Figures) -> None:
-    """Print what another field takes."""
+    """Print the memory of another field."""
     tracemalloc.start()
     kept = work()  # noqa: F841 - for its memory
     now, peak = tracemalloc.get_traced_memory()
@@ -108,12 +108,12 @@ def starts(n: int, count: int) -> np.ndarray:
 
 
 def fresh(field: BlockNormal) -> BlockNormal:
-    """The same field, that has computed nothing yet."""
+    """The same field without cached results."""
     return BlockNormal(field.mean, field.blocks, field.within, field.loadings, field.shared)
 
 
 def of_likelihood(n: int, count: int, effects: int, runs: int, figures: Figures) -> None:
-    """Print what one evaluation costs, and a whole fit."""
+    """Print the costs of one evaluation, and of a whole fit."""
     rng = np.random.default_rng(1)
     made = layout(n, count, effects, rng)
     values = simulated(made, rng)

@@ -1,17 +1,17 @@
-"""The figures of the benchmarks: timed alike, printed beside their limits, kept as data, shown as tables in the docs.
+"""Figures of the benchmarks: timed alike, printed beside their limits, kept as data, shown as tables in the docs.
 
-    python benchmarks/figures.py            write the tables of the docs anew from benchmarks/results.json
-    python benchmarks/figures.py --check    exit code 1 where a table is not that of results.json
+    python benchmarks/figures.py            write the tables of the docs again from benchmarks/results.json
+    python benchmarks/figures.py --check    exit code 1 if a table differs from results.json
 
 A benchmark adds its figures to `Figures`, which prints each and keeps them all in results.json under the benchmark's
-name, with the command and the processor that gave them. A page of the docs shows them between two marks,
+name, with their command and processor. A page of the docs shows them between two marks,
 
     <!-- figures: ordinal -->               all figures of benchmarks/ordinal.py
     <!-- figures: evidence sound -->        those of its part `sound`: Figures("evidence", "sound")
     <!-- figures: joint table / systems --> one table of them, by its title
     <!-- end of figures -->
 
-and what stands between the marks is made from results.json alone.
+and the text between the marks is made only from results.json.
 """
 
 import json
@@ -39,7 +39,7 @@ def cpu_seconds(work: Callable[[], object], runs: int) -> float:
 
 
 def cpu_times(work: Callable[[int], object], runs: int, clock: Callable[[], float] = time.process_time) -> list[float]:
-    """Time of some calls, each with its number, by a clock: processor time."""
+    """Time of some calls, each with its number, by a clock, usually processor time."""
     times = []
     for run in range(runs):
         start = clock()
@@ -49,7 +49,7 @@ def cpu_times(work: Callable[[int], object], runs: int, clock: Callable[[], floa
 
 
 def run_parts(parts: Mapping[str, Callable[[], object]], only: str | None) -> None:
-    """Run the part of a benchmark that is asked for, all where none is."""
+    """Run the requested part of a benchmark, or all."""
     for name, part in parts.items():
         if only in {None, name}:
             part()
@@ -59,10 +59,10 @@ class Figures:
     """The figures of one run of a benchmark; kept when its `with` ends without an error."""
 
     def __init__(self, benchmark: str, part: str = "") -> None:
-        """Nothing yet.
+        """Start without figures.
 
         benchmark  name of the script, without its ending
-        part       of it, where parts are run one by one: each is kept by itself
+        part       name of the part, if parts are run one by one and kept separately
         """
         self.benchmark, self.name = benchmark, f"{benchmark} {part}".strip()
         self.rows: list[dict[str, str | float | bool | None]] = []
@@ -86,21 +86,21 @@ class Figures:
     ) -> None:
         """Print a figure beside its limit, and keep it.
 
-        what   it is a figure of, unique in the benchmark
+        what   subject of the figure, unique in the benchmark
         value  in the unit
-        limit  it should not exceed, in the unit; None for a figure that is only told
-        note   such as how a peer did in the same run
-        least  whether it should not fall below the limit instead
+        limit  it should not exceed this, in the unit; None for a figure without a limit
+        note   remark, such as the figure of a peer in the same run
+        least  True if it should not fall below the limit instead
         """
         row = {"what": what, "value": float(f"{value:.4g}"), "unit": unit, "limit": limit, "note": note}
         self.rows.append(row | ({"least": True} if least else {}))
         print(f"{what:58} {value:10.4g} {unit:5}{_limit(self.rows[-1], '   limit ')}   {note}".rstrip(), flush=True)
 
     def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-        """Print a table, and keep it: what has more than one figure in a row, such as one for each number of judgments.
+        """Print a table, and keep it, for rows with more than one figure, such as one for each number of judgments.
 
         title    unique in the benchmark
-        columns  the first is that of the rows' names
+        columns  heads; the first is for the rows' names
         """
         self.tables[title] = {"columns": list(columns), "rows": [list(map(_short, row)) for row in rows]}
         print(f"\n{title}", *_aligned(self.tables[title]), sep="\n", flush=True)
@@ -126,12 +126,12 @@ def _shown(cell: Cell) -> str:
 
 
 def _public(argument: str) -> str:
-    """An argument of the command; of a path only its name, since where things lie is this machine's affair."""
+    """An argument of the command; a path is reduced to its name, because folders differ between machines."""
     return Path(argument).name if "/" in argument else argument
 
 
 def _limit(row: dict, before: str = "") -> str:
-    """The limit of a row as text; nothing where it has none."""
+    """The limit of a row as text; empty if it has none."""
     word = "at least " if row.get("least") else ""
     return "" if row["limit"] is None else f"{before}{word}{row['limit']:g} {row['unit']}".rstrip()
 
@@ -143,7 +143,7 @@ def _aligned(table: dict) -> list[str]:
 
 
 def _processor() -> str:
-    """The kind of processor, how many are there, and the Python."""
+    """The kind and number of processors, and the version of Python."""
     names = [line.split(":", 1)[1].strip() for line in _cpuinfo() if line.startswith("model name")]
     return f"{os.cpu_count()} x {names[0] if names else platform.machine()}, Python {platform.python_version()}"
 
@@ -154,7 +154,7 @@ def _cpuinfo() -> list[str]:
 
 
 def shown(kept: dict, title: str | None = None) -> str:
-    """The figures of one benchmark as Markdown, or one table of them, with the command that gave them."""
+    """The figures of one benchmark as Markdown, or one table of them, with their command."""
     parts = [] if title is None else [_markdown(kept["tables"][title])]
     if title is None and kept["rows"]:
         cells = [[row["what"], f"{row['value']:,.10g} {row['unit']}", _limit(row), row["note"]] for row in kept["rows"]]
@@ -170,7 +170,7 @@ def _markdown(table: dict) -> str:
 
 
 def with_tables(page: str, results: dict) -> str:
-    """A page whose marked places hold the tables of these results; places of what was never run stay as they are."""
+    """A page with the tables of these results at its marks; marks of benchmarks that were never run stay unchanged."""
 
     def filled(place: re.Match[str]) -> str:
         head, name, title, end = place.groups()
@@ -180,7 +180,7 @@ def with_tables(page: str, results: dict) -> str:
 
 
 def main() -> int:
-    """Write the pages anew, or check them."""
+    """Update the pages, or check them."""
     results, stale = json.loads(RESULTS.read_text("utf-8")), []
     for path in sorted(PAGES.glob("*.md")):
         page = path.read_text("utf-8")
@@ -189,7 +189,7 @@ def main() -> int:
             stale.append(path.name)
         elif fresh != page:
             path.write_text(fresh, encoding="utf-8")
-    print("".join(f"{name} is not of results.json: python benchmarks/figures.py\n" for name in stale), end="")
+    print("".join(f"{name} differs from results.json: run python benchmarks/figures.py\n" for name in stale), end="")
     return 1 if stale else 0
 
 

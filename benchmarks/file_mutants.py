@@ -1,9 +1,9 @@
-"""Damaged files of every form but sound: each is read, or refused in one line; none hangs or fills the memory.
+"""Damaged files of every form except sound: each is read or rejected in one line; none hangs or fills the memory.
 
     python benchmarks/file_mutants.py [--mutants 100] [--seed 0] [FORM...]
 
-Prints a row per form. Exit code 1 where a mutant ends in another error than one of ours, takes longer than its limit,
-or needs more memory than the address space of this process leaves: 2 GB beyond what it starts with.
+Prints a row per form. The exit code is 1 if a mutant ends in an error that is not one of ours, takes longer than its
+limit, or needs more memory than the address space of this process allows: 2 GB beyond its size at the start.
 """
 
 import argparse
@@ -83,7 +83,7 @@ def _parquet() -> bytes:
 
 
 def _folder(name: str) -> Reader:
-    """Reads a collection in which the file has a name."""
+    """A reader of a collection in which the file has this name."""
 
     def read(path: Path) -> object:
         place = path.parent / "collection"
@@ -109,7 +109,7 @@ def _scored(path: Path) -> object:
 
 
 def forms() -> Mapping[str, tuple[str, bytes, Reader]]:
-    """A whole file of each form, its name, and what reads it."""
+    """A whole file of each form, its name, and its reader."""
     ids, vectors = np.array([f"d{d}" for d in range(6)]), np.arange(24.0).reshape(6, 4) + 1
     nested = {q: {d: grade for other, d, grade in GRADES if other == q} for q in dict.fromkeys(q for q, _, _ in GRADES)}
     xml = "".join(f'<judgment query="{q}" document="{d}"><broad>{g % 3}</broad></judgment>\n' for q, d, g in GRADES)
@@ -157,7 +157,7 @@ def forms() -> Mapping[str, tuple[str, bytes, Reader]]:
 
 
 def mutant(data: bytes, rng: np.random.Generator) -> bytes:
-    """A damaged file: bits turned, a piece cut out, doubled or moved, something else written into it, or cut short."""
+    """A damaged file: with flipped bits, a piece cut out, doubled, moved or overwritten, or its end cut off."""
     place, kind = int(rng.integers(len(data) + 1)), int(rng.integers(6))
     end = min(len(data), place + int(rng.integers(1, 40)))
     if kind == 0:
@@ -177,13 +177,13 @@ def mutant(data: bytes, rng: np.random.Generator) -> bytes:
 
 
 def judge(read: Reader, path: Path) -> str:
-    """Outcome of reading a file: read, refused, or what went wrong."""
+    """Outcome of reading a file: read, refused, or the failure."""
     signal.alarm(LIMIT_S)
     try:
         read(path)
     except AudiosimError as error:
         return "refused" if str(error).isprintable() else f"not one line: {str(error)!r:.80}"
-    except BaseException as error:  # whatever it is: that is what is looked for
+    except BaseException as error:  # any such error is a finding
         frame = traceback.extract_tb(error.__traceback__)[-1]
         return f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}: {str(error)[:80]}"
     finally:
@@ -197,7 +197,7 @@ def _late(*_: object) -> None:
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    arguments.add_argument("forms", nargs="*", help="all where none is named")
+    arguments.add_argument("forms", nargs="*", help="all by default")
     arguments.add_argument("--mutants", type=int, default=100)
     arguments.add_argument("--seed", type=int, default=0)
     given = arguments.parse_args()

@@ -1,12 +1,12 @@
-"""Decoders beside each other, format by format; files with flipped bytes; an hour of sound in one process.
+"""Decoders compared, format by format; files with flipped bytes; an hour of sound in one process.
 
     python benchmarks/formats.py [FOLDER] [--clips 6] [--runs 5] [--flipped 20] [--only NAME]
 
-FOLDER has sound files; the clips are written anew in each format by the ffmpeg command. NAME is decoders, damage or
-hour. Times are of the processor, that of child processes too, in ms per clip of 30 s, medians over runs and clips;
-decoders take turns. Damage: bytes at random places behind the first kilobyte are replaced. Printed are how many of the
-files are described, the share of their sound that was decoded, and the divergence from the whole clip beside that of
-the nearest other clip. The hour is of stereo FLAC at 44.1 kHz, described in a process of its own.
+FOLDER has sound files; the ffmpeg command writes the clips in each format. NAME is decoders, damage or hour. Times are
+processor time, including child processes, in ms per clip of 30 s, medians over runs and clips; decoders take turns.
+Damage: bytes at random places after the first kilobyte are replaced. Prints how many of the files are described, the
+share of their sound that was decoded, and the divergence from the whole clip beside that of the nearest other clip. The
+hour is stereo FLAC at 44.1 kHz, described in a separate process.
 """
 
 import argparse
@@ -35,7 +35,7 @@ CODERS = {
     "opus": ["-c:a", "libopus", "-b:a", "96k"], "m4a": ["-c:a", "aac", "-b:a", "128k"], "wma": ["-b:a", "128k"],
     "webm": ["-c:a", "libopus", "-b:a", "96k"], "wv": [],
 }  # fmt: skip
-HEAD = 1024  # bytes of a file that stay as they are
+HEAD = 1024  # bytes of a file that stay unchanged
 HOUR_MB = 150
 DESCRIBE = """
 import resource, sys
@@ -52,7 +52,7 @@ print(found.recording.seconds, int(most.split()[1]) / 1024, usage.ru_utime + usa
 
 
 def write(clip: Path, path: Path, rate_hz: int = 44_100) -> bool:
-    """Write a clip anew in the format of a path's ending; False where ffmpeg lacks the coder."""
+    """Write a clip in the format of a path's ending; False if ffmpeg lacks the coder."""
     command = ["ffmpeg", "-loglevel", "error", "-y", "-i", clip, "-ac", "2", "-ar", str(rate_hz)]
     if path.suffix in (".opus", ".webm"):
         command[-1] = "48000"
@@ -60,7 +60,7 @@ def write(clip: Path, path: Path, rate_hz: int = 44_100) -> bool:
 
 
 def processor_ms(work) -> float:
-    """Processor time of a call, its children's too."""
+    """Processor time of a call, including that of child processes."""
     start = _used()
     work()
     return 1e3 * (_used() - start)
@@ -103,7 +103,7 @@ def decoders(clips: list[Path], folder: Path, runs: int) -> None:
                 for name, way in ways.items():
                     try:
                         times[name].append(processor_ms(partial(way, path)))
-                    except Exception:  # a decoder that does not read the format
+                    except Exception:  # the decoder does not read this format
                         times[name].append(np.nan)
         middle = {name: float(np.median(found)) for name, found in times.items()}
         rows.append([end, *(None if np.isnan(value) else value for value in middle.values())])
@@ -121,7 +121,7 @@ def row_of(path: Path) -> tuple[np.ndarray, Described] | None:
 
 
 def damage(clips: list[Path], folder: Path, flipped: int) -> None:
-    """Files in which some bytes were replaced."""
+    """Results for files with some replaced bytes."""
     rng, d, rows = np.random.default_rng(0), STANDARD_FRAMES.dimension, []
     for end in CODERS:
         paths = [folder / f"{clip.stem}.{end}" for clip in clips]

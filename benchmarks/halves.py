@@ -1,21 +1,22 @@
-"""Are statements about queries of this kind true on other queries? Stated on one half, held against the other half.
+"""Are statements about queries of this kind true on other queries? Stated on one half, checked on the other half.
 
     python benchmarks/halves.py [--draws 4] [--full 100] [--only mirex2011,dl2019]
 
-The collections of ../shared/data, documents unknown, each with a model learned without its source. The queries are
-split at random; one half is judged by the usual rule, and the order of the systems on it is held against the scores of
-the other half, judged in full, with AT pairs judged; and with all judged, where no model has a say, on FULL halves.
+The collections of ../shared/data, with unknown documents, each with a model learned without its source. The queries are
+split at random. One half is judged by the usual rule, and the order of the systems on it is compared with the scores on
+the other half, judged in full: with AT pairs judged, and with all judged, where no model is involved, on FULL halves.
 
-    these           mean confidence about these queries, as is stated about the half that is judged
+    these           mean confidence about these queries, as stated about the judged half
     of this kind    the same about queries of this kind
     another sample  the mean chance that another sample of as many queries has the same order, see `on_another_sample`
     flat            the same if nothing is known of the size of differences, so that none regresses to the mean:
                     Var = Var[mean d | judgments] + 2 E[sample variance of d | judgments] / queries
-    right           share of the pairs of systems in the order that they have on the other half
-    .95 or more     share of the pairs that are stated so about queries of this kind, and how many of these, of 100, are
-                    the other way round on the other half; then the same of those stated so about another sample
+    right           share of the pairs of systems that have the same order on the other half
+    .95 or more     share of the pairs stated at .95 or more about queries of this kind, and how many of these, of 100,
+                    are reversed on the other half; then the same for pairs so stated about another sample
 
-What collections differ by is most of the doubt about a mean of six: its standard error is over collections.
+Most of the doubt about a mean of six comes from differences between collections: its standard error is over
+collections.
 """
 
 import argparse
@@ -47,22 +48,22 @@ AT = (0, 50, 100, 200)
 ALL = -1  # judged
 BATCH = 20
 SURE = 0.95
-OFF = 0.03  # most that what is stated of another sample may be off, in the mean of collections
-REVERSED = 4.0  # most, of 100 verdicts at SURE, that may be the other way round
+OFF = 0.03  # largest error of statements about another sample, for the mean over collections
+REVERSED = 4.0  # largest number of reversed verdicts, of 100 at SURE
 Row = tuple[float, ...]
 
 
 def flat(ranking: Ranking) -> Ranking:
-    """The ranking, about queries of this kind, of another sample of as many of them, without a prior of differences."""
+    """The ranking about another sample of as many queries of this kind, without a prior of differences."""
     moments = Moments(ranking.scores.mean, ranking.scores.covariance + ranking.sampling)
     return replace(ranking, scores=moments)
 
 
 def beside(ranking: Ranking, scores: np.ndarray) -> Row:
-    """Statements of a ranking about queries of this kind beside the scores (s,) of the other half.
+    """Statements of a ranking about queries of this kind, compared with the scores (s,) on the other half.
 
-    these, of this kind, another sample, flat, right; then for verdicts about queries of this kind and on another sample
-    the share stated SURE, and the share stated so and the other way round
+    these, of this kind, another sample, flat, right; then, for verdicts about queries of this kind and on another
+    sample, the share stated SURE, and the share stated so and reversed
     """
     held, open_ = right(ranking, scores), ~ranking.tied
     again = on_another_sample(ranking)
@@ -84,7 +85,7 @@ def moments_of(start: Selection, grades: np.ndarray) -> Iterator[tuple[int, Rank
 
 
 def true_scores_of(collection: Collection, systems: tuple[str, ...]) -> np.ndarray:
-    """(s,) mean scores on a collection that is judged in full, of systems in this order."""
+    """(s,) mean scores of systems, in this order, on a fully judged collection."""
     pool = build_pool(collection)
     grades = pool.spread(collection.grades()) / pool.scale.maximum
     share = np.asarray(pool.retrieved @ grades) / pool.cutoff / len(pool.queries)
@@ -93,7 +94,7 @@ def true_scores_of(collection: Collection, systems: tuple[str, ...]) -> np.ndarr
 
 
 def played(collection: Collection, model: Model, draws: int, full: int) -> dict[int, np.ndarray]:
-    """(draws, 9) figures of each number of judgments, (full, 9) with all judged: see `beside`."""
+    """(draws, 9) figures for each number of judgments, (full, 9) with all judged: see `beside`."""
     half = len(queries_of(collection.runs)) // 2
     parts = draw_parts(collection, max(draws, full), np.random.default_rng(0), queries=half, held_out="queries")
     found: dict[int, list[Row]] = {}

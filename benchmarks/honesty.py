@@ -2,16 +2,16 @@
 
     python benchmarks/honesty.py --keep FOLDER [--parts 8] [--peers all] [--only dl2019] [--collection MINE]
 
-Of each collection random parts are drawn with a seed, their documents unknown; on each part every method has 50, 100,
-200 and 400 pairs judged, and says which systems are better. Told are the share of pairs of systems that are ranked
-right, what was stated less that, the share of 95 % intervals that hold the truth, and how wide they are; at 0, too, for
-methods that say something with nothing judged. Methods: `audiosim simulate --help`; what packages install at the entry
-point `audiosim.peers` is compared as well. Collections are those of ../shared/data, each played without what the model
-learned from its source, and any folder named by --collection, fully judged, played by the model as it is shipped.
+Random parts of each collection are drawn with a seed, with unknown documents. On each part every method has 50, 100,
+200 and 400 pairs judged, and states which systems are better. Reported are the share of pairs of systems ranked right,
+the stated share less that, the share of 95 % intervals that hold the truth, and their width; at 0, too, for methods
+that state something with nothing judged. For the methods see `audiosim simulate --help`; installed packages at the
+entry point `audiosim.peers` are compared as well. Collections are those of ../shared/data, each played without anything
+that the model learned from its source, and any fully judged folder named by --collection, played by the shipped model.
 
-With --keep each part is kept once it was played: a run that was stopped goes on, runs of several collections or methods
-add up, and --figures sums up what is kept and writes tables and pictures. GLIDE needs Python 3.12, or --glide with the
-folder of its source.
+With --keep each finished part is kept: an interrupted run continues, runs of several collections or methods add up, and
+--figures sums up the kept parts and writes tables and pictures. GLIDE needs Python 3.12, or --glide with the folder of
+its source.
 """
 
 import argparse
@@ -36,9 +36,9 @@ from audiosim.simulation import Trial
 
 PAGES = Path(__file__).resolve().parents[1] / "docs"
 AT = (0, *BUDGETS)
-INTERVALS_AT = 100  # judged, where intervals are told
+INTERVALS_AT = 100  # number judged at which intervals are reported
 DEAR = ("cje",)  # methods that take longer than all others together
-GAIN = {50: 0.1, 100: 0.1, 200: 0.08, 400: 0.06}  # that audiosim should be right more often than shrunken means
+GAIN = {50: 0.1, 100: 0.1, 200: 0.08, 400: 0.06}  # by which audiosim should be right more often than shrunken means
 TITLES = {
     "gp": "Gaussian process, maximum likelihood, audiosim's pairs",
     "mtc": "MTC",
@@ -55,7 +55,7 @@ TITLES = {
 
 
 def asked(options: argparse.Namespace) -> dict[str, tuple[Collection, Model]]:
-    """Collections to play, and the model that audiosim plays each with."""
+    """Collections to play, each with audiosim's model for it."""
     names, model = [name for name in options.only.split(",") if name], load_model("joint-fine")
     found = {path.name: (bare(Collection.load(path)), model) for path in options.collection}
     if options.collection and not names:
@@ -85,12 +85,12 @@ def played(name: str, collection: Collection, model: Model, options: argparse.Na
 
 
 def titled(method: str) -> str:
-    """Name of a method as the page has it."""
+    """Name of a method on the page."""
     return TITLES.get(method, method)
 
 
 def ranked(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Methods that judge, the one that is right most often in the mean over the budgets first, but audiosim on top."""
+    """Methods that judge, by how often they are right on average over the budgets, with audiosim on top."""
     right = {
         name: [row["right"] for row in rows if row["method"] == name and row["budget"]] for name in methods_of(rows)
     }
@@ -103,14 +103,14 @@ def methods_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def cell(row: Mapping[str, Any], name: str, form: str = ".3f") -> str:
-    """A figure with its standard error; empty where nothing is stated."""
+    """A figure with its standard error; empty if nothing is stated."""
     if row[name] is None:
         return ""
     return f"{row[name]:{form}} ± {row[f'{name}_error'] or 0:{form.removeprefix('+')}}"
 
 
 def tables(figures: Figures, found: Mapping[str, Honesty]) -> None:
-    """Keep the table of all methods, those with standard errors, and those of each collection."""
+    """Keep the table of all methods, tables with standard errors, and tables of each collection."""
     rows = across(list(found.values()))
     by = {(row["method"], row["budget"]): row for row in rows}
     order, at = ranked(rows), [budget for budget in BUDGETS if (OWN, budget) in by]
@@ -139,7 +139,7 @@ INTERVALS = (("systems", ".2f"), ("differences", ".2f"), ("half", ".3f"))
 
 
 def of_each(figures: Figures, found: Mapping[str, Honesty], order: Sequence[str]) -> None:
-    """Keep tables of single collections, and audiosim beside the number of teams and shrunken means."""
+    """Keep tables of single collections, and of audiosim beside the number of teams and shrunken means."""
     own = {name: {(row["method"], row["budget"]): row for row in one.rows()} for name, one in found.items()}
     names = [f"{name}, {len(one.played)} parts" for name, one in found.items()]
     for budget in (50, INTERVALS_AT, 200):
@@ -158,7 +158,7 @@ def of_each(figures: Figures, found: Mapping[str, Honesty], order: Sequence[str]
 
 
 def draw(found: Mapping[str, Honesty], folder: Path) -> None:
-    """Draw what is stated beside what is right, and the intervals that hold."""
+    """Draw stated and right shares, and the intervals that hold."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -213,14 +213,14 @@ def draw_held(
 
 
 def main() -> None:
-    """Play, or sum up what was played."""
+    """Play, or sum up kept parts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", type=int, default=8)
     parser.add_argument("--peers", default="all", help="methods, with commas")
-    parser.add_argument("--dear", type=int, default=2, help=f"parts of {', '.join(DEAR)}, which take long")
+    parser.add_argument("--dear", type=int, default=2, help=f"parts of {', '.join(DEAR)}, which are slow")
     parser.add_argument("--only", default="", help="collections, with commas")
     parser.add_argument("--collection", type=Path, nargs="*", default=[], help="folders of your own, fully judged")
-    parser.add_argument("--keep", type=Path, help="folder of what was played, to go on from")
+    parser.add_argument("--keep", type=Path, help="folder of finished parts, from which to continue")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--glide", type=Path, help="folder of the source of GLIDE")
     parser.add_argument("--figures", action="store_true", help="keep tables in results.json, and pictures in docs/")

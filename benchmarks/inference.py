@@ -1,8 +1,8 @@
-"""Costs of paired tests of all pairs of systems, beside the limits, and scipy on one pair for scale.
+"""Costs of paired tests of all pairs of systems, beside the limits, with scipy on one pair for comparison.
 
     python benchmarks/inference.py [--systems 50] [--queries 1000] [--samples 10000] [--runs 3]
 
-Processor time on two threads, the median over runs. The limits are for the sizes that are the defaults.
+Processor time on two threads, the median over runs. The limits are for the default sizes.
 """
 
 import argparse
@@ -23,7 +23,7 @@ LIMIT_MB = 1000
 
 
 def megabytes() -> float:
-    """The most memory the process has had so far."""
+    """Peak memory of the process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

@@ -1,12 +1,11 @@
-"""Accuracy of joint models where they have not learned, beside models that look at pairs one by one; and their cost.
+"""Accuracy of joint models on data they have not learned from, compared with models of single pairs; and their cost.
 
     python benchmarks/joint.py [--only PART] [--folder FOLDER] [--splits 10] [--seeds 10] [--sounds FOLDER]
 
-PART is table, sound, plain, components or times; all where none is named. FOLDER is a collection whose pool is judged
-in full; the limits are of MIREX 2011, which is taken where none is named. Errors are of grades over the highest. Models
-learn on one half of the queries, and are measured on the other, of each query of which a share is judged at
-random; the second time from other teams' systems too. Standard errors are over splits, which share queries: they are
-somewhat too small.
+PART is table, sound, plain, components or times; by default all. FOLDER is a fully judged collection; the limits are
+for MIREX 2011, the default. Errors are of grades over the highest. Models learn on one half of the queries and are
+measured on the other, with a share of each query judged at random; a second time, on systems of other teams as well.
+Standard errors are over splits, which share queries, so they are somewhat too small.
 """
 
 import argparse
@@ -46,9 +45,9 @@ from audiosim.training.validation import coverage
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 SHARES = (0.0, 0.05, 0.1, 0.2)
-LIMITS = {0.05: (0.208, 1.95), 0.1: (0.198, 1.90), 0.2: (0.188, 1.86)}  # RMSE and log score at most
+LIMITS = {0.05: (0.208, 1.95), 0.1: (0.198, 1.90), 0.2: (0.188, 1.86)}  # largest RMSE and log score
 INTERVALS = {"query means": ".92 to .98", "system means": "at least .85", "differences of systems": "at least .85"}
-MODELS = {  # features, and whether components are learned anew from the judgments, as campaigns do
+MODELS = {  # features, and True if components are learned again from the judgments, as in campaigns
     "joint": ("joint", True),
     "joint, components as they were": ("joint", False),
     "joint, of output": ("output,joint", True),
@@ -62,17 +61,17 @@ DEPTH = 12
 
 
 def learned(collection: Collection, features: str) -> Model:
-    """A model of a list of features, as `audiosim train` makes it."""
+    """A model of a list of features, as made by `audiosim train`."""
     return train([collection], Plan(parse_terms(features), folds=0, joint=is_joint(features))).model
 
 
 def seen_at(pool: Pool, grades: np.ndarray, share: float, seed: int) -> np.ndarray:
-    """(n,) grades of the share of each query that is judged."""
+    """(n,) grades of the judged share of each query."""
     return np.where(draw(pool.query, share, seed), grades, np.nan)
 
 
 def in_use(estimator: RelevanceEstimator, seen: np.ndarray) -> RelevanceEstimator:
-    """An estimator after these judgments: in a campaign it learns from them once they are FIRST."""
+    """An estimator after these judgments: as in a campaign, it learns from them once there are FIRST."""
     return relearned(estimator, seen) if np.sum(~np.isnan(seen)) >= FIRST_LEARNING else estimator
 
 
@@ -84,7 +83,7 @@ def losses(pool: Pool, model: Model, probabilities: np.ndarray, grades: np.ndarr
 
 
 def measured(pool: Pool, grades: np.ndarray, model: Model, seed: int, anew: bool) -> Iterator[tuple[str, float, float]]:
-    """Each figure of a model on a pool it has not seen: its name, the share judged, and the figure."""
+    """Figures of a model on a pool it has not seen: name, share judged, and value."""
     start = estimator_of(pool, model)
     for share in SHARES:
         seen = seen_at(pool, grades, share, seed)
@@ -140,7 +139,7 @@ def figures(collection: Collection, parts: Sequence[Part]) -> dict[str, dict[tup
 
 
 def limit(what: str, share: float) -> str:
-    """Limit that a figure is held against."""
+    """Limit of a figure."""
     if what in INTERVALS:
         return f" ({INTERVALS[what]})"
     if what == PAIRS[-1]:
@@ -149,10 +148,10 @@ def limit(what: str, share: float) -> str:
 
 
 def sounding(sounds: Path, index: Path) -> Collection:
-    """Clips as queries; documents of the same game are relevant; who made them is hidden.
+    """Clips as queries; documents of the same game are relevant; artists are hidden.
 
-    Each clip is sought among the others of its game and of two more. Six systems retrieve the DEPTH of these that come
-    nearest by MFCC of their own parameters, two retrieve at random.
+    The candidates for each clip are the others of its game and of two more. Six systems retrieve the DEPTH nearest of
+    these by MFCC with their own parameters, two retrieve at random.
     """
     documents = read_documents(sounds / "documents.tsv")
     files = {name: sounds / str(document.path) for name, document in documents.items()}
@@ -178,7 +177,7 @@ def sounding(sounds: Path, index: Path) -> Collection:
 
 
 def candidates(documents: Mapping[str, Document], query: str, rng: np.random.Generator) -> np.ndarray:
-    """The clips of the query's game and of two others, itself left out."""
+    """The clips of the query's game and of two others, without the query."""
     own = documents[query].genre
     games = {own, *rng.choice(sorted({str(of.genre) for of in documents.values()} - {own}), 2, replace=False).tolist()}
     return np.array([name for name, of in documents.items() if of.genre in games and name != query])
@@ -187,7 +186,7 @@ def candidates(documents: Mapping[str, Document], query: str, rng: np.random.Gen
 def nearest(
     files: Mapping[str, Path], among: Mapping[str, np.ndarray], parameters: Parameters
 ) -> dict[str, tuple[str, ...]]:
-    """The DEPTH nearest of the candidates of each query."""
+    """The DEPTH nearest candidates of each query."""
     index: AudioIndex = extract(files, parameters=parameters)
     found = {}
     for query, some in among.items():
@@ -197,7 +196,7 @@ def nearest(
 
 
 def sound(sounds: Path, splits: int, kept: Figures) -> None:
-    """Add what knowing which documents sound alike is worth, with a bootstrap over queries."""
+    """Add the worth of knowing which documents sound alike, with a bootstrap over queries."""
     with TemporaryDirectory() as folder:
         heard = sounding(sounds, Path(folder) / "sounds.index")
         pairs = len(heard.judgments)
@@ -216,7 +215,7 @@ def sound(sounds: Path, splits: int, kept: Figures) -> None:
 
 
 def compared(rest: Collection, part: Collection, seed: int) -> list[tuple[float, np.ndarray, np.ndarray]]:
-    """For each share judged the query of each pair left (n,), and its squared error and -log P (2, n)."""
+    """For each share judged, the query of each pair left (n,), and its squared error and -log P (2, n)."""
     model = learned(rest, "fSYS,joint")
     if seed == 0:
         print(
@@ -258,7 +257,7 @@ def differences(share: float, splits: Sequence[tuple[np.ndarray, np.ndarray]]) -
 
 
 def plain(folder: Path, figures: Figures) -> None:
-    """Add how a joint model does on a collection of runs and judgments alone: nothing known of any document."""
+    """Add the accuracy of a joint model on runs and judgments alone, with nothing known about documents."""
     known = Collection.load(folder)
     bare = replace(known, documents={}, teams={}, query_documents={}, not_artists=frozenset())
     with TemporaryDirectory() as place:
@@ -283,7 +282,7 @@ def plain(folder: Path, figures: Figures) -> None:
 
 def components(seeds: int, figures: Figures) -> None:
     """Add the variance components recovered from simulated collections beside the true ones."""
-    # About half as large as those of real judgments: next to no grade is cut off at the ends of the scale.
+    # About half as large as those of real judgments, so that hardly any grade is cut off at the ends of the scale.
     true = Effects(0.06, 0.06, 0.04, 0.04, 0.02, 0.01, 0.07, 0.45, 0.1)
     effects = {name: getattr(true, name, 0.0) for name in (*ALWAYS, *METADATA, "rest")}
     found: dict[str, list[tuple[float, float | None]]] = {name: [] for name in effects}
@@ -312,7 +311,7 @@ def milliseconds(work: Callable[[int], object], runs: int) -> tuple[float, float
 
 
 def times(folder: Path, figures: Figures) -> None:
-    """Add what one judgment costs."""
+    """Add the cost of a judgment."""
     real = Collection.load(folder)
     large = synthetic_collection(np.random.default_rng(0), Design(20, 10, 1000, 5, 200))
     for name, collection in (("real", real), ("large", large)):
@@ -320,7 +319,7 @@ def times(folder: Path, figures: Figures) -> None:
 
 
 def cost(name: str, collection: Collection, figures: Figures, runs: int = 41) -> None:
-    """Add what predicting, and telling and asking, costs after each of some judgments."""
+    """Add the costs of predicting, and of telling and asking, after each of some judgments."""
     pool = build_pool(collection)
     grades = pool.spread(collection.grades())
     start = time.process_time()
@@ -356,7 +355,7 @@ def cost(name: str, collection: Collection, figures: Figures, runs: int = 41) ->
 
 
 def main() -> None:
-    """Print the parts."""
+    """Print the requested parts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=["table", "sound", "plain", "components", "times"])
     parser.add_argument("--folder", type=Path, default=DATA / "mirex2011")
