@@ -105,7 +105,7 @@ def create(walk: Walk, page: Page, url: str, sounds: Path) -> None:
         expect(page.locator("#set-goal")).to_have_value("confidence=0.9")
     with walk.part("create and open the campaign", page):
         walk.click(page, "#create")
-        expect(page.locator("#control-about")).to_have_text("Nobody can judge before you open it.")
+        expect(page.locator("#control-about")).to_have_text("Nobody can judge until you open it.")
         walk.click(page, "#resume")
         expect(page.locator("#control-about")).to_have_text("Judging is open.")
 
