@@ -1,19 +1,19 @@
-"""Waiting of assessors while many judge at once and the model learns anew, and what that takes.
+"""Waiting times of assessors while many judge at once and the model learns, and the server's costs.
 
     python benchmarks/judging_load.py COLLECTION [--assessors 50] [--organisers 1] [--seconds 300] [--pause 3]
                                       [--log campaign.db] [--arrivals 10] [--postgres] [--tokens] [--limit 150]
 
-A server as the command starts it, nothing judged. Each assessor asks for a pair, pauses (somewhere between none and
-twice the time given), judges it, and goes on; beside them /health/live is asked ten times a second. Each organiser
-asks for ranking, history, plan and what remains, every few seconds. `--log` is a database to begin with, of which a
-copy is used; `--arrivals` has a run, or metadata of a document that is in the lists, come every so many seconds, to a
-copy of the collection. `--postgres` keeps the log in a PostgreSQL server of its own, which waits for the disk, in place
-of SQLite. `--tokens` gives everybody a token of their own, so that judging is blind. `--note` is kept with the figures.
-Limits at the 99th percentile: of judgments and pairs as given, of health 50 ms; of memory 5 % growth after the first
-minute of more than two.
+The server is started by the command, with nothing judged. Each assessor asks for a pair, pauses (for a random time up
+to twice the given one), judges it, and continues; meanwhile /health/live is requested ten times a second. Each
+organiser requests ranking, history, plan and remaining judgments every few seconds. `--log` names a database to start
+from, of which a copy is used; with `--arrivals`, a run or the metadata of a listed document is added every so many
+seconds, to a copy of the collection. `--postgres` keeps the log in a new PostgreSQL server, which waits for the disk,
+in place of SQLite. `--tokens` gives everybody a token, so that judging is blind. `--note` is kept with the figures.
+Limits at the 99th percentile: for judgments and pairs as given, for health 50 ms; for memory 5 % growth after the first
+minute, if the run is longer than two.
 
-On a busy machine the times say how busy it is: how long the server's threads were ready to run and waited for a
-processor stands beside them, and the processor time of a request does not depend on it.
+On a busy machine the times show how busy it is. So they come with the time for which the server's threads were ready to
+run and waited for a processor; the processor time of a request does not depend on it.
 """
 
 import argparse
@@ -45,13 +45,13 @@ TIMES: dict[str, list[float]] = defaultdict(list)
 TROUBLES: list[str] = []
 ASKED, HEALTH_MS = ("next", "judgment"), 50
 ORGANISED = ("ranking", "history", "remaining", "plan")
-BESIDE_MS = 1000  # what assessors do not wait for
+BESIDE_MS = 1000  # limit for requests that assessors do not wait for
 ARRIVING = ("run", "document")
-LOOK_S = 5.0  # between two looks of an organiser
+LOOK_S = 5.0  # between two visits of an organiser
 
 
 class Asking:
-    """One connection to the server, as lean as Python has it: the load must not be the asker's."""
+    """A connection to the server, as cheap as possible in Python, so that the load is not the client's."""
 
     def __init__(self, port: int, secret: str | None = None) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
@@ -77,7 +77,7 @@ class Asking:
 
 
 def judge(ask: Asking, collection: str, name: str, column: str, pause: float, stop: threading.Event) -> None:
-    """Judge at random until told to stop."""
+    """Judge at random until `stop` is set."""
     rng, path = random.Random(name), f"/v1/collections/{collection}"
     stop.wait(rng.uniform(0, 2 * pause))
     while not stop.is_set():
@@ -86,20 +86,20 @@ def judge(ask: Asking, collection: str, name: str, column: str, pause: float, st
             stop.wait(1)
         for pair in pairs:
             if stop.wait(rng.uniform(0, 2 * pause)):
-                return  # not all at one moment
+                return  # not all at the same moment
             said = {"query": pair["query"], "document": pair["document"], "assessor": name}
             ask("judgment", "POST", f"{path}/judgments", said | {column: rng.choice([0, 1, 2])})
 
 
 def watch(port: int, stop: threading.Event) -> None:
-    """Ask whether the service lives."""
+    """Request the service's liveness."""
     ask = Asking(port)
     while not stop.wait(0.1):
         ask("health/live", "GET", "/health/live")
 
 
 def organise(ask: Asking, collection: str, stop: threading.Event) -> None:
-    """Look at all that an organiser's page shows, again and again."""
+    """Request everything on the organiser's page repeatedly."""
     while not stop.wait(LOOK_S):
         for what in ORGANISED:
             ask(what, "GET", f"/v1/collections/{collection}/{what}")
@@ -132,7 +132,7 @@ def memory_mb(pid: int) -> float:
 
 
 def processor_s(pid: int) -> tuple[float, float]:
-    """Seconds that the threads of a process ran, and those that they were ready to run and waited for a processor."""
+    """Seconds for which the threads of a process ran, and for which they were ready and waited for a processor."""
     parts = []
     for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
         try:
@@ -145,7 +145,7 @@ def processor_s(pid: int) -> tuple[float, float]:
 
 @contextmanager
 def database(folder: Path, asked: argparse.Namespace) -> Iterator[str]:
-    """The URL of the database that was asked for."""
+    """The URL of the requested database."""
     if not asked.postgres:
         if asked.log:
             shutil.copy(asked.log, folder / "campaign.db")
@@ -164,7 +164,7 @@ def database(folder: Path, asked: argparse.Namespace) -> Iterator[str]:
 
 
 def main() -> None:
-    """Play it and print the figures."""
+    """Run the load and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("collection", type=Path)
     parser.add_argument("--assessors", type=int, default=50)
@@ -172,11 +172,11 @@ def main() -> None:
     parser.add_argument("--pause", type=float, default=3)
     parser.add_argument("--organisers", type=int, default=0)
     parser.add_argument("--log", type=Path)
-    parser.add_argument("--arrivals", type=float, default=0, help="seconds between two of them; none where 0")
+    parser.add_argument("--arrivals", type=float, default=0, help="seconds between two additions; 0 for none")
     parser.add_argument("--postgres", action="store_true")
     parser.add_argument("--tokens", action="store_true")
     parser.add_argument("--limit", type=float, default=150, help="milliseconds")
-    parser.add_argument("--note", default="", help="what is to be known of the machine, kept with the figures")
+    parser.add_argument("--note", default="", help="remark about the machine, kept with the figures")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, database(folder := Path(name), asked) as url:
         log, served, secrets = folder / "log", asked.collection, dict[str, str]()
@@ -200,7 +200,7 @@ def main() -> None:
 
 
 def play(port: int, collection: str, asked: argparse.Namespace, pid: int, secrets: dict[str, str]) -> None:
-    """Judge for as long as was asked for, and say what was measured."""
+    """Judge for the requested time, and show the measurements."""
 
     def asking(name: str = "organiser") -> Asking:
         return Asking(port, secrets.get(name))
@@ -236,7 +236,7 @@ def show(asked: argparse.Namespace, took: list[float], learned: int, early: floa
     """Print and keep the figures.
 
     took         seconds that the server ran, and waited for a processor
-    learned      times that the model did
+    learned      number of times that the model learned
     early, late  memory of the server after a minute, or a third of a shorter time, and at the end, in MB
     """
     load = Path("/proc/loadavg").read_text(encoding="utf-8").split()[0]

@@ -1,20 +1,20 @@
-"""Statements about people who were not asked: panels drawn from collections of several judges, the others held out.
+"""Statements about people who were not asked: panels drawn from collections with several judges, the others held out.
 
     python benchmarks/listeners.py [--panels 12] [--only real|simulated] [--check] [--figures]
 
-The collections of ../shared/data/listeners name the assessor of each judgment. Of each, panels of several people are
-drawn, and of their judgments the first so many, in random order; what the others said in the mean is the truth. Printed
-of each statement: stated confidence, share of pairs of systems in the right order, and shares of 95 % intervals of
-scores and of differences that hold what the others said. `known` takes the mean grade of a judged pair as its value;
-`panel` and `listeners` are those of `audiosim estimate --about`; `others` is about as many people as were held out.
-Deviations of people are learned from the other collections, see models/make_listeners.py. Panels of one collection
-share its people and pairs, so standard errors over panels speak of this collection alone.
+The collections of ../shared/data/listeners name the assessor of each judgment. From each, panels of several people are
+drawn, with the first of their judgments in random order; the mean opinion of the others is the truth. For each
+statement the script prints the stated confidence, the share of pairs of systems in the right order, and the shares of
+95 % intervals of scores and of differences that contain the truth. `known` takes the mean grade of a judged pair as its
+value; `panel` and `listeners` are those of `audiosim estimate --about`; `others` is about as many people as were held
+out. Deviations of people are learned from the other collections, see models/make_listeners.py. Panels of one collection
+share its people and pairs, so standard errors over panels concern only this collection.
 
-Then six simulated people judge mirex2011, whose pool is judged in full: its grades are what is true, people add a
-severity (sd .10 of the scale) and noise (sd .195; three times that of a careless one), and say the nearest grade that
-the scale has. What listeners at large would say is the mean over people and noise of that, not of what they feel.
+Then six simulated people judge mirex2011, which is fully judged: its grades are the truth. People add a severity (sd
+.10 of the scale) and noise (sd .195; three times that for a careless one), and give the nearest grade of the scale. The
+opinion of listeners at large is the mean of such grades over people and noise, not of what they feel.
 
-With --check the exit code is 1 where the mean over collections, or over simulated panels, is off; see `faults`.
+With --check the exit code is 1 if the mean over collections, or over simulated panels, is off; see `faults`.
 """
 
 import argparse
@@ -39,8 +39,8 @@ from audiosim.relevance.judge_deviations import JudgeDeviations
 from audiosim.relevance.judges import Listeners, Panel
 from audiosim.stats.normal.layout import REST
 
-# Of each collection, as shares of the scale: judge, judge x system, judge x query, noise. `models/make_listeners.py`
-# prints them; the prior of one collection is made of the others.
+# By collection, as shares of the scale: judge, judge x system, judge x query, noise. `models/make_listeners.py`
+# prints them; the prior for a collection comes from the others.
 FOUND = {
     "vcc2020-en": (0.097, 0.056, 0.025, 0.157),
     "sisec08": (0.038, 0.047, 0.050, 0.072),
@@ -55,14 +55,14 @@ PANELS = {
     "mqm23-zhen": (4, (400,)),
 }
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-OFF = 0.03  # most that what is stated may be off in the mean over collections
-OFF_SIMULATED = 0.015  # the same, of simulated panels
-HELD = 0.91  # least share of 95 % intervals that should hold in the mean over collections
-LEAST = 0.4  # standard deviation of the logarithm of a deviation over collections, at least
+OFF = 0.03  # largest error of stated confidence in the mean over collections
+OFF_SIMULATED = 0.015  # the same for simulated panels
+HELD = 0.91  # least share of 95 % intervals that must hold in the mean over collections
+LEAST = 0.4  # least standard deviation of the logarithm of a deviation over collections
 
 
 def prior_without(name: str) -> JudgeDeviations:
-    """Deviations of people as the other collections have them."""
+    """Deviations of people, from the other collections."""
     logarithms = np.log([found for other, found in FOUND.items() if other != name])
     middle, spread = logarithms.mean(axis=0), np.maximum(LEAST, logarithms.std(axis=0, ddof=1))
     spread *= np.sqrt(1 + 1 / len(logarithms))
@@ -72,7 +72,7 @@ def prior_without(name: str) -> JudgeDeviations:
 
 
 def opinion(pool: Pool, panel: Panel, weights: Array) -> Array:
-    """(s,) mean scores as these people judged; each system by the pairs that anybody of them did."""
+    """(s,) mean scores by these people's judgments; each system by the pairs judged by any of them."""
     counts = np.bincount(panel.place, minlength=len(pool.pairs))
     means = np.bincount(panel.place, panel.gain, len(pool.pairs)) / np.maximum(1, counts)
     seen = weights * (counts > 0)
@@ -92,7 +92,7 @@ def held(ranking: Ranking, truth: Array) -> Array:
 def statements(
     name: str, collection: Collection, chosen: set[str], count: int, rng: np.random.Generator
 ) -> Iterator[tuple[str, Array]]:
-    """Statements by so many judgments of some people, held against what the others said."""
+    """Statements from a number of judgments by some people, compared with the others' opinions."""
     pool, expected = build_pool(collection, 1), expected_scores(parse_measure("CG@1"), build_pool(collection, 1))
     ours = [one for one in collection.judgments if one.assessor in chosen]
     said = [ours[place] for place in rng.permutation(len(ours))[:count]]
@@ -117,7 +117,7 @@ FORMS = ("pair by pair", "one a query", "unbalanced")
 
 
 def sayings(true: Array, rng: np.random.Generator, careless: bool) -> tuple[Array, Array]:
-    """(p, n) what each of six simulated people would say of each pair, and (n,) listeners at large in the mean."""
+    """(p, n) answers of each of six simulated people about each pair, and (n,) the mean of listeners at large."""
     noise = NOISE * np.where(np.arange(PEOPLE) < careless, CARELESS, 1.0)
     felt = true + SEVERITY * rng.standard_normal((PEOPLE, 1))
     said = np.clip(felt + noise[:, None] * rng.standard_normal((PEOPLE, len(true))), 0, 1)
@@ -127,7 +127,7 @@ def sayings(true: Array, rng: np.random.Generator, careless: bool) -> tuple[Arra
 
 
 def handed_out(pool: Pool, form: str, count: int, rng: np.random.Generator) -> tuple[Integers, Integers]:
-    """Places of so many pairs, and who judges each."""
+    """Places of `count` pairs, and the judge of each."""
     if form == "one a query":
         queries, who = rng.permutation(len(pool.queries)), rng.integers(PEOPLE, size=len(pool.queries))
         place = np.concatenate([np.flatnonzero(pool.query == query) for query in queries])[:count]
@@ -136,11 +136,11 @@ def handed_out(pool: Pool, form: str, count: int, rng: np.random.Generator) -> t
     return rng.permutation(len(pool.pairs))[:count], rng.choice(PEOPLE, count, p=shares)
 
 
-Found = dict[str, dict[str, list[Array]]]  # by row and statement, of each panel: see `held`
+Found = dict[str, dict[str, list[Array]]]  # by row and statement, for each panel: see `held`
 
 
 def simulated(collection: Collection, panels: int) -> Found:
-    """Statements about six simulated people, and about people like them, held against what these would say."""
+    """Statements about six simulated people, and about people like them, compared with their opinions."""
     pool, found = build_pool(collection, 5), Found()
     expected, estimator = expected_scores(parse_measure("CG@5"), pool), estimator_of(pool, "joint")
     assert isinstance(estimator, JointEstimator)
@@ -169,7 +169,7 @@ def simulated(collection: Collection, panels: int) -> Found:
 
 
 def real(panels: int) -> Found:
-    """Statements by panels of real people, held against what the others said."""
+    """Statements from panels of real people, compared with the others' opinions."""
     found = Found()
     for name, (size, counts) in PANELS.items():
         collection = Collection.load(DATA / "listeners" / name)
@@ -192,21 +192,21 @@ def show(row: str, of: Mapping[str, Sequence[Array]]) -> None:
 
 
 def told(values: Sequence[Array]) -> str:
-    """Means over panels as a cell: stated less right, and the shares of intervals that hold, with standard errors."""
+    """Means over panels as a cell: stated less right, and shares of intervals that hold, with standard errors."""
     means, errors = with_errors(values)
     return f"{means[0]:+.3f} ± {errors[0]:.3f}; {means[1]:.2f} ± {errors[1]:.2f}, {means[2]:.2f} ± {errors[2]:.2f}"
 
 
 def with_errors(values: Sequence[Array]) -> tuple[Array, Array]:
-    """(3,) means over panels of stated less right, and of the shares of intervals that hold, and standard errors."""
+    """(3,) means over panels of stated less right and of shares of intervals that hold, and standard errors."""
     rows = np.array([[stated - right, scores, differences] for stated, right, scores, differences in values])
     return rows.mean(axis=0), rows.std(axis=0, ddof=1) / np.sqrt(len(rows))
 
 
 def faults(kind: str, found: Found) -> list[str]:
-    """Lines on what is off in the mean over rows by more than its limit and two standard errors.
+    """Faults: means over rows that are off by more than their limit and two standard errors, one per line.
 
-    Of real panels, what is stated of as many people as were held out; of simulated ones, what is stated of either.
+    For real panels, statements about as many people as were held out; for simulated ones, both kinds of statements.
     """
     wrong = []
     for about in ("others",) if kind == "real" else ("panel", "listeners"):
@@ -224,11 +224,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--panels", type=int, default=12)
     parser.add_argument("--only", choices=["real", "simulated"])
-    parser.add_argument("--check", action="store_true", help="exit with 1 where what is stated is off")
-    parser.add_argument("--figures", action="store_true", help="keep what is found in results.json")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a statement is off")
+    parser.add_argument("--figures", action="store_true", help="keep the results in results.json")
     asked, wrong = parser.parse_args(), list[str]()
     if not DATA.is_dir():
-        print(f"{DATA} is not there: nothing to hold panels against")
+        print(f"{DATA} is missing: there are no panels to compare with")
         return
     for kind in ("real", "simulated") if asked.only is None else (asked.only,):
         print(f"{kind:40} {'about':10} stated  true scores differences")

@@ -1,16 +1,16 @@
-"""Judging what one judgment more is expected to put in order, beside the usual rule, on the same parts.
+"""Judging the pair expected to put most in order, compared with the usual rule on the same parts.
 
     python benchmarks/look_ahead.py [--only dl2019,covid1] [--parts 8] [--measure CG]
 
-The usual rule draws in proportion to `doubts`, the first-order fall of the sum of p (1 - p) over pairs of systems. Here
-its place is taken by the exact fall of the expected number of pairs in the wrong order, one step ahead. For a pair of
-systems with an expected difference of z standard deviations, of whose variance a judgment explains the share rho^2, the
-difference D and its expectation after the judgment are jointly normal, with correlation rho; before, the order is wrong
-with probability P(-|z|), and after it with that of D and the later expectation having different signs:
+The usual rule draws in proportion to `doubts`, the first-order decrease of the sum of p (1 - p) over pairs of systems.
+Here it is replaced by the exact decrease of the expected number of pairs in the wrong order, one step ahead. For a pair
+of systems with an expected difference of z standard deviations, of whose variance a judgment explains the share rho^2,
+the difference D and its expectation after the judgment are jointly normal with correlation rho. Before the judgment the
+order is wrong with probability P(-|z|); after it, with the probability that D and the later expectation differ in sign:
 
     fall(z, rho) = P(-|z|) - P(X > -z, Y < -z / rho) - P(X < -z, Y > -z / rho)
 
-The variance after a judgment of a weighted sum does not depend on the grade, so that this is exact.
+The variance of a weighted sum after a judgment does not depend on the grade, so this is exact.
 """
 
 import argparse
@@ -39,14 +39,14 @@ from audiosim.selection.rules import DrawnByDoubt
 from audiosim.simulation import Trial, follow
 
 AT = (50, 100, 200, 400)
-LARGEST = 6.0  # z beyond which nothing turns
+LARGEST = 6.0  # z beyond which no order changes
 AT_ONCE = 400_000  # pairs of systems times documents
 
 
 def fall(z: Array, rho: Array) -> Array:
-    """The expected fall of the probability that a pair is in the wrong order; z 0 or more, rho in (0, 1).
+    """The expected decrease of the probability that a pair is in the wrong order; z 0 or more, rho in (0, 1).
 
-    P(X < -z, Y < -z / rho) by Gauss and Legendre's rule over y; the fall is twice that less P(Y < -z / rho).
+    P(X < -z, Y < -z / rho) by Gauss and Legendre's rule over y; the decrease is twice that less P(Y < -z / rho).
     """
     nodes, weights = leggauss(60)
     end = -z / rho
@@ -58,7 +58,7 @@ def fall(z: Array, rho: Array) -> Array:
 
 
 def table() -> RegularGridInterpolator:
-    """The fall on a grid of z and rho."""
+    """The decrease on a grid of z and rho."""
     z, rho = np.linspace(0, LARGEST, 121), np.concatenate([[1e-4, 1e-3, 5e-3], np.linspace(0.01, 0.999, 150)])
     grid = fall(*np.meshgrid(z, rho, indexing="ij"))
     return RegularGridInterpolator((z, rho), grid, bounds_error=False, fill_value=0)
@@ -91,7 +91,7 @@ class DrawnByLookingAhead(DrawnByDoubt):
 
 @dataclass(frozen=True)
 class Begin:
-    """Start of a campaign by the usual rule, or by looking ahead; rule and estimator are asked every `batch`."""
+    """Start of a campaign by the usual rule, or by looking ahead; both are updated every `batch` judgments."""
 
     model: Model
     measure: str
@@ -106,12 +106,12 @@ class Begin:
 
 
 def row_of(name: str, curves: Sequence[Sequence[dict[str, float]]]) -> list[str]:
-    """A line of a table: how often each rule is right, at each moment."""
+    """A line of a table: accuracy of each rule at each moment."""
     return [name, *(f"{a['accuracy']:.3f}, {b['accuracy']:.3f}" for a, b in zip(*curves, strict=True))]
 
 
 def main() -> None:
-    """Print how often each is right, and what is stated less what is right."""
+    """Print the accuracy of each, and the stated less the true share."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="collections, with commas")
     parser.add_argument("--parts", type=int, default=8)

@@ -1,12 +1,12 @@
-"""The judging loop: what it needs and how right it is on a real collection, and how fast it is, also on a large one.
+"""The judging loop: judgments needed and accuracy on a real collection, and speed, including on a large one.
 
     python benchmarks/loop.py [FOLDER] [--seeds 40]
     python benchmarks/loop.py --large
 
-FOLDER is a collection whose pool is judged in full, such as the public files of MIREX 2011; left out, that part is
-skipped. --large measures 1,000 queries x 10 documents alone: 50 systems with the joint model and 500 judged pairs,
-where covariances of scores with pairs are kept in single precision, and 200 systems. Times are of the processor on one
-thread, but where they say otherwise.
+FOLDER is a fully judged collection, such as the public files of MIREX 2011; without it, that part is skipped. --large
+measures only 1,000 queries x 10 documents: 50 systems with the joint model and 500 judged pairs, with covariances of
+scores with pairs in single precision, and 200 systems. Times are processor time on one thread, unless they say
+otherwise.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def line(name: str, found: Replay, seconds: float) -> tuple[str | float, ...]:
 
 
 def by_several(pool: Pool, truth: np.ndarray, people: int, judged: int) -> tuple[float, float]:
-    """Median seconds of one ask and tell, and of a look at the confidence, after so many judgments by people."""
+    """Median seconds of one ask and tell, and of computing the confidence, after judgments by several people."""
     rng, top = np.random.default_rng(0), pool.scale.maximum
     said = truth + top * (0.1 * rng.standard_normal((people, 1)) + 0.195 * rng.standard_normal((people, len(truth))))
     said = np.round(np.clip(said, 0, top))
@@ -78,7 +78,7 @@ def by_several(pool: Pool, truth: np.ndarray, people: int, judged: int) -> tuple
 
 
 def learning_anew(pool: Pool, truth: np.ndarray, judged: int) -> float:
-    """Time to learn from so many judgments of six people, over that to learn from as many grades of one."""
+    """Time to learn from `judged` judgments of six people, over the time to learn from as many grades of one."""
     rng, estimator = np.random.default_rng(0), make_estimator(pool, "joint")
     place, judge = rng.permutation(len(truth))[:judged], rng.integers(6, size=judged)
     said = truth[place] / pool.scale.maximum + 0.1 * rng.standard_normal(6)[judge] + 0.195 * rng.standard_normal(judged)
@@ -101,7 +101,7 @@ def whole_process(*arguments: str) -> float:
 
 
 def on_real_judgments(folder: Path, seeds: int, figures: Figures) -> None:
-    """Judgments and time that each model and each rule needs."""
+    """Judgments and time needed by each model and each rule."""
     collection = Collection.load(folder)
     pool = build_pool(collection, 5)
     truth = pool.spread(collection.grades())
@@ -155,7 +155,7 @@ def on_synthetic(
 
 
 def judged_next(selection: Selection, truth: np.ndarray) -> Selection:
-    """The selection after the pair that it asks for was judged.
+    """The selection after a judgment of the pair it asks for.
 
     truth  (n,) the grade of every pair
     """
@@ -164,7 +164,7 @@ def judged_next(selection: Selection, truth: np.ndarray) -> Selection:
 
 
 def jointly(design: Design, judged: int, judgments: int = 41) -> tuple[int, float]:
-    """Pairs of a synthetic pool, and median seconds of one ask and tell by the joint model after so many judgments."""
+    """Pairs of a synthetic pool, and median seconds of one ask and tell by the joint model after `judged` judgments."""
     collection, rng = synthetic_collection(np.random.default_rng(0), design), np.random.default_rng(1)
     pool, order = build_pool(collection), rng.permutation(len(collection.judgments))
     known = [collection.judgments[place] for place in order[:judged].tolist()]
@@ -176,7 +176,7 @@ def jointly(design: Design, judged: int, judgments: int = 41) -> tuple[int, floa
         assert states[0].believed.confidence
         assert states[0].ask()
 
-    judge(0)  # from here on what is known of the scores is updated
+    judge(0)  # from here on, scores are only updated
     return len(pool.pairs), statistics.median(cpu_times(judge, judgments))
 
 
@@ -206,7 +206,7 @@ def main() -> None:
 
 
 def on_usual(options: argparse.Namespace, figures: Figures) -> None:
-    """Add a real collection, if it is there, and synthetic ones of its size."""
+    """Add a real collection, if available, and synthetic ones of its size."""
     if options.folder.is_dir():
         with threadpool_limits(1):
             on_real_judgments(options.folder, options.seeds, figures)

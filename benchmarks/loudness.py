@@ -1,9 +1,9 @@
-"""Loudness in the description of sound: neighbours with and without it, of clips as they are and at random gains.
+"""Loudness in the description of sound: neighbours with and without it, for clips unchanged and at random gains.
 
     python benchmarks/loudness.py [--sounds FOLDER]
 
-FOLDER has sound files and a documents.tsv with genres. Gains are drawn evenly from -20 to 0 dB, so that nothing clips,
-in steps of 16 bits as files have them.
+FOLDER has sound files and a documents.tsv with genres. Gains are drawn uniformly from -20 to 0 dB, so that nothing
+clips, and applied in 16 bits as in files.
 """
 
 import argparse
@@ -25,7 +25,7 @@ RANGE_DB = 20.0
 
 
 def at_random_gains(paths: dict[str, Path], folder: Path) -> dict[str, Path]:
-    """Copies of clips, each as loud as chance has it."""
+    """Copies of clips at random loudness."""
     rng = np.random.default_rng(3)
     found = {name: folder / f"{number}.wav" for number, name in enumerate(paths)}
     for name, path in found.items():

@@ -1,19 +1,19 @@
-"""Machines that judge beside people: rankings with and without them, and whom they favour.
+"""Machines that judge beside people: rankings with and without them, and the teams they favour.
 
     python benchmarks/machines.py [--collections dl2019,dialsumm] [--parts 6] [--only rankings|favourites] [--known]
 
-The collections of ../shared/data that machines judged, too, and people in full. On random halves of their queries,
-after so many judgments of pairs in random order, printed are the share of pairs of systems in the right order by
-judgments alone, by the machine's grades alone, and by both, what both state less what is right, and the share of 95 %
-intervals of scores that hold. The prior of slopes is that of the other collections, which `models/make_judges.py`
-prints.
+The collections of ../shared/data that were judged by machines and fully by people. On random halves of their queries,
+after several numbers of judgments in random order, the script prints the share of pairs of systems in the right order
+by judgments alone, by the machine's grades alone, and by both, with the stated less the right share for both, and the
+share of 95 % intervals of scores that hold. The prior of slopes is that of the other collections, as printed by
+`models/make_judges.py`.
 
-Then one team is favoured: 1.5 standard deviations are added to the grades of all that its systems retrieved. Printed
-are how often it is said to be favoured, how many other teams are, and how often the score of a favoured
-system is stated above its interval's reach.
+Then one team is favoured: 1.5 standard deviations are added to the grades of everything that its systems retrieved. The
+script prints how often this team is reported as favoured, how many other teams are, and how often the score of a
+favoured system is stated too high by more than its interval.
 
-With --known the deviations of the joint model's components are those that all judgments together show: what is still
-off then is not for want of knowing these.
+With --known the deviations of the joint model's components are those estimated from all judgments: any remaining error
+is not due to their uncertainty.
 """
 
 import argparse
@@ -39,8 +39,8 @@ from audiosim.relevance.machine_reports import machine_reports
 from audiosim.simulation.parts import draw_parts
 
 COUNTS = (0, 25, 50, 100, 200, 400)
-ADDED = 1.5  # standard deviations, to all that a team's systems retrieved
-# By the other collections alone; `models/make_judges.py` prints them.
+ADDED = 1.5  # standard deviations, added to everything a team's systems retrieved
+# From the other collections alone, as printed by `models/make_judges.py`.
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 FOLDERS = {"dl2019": "foreign", "dialsumm": "listeners"}
 WITHOUT = {
@@ -58,14 +58,14 @@ WITHOUT = {
 
 
 def kind_for(name: str) -> EvidenceKind:
-    """The kind of evidence that machines are, without what a collection taught."""
+    """The kind of evidence for machines, without the slopes learned from a collection."""
     return machine_kind(WITHOUT.get(name, usual_slopes()))
 
 
 def estimated(
     collection: Collection, seen: Array, kinds: Sequence[EvidenceKind], depth: int, known: bool = False
 ) -> tuple[Ranking, ExpectedScores, Pool, JointEstimator, Array]:
-    """Ranking by judgments (n,), NaN where unjudged, and what it is made of."""
+    """Ranking by judgments (n,), NaN where unjudged, and its basis."""
     pool = build_pool(collection, depth)
     estimator, expected = estimator_of(pool, "joint", kinds), expected_scores(parse_measure(f"CG@{depth}"), pool)
     assert isinstance(estimator, JointEstimator)
@@ -136,7 +136,7 @@ def favouring(collection: Collection, judge: MachineJudge, team: str) -> Collect
 
 
 def favourites(name: str, collection: Collection, parts: int) -> Iterator[tuple[str, int, Array]]:
-    """Rows of one team each: found, others said to be favoured, share of its scores stated above their reach."""
+    """Rows of one team each: found, others reported as favoured, share of its scores stated above their interval."""
     depth, rng = collection.cutoff, np.random.default_rng(0)
     bare = replace(collection, judges=())
     grades, truth = truth_of(bare, depth)
@@ -187,7 +187,7 @@ def main() -> None:
     parser.add_argument("--only", choices=["rankings", "favourites"])
     asked = parser.parse_args()
     if not DATA.is_dir():
-        print(f"{DATA} is not there: nothing to hold machines against")
+        print(f"{DATA} is missing: there are no people to compare machines with")
         return
     for name in asked.collections.split(","):
         collection = judged_by_machines(name)

@@ -1,11 +1,12 @@
-"""A service of many collections: seconds until it is ready, memory, open files, and what the list of all takes.
+"""A service of many collections: seconds until it is ready, memory, open files, and the time to list all.
 
-The list is asked for twice from a service that never opened most of them, and once after that service was restarted.
+The list is requested twice from a service that never opened most of them, and once after a restart of that service.
 
     python benchmarks/many_collections.py [--collections 500]
 
-Each is a synthetic collection of 8 systems x 20 queries x 10 documents, about 850 pairs, in a folder of its own; the
-service is the command that users run, on one thread, with its logs in an SQLite file. Seconds are of its processor.
+Each is a synthetic collection of 8 systems x 20 queries x 10 documents, about 850 pairs, in a separate folder. The
+service is started by the command that users run, on one thread, with its logs in an SQLite file. Seconds are processor
+time.
 """
 
 import argparse
@@ -38,25 +39,25 @@ class Running(NamedTuple):
     process: subprocess.Popen[bytes]
 
     def seconds(self) -> float:
-        """Processor time until now."""
+        """Processor time so far."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def peak_mb(self) -> float:
-        """Most memory that it had until now."""
+        """Peak memory so far."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         found = re.search(r"VmHWM:\s+(\d+) kB", status)
         assert found
         return int(found[1]) / 1000
 
     def files(self) -> int:
-        """Files and sockets that it has open."""
+        """Number of its open files and sockets."""
         return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))
 
 
 @contextmanager
 def serving(folders: list[Path], where: Path) -> Iterator[Running]:
-    """A service of some folders, from when it is ready on."""
+    """A service of some folders, once it is ready."""
     log, database = where / "log", where / f"campaign-{len(folders)}.db"
     command = [sys.executable, "-m", "audiosim", "serve", *map(str, folders), "--port", "0"]
     with log.open("wb") as stream:
@@ -86,7 +87,7 @@ def measured(folders: list[Path], where: Path) -> list[float]:
 
 
 def _listing(one: Running, http: httpx.Client, count: int) -> float:
-    """Seconds that a list of all takes."""
+    """Seconds to list all collections."""
     began = one.seconds()
     assert len(http.get("/v1/collections").json()) == count
     return one.seconds() - began

@@ -2,10 +2,10 @@
 
     python benchmarks/measures.py [--systems 50] [--queries 1000] [--documents 100] [--runs 3] [--slow]
 
-Every program is a process of its own: it starts, loads the run files and the judgments, computes the mean scores of
-each system and ends. Of the processor and by the clock, the best of the runs; all compute the same measures down to the
-last document, and the means must agree. Peers run where they are installed (pip install audiosim[bench]). `--slow`
-adds the ERR of ir_measures, which is a Perl script that takes minutes.
+Each program is a separate process: it starts, loads the run files and the judgments, computes the mean scores of each
+system and ends. Both processor time and time by the clock are given, the best of the runs. All compute the same
+measures over whole lists, and the means must agree. Peers run if they are installed (pip install audiosim[bench]).
+`--slow` adds the ERR of ir_measures, a Perl script that takes minutes.
 """
 
 import argparse
@@ -95,7 +95,7 @@ def write_files(folder: Path, systems: int, queries: int, documents: int) -> Non
 
 
 class Measured(NamedTuple):
-    """The least seconds of a process, of the processor and by the clock, and the means that it printed."""
+    """Least processor time and least time by the clock of a process, and the means that it printed."""
 
     cpu: float
     clock: float
@@ -103,7 +103,7 @@ class Measured(NamedTuple):
 
 
 def measured(script: str, arguments: list[str], runs: int) -> Measured:
-    """The process, run so often."""
+    """Best times of a process over some runs."""
     times = []
     for _ in range(runs):
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
@@ -115,9 +115,9 @@ def measured(script: str, arguments: list[str], runs: int) -> Measured:
 
 
 def compare(peer: str, script: str, names: list[str], folder: list[str], runs: int, figures: Figures) -> bool:
-    """Compare with a peer on the measures that it has: true if we are faster, with the same means."""
+    """Compare with a peer on the measures it has; true if audiosim is faster, with the same means."""
     theirs, ours = (measured(code, [*folder, *names], runs) for code in (script, OURS))
-    close = 1e-9 if "ERR" not in names else 1e-5  # that one prints five decimals
+    close = 1e-9 if "ERR" not in names else 1e-5  # its ERR has five decimals
     agree = all(np.allclose(ours.means[name], theirs.means[name], rtol=0, atol=close) for name in names)
     faster = f"{theirs.cpu / ours.cpu:.1f} times as fast, by the clock {theirs.clock / ours.clock:.1f}"
     verdict = f"ours {ours.cpu:.2f} s, {faster}" if agree else "MEANS DIFFER"
@@ -126,7 +126,7 @@ def compare(peer: str, script: str, names: list[str], folder: list[str], runs: i
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Score runs from files, beside other programs.")
+    parser = argparse.ArgumentParser(description="Score runs from files, compared with other programs.")
     parser.add_argument("--systems", type=int, default=50)
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--documents", type=int, default=100)

@@ -2,7 +2,7 @@
 
     python benchmarks/mutants.py [FOLDER] [--mutants 2052] [--seed 0] [--jobs 2]
 
-FOLDER has sound files. Exit code 1 where the run does not end well, a row is not finite and positive
+FOLDER has sound files. The exit code is 1 if the run fails, a row is not finite and positive
 definite, or a file takes longer than its limit.
 """
 
@@ -33,19 +33,19 @@ FORMATS = {
     "aiff": ("AIFF", "PCM_16"),
 }
 OUTCOMES = ("described", "with note", "failed", "crashed", "hung", "bad row")
-HARMLESS = OUTCOMES[:4]  # a crash of the decoder costs its file, and the run goes on
+HARMLESS = OUTCOMES[:4]  # a crash of the decoder loses only its file
 HEADER = 256
 
 Mutate = Callable[[bytes, bytes, np.random.Generator], bytes]
 
 
 def flip_bits(data: bytes, other: bytes, rng: np.random.Generator) -> bytes:
-    """1 to 64 bits anywhere."""
+    """Flip 1 to 64 bits anywhere."""
     return _flipped(data, len(data), int(rng.integers(1, 65)), rng)
 
 
 def flip_header(data: bytes, other: bytes, rng: np.random.Generator) -> bytes:
-    """1 to 16 bits of the first 256 bytes."""
+    """Flip 1 to 16 bits of the first 256 bytes."""
     return _flipped(data, HEADER, int(rng.integers(1, 17)), rng)
 
 
@@ -57,36 +57,36 @@ def _flipped(data: bytes, end: int, count: int, rng: np.random.Generator) -> byt
 
 
 def set_extremes(data: bytes, other: bytes, rng: np.random.Generator) -> bytes:
-    """Four bytes of the header that say something huge, or nothing."""
+    """Set four bytes of the header to something huge, or to nothing."""
     start, extreme = int(rng.integers(HEADER - 4)), (b"\xff" * 4, b"\0" * 4, b"\xff\xff\xff\x7f", b"\x7f\xff\xff\xff")
     return data[:start] + extreme[rng.integers(4)] + data[start + 4 :]
 
 
 def cut_end(data: bytes, other: bytes, rng: np.random.Generator) -> bytes:
-    """The file that a transfer leaves which broke off."""
+    """Cut off the end, like an interrupted transfer."""
     return data[: int(len(data) * rng.uniform())]
 
 
 def cut_start(data: bytes, other: bytes, rng: np.random.Generator) -> bytes:
-    """Without its beginning."""
+    """Cut off the beginning."""
     return data[int(len(data) * rng.uniform(0, 0.5)) :]
 
 
 def splice(data: bytes, other: bytes, rng: np.random.Generator) -> bytes:
-    """The header of another file, of another format more often than not."""
+    """Put the header of another file, usually of another format, in front."""
     length = int(2 ** rng.uniform(3, 13))
     return other[:length] + data[length:]
 
 
 def zero_range(data: bytes, other: bytes, rng: np.random.Generator) -> bytes:
-    """Up to half of it zeros, as a disk or a download in parts leaves it."""
+    """Replace up to half of the file by zeros, like a failing disk or a partial download."""
     start, end = sorted(int(len(data) * share) for share in rng.uniform(0, 1, 2))
     end = min(end, start + len(data) // 2)
     return data[:start] + bytes(end - start) + data[end:]
 
 
 def swap_blocks(data: bytes, other: bytes, rng: np.random.Generator) -> bytes:
-    """Two blocks of up to 4 kB, each where the other was."""
+    """Swap two blocks of up to 4 kB."""
     size = int(2 ** rng.uniform(4, 12))
     first, second = sorted(int(place) for place in rng.integers(0, len(data) - 2 * size, 2))
     second += size
@@ -95,7 +95,7 @@ def swap_blocks(data: bytes, other: bytes, rng: np.random.Generator) -> bytes:
 
 
 def insert_noise(data: bytes, other: bytes, rng: np.random.Generator) -> bytes:
-    """Up to 4 kB of anything."""
+    """Insert up to 4 kB of random bytes."""
     place = int(rng.integers(len(data)))
     return data[:place] + rng.bytes(int(2 ** rng.uniform(0, 12))) + data[place:]
 
@@ -118,14 +118,14 @@ def _encoded(clip: Path, container: str, subtype: str) -> bytes:
         rate_hz = file.samplerate
         samples = file.read(SECONDS * rate_hz)
     if subtype == "OPUS":
-        rate_hz = 24_000  # it knows few rates; that the sound is lower or higher does not matter here
+        rate_hz = 24_000  # the format has few rates; a change of pitch does not matter here
     held = io.BytesIO()
     soundfile.write(held, samples, rate_hz, format=container, subtype=subtype)
     return held.getvalue()
 
 
 def mutants(originals: dict[str, list[bytes]], count: int, seed: int) -> Iterator[tuple[str, str, bytes]]:
-    """Format, kind and content of each mutant: every format and kind as often as any other, up to one."""
+    """Format, kind and content of each mutant: all formats and kinds equally often, up to one."""
     rng = np.random.default_rng(seed)
     pairs = [(suffix, kind) for kind in KINDS for suffix in FORMATS]
     everything = [data for files in originals.values() for data in files]
@@ -146,7 +146,7 @@ def write_mutants(folder: Path, originals: dict[str, list[bytes]], count: int, s
 
 
 def judge(outcome: Described | Failure) -> str:
-    """Outcome that it is."""
+    """Name of an outcome."""
     if isinstance(outcome, Failure):
         if "took more than" in outcome.error or "\n" in outcome.error:
             return "hung"
@@ -184,7 +184,7 @@ def main() -> None:
             seen["all", judge(outcome)] += 1
             slowest, last = max(slowest, time.monotonic() - last), time.monotonic()
     names = dict.fromkeys(name for name, _ in sorted(seen, key=_order))
-    from figures import Figures  # which those who import this script from elsewhere do not find
+    from figures import Figures  # imported here: modules elsewhere that import this script do not find it
 
     with Figures("mutants") as figures:
         rows = [(name, *(seen[name, outcome] for outcome in OUTCOMES)) for name in names]

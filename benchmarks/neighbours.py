@@ -1,13 +1,13 @@
-"""Cost of comparing recordings, up to millions, beside the machine's own matrix product and musly; and its worth.
+"""Cost of comparing recordings, up to millions, beside the machine's matrix product and musly; and its worth.
 
     python benchmarks/neighbours.py [--pairs 7000] [--recordings 1000000] [--runs 5] [--sounds FOLDER]
         [--shards 8] [--only NAME]
 
-NAME is pairs, jensen-shannon, million, shards, worth or limited; shards, of RECORDINGS in all, only where it is named.
-The large index lies in a temporary folder, which takes 3 GB for a million recordings and is deleted afterwards. Its
-Gaussians are random: what is measured depends on their number. FOLDER has sound files and a documents.tsv with genres.
-Times are medians over runs, of the processor but where `clock` is said; rates that are compared are measured in turn.
-Each part is kept by itself.
+NAME is pairs, jensen-shannon, million, shards, worth or limited; shards, of RECORDINGS in all, only if named. The large
+index is in a temporary folder, which takes 3 GB for a million recordings and is deleted afterwards. Its Gaussians are
+random, because the costs depend only on their number. FOLDER has sound files and a documents.tsv with genres. Times are
+medians over runs, in processor time unless marked `clock`; rates to be compared are measured in turn. Each part is kept
+separately.
 """
 
 import argparse
@@ -41,7 +41,7 @@ from audiosim.stats.gaussians.kullback_leibler import Packed, kullback_leibler_d
 ROOT = Path(__file__).parents[1]
 SOUNDS = ROOT.parent / "shared" / "data" / "sounds"
 D = PLAIN.dimension
-FLOPS = 2 * (D * (D + 1) + 2 * D + 2)  # of a pair: two inner products
+FLOPS = 2 * (D * (D + 1) + 2 * D + 2)  # operations for a pair: two inner products
 BLOCK = 20_000
 TILE = 640
 MUSLY_PAIRS = 400_000
@@ -53,7 +53,7 @@ def seconds(work: Callable[[], object], runs: int) -> float:
 
 
 def random_rows(n: int, rng: np.random.Generator) -> np.ndarray:
-    """Gaussians whose spectra fall by coefficient as those of music do, some near to each other and most not."""
+    """Gaussians with spectra that fall by coefficient as in music, some near to each other and most not."""
     centres = to_rows(*gaussians(min(n, 2000), rng))
     rows = np.tile(centres, (-(-n // len(centres)), 1))[:n]
     size = np.exp(0.3 * rng.standard_normal(n)).astype(np.float32)
@@ -71,21 +71,21 @@ def gaussians(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]
 
 
 def large_product(size: int = 4096) -> Callable[[], object]:
-    """One large product in single precision, into memory that is there: what the machine can do."""
+    """One large product in single precision into existing memory: the machine's peak rate."""
     matrix = np.random.default_rng(0).standard_normal((size, size)).astype(np.float32)
     out = np.empty_like(matrix)
     return lambda: np.matmul(matrix, matrix, out=out)
 
 
 def both_times(work: Callable[[], object]) -> tuple[float, float]:
-    """Seconds by the clock, and of all processors."""
+    """Seconds by the clock, and processor time of all threads."""
     clock, processor = time.perf_counter(), time.process_time()
     work()
     return time.perf_counter() - clock, time.process_time() - processor
 
 
 def all_pairs(n: int, runs: int, figures: Figures) -> None:
-    """Time and errors of all pairs of n, on one thread and on two, and what bounds them."""
+    """Time and errors of all pairs of n, on one thread and on two, and their bounds."""
     rows, product = random_rows(n, np.random.default_rng(1)), large_product()
     packed = pack(rows, D)
     operations = FLOPS * n * (n + 1) / 2
@@ -125,7 +125,7 @@ def all_pairs(n: int, runs: int, figures: Figures) -> None:
 
 
 def products(packed: Packed) -> None:
-    """The matrix products of all tiles, and nothing else."""
+    """Only the matrix products of all tiles."""
     sides, w = packed.sides, packed.sides.shape[1] - 2
     out = np.empty((TILE, TILE), np.float32)
     for left in range(0, len(sides), TILE):
@@ -135,7 +135,7 @@ def products(packed: Packed) -> None:
 
 
 def wider(rows: np.ndarray) -> np.ndarray:
-    """The same Gaussians with eleven dimensions more, each a little correlated with the one before."""
+    """The same Gaussians with eleven more dimensions, each slightly correlated with the one before."""
     means, covariances = from_rows(rows, D)
     mix = np.eye(31, D) + 0.3 * np.eye(31, D, -1) + 0.5 * np.eye(31, D, -11)
     rng = np.random.default_rng(7)
@@ -151,11 +151,11 @@ def brute(means: np.ndarray, covariances: np.ndarray, i: int, j: int) -> float:
 
 
 def js_rate(n: int, runs: int, figures: Figures) -> None:
-    """Pairs per second of the Jensen-Shannon divergence, on one thread, beside musly's in turn."""
+    """Pairs per second of the Jensen-Shannon divergence, on one thread, in turn with musly's."""
     rows, theirs = random_rows(n, np.random.default_rng(3)), musly_pairs()
     wide = wider(rows[: n // 2])
     with threadpool_limits(1):
-        jensen_shannon.jensen_shannon_divergence(rows[:1000], None, D)  # machine code is made
+        jensen_shannon.jensen_shannon_divergence(rows[:1000], None, D)  # compiles the machine code
         taken = [
             [processor(work) for work in (partial(js, rows, D), partial(js, wide, 31), theirs or (lambda: None))]
             for _ in range(runs)
@@ -180,7 +180,7 @@ def processor(work: Callable[[], object]) -> float:
 
 
 def musly_pairs() -> Callable[[], object] | None:
-    """Musly's similarity, method "timbre", of MUSLY_PAIRS pairs; None where pymusly is not installed."""
+    """Musly's similarity, method "timbre", of MUSLY_PAIRS pairs; None if pymusly is not installed."""
     try:
         import pymusly
     except ImportError:
@@ -234,7 +234,7 @@ def fill(folder: Path, prefix: str, n: int, rng: np.random.Generator) -> None:
 
 
 def in_shards(n: int, count: int, runs: int, figures: Figures) -> None:
-    """Cost of a search of shards, one after the other and on a cluster of two processes on this machine."""
+    """Cost of searching shards, one after the other and on a cluster of two processes on this machine."""
     from distributed import LocalCluster
 
     folder, rng = Path(tempfile.mkdtemp(prefix="audiosim-")), np.random.default_rng(6)
@@ -288,7 +288,7 @@ def searches(index: AudioIndex, ids: tuple[str, ...], runs: int, figures: Figure
 
 
 def size(folder: Path) -> str:
-    """Size of the files of a folder are."""
+    """Size of the files of a folder."""
     return f"{bytes_of(folder) / 1e9:.2f} GB"
 
 
@@ -333,7 +333,7 @@ def quality(index: AudioIndex, genre: dict[str, str | None], near: dict) -> list
 
 
 def limited(folder: Path, figures: Figures) -> None:
-    """Same-genre precision at 5, other artists (by tags) alone, of clips of which some have a source of 11 kHz."""
+    """Same-genre precision at 5, only other artists (by tags), if some clips have a source of 11 kHz."""
     documents = read_documents(folder / "documents.tsv")
     whole = {name: folder / document.path for name, document in documents.items() if document.path}
     artists = {name: read_tags(path).artist for name, path in whole.items()}

@@ -1,14 +1,14 @@
-"""First minutes of four newcomers, each with data of their own: all that they type, how long it takes, what they read.
+"""First minutes of four newcomers with their own data: everything they type, how long it takes, what they read.
 
     python benchmarks/newcomers.py [--only trec|notebook|music|program]
 
     trec      a folder with twelve runs and a qrels file, judged 0 to 3 in part, under names that audiosim does not know
-    notebook  the same as two frames of pandas
+    notebook  the same data as two pandas frames
     music     a folder of MP3 files with tags
-    program   nothing but curl, against a service of the music folder
+    program   only curl, with a service of the music folder
 
-Their files are made of the demo before the clock starts; each newcomer has a fresh folder and the commands of the
-environment that runs this script. Seconds are those that they wait: of the clock, starting Python each time included.
+Their files are made from the demo before the clock starts; each newcomer has a fresh folder and the commands of the
+environment that runs this script. Seconds are by the clock, including each start of Python.
 """
 
 import argparse
@@ -33,8 +33,8 @@ from mutagen.id3 import ID3, TCON, TIT2, TPE1
 from audiosim import package_files
 
 DEMO = package_files.folder("fixtures") / "demo"
-FUSED = (("fusion", "timbre-full"), ("rhythm", "harmony"))  # two more systems take turns between these
-JUDGED, LEVEL = 0.3, 25  # share of the judgments that the newcomer has; grades of a level
+FUSED = (("fusion", "timbre-full"), ("rhythm", "harmony"))  # two more systems alternate between these
+JUDGED, LEVEL = 0.3, 25  # share of the judgments that the newcomer has; width of a level in grades
 SHOWN = 18  # lines of an answer
 NOTEBOOK = """\
 import audiosim, pandas
@@ -59,7 +59,7 @@ class Session:
         self.folder, self.typed, self.seconds, self.read = folder, 0, 0.0, ""
 
     def type(self, line: str, program: Sequence[str] = ("sh", "-c"), shown: str | None = None) -> str:
-        """Answer to a line, after it was printed; an error ends the script."""
+        """Run and print a line, and return its answer; an error ends the script."""
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         print(f"\n$ {shown or line}", flush=True)
         begun = time.monotonic()
@@ -78,7 +78,7 @@ class Session:
 
 
 def demo_runs() -> dict[str, list[list[str]]]:
-    """Lines of twelve systems, by name: the demo's ten, and two that take turns between two others."""
+    """Lines of twelve systems, by name: the demo's ten, and two that alternate between two others."""
     runs = {path.stem: [line.split() for line in path.read_text().splitlines()] for path in (DEMO / "runs").iterdir()}
     for number, names in enumerate(FUSED, 1):
         lines = []
@@ -93,7 +93,7 @@ def demo_runs() -> dict[str, list[list[str]]]:
 
 
 def some_judgments() -> list[tuple[str, str, int]]:
-    """Query, document and a level from 0 to 3, of some pairs."""
+    """Query, document and level from 0 to 3 for some pairs."""
     rows = [line.split() for line in (DEMO / "truth.qrels").read_text().splitlines()]
     chosen = np.random.default_rng(0).permutation(len(rows))[: int(JUDGED * len(rows))]
     return [(rows[i][0], rows[i][2], min(3, int(float(rows[i][3])) // LEVEL)) for i in sorted(chosen.tolist())]
@@ -112,7 +112,7 @@ def trec(session: Session) -> None:
 
 
 def notebook(session: Session) -> None:
-    """Frames in memory; what is typed are five lines of Python."""
+    """Frames in memory, and five typed lines of Python."""
     tables = {
         "runs.csv": [("query", "document", "rank", "system")]
         + [(row[0], row[2], row[3], row[5]) for rows in demo_runs().values() for row in rows],
@@ -148,7 +148,7 @@ def music(session: Session) -> None:
 
 
 def program(session: Session) -> None:
-    """Curl, against a service of the music folder."""
+    """Curl, with a service of the music folder."""
     music_folder(session.folder / "music")
     making = [Path(sys.executable).parent / "audiosim", "init", "music", "-o", "mine", "--queries", "12"]
     subprocess.run(making, cwd=session.folder, check=True, capture_output=True)
@@ -183,7 +183,7 @@ NEWCOMERS: dict[str, tuple[str, Callable[[Session], None]]] = {
 
 
 def main() -> None:
-    """Every newcomer's first minutes."""
+    """Run every newcomer's first minutes."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--only", choices=NEWCOMERS)
     only, rows = options.parse_args().only, []

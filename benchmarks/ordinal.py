@@ -2,8 +2,8 @@
 
     python benchmarks/ordinal.py [--runs 5]
 
-Processor time on one thread, the median over runs; peers run where they are installed (pip install audiosim[bench])
-and where they end in reasonable time.
+Processor time on one thread, the median over runs; peers run if they are installed (pip install audiosim[bench])
+and end in reasonable time.
 """
 
 import argparse
@@ -51,7 +51,7 @@ PEERS = {"statsmodels": by_statsmodels, "skordinal": by_skordinal}
 
 
 def megabytes() -> float:
-    """The most memory the process has had so far."""
+    """Peak memory of the process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

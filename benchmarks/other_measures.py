@@ -1,12 +1,12 @@
-"""Honesty of scores by nDCG, RBP, ERR, P and AP, whose grades are drawn: on each collection, and at home.
+"""Honesty of scores by nDCG, RBP, ERR, P and AP, from drawn grades: on each collection, and at home.
 
     python benchmarks/other_measures.py [--parts 8] [--only dl2019,home] [--at 50,100,200]
 
-The campaigns of benchmarks/calibration.py, whose pairs are chosen for CG; at some moments the same belief is looked at
-by each measure. Away from home the source of the collection is left out and nothing is known of its documents; home is
-MIREX 2011 with the model of the other half of its queries. How alike the documents of a list are is the standard
-deviation, over systems and queries, of the share of a list that is relevant: AP, and no other of these measures, is the
-higher the larger it is.
+The campaigns are those of benchmarks/calibration.py, with pairs chosen for CG; at some moments each measure is applied
+to the same belief. Away from home, the source of the collection is left out and nothing is known about its documents;
+home is MIREX 2011 with the model of the other half of its queries. The alikeness of documents in a list is measured by
+the standard deviation, over systems and queries, of the share of relevant documents: only AP, of these measures, grows
+with it.
 """
 
 import argparse
@@ -34,10 +34,10 @@ from audiosim.simulation.trials import selections
 HOME = "home"
 MEASURES = ("CG", "nDCG", "RBP", "ERR", "P", "AP")
 BINARY = ("P", "AP")
-LEAST = {"fine": 40.0}  # grade from which a document is relevant, by scale; of others the middle
+LEAST = {"fine": 40.0}  # grade from which a document is relevant, by scale; for others the middle
 CONSIDERED = ("systems", "differences")
 LISTS = "lists"
-Spread = tuple[float, float]  # standard deviation over lists of the share that is relevant: expected, true
+Spread = tuple[float, float]  # standard deviation over lists of the share of relevant documents: expected, true
 Row = tuple[str, int, Observation | Spread]  # measure or LISTS, pairs judged
 
 
@@ -47,13 +47,13 @@ def least_of(scale: Scale) -> float:
 
 
 def measures_of(collection: Collection, cutoff: int) -> list[str]:
-    """Measures by their words."""
+    """Names of the measures."""
     least = least_of(collection.scale)
     return [f"{name}(min={least:g})@{cutoff}" if name in BINARY else f"{name}@{cutoff}" for name in MEASURES]
 
 
 def spread_of_lists(state: Selection, grades: np.ndarray) -> Spread:
-    """Standard deviation over lists of the share that is relevant, as expected and by the true grades (n,)."""
+    """Standard deviation over lists of the relevant share, expected and by the true grades (n,)."""
     pool, least = state.pool, least_of(state.pool.scale)
     cells = pool.retrieved.tocoo()
     lists = sparse.csr_array((np.ones(cells.nnz), (cells.row * len(pool.queries) + pool.query[cells.col], cells.col)))
@@ -66,7 +66,7 @@ def spread_of_lists(state: Selection, grades: np.ndarray) -> Spread:
 
 
 def looks(part: Collection, start: Selection, at: Sequence[int]) -> Iterator[Row]:
-    """Statements of a campaign at some moments, by each measure, beside the truth."""
+    """Statements of a campaign at some moments, by each measure, with the truth."""
     grades = start.pool.spread(part.grades())
     written = measures_of(part, start.pool.cutoff)
     expected = {word: expected_scores(parse_measure(word), start.pool, draws=DRAWS) for word in written}
@@ -83,7 +83,7 @@ def looks(part: Collection, start: Selection, at: Sequence[int]) -> Iterator[Row
 
 
 def played(name: str, collection: Collection, model: Model, parts: int, at: Sequence[int]) -> list[Row]:
-    """Every look of some parts."""
+    """All looks at some parts."""
     found: list[Row] = []
     learn = partial(learned, model.between) if name == HOME else None
     for part in parts_of(name, collection, parts, home=name == HOME):
@@ -94,7 +94,7 @@ def played(name: str, collection: Collection, model: Model, parts: int, at: Sequ
 
 
 def tables(figures: Figures, results: Mapping[str, Sequence[Row]], at: Sequence[int]) -> None:
-    """Keep for each measure how far scores are off on the whole, what intervals hold, and excess of confidence."""
+    """Keep the overall error of scores, coverage of intervals and excess confidence for each measure."""
     head = ["", *(f"{count} judged" for count in at)]
     titles = (("expected less true scores", _bias), ("95 % intervals", _held), ("excess", _excess))
     kinds = [(measure, f"{measure}: {title}", cell) for measure in MEASURES for title, cell in titles]

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of one's own, on a socket in a folder, for tests and benchmarks."""
+"""A private PostgreSQL server, on a socket in a folder, for tests and benchmarks."""
 
 import os
 import shutil
@@ -9,22 +9,22 @@ from typing import Any
 
 
 def programs() -> Path | None:
-    """Folder of PostgreSQL's programs; None where it is not installed."""
+    """Folder of PostgreSQL's programs; None if it is not installed."""
     found = shutil.which("initdb") or next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))), None)
     return Path(found).resolve().parent if found else None
 
 
 class Cluster:
-    """A PostgreSQL server of our own, on a socket in a folder of its own, to be started, stopped and frozen."""
+    """A private PostgreSQL server, on a socket in a separate folder, to be started, stopped and frozen."""
 
     def __init__(self, programs: Path, folder: Path, made: Path | None = None) -> None:
-        """Make its data, but do not start it.
+        """Create its data, but do not start it.
 
         programs  folder of PostgreSQL's programs
-        made      folder with the `data` of a server that never ran; None makes them
+        made      folder with the `data` of a server that never ran; None to create them
         """
         self._programs, self._folder = programs, folder
-        root = os.geteuid() == 0  # which it refuses
+        root = os.geteuid() == 0  # PostgreSQL refuses to run as root
         self._user: dict[str, Any] = {"user": "nobody", "group": "nogroup", "extra_groups": []} if root else {}
         if root:
             shutil.chown(folder, "nobody")
@@ -41,7 +41,7 @@ class Cluster:
     def start(self, *, durable: bool = False) -> None:
         """Start it.
 
-        durable  whether it waits for the disk, as one in use does
+        durable  True to wait for the disk, like a production server
         """
         settings = f"-c listen_addresses='' -k {self._folder} -c fsync={'on' if durable else 'off'}"
         self._call("pg_ctl", "start", "-w", "-l", self._folder / "log", "-o", settings)

@@ -1,9 +1,9 @@
-"""Time that the judging page takes from Enter to the next pair that plays, in a real browser on loopback.
+"""Time from Enter until the next pair plays on the judging page, in a real browser on loopback.
 
     python benchmarks/pages.py [PAIRS]
 
-Measured within the browser, from the key to the first moment at which an analyser at the page's output hears the next
-pair's clips. Prints the median and the slowest, and what the first load weighs over the network.
+The time is measured within the browser, from the key to the first moment at which an analyser at the page's output
+detects the next pair's clips. Prints the median and the slowest, and the size of the first load over the network.
 """
 
 import re
@@ -24,7 +24,7 @@ from audiosim import package_files
 
 FLAGS = ["--autoplay-policy=no-user-gesture-required", "--no-sandbox"]
 
-# Between two pairs the page's player is loaded anew; then its voice begins, and then there is a signal.
+# Between two pairs, the page's player loads again; then its voice begins, and then there is a signal.
 WATCH = """async () => {
   const { player } = await import(document.querySelector("script[type=module]").src);
   const analyser = new AnalyserNode(player.context, { fftSize: 256 });
@@ -64,7 +64,7 @@ def serving() -> Iterator[str]:
 
 @contextmanager
 def serving_folder(served: Path, log: Path, *options: str) -> Iterator[str]:
-    """The address of a server of a folder, as the command starts it; it logs into a file."""
+    """The address of a server of a folder, started by the command; it logs to a file."""
     command = [sys.executable, "-m", "audiosim", "serve", str(served), "--port", "0", *options]
     with log.open("wb") as stream:
         process = subprocess.Popen(command, stderr=stream)
@@ -80,7 +80,7 @@ def serving_folder(served: Path, log: Path, *options: str) -> Iterator[str]:
 
 
 def weigh(page: Page) -> int:
-    """Bytes that the page's own files took over the network."""
+    """Bytes of the page's own files over the network."""
     kinds = "['navigation', 'resource'].flatMap(kind => performance.getEntriesByType(kind))"
     own = ".filter(entry => /\\/(static|judge)\\//.test(entry.name))"
     return int(page.evaluate(f"{kinds}{own}.reduce((sum, entry) => sum + entry.transferSize, 0)"))
@@ -97,7 +97,7 @@ def judge(page: Page, pairs: int) -> list[float]:
     for place in range(pairs):
         for key in ("c", "1", "ArrowRight"):
             page.keyboard.press(key)
-        page.wait_for_timeout(700)  # an assessor takes longer: the next pair is fetched meanwhile
+        page.wait_for_timeout(700)  # like an assessor, long enough for the next pair to be fetched
         page.keyboard.press("Enter")
         page.locator(f"text=Pair {place + 2} of {pairs + 1}").wait_for()
     page.wait_for_timeout(300)
@@ -105,7 +105,7 @@ def judge(page: Page, pairs: int) -> list[float]:
 
 
 def main(pairs: int = 30) -> None:
-    """Print how long the next pair takes."""
+    """Print the time until the next pair."""
     with serving() as url, sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         page = browser.new_page()

@@ -1,9 +1,9 @@
-"""Do plans hold? What is predicted at several moments of a campaign for its goals, beside what the replay then needed.
+"""Do plans hold? Predictions at several moments of a campaign, compared with the judgments that the replay then needed.
 
     python benchmarks/plans.py FOLDER --parts 4 [--only mirex2011]
 
-FOLDER has campaigns as benchmarks/campaigns.py keeps them; predictions are kept in its plans.json and not made again.
-How far replays are off is learned, for each kind, on all others: the least of OFFS with which 80 % intervals hold 80 %.
+FOLDER has campaigns recorded by benchmarks/campaigns.py; predictions are kept in its plans.json and not repeated. The
+error of replays is learned, for each kind, from all others: the least of OFFS with which 80 % intervals hold 80 %.
 """
 
 import argparse
@@ -25,14 +25,14 @@ from audiosim.simulation.trials import selections
 
 TARGETS = (0.9, 0.95)
 MOMENTS = (0, 50, 100, 200)
-DRAWN = 6  # campaigns played on for each prediction
+DRAWN = 6  # campaigns continued for each prediction
 OFFS = tuple(np.arange(0, 1.55, 0.05).round(2).tolist())
 HELD = 0.8
 Row = Mapping[str, Any]
 
 
 def plans_of(name: str, number: int, one: Played, models: dict[str, Any]) -> Iterable[Row]:
-    """A row for each moment and goal that was not met by then and was later: counts predicted and what was needed."""
+    """A row for each moment and each goal met only later: predicted counts, and the count needed."""
     needed = {target: stopped(one, target, with_caution(CAUTION)) for target in TARGETS}
     open_at = {at: [target for target, stop in needed.items() if stop is not None and stop[0] > at] for at in MOMENTS}
     if not open_at[0]:
@@ -52,7 +52,7 @@ def plans_of(name: str, number: int, one: Played, models: dict[str, Any]) -> Ite
 
 
 def _played(now, targets: Sequence[float], rng: np.random.Generator) -> list[int]:
-    """Judgments until each of rising goals, in one campaign that is played on."""
+    """Judgments until each of rising goals, in one continued campaign."""
     grades, counts, total = drawn_grades(now.belief, rng), [], 0
     for target in targets:
         now, count, _ = played(now, grades, Assurance(ORDER, target), lambda: True)
@@ -62,24 +62,24 @@ def _played(now, targets: Sequence[float], rng: np.random.Generator) -> list[int
 
 
 def held(rows: Sequence[Row], off: float) -> float:
-    """Share of the intervals that held what was needed, each kind counting the same."""
+    """Share of the intervals that contained the count needed, with equal weights for all kinds."""
     kinds = {row["kind"] for row in rows}
     return float(np.mean([np.mean([inside(row, off) for row in rows if row["kind"] == kind]) for kind in kinds]))
 
 
 def inside(row: Row, off: float) -> bool:
-    """True if the interval of a prediction holds what was needed."""
+    """True if the interval of a prediction contains the count needed."""
     low, high = interval_of(row["counts"], off)
     return low <= row["needed"] <= high
 
 
 def learned_off(rows: Sequence[Row]) -> float:
-    """The least of OFFS with which intervals hold HELD of what was needed."""
+    """The least of OFFS with which a share HELD of the intervals holds."""
     return next((off for off in OFFS if held(rows, off) >= HELD), OFFS[-1])
 
 
 def report(rows: Sequence[Row], figures: Figures) -> None:
-    """Coverage by kind with the spread in use, and with the one that the other kinds teach."""
+    """Coverage by kind, with the spread in use and with the one learned from the other kinds."""
     table = []
     for kind in dict.fromkeys(row["kind"] for row in rows):
         own = [row for row in rows if row["kind"] == kind]
@@ -104,7 +104,7 @@ def report(rows: Sequence[Row], figures: Figures) -> None:
 
 
 def main() -> None:
-    """Predict what is not predicted yet; print and keep the figures."""
+    """Make missing predictions; print and keep the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--parts", type=int, default=4, help="campaigns of each kind")

@@ -1,9 +1,9 @@
-"""Published numbers beside what comes out here: how many agree to every printed digit, those that do not, and fits.
+"""Published numbers beside those computed here: how many agree to every printed digit, those that differ, and fits.
 
     python benchmarks/published.py [DIR]
 
-DIR is the folder of the public data, ../shared/data beside the checkout where it is not given. Counts and differences
-are those of `audiosim reproduce`, fits those of `audiosim evaluate --fits`.
+DIR is the folder of the public data, by default ../shared/data beside the checkout. Counts and differences are those of
+`audiosim reproduce`, fits those of `audiosim evaluate --fits`.
 """
 
 import sys

@@ -1,10 +1,10 @@
-"""Accuracy of trained models on queries they never saw, each figure beside what is expected of it.
+"""Accuracy of trained models on unseen queries, each figure beside the expected one.
 
     python benchmarks/relevance.py [COLLECTION]
 
-COLLECTION is a folder with judgments; the expectations are of MIREX 2011, which is taken where none is named.
-Errors are of grades over the scale's maximum, on ten folds by query in which no feature of a row of the fit sees a
-held-out judgment. Where a share of each held-out query is judged, the rest is scored: the mean over draws.
+COLLECTION is a folder with judgments; the expectations are for MIREX 2011, the default. Errors are of grades over the
+scale's maximum, on ten folds by query; no feature of a fitted row uses a held-out judgment. If a share of each held-out
+query is judged, the rest is scored, and the mean over draws is given.
 """
 
 import sys
@@ -23,7 +23,7 @@ SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "mirex2011"
 HELD_OUT = "10 folds by query"
 THESIS = "output"
 BEST = "fSYS,fART,sGEN,fGEN,sGEN:fGEN,oSYS,oGEN,oGEN:oGEN,fART:fPOOL,cART,fTEAM,cGEN"
-UNJUDGED = {  # terms without judgments of the query itself: what RMSE is expected to stay within
+UNJUDGED = {  # terms without judgments of the query itself: expected largest RMSE
     "the thesis's terms": (THESIS, 0.2446),
     "  and oSYS": (f"{THESIS},oSYS", 0.2425),
     "  and oSYS, oGEN": (f"{THESIS},oSYS,oGEN", 0.2370),
@@ -39,7 +39,7 @@ JUDGED = {
 }
 PREDICTORS = {"fit to all": "model", "fit at share": "model fitted at this share"}
 SEEDS = 3
-VERSIONS = {  # M_jud in sample, by the pair's own judgment: R^2 and RMSE
+VERSIONS = {  # M_jud in sample, by use of the pair's own judgment: R^2 and RMSE
     "included": (0.887, 0.096),
     "left out": (0.61, 0.17),
 }
@@ -51,7 +51,7 @@ def findings(collection: Collection, terms: str, **plan: object) -> Findings:
 
 
 def unjudged(collection: Collection, figures: Figures) -> None:
-    """Error, log score and coverage where nothing of the query is judged."""
+    """Error, log score and coverage if nothing of the query is judged."""
     of = "nothing of the query judged, "
     for label, (terms, limit) in UNJUDGED.items():
         scores = {row.predictor: row for row in findings(collection, terms).scores if row.sample == HELD_OUT}
@@ -63,7 +63,7 @@ def unjudged(collection: Collection, figures: Figures) -> None:
 
 
 def judged(collection: Collection, figures: Figures) -> None:
-    """Error where a share of the query is judged, by the model and by one fitted at this share."""
+    """Error if a share of the query is judged, for the model and for one fitted at this share."""
     shown = []
     for label, terms in JUDGED.items():
         found = [findings(collection, terms, judged=SHARES, seed=seed) for seed in range(SEEDS)]
@@ -78,7 +78,7 @@ def judged(collection: Collection, figures: Figures) -> None:
 
 
 def own_judgment(collection: Collection, figures: Figures) -> None:
-    """Accuracy that M_jud seems to have with the pair's own judgment among its features, and what it is."""
+    """Apparent accuracy of M_jud with the pair's own judgment among its features, and its true accuracy."""
     of = "M_jud in sample, the pair's own judgment "
     for row in findings(collection, "judgment", folds=0).versions:
         squared, error = VERSIONS.get(row.own_judgment, (None, None))

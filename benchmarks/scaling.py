@@ -3,11 +3,11 @@
     python benchmarks/scaling.py [--pairs 1000000] [--only estimate] [--picture docs/scaling.png]
 
 Each job is the command that users run, or the loop of asking and telling, in a fresh process on one thread, on
-synthetic collections of 50 systems x 10 documents with teams, genres and artists; `judged` is a random 500 of the
-pairs. Peers do the same in the same run where they are installed (pip install audiosim[bench]): pytrec_eval and ranx
-read and score the same files, statsmodels fits the same variance components. A slope is that from the size above: 1 is
-as much more as there are more pairs. `--systems 200` has the same for 200 systems. Each job is kept by itself, so
-`--only` measures some anew, and the picture shows all that are kept.
+synthetic collections of 50 systems x 10 documents with teams, genres and artists; `judged` means a random 500 of the
+pairs. Peers do the same in the same run if they are installed (pip install audiosim[bench]): pytrec_eval and ranx read
+and score the same files, statsmodels fits the same variance components. A slope is from the size above: 1 means in
+proportion to the pairs. `--systems 200` does the same for 200 systems. Each job is kept separately, so that `--only`
+can repeat some; the picture shows all kept ones.
 """
 
 import argparse
@@ -33,11 +33,11 @@ from audiosim.corpus.judgments import qrels_lines
 from audiosim.corpus.lines import write_text
 from audiosim.simulation import Design, synthetic_collection
 
-SIZES = (1_000, 4_000, 17_000, 86_000, 1_000_000)  # pairs, about
+SIZES = (1_000, 4_000, 17_000, 86_000, 1_000_000)  # approximate numbers of pairs
 JUDGED = 500
-ROWS = (1_000_000, 10_000_000, 100_000_000)  # of features
+ROWS = (1_000_000, 10_000_000, 100_000_000)  # rows of features
 LOOPED = 10  # pairs asked for and told, after the first
-FITTED = (100, 1_000, 4_000)  # values that variance components are fitted to
+FITTED = (100, 1_000, 4_000)  # values to which variance components are fitted
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 COMMAND = [sys.executable, "-m", "audiosim"]
 
@@ -128,7 +128,7 @@ print(time.process_time() - start, *found.vcomp, found.scale)
 
 
 class Spent(NamedTuple):
-    """Seconds of processor time, peak memory in MB, and what a process printed last."""
+    """Seconds of processor time, peak memory in MB, and the last line printed by a process."""
 
     seconds: float
     megabytes: float
@@ -136,7 +136,7 @@ class Spent(NamedTuple):
 
 
 def spent(arguments: Sequence[str | Path]) -> Spent:
-    """Costs of a fresh process; its error where it fails."""
+    """Costs of a fresh process; its error if it fails."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as wrong:
         process = subprocess.Popen(arguments, stdout=out, stderr=wrong, env=os.environ | ONE_THREAD)
         _, status, used = os.wait4(process.pid, 0)
@@ -158,7 +158,7 @@ class Made:
 
 
 def made(where: Path, pairs: int, systems: int) -> Made:
-    """A synthetic collection of about so many pairs, of genres and artists, unless it is there already.
+    """A synthetic collection of about this many pairs, with genres and artists, made unless it exists.
 
     See `synthetic_collection`.
     """
@@ -167,7 +167,7 @@ def made(where: Path, pairs: int, systems: int) -> Made:
         with (folder / "judgments.qrels").open("rb") as stream:
             return Made(folder, judged, sum(1 for _ in stream))
     depth, candidates = 10, 100
-    each = 85.9 if systems == 50 else 98.6  # pairs that so many systems retrieve for a query
+    each = 85.9 if systems == 50 else 98.6  # pairs retrieved by this many systems for a query
     design = Design(systems, systems // 2, max(2, round(pairs / each)), depth, candidates)
     collection = synthetic_collection(np.random.default_rng(0), design)
     collection.save(folder)
@@ -180,7 +180,7 @@ Job = Callable[[Made], Spent]
 
 
 def command(*arguments: str, judged: bool | None) -> Job:
-    """A command on a collection, with nothing, a few or, where None, all of it judged."""
+    """A command on a collection, with nothing, a few or, for None, all of it judged."""
 
     def job(of: Made) -> Spent:
         which = {None: [], True: ["--judgments", of.judged], False: ["--judgments", "none"]}[judged]
@@ -195,13 +195,13 @@ def _looped(of: Made) -> Spent:
 
 
 def looped(of: Made) -> Spent:
-    """Median seconds of one ask and tell; memory of all."""
+    """Median seconds of one ask and tell; memory of the whole process."""
     found = _looped(of)
     return found._replace(seconds=float(found.said.split()[0]))
 
 
 def begun(of: Made) -> Spent:
-    """Seconds from the start of the process until the first pair was asked for, told, and the next one asked for."""
+    """Seconds from the start of the process until one pair was asked for and told, and the next one asked for."""
     found = _looped(of)
     return found._replace(seconds=float(found.said.split()[1]))
 
@@ -218,7 +218,7 @@ def scripted(script: str) -> Job:
 
 
 class Limit(NamedTuple):
-    """Most seconds and megabytes at so many pairs."""
+    """Most seconds and megabytes at a number of pairs."""
 
     pairs: int
     seconds: float | None = None
@@ -227,7 +227,7 @@ class Limit(NamedTuple):
 
 @dataclass(frozen=True)
 class Kind:
-    """A job, the most pairs that it is asked for, its limits, and the package that it needs."""
+    """A job, its largest number of pairs, its limits, and the package that it needs."""
 
     job: Job
     most: int = 1_000_000
@@ -258,17 +258,17 @@ FITS = {"variance components": (OUR_FIT, "audiosim"), "the same by statsmodels":
 
 
 def slope(pairs: Sequence[int], values: Sequence[float], place: int) -> float | None:
-    """Slope from the point above to one, on logarithmic axes."""
+    """Slope from the previous point to a point, on logarithmic axes."""
     if not place:
         return None
     return math.log(values[place] / values[place - 1]) / math.log(pairs[place] / pairs[place - 1])
 
 
-Curve = list[tuple[int, int, Spent]]  # pairs asked for, pairs there are, costs
+Curve = list[tuple[int, int, Spent]]  # requested pairs, actual pairs, costs
 
 
 def measured(where: Path, largest: int, systems: int, only: str | None) -> dict[str, Curve]:
-    """Each job at each size that it is asked for."""
+    """Each job at each of its sizes."""
     curves: dict[str, Curve] = {name: [] for name, kind in KINDS.items() if _wanted(name, kind.package, only)}
     for size in (size for size in SIZES if size <= largest):
         wanted = [name for name in curves if KINDS[name].most >= size]
@@ -283,7 +283,7 @@ def measured(where: Path, largest: int, systems: int, only: str | None) -> dict[
 
 
 def fitted(only: str | None) -> dict[str, Curve]:
-    """Seconds of fits of two variance components and the rest; the peer's must be ours."""
+    """Seconds of fits of two variance components and the rest; the peer's variances must agree with ours."""
     curves: dict[str, Curve] = {name: [] for name, (_, package) in FITS.items() if _wanted(name, package, only)}
     for values in FITTED:
         found = []
@@ -359,7 +359,7 @@ def keep(name: str, points: Curve, part: str) -> None:
 
 
 def draw(path: Path) -> None:
-    """Both costs of each job over the pairs, as they were kept; in the legend the slope of the last two sizes."""
+    """Both kept costs of each job over the pairs; the legend has the slope of the last two sizes."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4.6), layout="constrained")
@@ -383,12 +383,12 @@ def draw(path: Path) -> None:
 
 
 def main() -> None:
-    """Measure, print and keep the tables, and draw what is kept where a picture is asked for."""
+    """Measure, print and keep the tables, and draw the kept ones if a picture is requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=1_000_000, help="of the largest collection; 0: only draw")
+    parser.add_argument("--pairs", type=int, default=1_000_000, help="pairs of the largest collection; 0: only draw")
     parser.add_argument("--rows", type=int, default=ROWS[1], help="most rows of features; a hundred million take 13 GB")
     parser.add_argument("--systems", type=int, default=50, choices=(50, 200))
-    parser.add_argument("--only", help="jobs whose name has this in it")
+    parser.add_argument("--only", help="only jobs with this in their name")
     parser.add_argument("--picture", type=Path)
     parser.add_argument("--collections", type=Path, help="folder that keeps the collections for further runs")
     options = parser.parse_args()

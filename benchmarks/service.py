@@ -1,13 +1,13 @@
-"""Speed of the service, against MLServer serving a model of the same size, and what it bears.
+"""Speed of the service, compared with MLServer serving a model of the same size, and its behaviour under load.
 
     python benchmarks/service.py [FOLDER] [--mlserver PYTHON]
 
-FOLDER is a collection such as the public files of MIREX 2011; left out, and not found, all is skipped. PYTHON is that
-of an environment with `mlserver mlserver-sklearn "uvloop<0.22"`; left out, the comparison is skipped.
+FOLDER is a collection such as the public files of MIREX 2011; if it is missing, everything is skipped. PYTHON is that
+of an environment with `mlserver mlserver-sklearn "uvloop<0.22"`; without it, the comparison is skipped.
 
-The client keeps requests made beforehand on plain sockets, and sends the next one on a connection as soon as the
-answer has come; of an answer it parses the status and the length, so that its share of one processor, printed, is
-small. Servers are measured in turn, in several rounds; the middle one counts. Health is asked by a process of its own.
+The client sends prepared requests on plain sockets, the next on a connection as soon as the answer has arrived. It
+parses only the status and the length of an answer, so that its printed share of one processor is small. Servers are
+measured in turn, in several rounds; the middle one counts. Health is requested by a separate process.
 """
 
 import argparse
@@ -51,14 +51,14 @@ joblib.dump(LogisticRegression(max_iter=500).fit(rng.random((2000, 5)), np.arang
 
 @dataclass(frozen=True)
 class Load:
-    """Findings of a closed loop of requests."""
+    """Results of a closed loop of requests."""
 
     per_second: float
     times_ms: list[float]
     client_share: float
 
     def quantile(self, share: float) -> float:
-        """Milliseconds that this share of the requests took at most."""
+        """Milliseconds within which this share of the requests was answered."""
         return sorted(self.times_ms)[min(len(self.times_ms) - 1, int(share * len(self.times_ms)))]
 
 
@@ -90,7 +90,7 @@ def receive(connection: socket.socket) -> tuple[int, bytes]:
 
 
 def ask(connection: socket.socket, asked: bytes) -> float:
-    """Milliseconds until the answer is there."""
+    """Milliseconds until the answer arrives."""
     start = time.perf_counter()
     connection.sendall(asked)
     receive(connection)
@@ -108,7 +108,7 @@ def connected(port: int, count: int = 1) -> Iterator[list[socket.socket]]:
 
 
 def closed_loop(port: int, asked: bytes, count: int, connections: int) -> Load:
-    """Ask as soon as the last answer has come, on each connection."""
+    """Send the next request as soon as the last answer has arrived, on each connection."""
     times: list[float] = []
     with connected(port, connections) as made:
         sent = [0.0] * connections
@@ -127,14 +127,14 @@ def closed_loop(port: int, asked: bytes, count: int, connections: int) -> Load:
 
 
 def free_port() -> int:
-    """A port that nobody has."""
+    """A free port."""
     with socket.create_server(("127.0.0.1", 0)) as one:
         return int(one.getsockname()[1])
 
 
 @contextmanager
 def running(command: list[str], port: int, ready: str) -> Iterator[dict[str, float]]:
-    """A server for as long as the `with` lasts; gives the seconds until it listened and until it was ready."""
+    """A server for the duration of the `with`, with the seconds until it listened and until it was ready."""
     seconds: dict[str, float] = {}
     start = time.perf_counter()
     with tempfile.TemporaryFile() as log:
@@ -182,7 +182,7 @@ def mlserver(python: Path, folder: Path, port: int, workers: int) -> list[str]:
 
 
 def ours(rows: int) -> bytes:
-    """A question to our service: rows of features to the probabilities of their levels."""
+    """A request to our service for the level probabilities of rows of features."""
     table = np.random.default_rng(0).random((rows, len(FEATURES)))
     columns = {name: table[:, place].tolist() for place, name in enumerate(FEATURES)}
     body = {"features": columns, "include": ["probabilities"]}
@@ -190,7 +190,7 @@ def ours(rows: int) -> bytes:
 
 
 def theirs(rows: int) -> bytes:
-    """The same question to MLServer."""
+    """The same request to MLServer."""
     table = np.random.default_rng(0).random((rows, len(FEATURES)))
     tensor = {"name": "x", "shape": list(table.shape), "datatype": "FP64", "data": table.ravel().tolist()}
     body = {"inputs": [tensor], "outputs": [{"name": "predict_proba"}]}
@@ -209,9 +209,9 @@ def rates(servers: Mapping[str, tuple[int, bytes]], count: int, connections: int
 
 
 def compare(folder: Path, python: Path | None, figures: Figures) -> None:
-    """Requests per second beside MLServer's, with its worker process and without."""
+    """Requests per second, compared with MLServer's with and without its worker process."""
     if python is None or not python.exists():
-        print("MLServer: skipped (say --mlserver PYTHON)")
+        print("MLServer: skipped (give --mlserver PYTHON)")
         return
     with ExitStack() as stack:
         port = free_port()
@@ -247,7 +247,7 @@ def _rows_of_rates(
 
 
 def by_identifier(collection: Collection, port: int, figures: Figures) -> None:
-    """Five thousand pairs of the pool, one client."""
+    """Measure five thousand pairs of the pool, with one client."""
     asked = pairs(collection, 5000)
     closed_loop(port, asked, 20, 1)
     load = closed_loop(port, asked, 400, 1)
@@ -256,7 +256,7 @@ def by_identifier(collection: Collection, port: int, figures: Figures) -> None:
 
 
 def pairs(collection: Collection, count: int) -> bytes:
-    """A question about pairs of the pool, over again where it has fewer."""
+    """A request about pairs of the pool, repeated if it has fewer."""
     known = build_pool(collection).pairs
     chosen = [known[place % len(known)] for place in range(count)]
     body = {"query": [query for query, _ in chosen], "document": [document for _, document in chosen]}
@@ -264,7 +264,7 @@ def pairs(collection: Collection, count: int) -> bytes:
 
 
 def health_under(name: str, port: int, work: Callable[[], object], figures: Figures) -> None:
-    """Time that health takes to answer while a process of its own does something else."""
+    """Time until health answers while a separate process does other work."""
     other = multiprocessing.get_context("fork").Process(target=work)
     times: list[float] = []
     other.start()
@@ -279,7 +279,7 @@ def health_under(name: str, port: int, work: Callable[[], object], figures: Figu
 
 
 def most_rows(port: int) -> int:
-    """Number of rows that the service takes at once, as its OpenAPI document says."""
+    """Largest number of rows in a request, from the service's OpenAPI document."""
     with connected(port) as (one,):
         one.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         document = json.loads(receive(one)[1])
@@ -287,7 +287,7 @@ def most_rows(port: int) -> int:
 
 
 def refused(port: int, asked: bytes, count: int) -> None:
-    """Send a body that is too large some times, each on a connection of its own."""
+    """Send a body that is too large several times, each on a new connection."""
     for _ in range(count):
         with connected(port) as (one,):
             one.sendall(asked)
@@ -295,7 +295,7 @@ def refused(port: int, asked: bytes, count: int) -> None:
 
 
 def under_load(collection: Collection, port: int, figures: Figures) -> None:
-    """Health while the largest questions are answered, and while too large ones are refused."""
+    """Health while the largest requests are answered, and while too large ones are refused."""
     rows = most_rows(port)
     health_under("nothing else is asked", port, lambda: time.sleep(1), figures)
     most = pairs(collection, rows)
@@ -311,14 +311,14 @@ def under_load(collection: Collection, port: int, figures: Figures) -> None:
 
 
 def scrape(port: int, figures: Figures) -> None:
-    """Time of a scrape of the figures."""
+    """Time to scrape the metrics."""
     with connected(port) as (one,):
         times = [ask(one, b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n") for _ in range(50)]
     figures.add("/metrics, p50", statistics.median(times), "ms", 10)
 
 
 def post(connection: socket.socket, path: str, body: object, **headers: str) -> tuple[int, bytes]:
-    """Ask once."""
+    """Send one request."""
     connection.sendall(request(path, json.dumps(body).encode(), **headers))
     return receive(connection)
 

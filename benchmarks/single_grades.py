@@ -1,18 +1,18 @@
-"""Accuracy of single grades on collections that nothing was learned from, beside a running mean.
+"""Accuracy of single grades on collections that nothing was learned from, compared with a running mean.
 
     python benchmarks/single_grades.py [--parts 6] [--only NAMES] [--drawn 20]
 
-Each collection of ../shared/data in turn, nothing known of its documents, without its source; on random parts of it, a
-share of each query's pairs is judged at random, and the others are predicted. The running mean of a query, with three
-judgments' worth of all judged pairs, predicts a level by
+Each collection of ../shared/data in turn is predicted without its source and with nothing known about its documents. On
+random parts of it, a share of each query's pairs is judged at random, and the others are predicted. The running mean of
+a query, with three pseudo-judgments from all judged pairs, predicts a level by
 
     (3 P + judged pairs of the query of that level) / (3 + judged pairs of the query),
     P = (historical share + judged pairs of that level) / (1 + judged pairs)
 
 Errors are of grades over the highest; the log score is -ln P(true level). Standard errors are of the difference to the
-running mean, over parts. With --drawn as many collections are drawn of the runs of each, and of each one part is
-played: what is gained over the running mean where the model is right; see benchmarks/drawn_collections.py. At home:
-benchmarks/joint.py.
+running mean, over parts. With --drawn, that many collections are drawn with the runs of each, and one part of each is
+played: the gain over the running mean if the model is right; see benchmarks/drawn_collections.py. For results at home
+see benchmarks/joint.py.
 """
 
 import argparse
@@ -37,7 +37,7 @@ from audiosim.training.examples import place_levels
 from audiosim.training.folds import draw
 
 SHARES = (0.05, 0.1, 0.2)
-COUNTS = (10, 20)  # judged in all, before anything is learned anew
+COUNTS = (10, 20)  # judged in all, before the model learns again
 PSEUDO = 3.0
 
 
@@ -45,8 +45,8 @@ def running_mean(pool: Pool, level: np.ndarray, seen: np.ndarray, usual: np.ndar
     """(n, l) probabilities of the levels by the running mean of each query.
 
     level  (n,) place of each pair's level
-    seen   (n,) whether it is judged
-    usual  (l,) how often levels are given
+    seen   (n,) True for judged pairs
+    usual  (l,) frequency of each level
     """
     counts = np.zeros((len(pool.queries), len(usual)))
     np.add.at(counts, (pool.query[seen], level[seen]), 1)
@@ -80,7 +80,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", type=int, default=6)
     parser.add_argument("--only", default="", help="collections, with commas")
-    parser.add_argument("--drawn", type=int, default=0, help="collections drawn of the runs of each")
+    parser.add_argument("--drawn", type=int, default=0, help="number of collections drawn with the runs of each")
     options = parser.parse_args()
     count = options.drawn or options.parts
     model, estimates = load_model("joint-fine"), between_all()
@@ -111,7 +111,7 @@ def main() -> None:
 
 
 def _above(of: dict[str, np.ndarray], place: int) -> float:
-    """Most by which the model is worse than the running mean, of shares of each query judged."""
+    """Largest loss of the model to the running mean, over shares of each query judged."""
     return max(float((every[:, place] - every[:, place + 2]).mean()) for name, every in of.items() if "%" in name)
 
 

@@ -1,9 +1,9 @@
-"""Every promise of reliability put to the test again and again; prints the table of docs/reliability.md.
+"""Repeated tests of every promise of reliability; prints the table of docs/reliability.md.
 
     python benchmarks/soak.py [--minutes 60] [--kills 25] [--only kills]
 
-The tests are those of `make test`, with real servers, databases and files: each round runs all of them, with so many
-kills where a server is killed, until the time is up. Exit code 1 where a promise was broken.
+The tests are those of `make test`, with real servers, databases and files. Each round runs all of them, with KILLS
+kills in tests that kill a server, until the time is up. The exit code is 1 if a promise was broken.
 """
 
 import argparse
@@ -25,12 +25,12 @@ FAULTS, DURABILITY = f"{SERVICE}/test_faults.py::test_", f"{SERVICE}/test_durabi
 
 
 class Promise(NamedTuple):
-    """One thing that is promised.
+    """A promise, and its tests.
 
-    against  what may happen
+    against  threat
     says     the promise
-    how      it is tested
-    tests    as pytest is given them
+    how      form of the test
+    tests    arguments for pytest
     """
 
     against: str
@@ -125,7 +125,7 @@ PROMISES = (
     ),
     Promise(
         "wrong inputs",
-        "one line says what is wrong, where, and what was expected",
+        "one line gives the problem, its place, and the expected form",
         "every error about lines, collections and options",
         (
             "tests/corpus/test_lines.py",
@@ -138,7 +138,7 @@ PROMISES = (
 
 
 def run(promise: Promise, kills: int) -> Counter[str]:
-    """Outcome of testing a promise once: how many cases passed, failed and were skipped, and what they counted."""
+    """Outcome of testing a promise once: numbers of passed, failed and skipped cases, and their own counts."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [
@@ -177,7 +177,7 @@ def run(promise: Promise, kills: int) -> Counter[str]:
 
 
 def figure(seen: Counter[str]) -> str:
-    """Words for what was seen."""
+    """The counts in words."""
     counted = [f"{count:,} {name}" for name, count in seen.items() if name not in ("cases", "failed", "skipped")]
     outcome = f"{seen['cases']} passed, {seen['failed']} failed" + (
         f", {seen['skipped']} skipped" if seen["skipped"] else ""
@@ -186,11 +186,11 @@ def figure(seen: Counter[str]) -> str:
 
 
 def main() -> None:
-    """Test for as long as is asked, and show what came of it."""
+    """Test for the requested time, and show the results."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--minutes", type=float, default=60)
-    parser.add_argument("--kills", type=int, default=25, help="of a server in each round")
-    parser.add_argument("--only", help="the promise against this alone")
+    parser.add_argument("--kills", type=int, default=25, help="kills of a server in each round")
+    parser.add_argument("--only", help="test only the promise against this")
     asked = parser.parse_args()
     chosen = [one for one in PROMISES if asked.only in (None, one.against)]
     if not chosen:

@@ -1,13 +1,13 @@
-"""Cost of describing sound, stage by stage, beside librosa, musly and essentia; and of workers.
+"""Cost of describing sound, stage by stage, compared with librosa, musly and essentia; and of workers.
 
     python benchmarks/sound.py [FOLDER] [--clips 6] [--runs 5] [--repeats 100]
 
-FOLDER has sound files. The clips are written anew in each format, at 22,050 Hz mono and at 44.1 kHz stereo.
-Times are of the processor, in ms per clip, on one thread, medians over runs and clips; the programs take
-turns, so that a busy machine hurts them alike. `all` is the standard description, with spectral contrast and band
-descriptors, `mfcc` the plain one; `spectra` what machine code does of it, `arrays` the same by numpy. Musly (pymusly)
-and essentia are measured where they are installed; musly is handed the samples, and held against ours of samples too.
-What workers cost is the processor time of all their processes. The limits are ours.
+FOLDER has sound files. The clips are written in each format, at 22,050 Hz mono and at 44.1 kHz stereo. Times are
+processor time, in ms per clip, on one thread, medians over runs and clips; the programs take turns, so that other load
+affects them equally. `all` is the standard description, with spectral contrast and band descriptors, `mfcc` the plain
+one; `spectra` is its part in machine code, `arrays` the same by numpy. Musly (pymusly) and essentia are measured if
+they are installed; musly receives the samples, and is compared with audiosim from samples as well. The cost of workers
+is the processor time of all their processes. The limits are our own.
 """
 
 import argparse
@@ -73,7 +73,7 @@ def others() -> dict[str, Describe]:
 
 
 def musly() -> Describe:
-    """Musly's method "timbre"; what it takes to turn an array into the list that it wants is not counted."""
+    """Musly's method "timbre"; the time to convert an array to its list is not counted."""
     import pymusly
 
     jukebox = pymusly.MuslyJukebox(method="timbre", decoder="none")
@@ -88,7 +88,7 @@ def musly() -> Describe:
 
 
 def essentia() -> Describe:
-    """Essentia put together to do the same."""
+    """Essentia, set up to do the same."""
     import essentia
 
     essentia.log.infoActive = essentia.log.warningActive = False
@@ -110,7 +110,7 @@ def mean_and_covariance(frames: np.ndarray) -> object:
 
 
 def stages(path: Path) -> Times:
-    """Our stages on one file, each by itself, and the bare decode."""
+    """Our stages on one file, each separately, and decoding alone."""
     rate_hz = soundfile.info(path).samplerate
     signal = decode.read(path)
     found = frames(signal).values
@@ -129,7 +129,7 @@ def stages(path: Path) -> Times:
 
 
 def written(sounds: list[Path], folder: Path) -> dict[str, list[Path]]:
-    """Each clip in each format; the second channel is the first a little later and softer."""
+    """Each clip in each format; the second channel is a delayed, softer copy of the first."""
     files: dict[str, list[Path]] = {name: [] for name in FORMATS}
     for number, sound in enumerate(sounds):
         samples = decode.read(sound).samples
@@ -143,9 +143,9 @@ def written(sounds: list[Path], folder: Path) -> dict[str, list[Path]]:
 
 
 def measured(paths: list[Path], runs: int, peers: Mapping[str, Describe]) -> Times:
-    """The medians, over files and runs, of our stages, of our whole, and of others."""
+    """The medians, over files and runs, of our stages, of our whole description, and of other programs."""
     whole = {"all": ours, "mfcc": partial(ours, parameters=PLAIN), **peers}
-    for one in whole.values():  # the first call loads and builds
+    for one in whole.values():  # the first call loads and compiles
         one(paths[0])
     for path in paths:
         for one in peers.values():
@@ -159,7 +159,7 @@ def measured(paths: list[Path], runs: int, peers: Mapping[str, Describe]) -> Tim
 
 
 def describing(files: Mapping[str, list[Path]], runs: int, figures: Figures) -> None:
-    """The table of all formats, and what was found beside the limits."""
+    """Add the table of all formats, and the figures with limits."""
     peers = others()
     found = {name: measured(paths, runs, peers) for name, paths in files.items()}
     columns = list(found["22050.wav"])
@@ -222,7 +222,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=100)
     options = parser.parse_args()
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # workers load compiled modules, as they do where it is installed
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # workers load compiled modules, as in an installation
     sounds = list(find_sounds(options.folder).values())
     with TemporaryDirectory() as folder, Figures("sound") as figures:
         files = written(sounds[:: max(1, len(sounds) // options.clips)][: options.clips], Path(folder))

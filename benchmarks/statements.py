@@ -1,4 +1,4 @@
-"""Statements of campaigns kept by benchmarks/campaigns.py beside the truth: the check, ranks, chances of the best."""
+"""Statements of campaigns recorded by benchmarks/campaigns.py, compared with the truth: check, ranks, the best."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -16,21 +16,21 @@ from audiosim.simulation.replay import right
 from audiosim.stats.normal.multivariate import Moments
 
 Kinds = Mapping[str, Sequence[Played]]
-LOOKS = (100, 200, 400)  # judgments after which statements are looked at
+LOOKS = (100, 200, 400)  # judgments after which statements are compared
 BINS = (0.0, 0.02, 0.1, 0.3, 0.6, 0.9, 1.0)
 TOP = 3
-ROUNDING = 1e-9  # of scores that are equal
+ROUNDING = 1e-9  # tolerance for equal scores
 
 
 def share_interval(count: int, of: int) -> tuple[float, float]:
-    """Interval of 95 % of a share, in per cent; Clopper & Pearson (1934), doi:10.1093/biomet/26.4.404."""
+    """95 % interval of a share, in percent; Clopper & Pearson (1934), doi:10.1093/biomet/26.4.404."""
     low = beta.ppf(0.025, count, of - count + 1) if count else 0.0
     high = beta.ppf(0.975, count + 1, of - count) if count < of else 1.0
     return 100 * float(low), 100 * float(high)
 
 
 def fit(found: Kinds, figures: Figures) -> None:
-    """Campaigns of which the model was refused, and after how many judgments."""
+    """Campaigns with a rejected model, and the number of judgments until then."""
     rows = []
     for name, some in found.items():
         at = [1 + int(np.argmax(one.e_values >= ALARM)) for one in some if one.e_values.max() >= ALARM]
@@ -49,7 +49,7 @@ def fit(found: Kinds, figures: Figures) -> None:
 
 
 def after_refusal(found: Kinds, figures: Figures) -> None:
-    """Statements of models that were refused, as they would be and as they are made instead, beside the truth."""
+    """Statements of rejected models, and of their replacements, compared with the truth."""
     rows, every = [], []
     for name, some in found.items():
         seen = [_held(one, judged) for one in some for judged in LOOKS if _refused(one, judged)]
@@ -81,7 +81,7 @@ def _refused(one: Played, judged: int) -> bool:
 
 
 def _held(one: Played, judged: int) -> list[float]:
-    """Mean confidence, accuracy and coverage of differences: of the ranking as it was, and of the one made instead."""
+    """Mean confidence, accuracy and coverage of differences: of the original ranking, and of the replacement."""
     place, checked = int(np.argmax(one.at == judged)), int(np.argmax(one.checked_at == judged))
     stated = ranking_of(one, one.mean[place], one.covariance[place], judged)
     instead = ranking_of(one, one.checked_mean[checked], one.checked_covariance[checked], judged)
@@ -100,14 +100,14 @@ def _covered(ranking: Ranking, one: Played) -> float:
 
 
 def ranking_of(one: Played, mean: np.ndarray, covariance: np.ndarray, judged: int) -> Ranking:
-    """The ranking that moments of a campaign stand for."""
+    """The ranking from recorded moments of a campaign."""
     systems = tuple(map(str, range(len(one.truth))))
     moments = Moments(mean.astype(np.float64), covariance.astype(np.float64))
     return Ranking(parse_measure("CG@5"), "joint", systems, moments, int(one.queries), judged, int(one.pairs))
 
 
 def _looks(found: Kinds) -> Iterator[tuple[str, int, Played, Verdicts]]:
-    """The kind, the judgments, the campaign and its verdicts at the LOOKS; not of spoilt campaigns."""
+    """The kind, the judgments, the campaign and its verdicts at the LOOKS; spoilt campaigns are left out."""
     for name, some in found.items():
         for judged in () if name.startswith("unlike") else LOOKS:
             for one in some:
@@ -116,7 +116,7 @@ def _looks(found: Kinds) -> Iterator[tuple[str, int, Played, Verdicts]]:
 
 
 def ranks(found: Kinds, figures: Figures) -> None:
-    """Coverage of the intervals of ranks, of all systems at once and of one, and of all pairs that are told apart."""
+    """Coverage of the intervals of ranks, for all systems at once and for single ones, and of all pairs told apart."""
     rows: dict[str, list[list[float]]] = {}
     for name, judged, one, verdicts in _looks(found):
         low, high = verdicts.ranks
@@ -135,7 +135,7 @@ def ranks(found: Kinds, figures: Figures) -> None:
 
 
 def chances(found: Kinds, figures: Figures) -> None:
-    """Probabilities of being the best, and among the best TOP, beside how often that was so."""
+    """Probabilities of being the best, and among the best TOP, compared with how often this was true."""
     for title, k in (("chances of the best", 1), (f"chances of the best {TOP}", TOP)):
         said, so = [], []
         for _, _, one, verdicts in _looks(found):

@@ -1,12 +1,12 @@
-"""Clicks and seconds from an empty service to a published campaign, in a real browser: what a stranger has to do.
+"""Clicks and seconds from an empty service to a published campaign, in a real browser: the work of a stranger.
 
     python benchmarks/stranger.py [PICTURES]
 
-Twenty recordings in four folders are made: prompts, and what three systems made of them. A browser that knows nothing
-but the address of `audiosim serve` on an empty folder makes a collection of them, asks for two aspects, looks at what
-goals take and at what assessors see, opens the campaign, invites two people, who judge everything in browsers of their
-own, and closes and publishes it. Prints clicks, typed texts and seconds of each part; PICTURES is a folder for a
-picture of each. The browser hears each clip for a moment, and waits for nobody to think.
+Twenty recordings in four folders are made: prompts, and the output of three systems. A browser that knows only the
+address of `audiosim serve` on an empty folder makes a collection of them, asks for two aspects, looks at the effort for
+each goal and at the assessors' page, opens the campaign, and invites two people, who judge everything in separate
+browsers. Then it closes and publishes the campaign. Prints clicks, typed texts and seconds of each part; PICTURES is a
+folder for a picture of each. The browser hears each clip for a moment, and nobody takes time to think.
 """
 
 import shutil
@@ -26,8 +26,8 @@ from audiosim.service.campaigns.campaigns import LISTEN_S
 
 RATE_HZ = 22_050
 PROMPTS = [f"tune{number}" for number in range(1, 6)]
-SYSTEMS = {"plain": 0.1, "bright": 0.3, "noisy": 1.0}  # how much noise each adds
-PATIENCE_MS = 180_000  # how long a busy machine takes says nothing
+SYSTEMS = {"plain": 0.1, "bright": 0.3, "noisy": 1.0}  # noise added by each
+PATIENCE_MS = 180_000  # a busy machine may be slow
 SPARE_MS = 300
 ASPECTS = "melody: How well does it continue the melody?\nsound: How natural does it sound?"
 ASSESSORS = ("Ann", "Ben")
@@ -51,7 +51,7 @@ def write_sounds(root: Path) -> None:
 
 @dataclass
 class Walk:
-    """Clicks, typed texts and seconds of somebody, part by part."""
+    """Clicks, typed texts and seconds of a person, part by part."""
 
     pictures: Path | None = None
     parts: list[tuple[str, int, int, float]] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Walk:
 
     @contextmanager
     def part(self, name: str, page: Page) -> Iterator[None]:
-        """One part of the way, and a picture of how it ends."""
+        """A part of the way, with a picture of its end."""
         clicks, typed, start = self.clicks, self.typed, time.perf_counter()
         yield
         self.parts.append((name, self.clicks - clicks, self.typed - typed, time.perf_counter() - start))
@@ -68,18 +68,18 @@ class Walk:
             page.screenshot(path=self.pictures / f"{len(self.parts)}.png", full_page=True)
 
     def click(self, page: Page, where: str) -> None:
-        """A click."""
+        """Click an element."""
         page.locator(where).click()
         self.clicks += 1
 
     def type(self, page: Page, where: str, text: str) -> None:
-        """A click into a field, and a text."""
+        """Click into a field, and type a text."""
         page.locator(where).fill(text)
         self.clicks += 1
         self.typed += 1
 
     def drop(self, page: Page, where: str, folder: Path) -> None:
-        """A folder dropped on the page: one movement of the mouse; a browser that is driven has it chosen instead."""
+        """Drop a folder on the page, counted as one movement of the mouse; the driven browser uses a chooser."""
         page.set_input_files(where, folder)
         self.clicks += 1
 
@@ -111,7 +111,7 @@ def create(walk: Walk, page: Page, url: str, sounds: Path) -> None:
 
 
 def invite(walk: Walk, page: Page) -> list[str]:
-    """Links for two people."""
+    """Make links for two people."""
     links = []
     with walk.part("invite two assessors", page):
         walk.click(page, "#next a")
@@ -125,7 +125,7 @@ def invite(walk: Walk, page: Page) -> list[str]:
 
 
 def judge(walk: Walk, page: Page, link: str, name: str, most: int, listen_s: float) -> int:
-    """Somebody judges up to so many pairs, or until nothing is left; how many these were."""
+    """Judge up to `most` pairs, or until nothing is left; return the number judged."""
     done = 0
     with walk.part(f"{name} judges", page):
         page.goto(link)
@@ -136,7 +136,7 @@ def judge(walk: Walk, page: Page, link: str, name: str, most: int, listen_s: flo
                 break
             where = page.locator("#where").inner_text()
             page.wait_for_function("() => document.querySelector('#play-text').textContent === 'Pause'")
-            page.wait_for_timeout(1000 * listen_s + SPARE_MS)  # of the query, which plays by itself
+            page.wait_for_timeout(1000 * listen_s + SPARE_MS)  # the query plays by itself
             walk.click(page, "#hear-candidate")
             expect(page.locator("#form input[type=range].unset")).to_have_count(2)
             for place, slider in enumerate(page.locator("#form input[type=range]").all()):
@@ -154,7 +154,7 @@ def judge(walk: Walk, page: Page, link: str, name: str, most: int, listen_s: flo
 
 
 def publish(walk: Walk, page: Page) -> str:
-    """Close and publish; the address of the page."""
+    """Close and publish; return the address of the page."""
     with walk.part("close and publish", page):
         walk.click(page, "#tab-publish")
         walk.type(page, "#publish-authors", "Cem Stranger")
@@ -169,9 +169,9 @@ def publish(walk: Walk, page: Page) -> str:
 def whole_way(
     browser: Browser, url: str, sounds: Path, listen_s: float, pictures: Path | None = None
 ) -> tuple[Walk, str]:
-    """The whole way, and the address of what was published.
+    """Go the whole way, and return the address of the publication.
 
-    listen_s  required of each clip
+    listen_s  seconds to listen to each clip
     """
     expect.set_options(timeout=PATIENCE_MS)
 
@@ -196,8 +196,8 @@ def whole_way(
 
 
 def main() -> None:
-    """Go the whole way, and print what it took."""
-    from pages import FLAGS, serving_folder  # the benchmark; where tests use this module, their folder has that name
+    """Go the whole way, and print the effort."""
+    from pages import FLAGS, serving_folder  # benchmarks/pages.py; in tests, `pages` is a folder of theirs
 
     pictures = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     chromium = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))), None)

@@ -1,12 +1,12 @@
 """Do verdicts keep their word? Stops, checks of the model, intervals of ranks and chances of the best, on campaigns.
 
     python benchmarks/campaigns.py FOLDER
-    python benchmarks/verdicts.py FOLDER               all of it, the ranks take a while
+    python benchmarks/verdicts.py FOLDER               everything; the ranks take a while
     python benchmarks/verdicts.py FOLDER --only stops  or fit, or ranks
 
-FOLDER has campaigns as benchmarks/campaigns.py keeps them. For each kind the caution of a stop is learned on all
-others, and never on mirex2011: the least of CAUTIONS with which orders at the stops are as often right as asked, in the
-mean over the kinds. A stop keeps its word where they are so but for OFF.
+FOLDER has campaigns recorded by benchmarks/campaigns.py. For each kind the caution of a stop is learned on all others,
+and never on mirex2011: the least of CAUTIONS with which orders at the stops are right as often as required, in the mean
+over the kinds. A stop keeps its word if its order is, up to OFF.
 """
 
 import argparse
@@ -24,12 +24,12 @@ from threadpoolctl import threadpool_limits
 from audiosim.selection.stopping import CAUTION, CHECKED
 
 TARGETS = (0.9, 0.95, 0.975)
-OFF = 0.005  # that accuracy at a stop may be below the target
-FREQUENT = 0.3  # share of a kind's campaigns that must have got to a goal for a figure of it
-CAUTIONS = (0, 10, 25, 50, 75, 100, 125, 150, 200, 300)  # judgments, that are tried
-SAME_AS_HOME = "mirex2011"  # the collection of HOME, from which nothing is learned for it either
+OFF = 0.005  # by which accuracy at a stop may be below the target
+FREQUENT = 0.3  # share of a kind's campaigns that must have met a goal, to give a figure
+CAUTIONS = (0, 10, 25, 50, 75, 100, 125, 150, 200, 300)  # judgments, to try
+SAME_AS_HOME = "mirex2011"  # the collection of HOME, which is left out for it as well
 Kinds = Mapping[str, Sequence[Played]]
-Form = Callable[[Played], np.ndarray]  # the confidence (m,) that a stop goes by
+Form = Callable[[Played], np.ndarray]  # confidence (m,) used by a stop
 
 
 def campaigns(folder: Path) -> Kinds:
@@ -41,7 +41,7 @@ def campaigns(folder: Path) -> Kinds:
 
 
 def stated_with(one: Played, factor: np.ndarray) -> np.ndarray:
-    """(m,) confidence with deviations (m,) times as large, linear between the factors that were kept."""
+    """(m,) confidence with deviations (m,) times as large, linear between the recorded factors."""
     factor = np.clip(factor, WIDER[0], WIDER[-1])
     place = np.clip(np.searchsorted(WIDER, factor, side="right") - 1, 0, len(WIDER) - 2)
     low, high = np.array(WIDER)[place], np.array(WIDER)[place + 1]
@@ -50,17 +50,17 @@ def stated_with(one: Played, factor: np.ndarray) -> np.ndarray:
 
 
 def with_caution(caution: float) -> Form:
-    """Confidence as a stop goes by it: see `selection.stopping.caution`."""
+    """Confidence used by a stop; see `selection.stopping.caution`."""
     return lambda one: stated_with(one, np.sqrt(1 + caution / np.maximum(one.judged, CHECKED)))
 
 
 def with_factor(factor: float) -> Form:
-    """Confidence with deviations so many times as large, however much is judged."""
+    """Confidence with deviations multiplied by a factor, at any number of judgments."""
     return lambda one: stated_with(one, np.full(len(one.judged), factor))
 
 
 def mean_of_last(looks: int) -> Form:
-    """Mean of the confidence over the last so many judgments."""
+    """Mean of the confidence over the last judgments."""
 
     def found(one: Played) -> np.ndarray:
         sums, ends = np.cumsum(np.insert(one.stated[:, 0], 0, 0)), np.arange(1, len(one.judged) + 1)
@@ -115,7 +115,7 @@ def learned_caution(others: Kinds) -> float:
 
 
 def stopping(found: Kinds, figures: Figures) -> None:
-    """Accuracy at the stops of each kind, as stated and with the caution in use; what is learned without it; forms."""
+    """Accuracy at the stops of each kind, as stated and with the caution in use; caution learned without it; forms."""
     own = {name: some for name, some in found.items() if not name.startswith("unlike")}
     rows, columns = [], ["", "campaigns", "caution of the others"]
     for target in TARGETS:
@@ -137,7 +137,7 @@ def stopping(found: Kinds, figures: Figures) -> None:
 
 
 def _limits(own: Kinds, figures: Figures) -> None:
-    """Accuracy at the stops with the caution in use, beside the limit: on halves of mirex2011, and over the others."""
+    """Accuracy at the stops with the caution in use, with its limit: on halves of mirex2011, and over the others."""
     others = {name: some for name, some in own.items() if name not in {HOME, SAME_AS_HOME}}
     for target in TARGETS:
         if HOME in own:

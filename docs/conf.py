@@ -43,7 +43,7 @@ sphinx_gallery_conf = {
 
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
-CLIPS = ("d030", "d037")  # of the demo, to be heard on the first page
+CLIPS = ("d030", "d037")  # of the demo, played on the first page
 html_static_path = ["static", *(f"../fixtures/demo/sounds/{clip}.ogg" for clip in CLIPS)]
 html_css_files = ["site.css"]
 html_title = "audiosim"
@@ -58,7 +58,7 @@ html_theme_options = {
     "footer_end": [],
 }
 
-# Links that a page of the repository needs, and where the site has what they lead to.
+# Links in pages of the repository, and their targets on the site.
 ELSEWHERE = {
     "(../SECURITY.md)": "(project/security.md)",
     "(../CHANGELOG.md)": "(project/changelog.md)",
@@ -74,24 +74,24 @@ def lead_elsewhere(_app: Sphinx, _page: str, source: list[str]) -> None:
 
 
 def write_pages(_app: Sphinx) -> None:
-    """Write what is generated: the commands, HTTP, Python, and the files of the repository's root."""
+    """Write the generated pages: the commands, HTTP, Python, and the files of the repository's root."""
     generated_pages.write(HERE)
 
 
 def inline_mathml(writer: Any, node: nodes.math) -> None:
-    """Write a formula as MathML, which browsers draw without a script from elsewhere."""
+    """Write a formula as MathML, which browsers draw without a script from another site."""
     writer.body.append(convert(node.astext()))
     raise nodes.SkipNode
 
 
 def block_mathml(writer: Any, node: nodes.math_block) -> None:
-    """Write a formula on lines of its own."""
+    """Write a displayed formula."""
     writer.body.append(f'<div class="formula">{convert(node.astext(), display="block")}</div>')
     raise nodes.SkipNode
 
 
 def setup(app: Sphinx) -> None:
-    """Take part in the build."""
+    """Connect to Sphinx's build."""
     app.add_html_math_renderer("mathml", (inline_mathml, None), (block_mathml, None))
     app.connect("builder-inited", write_pages, priority=1)
     app.connect("source-read", lead_elsewhere)

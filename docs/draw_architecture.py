@@ -1,8 +1,8 @@
-"""Draw the rooms of audiosim and who imports whom, as docs/architecture.svg.
+"""Draw the rooms of audiosim and their imports, as docs/architecture.svg.
 
     python docs/draw_architecture.py            needs matplotlib: pip install "audiosim[docs]"
 
-The rooms and their floors are those of docs/architecture.md; the lines and their width are counted in the imports.
+The rooms and their floors are those of docs/architecture.md; lines and their widths are from the imports.
 """
 
 import ast
@@ -16,18 +16,18 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH, HEIGHT = 2.3, 0.68  # of a room's box, in units of the axes
-FLOOR = 0.5  # inches from floor to floor: a box then has room for both lines of its label
+FLOOR = 0.5  # inches from floor to floor: enough for both lines of a label
 
 
 def rooms() -> list[str]:
-    """The rooms, top first: `audiosim.cli`, `service`, ...; those within `service` or `audiosim.stats` are one."""
+    """The rooms, top first: `audiosim.cli`, `service`, ...; `service` and `audiosim.stats` are one room each."""
     listed = re.findall(r"^(\S+?)/?  +\S", (ROOT / "docs/architecture.md").read_text().split("```")[1], re.MULTILINE)
     names = [path.removesuffix(".py").split("/") for path in listed]
     return list(dict.fromkeys(".".join(name[: 1 if name[0] == "service" else 2]) for name in names))
 
 
 def room_of(module: str, known: list[str]) -> str | None:
-    """The room that a module is in; None for the package's own face."""
+    """The room of a module; None for the package's own `__init__`."""
     return next((room for room in known if module == room or module.startswith(room + ".")), None)
 
 
@@ -47,7 +47,7 @@ def sources() -> list[tuple[Path, str]]:
 
 
 def imports(known: list[str]) -> Counter[tuple[str, str]]:
-    """Number of import statements that lead from one room to another."""
+    """Number of import statements from one room to another."""
     found: Counter[tuple[str, str]] = Counter()
     for path, module in sources():
         own = room_of(module, known)
@@ -60,7 +60,7 @@ def imports(known: list[str]) -> Counter[tuple[str, str]]:
 
 
 def draw(known: list[str]) -> Figure:
-    """One room a floor, zigzag; a line for each pair of rooms, as wide as there are imports."""
+    """One room per floor, in a zigzag; a line for each pair of rooms, as wide as the number of imports."""
     mpl.rcParams["svg.fonttype"] = "none"
     mpl.rcParams["svg.hashsalt"] = "audiosim"
     shown = [

@@ -2,8 +2,8 @@
 
     python docs/draw_listeners.py
 
-Two people judge 200 pairs of the demo each. Their grades are those of fixtures/demo/truth.qrels, moved by how severe
-each of them is and by noise, as much as people differ in other collections.
+Two people judge 200 pairs of the demo each. Their grades are those of fixtures/demo/truth.qrels, moved by each person's
+severity and by noise, by as much as people differ in other collections.
 """
 
 from dataclasses import replace
@@ -21,7 +21,7 @@ SIZE, DOTS = (10.5, 3.8), 110  # inches, per inch
 
 
 def main() -> None:
-    """Draw what two people say, and rank by it about them and about others."""
+    """Draw the grades of two people, and draw the rankings about them and about others."""
     judged, rng = audiosim.Collection.load(DEMO, judgments=DEMO / "truth.qrels"), np.random.default_rng(7)
     said, levels = [], np.array(judged.scale.levels)
     for name in ("ann", "bob"):

@@ -1,8 +1,8 @@
-"""Take the pictures of the pages that the docs show: docs/{start,create,judge,organise}-*.png, docs/study-page.png.
+"""Take the pictures of the pages for the docs: docs/{start,create,judge,organise}-*.png, docs/study-page.png.
 
     python docs/draw_pages.py            needs Chromium, and playwright: pip install "audiosim[test]"
 
-They are of a server of the demo, whose pairs three people judge as fixtures/demo/truth.qrels has it.
+They come from a server of the demo, where three people give the grades of fixtures/demo/truth.qrels.
 """
 
 import shutil
@@ -24,14 +24,14 @@ from audiosim.service.study_app import StudyDesk, create_study_app
 from audiosim.users.study_log import StudyLog, read_study
 
 DOCS = Path(__file__).resolve().parent
-sys.path.append(str(DOCS.parent / "benchmarks"))  # last, as benchmarks/service.py is not the service
+sys.path.append(str(DOCS.parent / "benchmarks"))  # last, because benchmarks/service.py is not the service
 from pages import FLAGS, serving  # noqa: E402  what is measured there is shown here
 
 DEMO = DOCS.parent / "fixtures" / "demo"
-JUDGED, CANNOT = 130, 60  # so many answers, and the one of them that a pair cannot be judged
+JUDGED, CANNOT = 130, 60  # number of answers, and the one that reports a pair that cannot be judged
 ASSESSORS = ("Ann", "Ben", "Cem")
-EVERY = timedelta(seconds=35)  # somebody answers
-SETTLE_MS, HEAR_MS = 15_000, 500  # until what is worked out is there; of a clip
+EVERY = timedelta(seconds=35)  # between two answers
+SETTLE_MS, HEAR_MS = 15_000, 500  # until computed results are shown; listening time of a clip
 ADDRESSES = {"start": "/", "create": "/create", "judge": "/judge/demo", "organise": "/organise/demo"}
 SIZES = {"start": (1000, 620), "create": (1000, 1340), "judge": (1000, 860), "organise": (1280, 1120)}
 DESK: dict[str, Any] = {"device_scale_factor": 1}
@@ -45,7 +45,7 @@ PICTURES = (
 
 
 def judge(url: str) -> None:
-    """Judge pairs in turn, as the truth has it."""
+    """Judge pairs in turn by the true grades."""
     truth = audiosim.Collection.load(DEMO, judgments=DEMO / "truth.qrels").grades()
     start = datetime.now(UTC) - JUDGED * EVERY
     with audiosim.Client(url) as client:
@@ -59,7 +59,7 @@ def judge(url: str) -> None:
 
 
 def begin_making(window: Page) -> None:
-    """Name a collection, and upload the demo's files as those of a new one."""
+    """Name a new collection, and upload the demo's files."""
     window.fill("#name", "listening-test")
     window.keyboard.press("Enter")
     files = [*sorted((DEMO / "runs").iterdir()), *sorted(DEMO.glob("*.tsv")), *sorted((DEMO / "sounds").iterdir())[:8]]
@@ -72,7 +72,7 @@ def begin_making(window: Page) -> None:
 
 
 def begin_judging(window: Page) -> None:
-    """Sign in, listen to the first pair, and half answer it."""
+    """Sign in, listen to the first pair, and give part of an answer."""
     window.get_by_role("textbox").first.fill("Dan")
     window.keyboard.press("Enter")
     window.get_by_role("button", name="Skip the training").click()

@@ -1,9 +1,9 @@
-"""Draw how a ranking settles as judgments come: docs/settling.png, the first picture of the README, and for phones.
+"""Draw how a ranking settles as judgments come in: docs/settling.png, the README's first picture, and one for phones.
 
     python docs/draw_settling.py
 
-It plays a campaign on the demo: `drawn` chooses the pairs, fixtures/demo/truth.qrels has the grades. Crosses mark the
-scores by all judgments, which the campaign does not see.
+It plays a campaign on the demo: `drawn` chooses the pairs, and fixtures/demo/truth.qrels has the grades. Crosses mark
+the scores by all judgments, which the campaign does not see.
 """
 
 from pathlib import Path

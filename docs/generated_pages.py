@@ -1,4 +1,4 @@
-"""Pages of the reference, written from what they are about: the commands, the routes, the public names of Python.
+"""Pages of the reference, generated from their subjects: the commands, the routes, the public names of Python.
 
 python docs/generated_pages.py  writes them beside this file, as `make docs` does
 """
@@ -22,7 +22,7 @@ import audiosim
 from audiosim import cli
 
 ROOT = Path(__file__).resolve().parents[1]
-# In a process of its own, as a service that is made takes processes and memory until it ends.
+# In a separate process, because a service holds processes and memory until it ends.
 OPENAPI = f"""
 import json
 from audiosim import Collection
@@ -35,7 +35,7 @@ SHOWN = {"Security": "SECURITY.md", "Changelog": "CHANGELOG.md", "Contributing":
 
 
 def write(folder: Path) -> None:
-    """Write every page that is generated."""
+    """Write all generated pages."""
     pages = {
         "reference/commands.md": commands_page(),
         "reference/configuration.md": configuration_page(),
@@ -51,14 +51,14 @@ def write(folder: Path) -> None:
 
 
 def root_page(name: str) -> str:
-    """A file of the repository's root, its links as they are from a page of the site."""
+    """A file of the repository's root, with links adapted to the site."""
     text = (ROOT / name).read_text(encoding="utf-8")
     text = re.sub(r"\]\(docs/([\w.-]+(?:#[\w-]+)?)\)", r"](../\1)", text)
     return re.sub(r"\]\(([A-Z]+)\.md\)", lambda found: f"]({found[1].lower()}.md)", text)
 
 
 def commands() -> Iterator[tuple[str, Any]]:
-    """Every command with its whole name, those of groups too."""
+    """Every command with its whole name, including those in groups."""
     group: Any = typer.main.get_command(cli.app)
     context = group.make_context("audiosim", [], resilient_parsing=True)
     for name in group.list_commands(context):
@@ -132,7 +132,7 @@ def _row(parameter: Any) -> str:
 
 
 def _choices(parameter: Any) -> list[str]:
-    """The words that may be given; typer keeps them in the type's annotation, or click in a type of choices."""
+    """The accepted words, from typer's annotation or click's type of choices."""
     annotation = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
     if inspect.isclass(annotation) and issubclass(annotation, Enum):
         return [str(one.value) for one in annotation]
@@ -203,7 +203,7 @@ def python_page() -> str:
 
 
 def _own(module: Any) -> list[str]:
-    """The public functions and classes that a module defines, or says that it offers."""
+    """The public functions and classes that a module defines, or lists in `__all__`."""
     listed = getattr(module, "__all__", None)
     if listed is not None:
         return [name for name in listed if callable(getattr(module, name))]
@@ -246,7 +246,7 @@ def _arguments(value: Any) -> str:
 
 
 def _docstring(text: str) -> str:
-    """The first paragraph as text, the rest as it is laid out."""
+    """The first paragraph as text, the rest with its layout."""
     first, _, rest = text.partition("\n\n")
     shown = _plain(first)
     return f"{shown}\n\n```text\n{textwrap.dedent(rest).rstrip()}\n```" if rest.strip() else shown
@@ -257,7 +257,7 @@ def _first(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text on which Markdown does nothing but set code, options among it: their dashes are no punctuation."""
+    """A text in which Markdown sets only code, including options, so that their dashes are not punctuation."""
     parts = (" ".join(text.split("\n")) if "\n\n" not in text else text).split("`")
     parts[::2] = (OPTION.sub(r"`\1`", re.sub(r"([*_<>\[\]|])", r"\\\1", part)) for part in parts[::2])
     return "`".join(parts)

@@ -1,9 +1,9 @@
-"""Catalogues of the pages' messages: collect the messages, and write gettext's .po files and the .json that pages load.
+"""Catalogues of the pages' messages: collects the messages, and writes gettext's .po files and the pages' .json files.
 
     python docs/make_languages.py
 
-New messages are added to each .po untranslated, those that no page has any more are dropped. Translate the .po with any
-of gettext's tools, then run this again. Needs babel.
+New messages are added to each .po without a translation, and unused ones are dropped. Translate the .po with any
+gettext tool, then run this again. Needs babel.
 """
 
 import io
@@ -30,7 +30,7 @@ Message = str | tuple[str, str]
 
 
 def messages() -> list[Message]:
-    """Every message of the pages, each once; two texts where its form depends on a number."""
+    """Every message of the pages, each once; two texts if its form depends on a number."""
     return list(dict.fromkeys([*_of_templates(), *_of_modules(), *_of_questions()]))
 
 
@@ -59,13 +59,13 @@ def _unquoted(text: str) -> str:
 
 def catalogue(path: Path) -> "Catalog":
     """The catalogue of a .po file."""
-    from babel.messages.pofile import read_po  # here, so that the messages are found without babel
+    from babel.messages.pofile import read_po  # imported here: collecting the messages needs no babel
 
     return read_po(io.BytesIO(path.read_bytes()), locale=path.stem)
 
 
 def json_of(catalog: "Catalog") -> str:
-    """A catalogue as the service and the pages read it: translations by message, lists of several forms."""
+    """A catalogue for the service and the pages: translations by message, lists of several forms."""
     said = {
         one.id if isinstance(one.id, str) else one.id[0]: (
             one.string if isinstance(one.string, str) else list(one.string or ())
@@ -77,7 +77,7 @@ def json_of(catalog: "Catalog") -> str:
 
 
 def updated(path: Path) -> "Catalog":
-    """The catalogue of a .po file with the messages that there are now."""
+    """The catalogue of a .po file, with the present messages."""
     from babel.messages.catalog import Catalog
 
     old, new = catalogue(path), Catalog(locale=path.stem, project="audiosim", fuzzy=False)
@@ -94,7 +94,7 @@ def main() -> None:
     for path in sorted(CATALOGUES.glob("*.po")):
         catalog, written = updated(path), io.BytesIO()
         write_po(written, catalog, width=120, omit_header=False)
-        # Without a date, and without the places of names that a translator's tool fills.
+        # Leave out the date, and the fields that a translator's tool fills.
         lines = [line for line in written.getvalue().decode().splitlines() if not EMPTY.search(line)]
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         path.with_suffix(".json").write_text(json_of(catalog), encoding="utf-8")

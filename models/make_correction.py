@@ -3,8 +3,8 @@
     python models/make_correction.py [WORLDS]
 
 Each world is a draw of the sizes of effects and of a collection. Models with the terms of the thesis's M_out and M_jud
-are fitted, the thesis's way, to collections of that world; then campaigns are replayed on new collections of it, with
-the weights of section 8.4, until nearly everything is judged. No real data is read.
+are fitted, as in the thesis, to collections of that world. Then campaigns are replayed on new collections of it, with
+the weights of section 8.4, until nearly everything is judged. No real data are read.
 """
 
 import json
@@ -31,9 +31,9 @@ from audiosim.training.train import train
 HERE = Path(__file__).parent
 MEASURES = ("CG@5", "DCG@5", "nDCG@5", "RBP@5")
 ERRORS = tuple(round(0.01 * step, 2) for step in range(1, 11))
-TRAINING = 3  # collections that a world's models are fitted to
+TRAINING = 3  # collections to which a world's models are fitted
 WORLDS = 24
-# The smallest and the largest of each of Effects, in its order; the default is about the middle.
+# Smallest and largest value of each field of Effects, in order; the default is about the middle.
 RANGES = (
     (0.05, 0.17),
     (0.05, 0.17),
@@ -55,7 +55,7 @@ def world(rng: np.random.Generator) -> tuple[Design, Effects]:
 
 
 def fitted(collections: list[Collection]) -> tuple[Model, ...]:
-    """The models of a world in order of preference, as the thesis fits them; the last needs no feature."""
+    """The models of a world in order of preference, fitted as in the thesis; the last needs no feature."""
     jud = train(collections, Plan(LISTS["judgment"], "jud", folds=0, own_judgment=True)).model
     out = train(collections, Plan(LISTS["output"], "out", folds=0)).model
     assert out.fallback is not None
@@ -63,7 +63,7 @@ def fitted(collections: list[Collection]) -> tuple[Model, ...]:
 
 
 def campaigns(seed: int) -> dict[str, Array]:
-    """For each measure the (moments, 2) stated deviation and true error along one campaign in a world of its own."""
+    """For each measure the (moments, 2) stated deviation and true error along one campaign in a separate world."""
     rng = np.random.default_rng([2013, seed])
     design, effects = world(rng)
     earlier = [synthetic_collection(rng, design, effects) for _ in range(TRAINING)]
@@ -82,7 +82,7 @@ def campaigns(seed: int) -> dict[str, Array]:
 
 
 def deviation_for(curves: list[Array], error: float) -> float:
-    """The largest d at which campaigns that stop at a stated deviation of d or less are off by `error` on average."""
+    """The largest d for which campaigns that stop at a stated deviation of d are off by `error` on average."""
     tried = np.geomspace(1e-4, max(curve[0, 0] for curve in curves), 400)
     means = np.array([np.mean([first_error(curve, d) for curve in curves]) for d in tried])
     too_far = np.flatnonzero(means > error)
@@ -90,13 +90,13 @@ def deviation_for(curves: list[Array], error: float) -> float:
 
 
 def first_error(curve: Array, deviation: float) -> float:
-    """The error at the first moment when the stated deviation is so low; at the last where it never is."""
+    """The error when the stated deviation is first this low; at the last moment if it never is."""
     low = np.flatnonzero(curve[:, 0] <= deviation)
     return float(curve[low[0] if len(low) else -1, 1])
 
 
 def rising(values: list[float]) -> Iterator[float]:
-    """The values, none below the one before."""
+    """The values, each raised to the previous one if lower."""
     yield from np.maximum.accumulate(values).tolist()
 
 

@@ -1,13 +1,13 @@
-"""Write joint-fine.json: how judgments are correlated, and how that varies between collections.
+"""Write joint-fine.json: the correlation of judgments, and its variation between collections.
 
     python models/make_joint.py MIREX2011 OTHER...
 
-The first collection is MIREX 2011 Audio Music Similarity, public at github.com/julian-urbano/Allcea in etc/: components
-and trend are learned there, on top of a published mean. The mean is that of loutput-fine, which was fitted to four
-years of MIREX: one year's systems would tell less of the next ones. How both vary between collections is learned from
-that one, as if nothing were known of its documents, and the others, judged in full too; see SOURCES for what is
-shipped. How much carries over to an edition with the same systems is learned from halves of the queries of each, how
-much to one with other systems from the two collections of CLEF eHealth.
+The first collection is MIREX 2011 Audio Music Similarity, public at github.com/julian-urbano/Allcea in etc/. Components
+and trend are learned there, on top of a published mean: that of loutput-fine, which was fitted to four years of MIREX,
+because one year's systems would tell less about the next ones. The variation of both between collections is learned
+from that collection, as if nothing were known about its documents, and from the others, which are fully judged too;
+SOURCES lists the shipped ones. The share carried over to an edition with the same systems is learned from halves of the
+queries of each; the share carried over to other systems, from the two collections of CLEF eHealth.
 """
 
 import sys
@@ -29,7 +29,7 @@ from audiosim.training.examples import TENTHS, judged_pools, make_examples
 from audiosim.training.joint_fit import fit_joint
 from audiosim.training.patterns import with_patterns
 
-# Collections of one source, by the name of their folder, share teams and habits: together they count as one.
+# Collections of one source share teams and habits, so together they count as one; by the name of their folder.
 SOURCES = {
     "mirex2011": "MIREX 2011 Audio Music Similarity (julian-urbano/Allcea)",
     "dl2019": "TREC 2019 deep learning, passages (Parry-Parry/sigir25-annotation)",
@@ -46,7 +46,7 @@ def main(folders: Sequence[str]) -> None:
     """Write the model file."""
     collections = [Collection.load(Path(folder)) for folder in folders]
     judged = judged_pools(collections[:1])
-    # The middles of tenths are what grades of 0 to 100 are nearest to; the paper names its ten levels 0, 11, ..., 99.
+    # Grades from 0 to 100 are rounded to the middles of tenths; the paper names its ten levels 0, 11, ..., 99.
     whole = replace(load_model("loutput-fine"), name="joint-fine", levels=TENTHS, fallback="historical-fine")
     mean = with_patterns(whole, make_examples(judged, whole.features))
     rows = sum(int(np.sum(~np.isnan(grades))) for _, grades in judged)
@@ -86,7 +86,7 @@ def editions(collections: Sequence[Collection], found: Sequence[Estimates]) -> l
 def between_of(found: Sequence[Estimates], without: str | None = None) -> Between:
     """Distribution of collections.
 
-    without  a source that is left out
+    without  source to leave out
     """
     return learn_between([one for one in found if one.source != without])
 

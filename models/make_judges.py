@@ -1,13 +1,13 @@
-"""Write judges/slopes.json: how much what machines say of pairs counts, over collections that machines judged.
+"""Write judges/slopes.json: the weight of machines' grades, learned over collections judged by machines.
 
     python models/make_judges.py COLLECTION ...
 
-COLLECTION is a folder judged in full by people, with `judges/`. Of each machine by itself the slopes of what it says
-within queries and systems, of systems, of queries and in excess are estimated with all judgments known, and the size of
-its taste for systems. The file has the mean of the slopes over collections, each being the mean over its machines by
-random effects (DerSimonian & Laird 1986), and the standard deviation over machines and collections; of tastes the
-median. Sources of those that come with the
-package: language models that judge TREC 2019's passages, and automatic measures of dialogue summaries (DialSummEval).
+COLLECTION is a folder judged fully by people, with `judges/`. For each machine by itself, with all judgments known, the
+script estimates the slopes of its grades within queries and systems, of systems, of queries and in excess, and the size
+of its taste for systems. The file has the mean of the slopes over collections, each being the mean over its machines by
+random effects (DerSimonian & Laird 1986), their standard deviation over machines and collections, and the median of the
+tastes. Sources of the shipped file: language models that judge TREC 2019's passages, and automatic measures of dialogue
+summaries (DialSummEval).
 """
 
 import json
@@ -26,9 +26,9 @@ from audiosim.relevance.joint import JointEstimator
 from audiosim.relevance.machine_evidence import MACHINE_SYSTEM, SlopePrior, machine_kind
 
 HERE = Path(__file__).parent
-WIDE = 1.0  # standard deviation of a slope, of which hardly anything is held before
+WIDE = 1.0  # prior standard deviation of a slope: hardly informative
 WIDE_TASTE = 1.5  # standard deviation of the logarithm of a taste
-LEAST = {"within": 0.2, "system": 0.3, "query": 0.2, "excess": 0.3}  # a handful of machines tells little of others
+LEAST = {"within": 0.2, "system": 0.3, "query": 0.2, "excess": 0.3}  # a few machines tell little of others
 LEAST_TASTE = 0.5
 
 
@@ -54,14 +54,14 @@ def _estimate(pool: Pool, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray, fl
     covariance = layout.part(judged).normal(sizes, np.zeros(len(judged))).among(np.arange(len(judged)))
     columns = layout.fixed[judged]
     precision = np.linalg.inv(held.covariance) + columns.T @ np.linalg.solve(covariance, columns)
-    left = gain - held.mean[judged]  # of prior means of the slopes of 0
+    left = gain - held.mean[judged]  # the slopes have prior means of 0
     slopes = np.linalg.solve(precision, columns.T @ np.linalg.solve(covariance, left))
     errors = np.sqrt(np.diagonal(np.linalg.inv(precision)))
     return slopes[-len(LEVELS) :], errors[-len(LEVELS) :], sizes[MACHINE_SYSTEM]
 
 
 def responses(folder: Path) -> list[tuple[float, float]]:
-    """Slope of each machine's mean grades of systems on people's, in deviations, and what is left of them."""
+    """Slope of each machine's mean grades of systems on people's, in deviations, and the residual of these."""
     collection = Collection.load(folder)
     pool = build_pool(collection, collection.cutoff)
     truth, weights = pool.spread(collection.grades()), mean_weights(pool, pool.found)
@@ -76,7 +76,7 @@ def responses(folder: Path) -> list[tuple[float, float]]:
 
 
 def random_effects(found: np.ndarray, errors: np.ndarray) -> tuple[float, float]:
-    """Mean and standard deviation of what was estimated with these errors (DerSimonian & Laird 1986)."""
+    """Mean and standard deviation of quantities estimated with these errors (DerSimonian & Laird 1986)."""
     weights = errors**-2.0
     mean = weights @ found / weights.sum()
     beyond = weights @ (found - mean) ** 2 - (len(found) - 1)
@@ -86,7 +86,7 @@ def random_effects(found: np.ndarray, errors: np.ndarray) -> tuple[float, float]
 
 
 def prior_of(sources: dict[str, list[tuple[str, np.ndarray, np.ndarray, float]]]) -> SlopePrior:
-    """The distribution over machines, of what was estimated of those of some collections, each with one weight."""
+    """The distribution over machines, from estimates for several collections with equal weights."""
     slopes = {}
     for place, level in enumerate(LEVELS):
         of_sources = np.array(

@@ -102,7 +102,7 @@ def main() -> None:
 
 
 def historical_model(scale: str, levels: tuple[float, ...]) -> Model:
-    """All past judgments of a scale, on some levels."""
+    """Model of all past judgments on a scale, with some levels."""
     thresholds = thresholds_of(with_moments(np.array(levels), *HISTORICAL[scale])).round(6).tolist()
     return Model(f"historical-{scale}", scale, levels, (), (), tuple(thresholds), None, PAST + FIXED[scale])
 
@@ -113,7 +113,7 @@ def save(model: Model) -> None:
 
 
 def with_moments(levels: Array, mean: float, variance: float) -> Array:
-    """The probabilities of most entropy with this mean and variance: exp(a l + b l^2), normalised."""
+    """The probabilities with the largest entropy, given mean and variance: exp(a l + b l^2), normalised."""
     z = (levels - levels.mean()) / np.ptp(levels)
 
     def probabilities(parameters: Array) -> Array:

@@ -1,11 +1,11 @@
-"""Execute the notebooks of this folder, each in a kernel of its own, and keep them with what they showed.
+"""Execute the notebooks of this folder, each in a separate kernel, and keep them with their output.
 
-    python validation/execute.py [NAME...]           makes every figure anew: many hours
-    python validation/execute.py [NAME...] --resume  the same, with the campaigns that an earlier run has played
-    python validation/execute.py [NAME...] --kept    shows the figures that are kept: a minute
+    python validation/execute.py [NAME...]           computes every figure again: many hours
+    python validation/execute.py [NAME...] --resume  the same, with the campaigns played by an earlier run
+    python validation/execute.py [NAME...] --kept    shows the kept figures: a minute
 
-NAME is that of a notebook, such as sound; all of them without it. Executed notebooks go to docs/_build/validation. Exit
-code 1 where one fails.
+NAME is that of a notebook, such as sound; by default all. Executed notebooks go to docs/_build/validation. The exit
+code is 1 if one fails.
 """
 
 import argparse
@@ -23,7 +23,7 @@ EXECUTED = HERE.parent / "docs" / "_build" / "validation"
 
 
 def execute(path: Path) -> str | None:
-    """Execute a notebook and keep it; what went wrong, or None."""
+    """Execute a notebook and keep it; return the error, or None."""
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(notebook, timeout=None, kernel_name="python3", resources={"metadata": {"path": HERE}})
     try:
@@ -37,12 +37,12 @@ def execute(path: Path) -> str | None:
 
 
 def main() -> int:
-    """Execute all of them, or those that were named."""
+    """Execute all notebooks, or the named ones."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     notebooks = sorted(path.stem for path in HERE.glob("*.ipynb"))
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(notebooks))
-    parser.add_argument("--kept", action="store_true", help="show the figures that are kept")
-    parser.add_argument("--resume", action="store_true", help="go on with the campaigns that were played")
+    parser.add_argument("--kept", action="store_true", help="show the kept figures")
+    parser.add_argument("--resume", action="store_true", help="use the campaigns already played")
     options = parser.parse_args()
     if unknown := set(options.names) - set(notebooks):
         parser.error(f"no notebook {', '.join(sorted(unknown))}; there are {', '.join(notebooks)}")

@@ -1,6 +1,6 @@
-"""Figures of the docs made anew: each by the command that benchmarks/results.json names beside it.
+"""Figures of the docs, computed again by the command recorded with each in benchmarks/results.json.
 
-In the notebooks of this folder, which `make validation` runs. AUDIOSIM_FIGURES=kept only shows what is kept.
+Used by the notebooks of this folder, which `make validation` runs. AUDIOSIM_FIGURES=kept only shows the kept figures.
 """
 
 import json
@@ -16,12 +16,12 @@ from IPython.display import Markdown, display
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results.json"
 WORK = ROOT / "docs" / "_build" / "validation" / "played"
-CAMPAIGNS_FIRST = ("benchmarks/verdicts.py", "benchmarks/plans.py")  # look at campaigns that were played before
+CAMPAIGNS_FIRST = ("benchmarks/verdicts.py", "benchmarks/plans.py")  # these evaluate campaigns played before
 KEPT = os.environ.get("AUDIOSIM_FIGURES") == "kept"
 
 
 def show(*benchmarks: str) -> None:
-    """Run some benchmarks again, each as it was run last, and show their figures beside those from before."""
+    """Run some benchmarks again, each as in its last run, and show their figures beside the earlier ones."""
     for benchmark in benchmarks:
         before = _results()
         for name in [name for name in before if name.split()[0] == benchmark]:
@@ -68,7 +68,7 @@ def _run(command: str) -> None:
 
 
 def commands(command: str) -> list[list[str]]:
-    """Words after `python` of a command of results.json, and before it those of what it needs."""
+    """Words after `python` of a command of results.json, preceded by those of commands that it needs."""
     script, *rest = shlex.split(command)[1:]
     words = [script, *map(_found, [script, *rest], rest)]
     needed = script in CAMPAIGNS_FIRST and not Path(words[1]).is_dir()
@@ -78,7 +78,7 @@ def commands(command: str) -> list[list[str]]:
 def _found(before: str, word: str) -> str:
     """A word of a command, given the one before; paths in results.json are shortened to their last name.
 
-    Collections are in the public data, pictures in docs/, and what was played goes to WORK.
+    Collections are in the public data, pictures in docs/, and played campaigns in WORK.
     """
     if before == "--plot":
         return str(ROOT / "docs" / word)
