@@ -38,7 +38,7 @@ def real_clips():
 
 @pytest.fixture(scope="session")
 def album(tmp_path_factory):
-    """Six short recordings in two folders, in four formats, and files that are none."""
+    """Six short recordings in two folders, in four formats, and files that are not sound."""
     folder = tmp_path_factory.mktemp("album")
     for name in ("a/one.wav", "a/two.flac", "a/three.ogg", "b/four.wav", "b/five.mp3", "six.wav"):
         (folder / name).parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""An approximate search is held against the search that compares each query with all."""
+"""Approximate search, compared with a search that compares each query with all."""
 
 import re
 import shutil
@@ -75,13 +75,13 @@ def test_nearly_all_neighbours_are_found_and_the_recall_says_how_many(folder):
         assert len(names) <= 201
         shares.append(len(names & ten_nearest(rows, query)) / 10)
     assert np.mean(shares) > 0.9
-    assert search.recall == pytest.approx(np.mean(shares), abs=0.08)  # of as many other recordings
+    assert search.recall == pytest.approx(np.mean(shares), abs=0.08)  # measured on as many other recordings
     kinds = descriptions_of(searched)
     names = [f"r{query}" for query in queries]
     found, exact = (neighbours_by(searched, kinds, names, 5, shortlists=one) for one in (search, None))
     same = [len({one.identifier for one in found[name]} & {one.identifier for one in exact[name]}) for name in names]
     assert np.mean(same) > 4.5
-    for name in names:  # what both find is as near, to the last bit
+    for name in names:  # distances found by both are equal to the last bit
         proximities = {one.identifier: one for one in exact[name]}
         assert all(proximities.get(one.identifier, one) == one for one in found[name])
         assert f"r{SILENT}" not in {one.identifier for one in found[name]}

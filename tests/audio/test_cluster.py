@@ -1,4 +1,4 @@
-"""A Dask cluster on this machine: a scheduler and two workers, of which one is killed."""
+"""A Dask cluster on this machine: a scheduler and two workers, one of which is killed."""
 
 import importlib.util
 import json
@@ -31,7 +31,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, music):
-    """A folder with 48 sounds in four folders, and a file that is none, in a folder `sounds`."""
+    """A folder with 48 sounds in four folders, and a file that is not sound, in a folder `sounds`."""
     folder = tmp_path_factory.mktemp("clips")
     for n in range(48):
         path = folder / f"sounds/{n % 4}/{n:02}.wav"
@@ -48,7 +48,7 @@ def sounds(folder):
 
 @pytest.fixture(scope="module")
 def here(sounds):
-    """Descriptions that this machine makes of the sounds."""
+    """Descriptions of the sounds, made by this machine."""
     return list(describe_all(sounds, STANDARD_FRAMES))
 
 
@@ -63,13 +63,13 @@ def same(outcomes, others):
 def test_a_worker_killed_half_way_changes_nothing(dask_here, sounds, here):
     victim, other = dask_here.workers
 
-    def read_slowly(path):  # so that the other worker is at work when it is killed
+    def read_slowly(path):  # so that the other worker is busy when it is killed
         time.sleep(0.02)
         return read(path)
 
     outcomes = describe_all(sounds, STANDARD_FRAMES, read_slowly, scheduler=dask_here.address)
     there = [next(outcomes) for _ in range(20)]
-    dask_here.workers[0] = dask_here.add_worker()  # for the other tests; it comes too late for this one
+    dask_here.workers[0] = dask_here.add_worker()  # for the other tests, as it comes too late for this one
     os.kill(victim.pid, signal.SIGKILL)
     there += outcomes
     assert victim.wait() == -signal.SIGKILL
@@ -120,7 +120,7 @@ def test_a_decoder_that_crashes_there_costs_one_file(dask_here, sounds, here):
 def test_a_batch_that_takes_every_machine_along_is_given_up(loopback, monkeypatch):
     def deadly(task):
         if task == 1:
-            # The machine's own process: that which started the one which forked this one.
+            # The machine's main process: the grandparent of this one.
             status = Path(f"/proc/{os.getppid()}/stat").read_text()
             os.kill(int(status.rpartition(")")[2].split()[1]), signal.SIGKILL)
             time.sleep(60)
@@ -158,7 +158,7 @@ def test_a_scheduler_that_is_lost_ends_the_work_with_one_line(loopback, sounds, 
 
 @pytest.mark.slow
 def test_closing_gives_the_cluster_back(dask_here, sounds):
-    import distributed  # dear, and not needed by those who only collect
+    import distributed  # slow to import, and not needed to collect tests
 
     with closing(describe_all(sounds, STANDARD_FRAMES, scheduler=dask_here.address)) as outcomes:
         next(outcomes)

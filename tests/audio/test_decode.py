@@ -1,4 +1,4 @@
-"""Every way in which a sound file can be right or wrong, and what is said of it."""
+"""Sound files that are right or wrong in every way, and the messages about them."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def write(tmp_path):
 
 
 def refused(path):
-    """The complaint about a file, which is one line that starts with the path."""
+    """The error about a file: one line that starts with the path."""
     with pytest.raises(SoundError) as caught:
         read(path)
     complaint = str(caught.value)
@@ -232,7 +232,7 @@ def ogg_pages(data):
 @pytest.mark.slow
 @pytest.mark.parametrize(("subtype", "rate_hz"), [("VORBIS", 22_050), ("OPUS", 24_000)])
 def test_an_ogg_without_its_last_page_is_accepted_with_a_note(write, music, subtype, rate_hz):
-    # Ogg promises no length: how much is missing cannot be known.
+    # Ogg files state no length, so the missing part is unknown.
     path = write(music(20, rate_hz=rate_hz), "s.ogg", rate_hz, subtype=subtype)
     assert read(path).notes == ()
     assert read(cut(path, 0.8)).notes == ("may be truncated: its last Ogg page is cut or does not mark the end",)
@@ -336,7 +336,7 @@ def test_chunks_before_the_sound_are_stepped_over(write, music):
 def test_a_flac_without_its_length_is_accepted_with_a_note(write, music):
     path = write(music(), "s.flac")
     data = bytearray(path.read_bytes())
-    data[21] &= 0xF0  # the 36 bits of the number of samples
+    data[21] &= 0xF0  # part of the 36 bits of the number of samples
     data[22:26] = bytes(4)
     path.write_bytes(data)
     signal = read(path)
@@ -437,7 +437,7 @@ def test_limits_can_be_raised_and_lowered(write, music):
 
 @pytest.mark.slow
 def test_a_long_recording_is_read_whole(write):
-    # More than there is room for at first, in three blocks and a bit.
+    # More than the initial buffer holds, in a little more than three blocks.
     samples = np.random.default_rng(0).uniform(-0.5, 0.5, 2**22 + 2**19 + 1000).astype(np.float32)
     np.testing.assert_array_equal(read(write(samples, subtype="FLOAT")).samples, samples)
 

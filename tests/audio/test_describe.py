@@ -1,4 +1,4 @@
-"""One file at a time: its Gaussian, or why there is none."""
+"""One file at a time: its Gaussian, or the reason why it has none."""
 
 import importlib
 import re
@@ -60,7 +60,7 @@ def test_a_recording_remembers_its_file(tmp_path, music):
     assert (recording.size_bytes, recording.mtime_ns) == (status.st_size, status.st_mtime_ns)
 
 
-# None of these has a density over all dimensions: the frames keep to fewer directions, up to rounding.
+# None of these has a density over all dimensions, because their frames lie in fewer dimensions, up to rounding.
 FLAT = {
     "tone": 0.5 * np.sin(2 * np.pi * 440 * TIME),
     "tone on a bin": 0.5 * np.sin(2 * np.pi * 22_050 / 32 * TIME),
@@ -108,7 +108,7 @@ def test_a_covariance_with_its_ridge_survives_single_precision(tmp_path):
 
 
 def test_the_ridge_is_no_more_than_it_takes():
-    # Frames of known covariance: 19 variances of 4, one as small as we please.
+    # Frames of known covariance: 19 variances of 4, and one arbitrarily small.
     frames = np.random.default_rng(0).standard_normal((500, 20))
     centred = frames - frames.mean(axis=0)
     white = centred @ np.linalg.inv(np.linalg.cholesky(centred.T @ centred / 499)).T

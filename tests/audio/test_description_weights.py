@@ -1,4 +1,4 @@
-"""Weights of descriptions, learned from judgments: held against a search over all weights."""
+"""Weights of descriptions, learned from judgments: compared with a search over all weights."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ N = 60
 
 
 def described(rng):
-    """Recordings whose Gaussians are all alike, and two descriptions of them by vectors."""
+    """Recordings with the same Gaussian, and two descriptions of them by vectors."""
     searched = Searched((AudioIndex.of({f"r{n}": Gaussian(np.zeros(20), np.eye(20)) for n in range(N)}, PLAIN),))
     vectors = rng.normal(size=(2, N, 4))
     vectors /= np.linalg.norm(vectors, axis=2, keepdims=True)

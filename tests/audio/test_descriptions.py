@@ -1,4 +1,4 @@
-"""Several descriptions of a recording: neighbours against mutual proximities written out in full."""
+"""Several descriptions of a recording: neighbours compared with mutual proximities computed in full."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from audiosim.sound_search import neighbours
 from audiosim.stats.gaussians.gaussian import Gaussian, to_rows
 from audiosim.stats.gaussians.jensen_shannon import jensen_shannon_divergence
 
-N, WITHOUT = 40, 7  # recordings, and those of them that have no vector
+N, WITHOUT = 40, 7  # recordings, and how many of them have no vector
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def folder(tmp_path):
 
 
 def proximity_in_full(divergences):
-    """Schnitzer et al. (2012), section 3.2: the share of the others that are farther from both."""
+    """Schnitzer et al. (2012), section 3.2: the share of other recordings that are farther from both."""
     n = len(divergences)
     found = np.full((n, n), np.nan)
     for x in range(n):
@@ -140,8 +140,8 @@ def test_vectors_of_an_index_are_evidence_of_sound(folder):
 
 @pytest.mark.slow
 def test_a_recording_of_a_limited_band_finds_the_same_in_the_whole_band(tmp_path):
-    # Of 40 recordings each, the limited ones all moved far to one side: what is nearest is of one's own kind, but among
-    # the distances to the other kind that to the same recording is the least.
+    # Of 40 recordings each, the limited ones are all moved far to one side: the nearest is of the same kind, but among
+    # the distances to the other kind, that to the same recording is the least.
     rng, d = np.random.default_rng(4), PLAIN.dimension
     means = rng.normal(size=(40, d)) * (np.arange(d) > 0)
     moved = np.concatenate([means, means + 20.0 * np.eye(d)[0]])
@@ -152,7 +152,7 @@ def test_a_recording_of_a_limited_band_finds_the_same_in_the_whole_band(tmp_path
     assert index.counts() == {"band_limited": 40, "silent": 0}
     searched = Searched((index,))
     for near in (index.neighbours(None, 2), neighbours_by(searched, descriptions_of(searched), None, 2)):
-        # Two of a kind may be each other's nearest too, and then come first.
+        # Two of the same kind may be each other's nearest as well, and then come first.
         found = {name: {one.identifier for one in two if one.proximity == 1} for name, two in near.items()}
         assert all(f"r{(n + 40) % 80}" in found[f"r{n}"] for n in range(80))
     alone = AudioIndex(tuple(Recording(f"r{n}") for n in range(80)), rows, PLAIN).neighbours(None, 2)

@@ -1,4 +1,4 @@
-"""Vectors that a function makes of recordings: kept beside an index, made again where a file changed."""
+"""Vectors of recordings made by a function: kept beside an index, and made again when a file changes."""
 
 import os
 import re
@@ -145,7 +145,7 @@ def test_the_harmony_of_librosa_is_a_description_by_name(folder, source, run):
     np.testing.assert_allclose(
         piece.values[piece.keys.index("r2")][:12], (chroma - 0.36) / 0.16 / np.sqrt(12), rtol=1e-4, atol=1e-5
     )
-    # A sound that is not in the index has its vector, too: a copy is nearest by both.
+    # A sound outside the index gets a vector as well: its copy is nearest by both.
     found = neighbours(folder, 3, like=source / "r2.wav")
     assert found.found["r2"][0] == ("r2", 0.0, 1.0)
     code, out, err = run("neighbours", folder, "--like", source / "r2.wav", "--by", "tonal", "-k", 1)

@@ -1,4 +1,4 @@
-"""`audiosim extract` on files that are not all right."""
+"""`audiosim extract` on folders with bad files."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def test_a_storage_that_is_not_installed_is_one_line(run, tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on the size of files")
 def test_on_a_full_disk_extract_says_so_in_one_line_and_goes_on_when_there_is_room(tmp_path, music):
-    """As on a full disk: no file of that process grows past so many bytes, first few, then some more."""
+    """A simulated full disk: no file of the process may exceed a number of bytes, at first few, then more."""
     for n in range(6):
         soundfile.write(tmp_path / f"{n}.wav", music(6, seed=n), 44_100)
 
@@ -61,7 +61,7 @@ def test_on_a_full_disk_extract_says_so_in_one_line_and_goes_on_when_there_is_ro
         limit = (room or resource.RLIM_INFINITY, resource.RLIM_INFINITY)
         command = [sys.executable, "-m", "audiosim", "extract", tmp_path, "-o", tmp_path / "index", "-j", "1"]
         before = None if room is None else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit)
-        # Python would keep what it compiles then, cut off, for all who come later.
+        # Otherwise Python would keep truncated bytecode for later runs.
         variables = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
         return subprocess.run(
             list(map(str, command)), capture_output=True, text=True, timeout=300, preexec_fn=before, env=variables

@@ -1,4 +1,4 @@
-"""The arrays of librosa and scipy against their formulas, and how they are kept."""
+"""The arrays of librosa and scipy, compared with their formulas; and their storage."""
 
 import subprocess
 import sys

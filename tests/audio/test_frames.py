@@ -1,4 +1,4 @@
-"""Frames of several descriptors are compared with librosa's, on sound of many kinds."""
+"""Frames of several descriptors, compared with librosa's on sound of many kinds."""
 
 import json
 from dataclasses import replace
@@ -24,7 +24,7 @@ def signal(samples):
 
 
 def assert_contrast_is_librosa_s(samples):
-    """To 1e-3 where the softest bins are no more than 90 dB below the loudest: beyond that single precision ends."""
+    """Equal to 1e-3 if the softest bins are at most 90 dB below the loudest, the limit of single precision."""
     ours = frames(signal(samples)).values[:, CONTRAST]
     theirs = librosa.feature.spectral_contrast(y=samples, sr=22_050).T
     magnitude = np.abs(librosa.stft(samples)).T
@@ -36,7 +36,7 @@ def assert_contrast_is_librosa_s(samples):
 
 
 def whole(clips):
-    """Some clips that fill their band, read: the others are described as mirrors."""
+    """Some clips that fill their band, read; the others are described as mirrors."""
     signals = (read(path) for path in clips[::12])
     return [each.samples for each in signals if frames(each).limit_hz is None]
 
@@ -98,7 +98,7 @@ def test_silence_has_finite_frames():
 
 
 def limited(samples, rate_hz):
-    """The sound as it comes from a source of a lower rate, in steps of 16 bits."""
+    """The sound as from a source with a lower rate, in 16 bits."""
     low = soxr.resample(soxr.resample(samples, 22_050, rate_hz), rate_hz, 22_050)
     return (np.rint(low * 2**15) / 2**15).astype(np.float32)
 
@@ -146,7 +146,7 @@ def test_the_level_of_a_recording_moves_no_descriptor_of_bands(music):
     np.testing.assert_allclose(one, louder, atol=1e-3)
 
 
-# Descriptors from elsewhere.
+# Descriptors from other packages.
 
 
 def test_a_librosa_feature_is_a_descriptor_in_one_line(album):

@@ -1,4 +1,4 @@
-"""From sound files to neighbours, with every accident on the way."""
+"""From sound files to neighbours, with every possible accident."""
 
 import json
 import shutil
@@ -33,14 +33,14 @@ def index(album):
 
 @pytest.fixture(scope="module")
 def line():
-    """Unit Gaussians at places on a line: the divergence is the square of how far apart they are."""
+    """Unit Gaussians at places on a line: the divergence is the square of their distance."""
     places = {"a": 0.0, "b": 1.0, "c": 3.0, "d": -1.0, "e": 12.0}
     return AudioIndex.of({name: Gaussian(np.array([place]), np.eye(1)) for name, place in places.items()}, LINE)
 
 
 @pytest.fixture
 def mixed(tmp_path, album):
-    """Four files that are all right and two that are not."""
+    """Four good files and two bad ones."""
     folder = tmp_path / "mixed"
     shutil.copytree(album, folder)
     (folder / "a/one.wav").write_bytes(b"no sound at all")
@@ -182,7 +182,7 @@ def test_an_extraction_that_is_killed_keeps_what_is_done(index, album, tmp_path,
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert running.stdout.readline() == b"going\n"
     running.send_signal(by)
-    running.communicate(timeout=180)  # ends when the last of its workers has let go of the pipe
+    running.communicate(timeout=180)  # ends when the last of its workers closes the pipe
     assert running.returncode == -by
     result = AudioIndex.load(folder)
     assert 40 <= len(result.ids) < 100_000
@@ -340,11 +340,13 @@ def test_neighbours_are_those_of_a_double_loop_whichever_way(kind, proximity):
 
 
 def test_by_default_neighbours_are_by_jensen_shannon_and_mutual_proximity(line):
-    # Of variance 1 and x apart they are ln(1 + x^2 / 4) / 2 apart. c at 3, e at 12: a, b and d are nearer to c.
+    # With variance 1 and distance x, they are ln(1 + x^2 / 4) / 2 apart. For c at 3, e at 12: a, b and d are nearer to
+    # c.
     near = line.neighbours(["c"], 4)["c"]
     assert [other.identifier for other in near] == ["b", "a", "d", "e"]
     assert [other.divergence for other in near] == pytest.approx([np.log(1 + x * x / 4) / 2 for x in (2, 3, 4, 9)])
-    # From b, at 1, only e is farther than 2 (a and d are 1 and 2 away), and it is from c; so of a, d, e one counts.
+    # From b, at 1, only e is farther than 2 (a and d are at 1 and 2), and it is farther from c; so of a, d, e one
+    # counts.
     assert near[0].proximity == pytest.approx(1 / 3)
 
 
@@ -413,7 +415,7 @@ def test_two_recordings_are_neighbours_though_nothing_is_left_to_refer_to():
 
 @pytest.fixture
 def large(monkeypatch, tmp_path):
-    """An index that is packed on disk, with some replaced and some removed; and the same in memory."""
+    """An index packed on disk, with some rows replaced and some removed; and the same in memory."""
     monkeypatch.setattr(packing, "LARGE", 10)
     index, other = drawn(60), drawn(60, seed=2)
     index.save(tmp_path / "index")
@@ -490,7 +492,7 @@ def test_the_packed_file_grows_with_the_index_and_is_made_again_where_it_is_bad(
 @pytest.mark.slow
 def test_of_a_large_index_the_rows_that_a_search_reads_are_checked_and_no_others(monkeypatch, tmp_path):
     monkeypatch.setattr(packing, "LARGE", 10)
-    monkeypatch.setattr(search_module, "SAMPLE", 20)  # references, and the recordings all of which are ranked
+    monkeypatch.setattr(search_module, "SAMPLE", 20)  # references, and the size up to which all recordings are ranked
     monkeypatch.setattr(search_module, "SHORTLIST", 8)
     whole = drawn(200)
     whole.save(tmp_path / "index")
@@ -509,7 +511,7 @@ def test_of_a_large_index_the_rows_that_a_search_reads_are_checked_and_no_others
             refused.append(place)
     named = {f"r{place}" for place in refused}
     assert {"r0", *(one.identifier for one in expected["r0"])} <= named
-    assert len(refused) <= 1 + 8 + 20 + 2  # the query, its shortlist and what ties with it, the references
+    assert len(refused) <= 1 + 8 + 20 + 2  # the query, its shortlist with ties, and the references
 
 
 @pytest.mark.slow
@@ -525,7 +527,7 @@ def test_a_huge_index_answers_the_same(large, monkeypatch):
 @pytest.mark.slow
 def test_an_index_that_cannot_be_written_to_is_packed_in_memory(large):
     folder, expected = large
-    (folder / packing.SIDES).mkdir()  # as good as a folder of somebody else's, for root too
+    (folder / packing.SIDES).mkdir()  # prevents writing, even for root
     alike(AudioIndex.load(folder), expected)
     assert (folder / packing.SIDES).is_dir()
 

@@ -1,4 +1,4 @@
-"""The files of an index: what is on disk after any accident is a whole index."""
+"""The files of an index: after any accident, the disk has a whole index."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def three(tmp_path):
 
 
 def held(folder):
-    """The identifiers and the rows of the recordings that hold."""
+    """The identifiers and the rows of the valid recordings."""
     stored = load(folder)
     assert stored.recordings.identifiers == tuple(recording.identifier for recording in stored.recordings)
     return list(stored.recordings.identifiers), np.array(stored.rows[stored.places])
@@ -88,7 +88,7 @@ def test_the_layout_is_as_written_down(three):
         index.remove("a")
     entries = np.fromfile(three / "entries.u64", "<u8").reshape(5, 2)
     assert entries[:3, 0].tolist() == np.cumsum([len(line) for line in lines]).tolist()
-    assert entries[:, 1].tolist() == [0, 0, 0, 2 + (1 << 62), 1 + (1 << 63)]  # 1 + the entry that no longer holds
+    assert entries[:, 1].tolist() == [0, 0, 0, 2 + (1 << 62), 1 + (1 << 63)]  # 1 + the replaced entry
     head = json.loads((three / "index.json").read_text())
     assert head["version"] == 4
     assert head["parameters"] == asdict(SMALL) | {"descriptors": ["mfcc"]}
@@ -190,13 +190,13 @@ def test_names_that_are_not_text_are_kept(tmp_path):
 
 
 def accidents(folder):
-    """A kill leaves any part of the last row, then any part of its line, then any part of its entry."""
+    """States after a kill: any part of the last row, then any part of its line, then any part of its entry."""
     sizes = [(folder / name).stat().st_size for name in FILES]
     second = np.fromfile(folder / index_store.ENTRIES, "<u8")[2]
     yield from ((size, second, 32) for size in range(48, 73))
     yield from ((72, size, 32) for size in range(second, sizes[1] + 1, 5))
     yield from ((72, sizes[1], size) for size in range(32, 49))
-    # What a power cut may leave, which writes files in any order.
+    # States after a power cut, which may write files in any order.
     yield from [(60, sizes[1], 48), (72, sizes[1] - 1, 48)]
 
 
@@ -253,7 +253,7 @@ with Appender(sys.argv[1], Parameters(coefficients=20)) as index:
 
 
 def replayed(folder, count):
-    """State that the first lines leave, one after the other."""
+    """State after the first lines, one after the other."""
     known, numbers = {}, []
     for line in (folder / index_store.LINES).read_text().splitlines()[:count]:
         entry = json.loads(line)
@@ -383,7 +383,7 @@ def test_lines_that_are_missing_are_counted(three):
 
 
 def replace_line(folder, line):
-    """Put something else in place of the second line, as long as it was."""
+    """Replace the second line by something of the same length."""
     lines = (folder / index_store.LINES).read_bytes().splitlines()
     lines[1] = line.ljust(len(lines[1]))
     (folder / index_store.LINES).write_bytes(b"\n".join([*lines, b""]))

@@ -1,4 +1,4 @@
-"""`audiosim extract`, killed at random moments: the index opens each time, and the next run goes on from there."""
+"""`audiosim extract`, killed at random moments: the index opens each time, and the next run continues."""
 
 import os
 import shutil
@@ -34,7 +34,7 @@ def started(sounds, index):
 
 @pytest.fixture(scope="module")
 def undisturbed(sounds, tmp_path_factory):
-    """The index, and from when to when it was written to."""
+    """The index, and the time range in which it was written."""
     folder, start, first = tmp_path_factory.mktemp("undisturbed") / "index", time.monotonic(), None
     running = started(sounds, folder)
     while running.poll() is None:
@@ -46,7 +46,7 @@ def undisturbed(sounds, tmp_path_factory):
 
 
 def loaded(folder):
-    """Number of recordings in the index; None where the kill came before there was one."""
+    """Number of recordings in the index; None if it was killed before there was an index."""
     return len(AudioIndex.load(folder).ids) if (folder / "index.json").exists() else None
 
 
@@ -59,7 +59,7 @@ def test_an_extraction_killed_again_and_again_goes_on_and_ends_as_if_it_had_not_
         time.sleep(rng.uniform(0.9 * first, last))
         if running.poll() is None:
             kill(running.pid, signal.SIGKILL)
-        running.communicate(timeout=180)  # ends when the last of its workers has let go of the pipe
+        running.communicate(timeout=180)  # ends when the last of its workers closes the pipe
         seen.append(loaded(folder))
     assert started(sounds, folder).communicate() == (None, b"")
     result = AudioIndex.load(folder)

@@ -1,4 +1,4 @@
-"""The frames are compared with librosa's, on sound of many kinds."""
+"""Frames of MFCC, compared with librosa's on sound of many kinds."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def by_librosa(samples):
     return librosa.feature.mfcc(y=samples, sr=22_050, n_mfcc=20).T
 
 
-# We compute in single precision, librosa transforms in double: what lies 80 dB below the peak is good to 1e-3.
+# audiosim computes in single precision, librosa transforms in double: 80 dB below the peak the error is 1e-3.
 @pytest.mark.parametrize("name", SOUNDS)
 def test_frames_are_librosa_s_on_made_sound(name):
     samples = SOUNDS[name].astype(np.float32)
@@ -106,7 +106,7 @@ def test_silence_has_the_frames_of_the_floor(value):
     computed = frames(Signal(np.full(30_000, value, np.float32), 22_050))
     assert np.isfinite(computed).all()
     if not value:
-        # 128 bands at 10 log10 1e-10 = -100 dB; the transform of a constant is its first coefficient alone.
+        # 128 bands at 10 log10 1e-10 = -100 dB; the transform of a constant has only a first coefficient.
         np.testing.assert_allclose(computed, [[-100 * np.sqrt(128)] + [0] * 19] * 59, atol=1e-3)
 
 

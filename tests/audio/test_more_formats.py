@@ -1,4 +1,4 @@
-"""Formats beyond libsndfile's: written by FFmpeg's coders, read back, compared with what was written."""
+"""Formats beyond libsndfile's: written by FFmpeg's coders, read back, and compared with the original."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ LOSSY |= {"one.wma": "wmav1", "aac.mka": "aac", "opus.mka": "libopus", "aac.3gp"
 
 
 def write(path, codec, samples):
-    """Stereo, of 16 bits where the coder takes whole numbers, the second channel half as loud."""
+    """Write in stereo, in 16 bits if the coder takes whole numbers, with the second channel half as loud."""
     options = {"bit_rate": 192_000} if path.name in LOSSY else {}
     with av.open(str(path), "w") as container:
         rate_hz = 48_000 if codec == "libopus" else RATE_HZ
@@ -58,10 +58,10 @@ def test_lossless_formats_are_read_to_the_last_bit(album, music, name):
 
 @pytest.mark.parametrize("name", LOSSY)
 def test_lossy_formats_are_read_as_near_as_coders_come(album, music, name):
-    from scipy.signal import correlate  # takes a second, so only where it is needed
+    from scipy.signal import correlate  # takes a second, so imported only here
 
     found, expected = read(album / name).samples, read_wav(album, music)
-    assert abs(len(found) - len(expected)) < 0.1 * 22_050  # coders pad, some begin late
+    assert abs(len(found) - len(expected)) < 0.1 * 22_050  # coders pad, and some begin late
     late = int(correlate(found, expected, method="fft").argmax()) - len(expected) + 1
     assert abs(late) < 2000
     n = min(len(found), len(expected)) - 4000
@@ -88,7 +88,7 @@ def test_a_file_cut_in_two_is_refused(album, tmp_path):
 
 
 def flipped(path, count, seed=0):
-    """The file with that many of its bytes replaced, none of them in its header."""
+    """The file with `count` bytes replaced after its header."""
     rng, data = np.random.default_rng(seed), bytearray(path.read_bytes())
     for place in rng.integers(3000, len(data) - 3000, count):
         data[place] ^= int(rng.integers(1, 256))
@@ -181,7 +181,7 @@ def test_nothing_that_looks_like_sound_is_passed_over(run, tmp_path, music):
 
 @pytest.fixture(params=["PyAV", "ffmpeg"])
 def either(request, monkeypatch):
-    """Either way to read what libsndfile does not."""
+    """Each of the two ways to read formats beyond libsndfile's."""
     if request.param == "PyAV":
         return
     if not by_ffmpeg.ffmpeg_installed():
@@ -190,7 +190,7 @@ def either(request, monkeypatch):
 
 
 def test_speex_is_read(either):
-    """write_speex.py made the file: three notes."""
+    """The file is from write_speex.py: three notes."""
     signal = read(Path(__file__).with_name("notes.spx"), 8_000)
     assert signal.duration_s == pytest.approx(2, abs=0.05)
     for number, hertz in enumerate((220, 440, 880)):
@@ -235,7 +235,7 @@ def test_ffmpeg_is_under_the_same_limits_and_rules(album, monkeypatch, tmp_path)
 
 @pytest.mark.slow
 def test_opus_that_libsndfile_gives_up_is_read(music, tmp_path, monkeypatch):
-    # Of what the ffmpeg command writes it takes much for malformed at nine seconds: libsndfile issue 888.
+    # libsndfile takes much of the ffmpeg command's output for malformed at nine seconds: libsndfile issue 888.
     if not by_ffmpeg.ffmpeg_installed():
         pytest.skip("needs the ffmpeg command")
     wave, path = tmp_path / "x.wav", tmp_path / "x.opus"

@@ -1,4 +1,4 @@
-"""A folder of music with tags in several formats, names that runs cannot take, and recordings that are there twice."""
+"""A folder of music with tags in several formats, names unfit for runs, and duplicate recordings."""
 
 import json
 import shutil
@@ -23,7 +23,7 @@ from audiosim.errors import InputError
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory, music):
-    """Seven recordings by three artists; one is there three times, one is no sound, one has no tags."""
+    """Seven recordings by three artists: one exists three times, one is not sound, one has no tags."""
     folder = tmp_path_factory.mktemp("Musik für alle")
     (folder / "Die Ärzte").mkdir()
     names = ["Die Ärzte/Rock 'n' Roll.flac", "Die Ärzte/Äpfel & Birnen.mp3", "café #1.ogg", "tagless.wav", "other.wav"]
@@ -248,7 +248,7 @@ def test_the_command_shows_all_of_it(run, source, tmp_path):
     assert "3 of 7 files have no artist tag, 4 of 7 files have no genre tag." in out
     assert "tagless_copy" in out
     assert f"Next: audiosim serve {tmp_path / 'made'} --db sqlite:///campaign.db --open" in out
-    # The collection of so few recordings, of one system, is nothing that `check` or `report` stumbles over.
+    # `check` and `report` handle a collection of one system and so few recordings.
     code, out, _ = run("check", tmp_path / "made")
     assert (code, out.splitlines()[-1]) == (0, "Nothing looks wrong.")
     code, _, err = run("report", tmp_path / "made", "-o", tmp_path / "made.html")

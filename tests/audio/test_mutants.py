@@ -1,4 +1,4 @@
-"""Damaged files of every format: each is described or fails in one line, and none takes the others along."""
+"""Damaged files of every format: each is described or fails with one line, and none affects the others."""
 
 import importlib.util
 from pathlib import Path
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def mutants():
-    """The script that makes them by the thousand."""
+    """The script that makes thousands of them."""
     spec = importlib.util.spec_from_file_location("mutants", ROOT / "benchmarks/mutants.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -57,5 +57,5 @@ def test_a_hundred_damaged_files_are_described_or_fail_in_one_line(mutants, orig
             covariance[np.triu_indices(31)] = outcome.row[31:]
             covariance += np.triu(covariance, 1).T
             assert np.isfinite(outcome.row).all(), file.identifier
-            np.linalg.cholesky(covariance)  # raises where it is not positive definite
+            np.linalg.cholesky(covariance)  # raises if it is not positive definite
     assert {type(outcome) for outcome in outcomes} == {Described, Failure}

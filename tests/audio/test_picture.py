@@ -1,4 +1,4 @@
-"""A recording as a picture: what is loud where is what was put in."""
+"""A recording as a picture: it is bright at the frequencies of the sound."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def test_a_tone_is_bright_at_its_frequency_alone(tmp_path):
     soundfile.write(tmp_path / "tone.wav", 0.5 * np.sin(2 * np.pi * 1000 * time), RATE)
     axes = audiosim.plot_recording(tmp_path / "tone.wav", page_axes())
     levels = np.asarray(axes.collections[0].get_array()).reshape(128, -1)
-    # 1 kHz is mel 15 of Slaney's scale, whose highest is that of half the rate; 128 bands lie evenly between.
+    # 1 kHz is mel 15 on Slaney's scale, which ends at half the rate; the 128 bands are evenly spaced.
     highest = 15 + 27 * np.log(RATE / 2 / 1000) / np.log(6.4)
     assert levels.mean(axis=1).argmax() == pytest.approx(15 / highest * 129 - 1, abs=1)
     assert levels.max() == 0

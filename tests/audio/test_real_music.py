@@ -1,4 +1,4 @@
-"""Real music: every clip is described, and the divergences are what the definition says."""
+"""Real music: every clip is described, and divergences follow their definition."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def limited(real_clips, tmp_path_factory):
 
 
 def precision_at_5(folder, parameters):
-    """Share of the five nearest that are of the query's game, the same artist left out where a game has several."""
+    """Share of the five nearest from the query's game, without the same artist if a game has several."""
     index = extract(folder / "documents.tsv", n_jobs=2, parameters=parameters)
     documents = read_documents(folder / "documents.tsv")
     artists = {name: one.artist for name, one in documents.items() if one.artist != one.genre}
@@ -61,8 +61,8 @@ def precision_at_5(folder, parameters):
 
 @pytest.mark.slow
 def test_clips_that_are_all_band_limited_lose_little(limited):
-    # 96 clips of eight games, so that .01 is five neighbours. Of the whole band it is about .37, of plain MFCC made for
-    # half the rate .33.
+    # 96 clips of eight games, so that .01 is five neighbours. The precision is about .37 for the whole band, and .33
+    # for plain MFCC at half the rate.
     found = precision_at_5(limited, STANDARD_FRAMES)
     assert found > 1.3 * precision_at_5(limited, PLAIN)
     assert found > 0.28

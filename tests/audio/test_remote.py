@@ -19,7 +19,7 @@ fsspec = pytest.importorskip("fsspec")
 
 @pytest.fixture
 def bucket(music):
-    """Three sounds, one of them hidden, and something else, at memory://bucket."""
+    """Three sounds, one of them hidden, and another file, at memory://bucket."""
     memory = fsspec.filesystem("memory")
     for name, seed in (("b/two.flac", 2), ("one.wav", 1), ("b/.hidden.wav", 3)):
         held = io.BytesIO()

@@ -48,7 +48,7 @@ def assert_same(found, expected):
 
 
 def test_many_in_shards_answer_as_one_index_too(tmp_path, monkeypatch):
-    """With more recordings than mutual proximity refers to, all shards draw the references that one index does."""
+    """With more recordings than references of mutual proximity, all shards draw the same references as one index."""
     for module in (search, shards_module):
         monkeypatch.setattr(module, "SAMPLE", 30)
         monkeypatch.setattr(module, "SHORTLIST", 20)

@@ -1,4 +1,4 @@
-"""The map of recordings: groups that sound apart lie apart, and the page says what is true of each point."""
+"""The map of recordings: groups that sound different lie apart, and the page is right about each point."""
 
 import json
 import re
@@ -46,7 +46,7 @@ class OnALine:
 
 @pytest.fixture
 def searched():
-    """Three groups of recordings, each around a mean of its own."""
+    """Three groups of recordings, each around a different mean."""
     rng, gaussians = np.random.default_rng(0), {}
     for group in range(3):
         centre = 6 * rng.normal(size=PLAIN.dimension)
@@ -76,7 +76,7 @@ def test_recordings_on_a_line_lie_in_its_order(searched):
     heard, coordinates = map_coordinates(searched, [OnALine(places)])
     assert len(heard) == 3 * EACH
     assert abs(spearmanr(places, coordinates[:, 0])[0]) > 0.95  # the ends of a line bend a little
-    # The same numbers the other way round give the same map, not its mirror.
+    # Reversed numbers give the same map, not its mirror image.
     np.testing.assert_allclose(np.abs(map_coordinates(searched, [OnALine(-places)])[1]), np.abs(coordinates), atol=1e-6)
 
 

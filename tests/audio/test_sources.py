@@ -1,4 +1,4 @@
-"""Recordings that there are, given what a person points at."""
+"""Recordings found from the paths that a person gives."""
 
 import os
 import re
@@ -92,7 +92,7 @@ def sound(path, music, seed=0):
 
 
 def outcomes(folder):
-    """Outcome of each file that is found, by its path below the folder."""
+    """Outcome for each file found, by its path below the folder."""
     described = describe_all(listed(find_sounds(folder)), STANDARD_FRAMES)
     return {
         str(Path(one.path if isinstance(one, Failure) else one.recording.path).relative_to(folder)): getattr(
@@ -240,5 +240,5 @@ def test_folders_may_be_nested_as_deep_as_the_disk_allows(tmp_path, music, monke
         os.chdir("..")
     found = find_sounds(".")
     Path("d/" * depth + "x.wav").unlink()
-    os.removedirs("d/" * depth)  # what removes the folder of the tests would go too deep
+    os.removedirs("d/" * depth)  # pytest's own cleanup would exceed the recursion limit
     assert list(found) == ["d/" * depth + "x"]

@@ -32,7 +32,7 @@ def script():
 
 @pytest.fixture
 def small_package(tmp_path, monkeypatch):
-    """Installs a package `musicnn` whose network is the small one, and whose code must not run."""
+    """A package `musicnn` with the small network, and with code that must not run."""
     model = tmp_path / "musicnn" / "MSD_musicnn"
     model.mkdir(parents=True)
     (model.parent / "__init__.py").write_text("raise RuntimeError('imported')\n")
@@ -57,7 +57,7 @@ def test_the_embedding_of_a_network_keeps_its_contract(small_package):
 
 
 def test_the_weights_of_the_package_give_what_tensorflow_gives(script):
-    """Holds where musicnn is installed: pip install --no-deps musicnn."""
+    """Needs musicnn: pip install --no-deps musicnn."""
     try:
         MUSICNN.prepare()
     except MissingPackageError as error:

@@ -2,7 +2,7 @@
 
     python tests/audio/write_speex.py
 
-Needs speexenc, of Debian's package speex (version 1.2.1 wrote the file that is there): no Python package writes Speex.
+Needs speexenc, of Debian's package speex (version 1.2.1 wrote the file): no Python package writes Speex.
 """
 
 import subprocess

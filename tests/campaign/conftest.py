@@ -1,4 +1,4 @@
-"""Logs of every kind; a PostgreSQL of our own, where its programs are installed."""
+"""Logs of every kind; a private PostgreSQL server, if its programs are installed."""
 
 import itertools
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,7 @@ NOON = "2013-05-01T12:00:00Z"
 
 
 class Watch:
-    """A clock that stands still until it is told to go on."""
+    """A clock that moves only when told to."""
 
     def __init__(self):
         self.now = datetime(2013, 5, 1, 12, tzinfo=UTC)
@@ -43,13 +43,13 @@ def _said():
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def database(request, tmp_path):
-    """The URL of every kind of database."""
+    """The URL of a database, of every kind."""
     return f"sqlite:///{tmp_path / 'log.db'}" if request.param == "sqlite" else request.getfixturevalue("postgres")
 
 
 @pytest.fixture
 def database_to_make(database):
-    """The URL of every kind of database, without our tables."""
+    """The URL of a database without our tables, of every kind."""
     engine = sql.create_engine(database.replace("postgresql:", "postgresql+psycopg:"))
     TABLES.drop_all(engine)
     engine.dispose()
@@ -58,7 +58,7 @@ def database_to_make(database):
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
 def store(request, tmp_path):
-    """Every kind of log, for the tests of the contract that they share."""
+    """A log of every kind, for the tests of their common contract."""
     if request.param == "memory":
         yield MemoryStore()
         return

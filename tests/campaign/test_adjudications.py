@@ -1,4 +1,4 @@
-"""Disputed pairs that an organiser hands to one person."""
+"""Disputed pairs that an organiser gives to a particular person."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -23,7 +23,7 @@ def opened(tiny, watch):
 
 @pytest.fixture
 def disputed(opened, tiny_truth, store):
-    """A campaign in which ann and bob differ on the first pair; and that pair."""
+    """A campaign in which ann and bob differ on the first pair, and that pair."""
     campaign, first = opened(store), tiny_truth[0]
     for name, grade in (("ann", 0.0), ("bob", 100.0)):
         campaign.tell(replace(first, assessor=name, grade=grade))

@@ -1,4 +1,4 @@
-"""Backups of logs: made while they grow, verified by their chain, restored elsewhere."""
+"""Backups of logs: made while the logs grow, verified by their chain, restored to other databases."""
 
 import json
 import re
@@ -39,7 +39,7 @@ def test_a_restored_backup_is_the_same_log_on_either_database(kept, tmp_path):
     with closing(DatabaseStore(kept, "one")) as one, closing(DatabaseStore(target, "one")) as other:
         assert list(one.read()) == list(other.read())
         assert one.described() == other.described() == ('{"scale": "fine"}', "")
-        assert other.append(next(one.read())[1]) == 1  # by its key
+        assert other.append(next(one.read())[1]) == 1  # found by its key
 
 
 def test_a_backup_that_cannot_be_written_names_its_file(said, tmp_path):

@@ -30,7 +30,7 @@ def cannot(assessor="ann", document="a", reason="silent", query="q1", **more):
 
 
 def same(one, other):
-    """True if two campaigns stand at the same place and would ask for the same."""
+    """True if two campaigns are in the same state and would ask for the same pairs."""
     assert one.ranking.to_dict() == other.ranking.to_dict()
     assert one.ask(7) == other.ask(7)
     assert one.judgments() == other.judgments()
@@ -60,7 +60,7 @@ ACTIONS = st.tuples(
 
 
 def act(campaign, kind, assessor, place, grade):
-    """Do one thing, if it may be done now."""
+    """Do one action, if it is allowed now."""
     pair = campaign.selection.pool.pairs[place]
     try:
         if kind == "judge":
@@ -76,7 +76,7 @@ def act(campaign, kind, assessor, place, grade):
 
 
 def by_hand(collection, log):
-    """The judgments that hold, found by going through the whole log for each pair and assessor."""
+    """The judgments in force, by going through the whole log for each pair and assessor."""
     undone = {event.refers for _, event in log if event.kind == "undo"}
     answers = [(0, Event("judgment", NOON, j.assessor, *j.pair, {"fine": j.grade})) for j in collection.judgments]
     answers += [line for line in log if line[1].kind in ("judgment", "cannot") and line[0] not in undone]
@@ -84,10 +84,10 @@ def by_hand(collection, log):
     return {key: event.grades["fine"] for key, event in last.items() if event.kind == "judgment"}
 
 
-# at_once: so many lines behind, a campaign starts its selection anew; with 1 it nearly always does.
+# at_once: number of unread lines from which a campaign restarts its selection; with 1 it nearly always does.
 @pytest.mark.slow
 @pytest.mark.parametrize(("batch", "at_once"), [(1, 100), (3, 100), (4, 100), (1, 1), (3, 1), (4, 1)])
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])  # they are values
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])  # the fixtures are values
 @given(actions=st.lists(ACTIONS, max_size=25), before=st.integers(0, 3))
 def test_whatever_happens_a_campaign_opened_on_the_log_is_where_the_first_one_is(
     tiny, watch, monkeypatch, batch, at_once, actions, before
@@ -166,7 +166,7 @@ def test_a_campaign_goes_on_from_the_lines_that_another_has_read(tiny, store, sa
     for document in ("a", "b"):
         first.tell(said(document=document))
     known = first.log()
-    first.tell(said(document="c"))  # which the next one has to read
+    first.tell(said(document="c"))  # the next campaign has to read this line
     again, anew = Campaign(tiny, "mjud", "CG@2", store, known=known), Campaign(tiny, "mjud", "CG@2", store)
     assert again.number == anew.number == first.number
     assert again.judgments() == anew.judgments()
@@ -177,7 +177,7 @@ def test_a_line_that_does_not_fit_ends_all_answers_and_not_only_its_own(opened, 
     store = MemoryStore()
     campaign = opened(store)
     store.append(replace(said(), grades={"grade": 0.5}))
-    for _ in range(2):  # the second time the line is behind, and what it left half done would be gone on with
+    for _ in range(2):  # the second time the line has been read, and its half-finished effect must not be used
         with pytest.raises(RewoundError, match="event 1 of the log: grade 0.5 is not on the fine scale"):
             campaign.sync()
     with pytest.raises(RewoundError):
@@ -208,7 +208,7 @@ def test_what_the_estimator_could_not_count_is_safe_and_counted_later(tiny, tiny
     assert campaign.selection.judged == 3
 
 
-# --- what may be told
+# --- allowed judgments
 
 
 def test_a_refused_judgment_leaves_no_trace_in_the_log(opened, store):
@@ -328,7 +328,7 @@ def test_a_pair_whose_earlier_answer_holds_again_is_not_asked_once_more(opened, 
     campaign.undo("ann")
     assert campaign.leases("ann") == []
     assert Pair("q1", "a") not in campaign.ask(20, "ann")
-    campaign.undo("ann")  # the first one, too
+    campaign.undo("ann")  # the first answer as well
     assert Pair("q1", "a") in campaign.ask(20, "ann")
 
 

@@ -1,4 +1,4 @@
-"""A page of several candidates: pairs of one query, handed to one person, that stay theirs."""
+"""A page of several candidates: pairs of one query, handed to one person who keeps them."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ def test_a_page_is_of_one_query_and_nobody_else_is_handed_it(campaign):
     page = campaign.ask(20, "ann")
     assert len(page) == 4
     assert len({pair.query for pair in page}) == 1
-    assert campaign.ask(20, "ann") == page  # a page that is loaded again is the same
+    assert campaign.ask(20, "ann") == page  # reloading gives the same page
     other = campaign.ask(20, "bob")
     assert len({pair.query for pair in other}) == 1
     assert other[0].query != page[0].query
@@ -44,7 +44,7 @@ def test_what_is_left_of_a_page_is_filled_up_with_its_query(campaign):
 
 
 def test_a_page_is_not_filled_up_with_a_query_of_somebody_else(collection):
-    """All that Ann judged waits for a second person, whose page holds nothing else of that query."""
+    """All pairs that Ann judged wait for a second person, and that person's page has nothing else of the query."""
     campaign = Campaign(collection, "joint", "CG@5", settings=CampaignSettings(candidates=4, twice=1.0))
     first = campaign.ask(4, "ann")
     for pair in first[:3]:
@@ -64,7 +64,7 @@ def test_a_page_that_was_taken_back_comes_first_and_the_next_one_stays_held(camp
     for _ in first:
         campaign.undo("ann")
     for _ in range(4):
-        watch.forward(40)  # of the 60 s that a lease lasts
+        watch.forward(40)  # of the 60 s of a lease
         held = campaign.ask(4, "ann")
         assert set(held[:4]) == set(first)
         assert held[4:] == second
@@ -85,7 +85,7 @@ def test_a_campaign_by_pages_ends_with_everything_judged(campaign):
 
 @pytest.mark.slow
 def test_pages_of_one_candidate_are_single_grades(collection):
-    """The same pairs are asked for, in the same order, as without the setting."""
+    """The pairs and their order are the same as without the setting."""
     plain, ones = (
         Campaign(collection, "joint", "CG@5", settings=CampaignSettings(**some)) for some in ({}, {"candidates": 1})
     )
@@ -98,7 +98,7 @@ def test_pages_of_one_candidate_are_single_grades(collection):
 
 
 def test_a_query_heard_once_for_all_its_candidates_is_claimed_once(campaign, watch):
-    """Its seconds are shared by the answers of the page; counted for each they are more than the time that passed."""
+    """Its seconds are shared between the answers of the page; counted for each, they would exceed the time passed."""
     heard = {"query_played_s": 60.0, "document_played_s": 5.0}
     for name, beside in (("ann", {"beside": 4}), ("bob", {})):
         page = [
@@ -109,7 +109,7 @@ def test_a_query_heard_once_for_all_its_candidates_is_claimed_once(campaign, wat
         watch.forward(80)
         if beside:  # 4 x (15 + 5) = 80 s
             campaign.tell_all(page)
-        else:  # 3 x 65 s are more than the 80 s there were, and the slack of 60
+        else:  # 3 x 65 s exceed the 80 s that passed plus 60 s of slack
             campaign.tell_all(page[:2])
             with pytest.raises(InputError, match="bob claims 195 s of listening in the last 80 s"):
                 campaign.tell(page[2])

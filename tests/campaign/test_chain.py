@@ -1,4 +1,4 @@
-"""A log that goes back, a file that is moved."""
+"""A log that goes back in time, and a file that is moved."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ def engine_of(url):
 
 
 def rewrite(database, *statements):
-    """Change a database behind the back of all that have it open."""
+    """Change a database unnoticed by programs that have it open."""
     engine = engine_of(database)
     with engine.begin() as connection:
         for statement in statements:
@@ -29,7 +29,7 @@ def rewrite(database, *statements):
 
 
 def cut(collection, last, digest):
-    """Statements that bring a log back to a line."""
+    """Statements that set a log back to a line."""
     return (
         sql.delete(EVENTS).where(EVENTS.c.collection == collection, EVENTS.c.number > last),
         sql.update(CAMPAIGNS).where(CAMPAIGNS.c.collection == collection).values(last=last, digest=digest),
@@ -109,7 +109,7 @@ def test_a_campaign_whose_log_went_back_answers_nothing_any_more(tiny, database,
         ):
             with pytest.raises(RewoundError, match="went back"):
                 act()
-    # As it was restored, and so as it is for whoever starts now.
+    # The log as restored, which is also what a new process finds.
     with closing(DatabaseStore(database, collection)) as restored:
         assert Campaign(tiny, "mjud", "CG@2", restored).tell(said(key="first")).number == 1
     store.close()
@@ -174,6 +174,6 @@ def test_what_waits_in_the_write_ahead_log_is_folded_into_the_file(tmp_path, sai
         assert (tmp_path / "log.db-wal").stat().st_size > 0
         store.fold()
         assert (tmp_path / "log.db-wal").stat().st_size == 0
-        shutil.copy(path, tmp_path / "copy.db")  # what people do
+        shutil.copy(path, tmp_path / "copy.db")  # as people do
         with closing(DatabaseStore(f"sqlite:///{tmp_path / 'copy.db'}", "tiny")) as copied:
             assert list(copied.read()) == list(store.read())

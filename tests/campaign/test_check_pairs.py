@@ -1,4 +1,4 @@
-"""Pairs that people judge twice, and pairs whose grade is known: handed out at a rate, and told from other answers."""
+"""Pairs that people judge twice, and pairs with a known grade: handed out at a rate, and kept separate from answers."""
 
 from dataclasses import replace
 from itertools import permutations
@@ -23,7 +23,7 @@ def opened(store=None, **options):
 
 
 def work(campaign, name, count, grade):
-    """Answer so many pairs, one at a time."""
+    """Answer a number of pairs, one at a time."""
     for _ in range(count):
         (pair,) = campaign.ask(1, name)
         campaign.tell(Judgment(*pair, grade(pair), name))
@@ -40,7 +40,7 @@ def test_a_share_of_the_answers_is_of_pairs_judged_before_and_replaces_nothing(s
         if event.kind == "judgment":
             first[event.pair] = (number, event.grades["fine"])
         elif event.kind == "repeat":
-            # Ten answers lie between, a lease to each.
+            # Ten answers lie between, each with a lease.
             assert number - first[event.pair][0] > 20
     assert {one.pair: one.grade for one in campaign.judgments()} == {pair: grade for pair, (_, grade) in first.items()}
     assert len(first) == 40

@@ -1,4 +1,4 @@
-"""A clock that goes back, as one does that was wrong: nothing is lost, and the log goes by its numbers."""
+"""A clock that is set back after an error: nothing is lost, and the log keeps its order by line numbers."""
 
 import pytest
 
@@ -43,7 +43,7 @@ def test_a_pair_that_is_leased_stays_its_assessors_and_may_be_judged(campaign, w
     assert campaign.ask(1, "bob") != [pair]
     with pytest.raises(LeaseError, match="is with another assessor until 2013-05-01T12:10:00.000Z"):
         campaign.tell(said_now(pair, watch, assessor="bob"))
-    assert campaign.ask(1, "ann") == [pair]  # asking again sets the end by the clock as it is now
+    assert campaign.ask(1, "ann") == [pair]  # asking again sets the end by the present clock
     assert [write_time(lease.until) for lease in campaign.leases("ann")] == ["2013-05-01T10:10:00.000Z"]
     campaign.tell(said_now(pair, watch))
     watch.forward(601)

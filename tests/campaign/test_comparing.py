@@ -1,4 +1,4 @@
-"""Comparisons in campaigns: asked, told, withdrawn, replayed, kept; their values against closed forms."""
+"""Comparisons in campaigns: asked, answered, withdrawn, replayed, kept; their values compared with closed forms."""
 
 import json
 import math
@@ -35,7 +35,7 @@ OWN = ["ann q2 01 a", "ann q2 12 a", "ann q2 23 a"]
 
 @pytest.fixture(scope="module")
 def collection():
-    """Every system retrieves one document of its own for each query."""
+    """Each system retrieves a different document for each query."""
     runs = tuple(Run(f"S{s}", {f"q{q}": (f"q{q}/S{s}",) for q in range(QUERIES)}) for s in range(SYSTEMS))
     return Collection("drawn", "drawn", SCALE, 1, runs)
 
@@ -65,7 +65,7 @@ def test_an_answer_counts_until_it_is_revised_or_withdrawn_or_its_author_set_asi
     assert held(campaign) == [("bob", "q1/S0", "q1/S1", "="), ("ann", "q1/S1", "q1/S0", "a")]
     campaign.undo("ann")
     assert held(campaign)[0] == ("ann", "q1/S0", "q1/S1", "a")
-    assert campaign.comparisons.leases("ann") == []  # their first answer holds again
+    assert campaign.comparisons.leases("ann") == []  # their first answer counts again
     assert campaign.ranking.scores.mean == pytest.approx(means)
     campaign.set_aside("ann", "olga")
     assert held(campaign) == [("bob", "q1/S0", "q1/S1", "=")]
@@ -88,7 +88,7 @@ def test_the_same_answer_sent_again_is_not_written_again(collection):
 def test_a_log_with_comparisons_is_replayed_sealed_backed_up_and_read_back(collection, tmp_path):
     url = f"sqlite:///{tmp_path / 'log.db'}"
     rng = np.random.default_rng(4)
-    # enough for the model to learn from them, and some grades between them
+    # enough for the model to learn from, with some grades in between
     said = [
         compared(f"q{q}", f"q{q}/S{a}", f"q{q}/S{b}", rng.choice(["a", "=", "b"]), f"p{q % 3}")
         for q in range(QUERIES)
@@ -118,7 +118,7 @@ def test_a_log_with_comparisons_is_replayed_sealed_backed_up_and_read_back(colle
 
 @pytest.mark.slow
 def test_comparisons_count_in_the_order_in_which_an_export_lists_them(collection):
-    """Revisions, the same answer again, undoings and people set aside change both orders alike."""
+    """Revisions, repeated answers, undos and people set aside change both orders in the same way."""
     own = tuple(PairedComparison("q2", f"q2/S{n}", f"q2/S{n + 1}", "a", "ann") for n in range(3))
     asked = replace(collection, comparisons=own)
     campaign = Campaign(asked, measure="CG@1", settings=ONLY)
@@ -166,7 +166,7 @@ def test_people_are_asked_for_comparisons_that_nobody_holds_and_they_did_not_mak
     assert more
     assert not more & (asked | others)
     sides = [one.document_a < one.document_b for name in "cd" for one in campaign.comparisons.ask(20, name)]
-    assert 0 < sum(sides) < len(sides)  # which stands first is drawn
+    assert 0 < sum(sides) < len(sides)  # the first document is drawn at random
 
 
 @pytest.mark.slow
@@ -199,7 +199,7 @@ def test_a_withdrawn_comparison_is_asked_again_once_its_lease_has_ended(collecti
         return {(one.query, frozenset(one[1:3])) for one in campaign.comparisons.ask(1, name)}
 
     def all_left():
-        """Everything that ann may still be asked for once they hold nothing, answered on the way."""
+        """Everything that ann may still be asked once their leases have ended; each is answered."""
         left = set()
         while found := campaign.comparisons.ask(20, "ann"):
             left |= {(one.query, frozenset(one[1:3])) for one in found}
@@ -223,7 +223,7 @@ def test_the_kind_of_question_that_tells_most_in_a_persons_time_is_asked(collect
     assert min(worth.grade, worth.comparison) > 0
 
     def judged(count, seconds, taken):
-        """Answers about two documents, so that what is left to ask stays the same."""
+        """Answers about the same two documents, so that the remaining questions stay the same."""
         graded = Event("judgment", NOON, "ann", "q0", "q0/S0", {"grade": 2.0}, {"seconds": seconds})
         campaign.tell_all(
             [one for _ in range(count) for one in (graded, compared("q0", "q0/S0", "q0/S1", "=", seconds=taken))]
@@ -231,7 +231,7 @@ def test_the_kind_of_question_that_tells_most_in_a_persons_time_is_asked(collect
 
     judged(40, 600.0, 1.0)
     assert campaign.comparisons.worth("ann").kind == COMPARISON
-    assert campaign.comparisons.worth("bob").kind == COMPARISON  # as people here go
+    assert campaign.comparisons.worth("bob").kind == COMPARISON  # by the pace of people here
     judged(150, 1.0, 600.0)
     assert campaign.comparisons.worth("ann").kind == GRADE
     (one,) = campaign.comparisons.ask(1, "ann")
@@ -287,7 +287,7 @@ def test_seconds_begin_with_the_usual_ones_and_follow_kind_and_person():
     assert seconds.expected(COMPARISON, "ann") == pytest.approx(40, rel=0.05)
     assert seconds.expected(COMPARISON, "bob") == pytest.approx(10, rel=0.05)
     assert seconds.expected(COMPARISON, "new") == pytest.approx(20, rel=0.05)  # the geometric mean
-    # what is known of one kind tells of the pace at the other
+    # the pace at one kind informs the pace at the other
     assert seconds.expected(GRADE, "new") == pytest.approx(14 * 20 / 21, rel=0.05)
 
 
@@ -295,7 +295,7 @@ def test_a_comparison_is_heard_with_the_noise_of_two_grades(collection):
     """No two of these documents have a system in common, so people's tastes for them are independent."""
     selection = Campaign(collection, measure="CG@1", settings=ONLY, store=MemoryStore()).selection
     found, gains = ComparisonValues.of(selection, ~selection.belief.judged), selection.belief.gains
-    # The value of a grade falls with the variance that it is heard with; an exact one has the gain's own.
+    # The value of a grade falls with its noise variance; an exact grade has only the gain's own variance.
     exact = DoubtAboutDifferences(selection.expected).weights(selection.belief, selection.believed)
     heard = gains.variance * exact / found.grades
     asked = Compared(("",), found.first, found.second, *np.zeros((2, len(found.first)), dtype=np.int64))

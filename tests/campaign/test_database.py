@@ -1,4 +1,4 @@
-"""Databases: all that only they can do, or fail to do."""
+"""Databases: what only they can do, and their failures."""
 
 import os
 import resource
@@ -133,8 +133,8 @@ def test_a_read_only_database_refuses_and_keeps_what_it_has(tmp_path, said):
 
 @contextmanager
 def files_no_larger_than(size):
-    """As on a full disk: no file of this process grows past so many bytes."""
-    kept, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # what is kept of a module would be cut off
+    """A simulated full disk: no file of this process may exceed a number of bytes."""
+    kept, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # bytecode would be truncated
     _, hard = limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -163,7 +163,7 @@ def test_a_full_database_refuses_and_keeps_what_it_has(tmp_path, said):
         store.append(said())
 
         def limit(connection, _):
-            connection.execute("PRAGMA max_page_count = 1")  # no page more than it has
+            connection.execute("PRAGMA max_page_count = 1")  # no further page
 
         sql.event.listen(store._engine, "connect", limit)
         store._engine.dispose()
@@ -220,7 +220,7 @@ def test_a_lost_connection_to_postgres_is_made_anew(postgres, said, monkeypatch,
 
 @pytest.mark.slow
 def test_the_first_events_of_many_logs_that_several_append_at_one_moment_are_all_numbered(database, said):
-    # Whether the row of a collection is there changes between two statements of one of them.
+    # The row of a collection may appear between two statements of one writer.
     for turn in range(25):
         stores = [DatabaseStore(database, f"first {turn}") for _ in range(4)]
         start, numbers = Barrier(len(stores)), []

@@ -1,4 +1,4 @@
-"""Fairness: who may judge what, under which name; and which collection a log is about."""
+"""Fairness: who may judge what and under which name, and the collection that a log belongs to."""
 
 import hashlib
 import json
@@ -25,9 +25,9 @@ def test_a_judgment_of_a_pair_that_was_not_handed_out_is_kept_and_nothing_rests_
     assert campaign.ranking.to_dict() == before
     assert (campaign.judgments(), campaign.progress.judged) == ((), 0)
     assert [one.number for one in campaign.answers("ann")] == [1]
-    assert campaign.tell(said(key="k")) == record._replace(replayed=True)  # sent again, it is the same
+    assert campaign.tell(said(key="k")) == record._replace(replayed=True)  # sent again, it gives the same record
     assert opened(tiny, store, unasked="mark").judgments() == ()
-    # The pair is still to be judged; once it is handed out, what is said of it counts.
+    # The pair is still to be judged; once it is handed out, an answer about it counts.
     pairs = campaign.ask(7, "ann")
     assert Pair("q1", "a") in pairs
     assert campaign.tell(said(grade=60.0)).event.details == {}
@@ -91,7 +91,7 @@ def test_pairs_that_are_withheld_are_handed_to_nobody(tiny):
 
 
 def grown(tiny):
-    """The collection with a system more, which retrieved what nobody else did."""
+    """The collection with another system, which retrieved a document of its own."""
     return replace(tiny, runs=(*tiny.runs, Run("D", {"q1": ("e", "f"), "q2": ("a", "b")})))
 
 

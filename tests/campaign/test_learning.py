@@ -1,4 +1,4 @@
-"""A campaign whose model learns from its judgments is the same one when it is opened again."""
+"""A campaign with a learning model is the same after it is opened again."""
 
 from dataclasses import replace
 
@@ -58,9 +58,9 @@ def test_nobody_who_asks_waits_while_a_campaign_that_learns_later_learns_about_p
             (pair,) = campaign.ask(1, name)
             campaign.tell(Judgment(*pair, WITHOUT.grades()[pair], name))
     assert campaign.ask(1, "ann")
-    assert learned == [0]  # the second person was asked before two had judged
+    assert learned == [0]  # the second person was asked before two people had judged
     campaign.sync()
-    assert learned == [0]  # the lesson that is due will tell
+    assert learned == [0]  # left to the next lesson
     lesson = campaign.lesson()
     campaign.teach(lesson.number, lesson.learned())
     assert set(learned[1:]) == {25}
@@ -68,7 +68,7 @@ def test_nobody_who_asks_waits_while_a_campaign_that_learns_later_learns_about_p
     assert campaign.ask(1, "cem")
     assert learned == []
     first = next(one for one in campaign.judgments() if one.assessor == "ann")
-    campaign.tell(replace(first, grade=100 - first.grade))  # among what was learned from
+    campaign.tell(replace(first, grade=100 - first.grade))  # one of the judgments that the model learned from
     assert campaign.ask(1, "cem")
     assert learned == []
     campaign.sync()

@@ -1,4 +1,4 @@
-"""Lessons that a campaign's model learned are noted beside its log, and taken up again by the next that opens it."""
+"""Lessons of a campaign's model are stored beside its log, and reused when the campaign is opened again."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def demo():
 
 @pytest.fixture(scope="module")
 def judged(demo):
-    """The demo with sixty judgments made before any log began, by the rank at which pairs were found."""
+    """The demo with sixty judgments from before its log, by the rank of each pair."""
     pool = build_pool(demo, demo.cutoff)
     return "".join(
         f"{query} 0 {document} {(7 * place) % 101}\n" for place, (query, document) in enumerate(pool.pairs[:60])
@@ -48,7 +48,7 @@ def collection(judged, tmp_path):
 
 
 class Counted(JointEstimator):
-    """An estimator that says how many judgments every lesson had that was learned, in place of taken up."""
+    """An estimator that records the number of judgments of each lesson that was learned, not reused."""
 
     def __init__(self, collection):
         pool = build_pool(collection, 5)
@@ -84,7 +84,7 @@ def test_what_was_learned_in_the_middle_of_a_log_is_taken_up_too(demo, tmp_path)
         before = campaign.selection.belief.expectation
     with closing(DatabaseStore(url, "demo")) as store:
         after = Campaign(demo, estimator, "CG@5", store).selection.belief.expectation
-    np.testing.assert_allclose(after, before, rtol=1e-9)  # the judgments come in another order of sums
+    np.testing.assert_allclose(after, before, rtol=1e-9)  # sums are in another order
     assert estimator.lessons == [25]
 
 

@@ -1,4 +1,4 @@
-"""Listening that assessors claim: what nobody can have heard is refused, whatever honest people do is taken."""
+"""Listening reported by assessors: impossible times are refused, and honest work never is."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ REFUSED = "nobody hears more than the time that passes"
 
 
 class Watch:
-    """A clock that is set by hand."""
+    """A clock set by hand."""
 
     def __init__(self):
         self.now = START
@@ -48,7 +48,7 @@ def answer(pair, when, played_s, assessor="ann", key=""):
 
 
 def taken_of(campaign, watch, answers):
-    """Number of answers that are taken which come a hundredth of a second apart."""
+    """Number of accepted answers, sent a hundredth of a second apart."""
     taken = 0
     for one in answers:
         watch.forward(0.01)
@@ -69,9 +69,9 @@ def test_answers_at_once_that_claim_twenty_seconds_each_are_refused(watch):
     assert taken_of(campaign, watch, answers) == SLACK_S // 20
     assert campaign.doubts()["ann"].startswith("37 answers refused that claim more listening than there was time for")
     assert opened(watch, store).progress.judgments == 3
-    campaign.tell(answer(pairs[0], watch.now, 20.0, key="k0"))  # sent once more: answered as it was
+    campaign.tell(answer(pairs[0], watch.now, 20.0, key="k0"))  # sent again: the same answer
     watch.forward(20)
-    campaign.tell(answer(pairs[-1], watch.now, 20.0))  # who listens goes on
+    campaign.tell(answer(pairs[-1], watch.now, 20.0))  # a person who listens can continue
 
 
 def test_other_times_that_they_claim_help_nobody(watch):
@@ -84,7 +84,7 @@ def test_other_times_that_they_claim_help_nobody(watch):
 def test_who_was_never_handed_a_pair_claims_what_lies_before_the_answer(watch):
     campaign = opened(watch)
     assert taken_of(campaign, watch, (answer(("q", document), watch.now, 20.0) for document in DOCUMENTS)) == 4
-    for number, document in enumerate(DOCUMENTS):  # of work done elsewhere, each with its time
+    for number, document in enumerate(DOCUMENTS):  # work done elsewhere, each with its time
         campaign.tell(answer(("q", document), START - timedelta(seconds=30 * (number + 1)), 20.0, "bob"))
     assert len(campaign.answers("bob")) == 40
 
@@ -97,21 +97,21 @@ def test_who_was_never_handed_a_pair_claims_what_lies_before_the_answer(watch):
     st.floats(-3600, 60),
 )
 def test_an_honest_assessor_is_never_refused(work, batch, order, ahead_s):
-    """They hear pairs in any order, some of them in advance, judge offline, and all is sent when there is a network."""
+    """They listen to pairs in any order, some of them ahead, judge offline, and send everything later."""
     watch, waiting, heard = Watch(), [], {}
     campaign = opened(watch)
     pairs = campaign.ask(batch, "ann")
     places = [place for place in order if place < len(pairs)]
     for (played_s, pause_s, sends), place in zip(work, places, strict=False):
         later = places[(places.index(place) + 1) % len(places)]
-        heard[later] = heard.get(later, 0.0) + played_s / 3  # a look at another pair: its draft keeps what was heard
+        heard[later] = heard.get(later, 0.0) + played_s / 3  # a look at another pair; its draft keeps the seconds
         heard[place] = heard.get(place, 0.0) + played_s * 2 / 3
         watch.forward(played_s + pause_s)
         waiting.append(answer(pairs[place], watch.now + timedelta(seconds=ahead_s), heard.pop(place)))
         while sends and waiting:
             campaign.tell(waiting.pop(0))
     while waiting:
-        campaign.tell(waiting.pop())  # in whatever order
+        campaign.tell(waiting.pop())  # in any order
     assert not any("refused" in reason for reason in campaign.doubts().values())
 
 
@@ -132,7 +132,7 @@ def test_who_answers_faster_than_anybody_listens_is_doubted(watch):
 def test_a_day_of_listening_long_ago_is_not_added_up_for_ever(watch):
     campaign = opened(watch)
     for pair in campaign.ask(10, "ann"):
-        campaign.tell_all([answer(pair, watch.now, 80_000.0)])  # vouched for, however strange
+        campaign.tell_all([answer(pair, watch.now, 80_000.0)])  # accepted without checks
     with pytest.raises(InputError, match=REFUSED):
         campaign.tell(answer(campaign.ask(1, "ann")[0], watch.now, 20.0))
     watch.forward(2 * 86_400)

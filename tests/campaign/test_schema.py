@@ -1,4 +1,4 @@
-"""Databases of older layouts are brought up to date; what older versions wrote is kept to the letter."""
+"""Databases of older layouts are upgraded, and their contents are kept unchanged."""
 
 import json
 import sqlite3
@@ -46,13 +46,13 @@ def engine_of(url):
 
 def drop_all(url):
     engine, found = engine_of(url), sql.MetaData()
-    found.reflect(engine)  # those of older layouts too
+    found.reflect(engine)  # including tables of older layouts
     found.drop_all(engine)
     engine.dispose()
 
 
 def load_older(url, layout):
-    """Fill an empty database with what a version of that layout wrote."""
+    """Fill an empty database with the data written by a version of that layout."""
     text = (OLDER / f"layout-{layout}-{url.partition(':')[0]}.sql").read_text(encoding="utf-8")
     if url.startswith("sqlite"):
         with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
@@ -60,7 +60,7 @@ def load_older(url, layout):
         return
     engine = engine_of(url)
     with engine.begin() as connection:
-        connection.connection.execute(text)  # by psycopg, which takes several statements at once
+        connection.connection.execute(text)  # psycopg accepts several statements at once
     engine.dispose()
 
 
@@ -74,17 +74,17 @@ def older(database_to_make):
 
 @pytest.fixture(params=["4", "5"])
 def written(request, database_to_make):
-    """The URL of a database as a version of each layout wrote it, the released ones among them, and the layout."""
+    """The URL of a database as written by a version of each layout, including released ones, and the layout."""
     load_older(database_to_make, request.param)
     yield database_to_make, request.param
     drop_all(database_to_make)
 
 
 def differences(url):
-    """Differences of a database from what the tables say, as Alembic finds it."""
+    """Differences between a database and the table definitions, found by Alembic."""
     engine = engine_of(url)
     with engine.connect() as connection:
-        # Of SQLite's empty text as a default it finds that it is another than itself.
+        # Alembic reports SQLite's empty default text as different from itself.
         defaults = engine.dialect.name != "sqlite"
         options = {"compare_type": True, "compare_server_default": defaults, "version_table": LAYOUTS.name}
         found = compare_metadata(MigrationContext.configure(connection, opts=options), TABLES)
@@ -94,7 +94,7 @@ def differences(url):
 
 
 def columns(url):
-    """Name, type, default and the rest of every column, by table."""
+    """Name, type, default and other properties of each column, by table."""
     engine = engine_of(url)
     found = sql.inspect(engine).get_multi_columns()
     engine.dispose()
@@ -115,7 +115,7 @@ def test_what_an_older_version_wrote_is_all_there_and_goes_on(written):
         assert (campaign.state, campaign.progress.judged, campaign.number) == ("paused", 5, 17)
         campaign.resume("me")
         (pair,) = campaign.ask(1, "ann")
-        assert pair == ("q18", "d070")  # taken back, and so theirs again
+        assert pair == ("q18", "d070")  # withdrawn, and so leased to them again
     assert verify(url)[0].events == 19
 
 
@@ -174,7 +174,7 @@ def test_a_copy_of_the_file_is_kept_and_its_way_is_said(tmp_path, caplog):
     copy = tmp_path / "campaign.db.layout-4"
     assert f"layout 4 was brought to {LATEST}; the file as it was is {copy}" in caplog.text
     assert layout_of_database(f"sqlite:///{copy}") == "4"
-    assert migrate(url).kept == ""  # nothing was left to be done
+    assert migrate(url).kept == ""  # there was nothing left to do
     copied = f"sqlite:///{tmp_path / 'again.db'}"
     copy.rename(tmp_path / "again.db")
     (tmp_path / "again.db.layout-4").touch()
@@ -218,7 +218,7 @@ def test_of_two_that_make_a_database_at_once_one_makes_it(database_to_make):
 
 def test_a_database_that_another_process_makes_between_two_questions_is_of_no_older_layout(database_to_make):
     engine = engine_of(database_to_make)
-    engine.connect().close()  # which asks questions of its own
+    engine.connect().close()  # connecting sends queries of its own
 
     def make_it(*_):
         DatabaseStore(database_to_make, "tiny").close()
@@ -236,7 +236,7 @@ def test_a_migration_that_fails_changes_nothing(older):
     with pytest.raises(StoreError, match=r"duplicate column name: layout|column \"layout\" .*already exists"):
         migrate(url)
     assert layout_of_database(url) == layout
-    assert sql.inspect(engine).has_table("audiosim_schema")  # which the migration would have dropped
+    assert sql.inspect(engine).has_table("audiosim_schema")  # the migration would have dropped it
     engine.dispose()
 
 
@@ -257,7 +257,7 @@ def test_a_database_of_another_version_is_refused_in_one_line(tmp_path, layout):
     engine = engine_of(url)
     with engine.begin() as connection:
         connection.execute(sql.update(LAYOUTS).values(version_num=layout))
-        if layout == "none":  # as the first programs left it
+        if layout == "none":  # as left by the first versions
             LAYOUTS.drop(connection)
     engine.dispose()
     expected = (
@@ -270,7 +270,7 @@ def test_a_database_of_another_version_is_refused_in_one_line(tmp_path, layout):
 
 
 def whole(url):
-    """All that a database holds, and how it is laid out."""
+    """The contents and the layout of a database."""
     engine = engine_of(url)
     found = sql.MetaData()
     found.reflect(engine)
@@ -317,7 +317,7 @@ def test_what_is_not_there_is_not_made_by_reading(tmp_path, run):
 
 
 def insert(url, number, seal):
-    """Write a line as a program of an older layout does: without the columns that came later."""
+    """Write a line like a program of an older layout, without later columns."""
     engine = engine_of(url)
     event = Event("resume" if number % 2 else "pause", NOON)
     row = {"collection": "demo", "number": number, **row_of(event)}

@@ -1,4 +1,4 @@
-"""Somebody who judges is set aside by a line of the log, and taken back by another."""
+"""A judge is set aside by a line of the log, and taken back by another."""
 
 from contextlib import closing
 from dataclasses import replace
@@ -26,7 +26,7 @@ def opened(tiny, watch):
 
 
 def judged(campaign, truth):
-    """Ann judges some pairs, bob two of them otherwise and one more."""
+    """Ann judges some pairs; bob judges two of them differently, and one more."""
     for one in truth[:4]:
         campaign.tell(replace(one, assessor="ann"))
     for one in (*truth[:2], truth[4]):
@@ -114,7 +114,7 @@ def test_only_who_has_judged_is_set_aside_and_only_once(opened, tiny_truth):
     with pytest.raises(ClosedError, match="^bob is set aside already$"):
         campaign.set_aside("bob")
     campaign.close()
-    campaign.take_back("bob")  # also once nobody judges any more
+    campaign.take_back("bob")  # even after judging has ended
 
 
 @pytest.mark.parametrize("details", [{}, {"judge": " "}, {"judge": None}])
@@ -155,7 +155,7 @@ def test_a_model_learns_anew_from_what_is_left(demo_collection_of_two):
 
 @pytest.fixture
 def demo_collection_of_two():
-    """Ten queries by three systems, and what two people said of their documents: ann 50 pairs, bob 10 more."""
+    """Ten queries by three systems, with judgments by two people: ann of 50 pairs, bob of 10 more."""
     from audiosim.corpus.collection import Collection
     from audiosim.corpus.model import FINE, Run
 

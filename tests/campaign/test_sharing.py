@@ -13,7 +13,7 @@ from audiosim.expected.estimation import estimate
 
 DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
 
-# Asks for two pairs and judges one, over and over: half of the leases are answered, half are still held.
+# Asks for two pairs and judges one, repeatedly: half of the leases are answered, half are still held.
 ASSESSOR = """
 from audiosim.campaign import Campaign, CampaignSettings, DatabaseStore
 from audiosim.corpus.collection import Collection

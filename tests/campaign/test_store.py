@@ -1,4 +1,4 @@
-"""The contract of a log, on every kind of log."""
+"""The contract of logs, for every kind of log."""
 
 from dataclasses import replace
 from threading import Event as Flag
@@ -110,7 +110,7 @@ def test_threads_that_append_get_a_number_each_and_a_reader_misses_none(store, s
         thread.start()
     for thread in threads[:-1]:
         thread.join()
-    ended.set()  # whatever became of the writers, the reader comes to an end
+    ended.set()  # the reader ends, whether or not the writers succeeded
     threads[-1].join()
     assert sorted(numbers) == seen == list(range(1, 46))
     for name in ("ann", "bob", "cid"):

@@ -1,4 +1,4 @@
-"""A query stays with the person who has begun it, while they are here and others have something else to judge."""
+"""A query stays with the person who began it, while they are active and others have something else to judge."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ def collection():
 
 
 def judged_in_turn(campaign, people, count):
-    """Assessors of each query, of people who judge one pair each in turn."""
+    """Assessors of each query, when people judge one pair each in turn."""
     said = {}
     for number in range(count):
         name = people[number % len(people)]

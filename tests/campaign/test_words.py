@@ -1,4 +1,4 @@
-"""Texts changed during a campaign: lines of its log, applied to the collection of whoever opens it."""
+"""Texts changed during a campaign: lines of its log, applied to the collection when it is opened."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Work by Ray, which a user chose with joblib; skipped where Ray is not installed."""
+"""Work by Ray, chosen by the user through joblib; skipped if Ray is not installed."""
 
 import os
 
@@ -9,7 +9,7 @@ from audiosim.cluster.turns import each_in_turn
 
 
 def product(number):
-    """The process that works, and numbers whose last digit depends on the order of summation."""
+    """The working process, and numbers with a last digit that depends on the order of summation."""
     rng = np.random.default_rng(number)
     return os.getpid(), (rng.random((80, 300)) @ rng.random((300, 80))).tobytes()
 

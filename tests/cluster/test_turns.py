@@ -1,4 +1,4 @@
-"""Campaigns played here, in processes, by a backend of joblib's and on a Dask cluster come to the same."""
+"""Campaigns played in this process, in others, by a joblib backend and on a Dask cluster give the same results."""
 
 import contextlib
 import gc
@@ -89,7 +89,7 @@ def test_a_cluster_finds_what_one_process_finds_though_a_worker_is_killed_half_w
         ("simulate", "--repeat", 3, "--at", "0,9"),
         ("plan", "--judgments", "none", "--campaigns", 3, "--stopping-rule", "judgments=9"),
         ("worth", "--judged", "0,0.2", "--no-replays"),
-        ("train", "--features", "joint", "--folds", 2, "--name", "mine", "--date", "2020-01-01"),  # of the demo
+        ("train", "--features", "joint", "--folds", 2, "--name", "mine", "--date", "2020-01-01"),  # on the demo
         ("evaluate", "--measure", "CG@3", "--measure", "nDCG@3", "--test", "bootstrap", "--resamples", 99),
     ],
     ids=lambda command: command[0],
@@ -246,7 +246,7 @@ def test_jobs_and_a_scheduler_cannot_be_combined_and_a_scheduler_needs_repeats(r
 
 
 def refused(address):
-    """An attempt to work at an address where no scheduler is, which leaves no thread behind."""
+    """An attempt to use an address without a scheduler; it must leave no thread behind."""
     before = set(threading.enumerate())
     with pytest.raises(InputError, match=f"^no scheduler answers at {address}, expected an address like"):
         list(each_in_turn(Path, 2, 1, quietly, address))
@@ -255,7 +255,7 @@ def refused(address):
 
 @pytest.fixture
 def page_server():
-    """Address of a server whose answer begins as a page does: read as a length, that is exabytes."""
+    """Address of a server that answers with a web page; read as a length, its first bytes mean exabytes."""
 
     def answer(listening):
         with contextlib.suppress(OSError):  # closed at the end
@@ -281,7 +281,7 @@ def test_a_scheduler_that_does_not_answer_is_an_error(monkeypatch):
 
 
 def test_a_second_attempt_does_not_wait_for_what_is_left_of_the_first(monkeypatch, page_server):
-    """distributed's client closes itself when it is collected, in whichever thread that happens."""
+    """distributed's client closes itself when it is garbage collected, in any thread."""
     from distributed import utils
 
     def collect_and_run(*args, run=utils.asyncio_run, **options):

@@ -17,7 +17,7 @@ from audiosim.errors import InputError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")
 
-# What the workers do stands in a module of its own: they import it, and need not import this one.
+# The workers' tasks are in a separate module, so that workers need not import this one.
 ACTS = """
 import os, signal, sys, time
 
@@ -208,7 +208,7 @@ def test_workers_end_with_the_process_they_work_for_even_while_they_hang(act, tm
     )
     pids = list(map(int, running.stdout.readline().split()))
     (os.killpg if group else os.kill)(running.pid, by)
-    running.communicate(timeout=180)  # ends when the last of its workers has let go of the pipe
+    running.communicate(timeout=180)  # ends when the last of its workers closes the pipe
     assert running.returncode == -by
     deadline = time.monotonic() + 180
     while not all(map(gone, pids)) and time.monotonic() < deadline:

@@ -1,10 +1,10 @@
-"""Databases as older versions of audiosim made them: judges a little with the code of an older commit, and dumps it.
+"""Databases as made by older versions of audiosim: judges a little with the code of an older commit, and dumps it.
 
     git worktree add ../older COMMIT
     PYTHONPATH=../older python tests/campaign/older/make.py URL ../older/fixtures/demo
 
-Layout 4 is of 52a665f, layout 5 of the release 0.1.0. An SQLite database is then written as text by `.dump`, and
-PostgreSQL's by `pg_dump --inserts --no-owner` without its SET lines: these are the files beside this script.
+Layout 4 is from 52a665f, layout 5 from the release 0.1.0. An SQLite database is then written as text by `.dump`, and a
+PostgreSQL database by `pg_dump --inserts --no-owner` without its SET lines: these are the files beside this script.
 """
 
 import sys
@@ -22,13 +22,13 @@ NOW = [datetime(2026, 11, 21, 9, tzinfo=UTC)]
 
 
 def clock() -> datetime:
-    """A clock that goes on by seven seconds whenever somebody looks at it."""
+    """A clock that advances by seven seconds at each reading."""
     NOW[0] += timedelta(seconds=7)
     return NOW[0]
 
 
 def judge(url: str, folder: str) -> None:
-    """Two assessors judge, one takes back, one cannot judge, and the campaign is paused."""
+    """Two assessors judge, one withdraws an answer, one cannot judge a pair, and the campaign is paused."""
     collection = Collection.load(folder)
     with closing(DatabaseStore(url, collection.identifier)) as store:
         campaign = Campaign(collection, "uniform", "CG@5", store, clock=clock)
@@ -44,7 +44,7 @@ def judge(url: str, folder: str) -> None:
 
 
 def give_tokens(url: str) -> None:
-    """One token that is good and one that was revoked; nobody keeps what they are."""
+    """Create one valid token and one revoked token; their secrets are not kept."""
     tokens = TokenStore(url, clock=clock)
     tokens.create("ann", "assessor", "demo")
     tokens.create("ben", "assessor")
@@ -53,7 +53,7 @@ def give_tokens(url: str) -> None:
 
 
 def leave_import(url: str) -> None:
-    """A file of judgments that was refused."""
+    """Leave a rejected file of judgments."""
     store = ImportStore(url)
     body = b"q d 1\n"
     file = store.add(Delivery.of("demo", "me", "key", body), body)
