@@ -1,4 +1,4 @@
-"""Small collections whose every number can be worked out by hand, and where the real data is."""
+"""Collections small enough to compute every number by hand, and the places of the real data."""
 
 import csv
 import gc
@@ -24,7 +24,7 @@ from hypothesis import settings
 if sys.platform != "win32":
     import fcntl
 
-# Before numpy comes: as many tests at once as there are cores leave each of them one thread to multiply matrices with.
+# Before numpy is imported: with as many tests at once as cores, each may use one thread for matrix products.
 for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 os.environ["MPLBACKEND"] = "Agg"  # plots need no screen
@@ -39,13 +39,13 @@ from audiosim.corpus.judgments import write_judgments_csv
 from audiosim.corpus.model import FINE, Document, Judgment, Run
 from audiosim.demo import prepare_demo
 
-# How long a test takes says nothing on a busy machine; benchmarks measure time.
+# On a busy machine the duration of a test means nothing; benchmarks measure time.
 settings.register_profile("audiosim", deadline=None)
 settings.load_profile("audiosim")
 
-# What `make test-fast` leaves out: tests of these fixtures, and those that are marked slow themselves.
+# Left out by `make test-fast`: tests with these fixtures, and those marked as slow themselves.
 SLOW_FIXTURES = {"initialised", "postgres", "chromium", "output"}
-# What to install for tests that were skipped, by a word of the reason that they give.
+# What to install for skipped tests, by a word of their reason.
 WANTED = {
     "Chromium": "apt-get install chromium-headless-shell",
     "Firefox": "apt-get install firefox-esr",
@@ -61,18 +61,18 @@ SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[object]:
-    """Keep what is collected until the end: nobody need look through it for garbage again and again."""
+    """Keep collected tests until the end, so that the garbage collector need not scan them repeatedly."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
-        gc.set_threshold(50_000, 20)  # at every 700 objects, as is usual, it takes a twentieth of the tests' time
+        gc.set_threshold(50_000, 20)  # the usual 700 objects would take a twentieth of the tests' time
         gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as slow what needs a browser or PostgreSQL."""
+    """Mark tests that need a browser or PostgreSQL as slow."""
     for item in items:
         chosen = getattr(item, "callspec", None)
         if SLOW_FIXTURES & {*getattr(item, "fixturenames", ()), *(map(str, chosen.params.values()) if chosen else ())}:
@@ -80,7 +80,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say in one line at the end how many tests were skipped for want of what, and how to have it."""
+    """Print in one line at the end how many tests were skipped, and how to install what they need."""
     reasons = [
         str(report.longrepr[2]).removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", [])
     ]
@@ -94,9 +94,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
-    """A maker of folders that all workers of a run share, each made by whoever asks for it first; only to be read.
+    """A maker of read-only folders shared by all workers of a run, each made by the worker that asks first.
 
-    The others wait until it is there: made twice it would cost more.
+    The others wait until it exists, because making it twice would cost more.
     """
     own = tmp_path_factory.getbasetemp()
     shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared"
@@ -105,11 +105,11 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callab
     def find(name: str, make: Callable[[Path], object]) -> Path:
         with (shared / f"{name}.lock").open("w") as lock:
             if sys.platform != "win32":
-                fcntl.flock(lock, fcntl.LOCK_EX)  # let go by whoever ends, however
+                fcntl.flock(lock, fcntl.LOCK_EX)  # released when the process ends in any way
             if not (shared / name).exists():
                 mine = Path(tempfile.mkdtemp(dir=shared))
                 make(mine)
-                with suppress(OSError):  # another worker was faster, where there is no lock
+                with suppress(OSError):  # without a lock, another worker may have been faster
                     mine.rename(shared / name)
         return shared / name
 
@@ -121,7 +121,7 @@ SPARE = ("dynamics", "fusion-nohubs", "spectrum", "timbre-diagonal", "timbre-mea
 
 
 def _make_small_demo(folder: Path) -> None:
-    """Collection that `audiosim demo` makes, with fewer queries and sounds, and sixty judgments."""
+    """Make the collection of `audiosim demo` with fewer queries and sounds, and sixty judgments."""
     prepare_demo(folder, str)
     queries = {f"q{number:02}" for number in range(1, QUERIES + 1)}
     for path in [*(folder / "runs").glob("*.trec"), folder / "truth.qrels"]:
@@ -148,13 +148,13 @@ def _make_small_demo(folder: Path) -> None:
 
 @pytest.fixture(scope="session")
 def small_demo(made_once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
-    """Collection that `audiosim demo` makes, but small, with sixty judgments; only to be read."""
+    """A small, read-only version of the collection made by `audiosim demo`, with sixty judgments."""
     return made_once("small-demo", _make_small_demo)
 
 
 @pytest.fixture(scope="session")
 def real_sounds() -> Path:
-    """The documents.tsv of the 96 real clips, where they are at hand."""
+    """The documents.tsv of the 96 real clips, if they are available."""
     table = SHARED / "sounds" / "documents.tsv"
     if not table.is_file():
         pytest.skip("needs the real clips in ../shared/data/sounds, which are not part of the project")
@@ -167,9 +167,9 @@ def real_index(real_sounds: Path, made_once: Callable[[str, Callable[[Path], obj
     return made_once("real", lambda folder: extract(real_sounds, n_jobs=2, into=folder / "index")) / "index"
 
 
-PATIENCE_S = 180  # that a process may take on a busy machine, whatever it does
+PATIENCE_S = 180  # limit for any process on a busy machine
 
-# A process is forked from one that has imported all that it needs: that takes a tenth of starting Python anew.
+# A process is forked from one that has imported everything, which takes a tenth of the time of starting Python.
 FORKS = multiprocessing.get_context("forkserver" if sys.platform != "win32" else "spawn")
 FORKS.set_forkserver_preload(
     [
@@ -201,7 +201,7 @@ def together(tmp_path: Path) -> Callable[..., list[tuple[int | None, str]]]:
     """
 
     def run(code: str, *names: dict[str, Any]) -> list[tuple[int | None, str]]:
-        begin = FORKS.Barrier(len(names), timeout=PATIENCE_S).wait  # one that fails before it keeps no other
+        begin = FORKS.Barrier(len(names), timeout=PATIENCE_S).wait  # one that fails earlier blocks no other
         said = [tmp_path / f"said {number}" for number in range(len(names))]
         known = [
             {"_said": str(path), "begin": begin, "__name__": "__main__"} | own
@@ -228,7 +228,7 @@ main()
 
 @pytest.fixture
 def apart(together: Callable[..., list[tuple[int | None, str]]]) -> Callable[..., tuple[int | None, str]]:
-    """The command in a process of its own, which it may end as it likes: its exit code and what it printed."""
+    """The command in a separate process, which it may end in any way: its exit code and output."""
 
     def call(*arguments: object) -> tuple[int | None, str]:
         return together(COMMAND, {"arguments": list(map(str, arguments))})[0]
@@ -238,7 +238,7 @@ def apart(together: Callable[..., list[tuple[int | None, str]]]) -> Callable[...
 
 @pytest.fixture(scope="session")
 def mirex2011() -> Collection:
-    """MIREX 2011 Audio Music Similarity, where the real data is at hand."""
+    """MIREX 2011 Audio Music Similarity, if the real data are available."""
     folder = SHARED / "mirex2011"
     if not folder.is_dir():
         pytest.skip("the MIREX 2011 data is not here: shared/data/mirex2011 beside the checkout")
@@ -324,7 +324,7 @@ def run(monkeypatch, capsys):
         handlers = logging.root.handlers[:]
         with pytest.raises(SystemExit) as ended:
             cli.main()
-        logging.root.handlers[:] = handlers  # `serve` logs to a stderr that ends with the test
+        logging.root.handlers[:] = handlers  # `serve` logs to a stderr that is closed after the test
         said = capsys.readouterr()
         return ended.value.code or 0, said.out, said.err
 
@@ -333,7 +333,7 @@ def run(monkeypatch, capsys):
 
 @pytest.fixture
 def ranx(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """ranx with its functions left to Python: to make machine code of them takes a minute of processor."""
+    """ranx with its functions in plain Python, because compiling them takes a minute of processor time."""
     monkeypatch.setattr(pytest.importorskip("numba").config, "DISABLE_JIT", True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -342,7 +342,7 @@ def ranx(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.fixture
 def unspread() -> Iterator[None]:
-    """Work that would be spread over processes is done in this one: to start others takes seconds of processor."""
+    """Do in this process what would be distributed over others: starting these takes seconds of processor time."""
     import joblib
 
     with joblib.parallel_config("sequential"):
@@ -351,7 +351,7 @@ def unspread() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def answer_study():
-    """Fill in what a study asks people, in a file of its examples."""
+    """Fill in people's answers in a file of a study's examples."""
 
     def fill_in(path):
         with path.open(encoding="utf-8", newline="") as stream:
@@ -399,7 +399,7 @@ OWN_POSTGRES = _loaded(Path(__file__).resolve().parents[1] / "benchmarks" / "own
 
 @pytest.fixture(scope="session")
 def initialised(made_once: Callable[[str, Callable[[Path], object]], Path]) -> tuple[Path, Path]:
-    """Folders of PostgreSQL's programs and of a data directory to copy; skips where it is not installed."""
+    """Folders of PostgreSQL's programs and of a data directory to copy; skips if it is not installed."""
     programs = OWN_POSTGRES.programs()
     if programs is None:
         pytest.skip("PostgreSQL is not installed: initdb is not found")
@@ -430,19 +430,19 @@ def _cluster(programs: Path, made: Path) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def postgres(initialised: tuple[Path, Path]) -> Iterator[str]:
-    """The URL of a PostgreSQL server that listens on a socket of its own; skips where none is installed."""
+    """The URL of a PostgreSQL server on a private socket; skips if none is installed."""
     with _cluster(*initialised) as cluster:
         yield cluster.url
 
 
 @pytest.fixture
 def cluster(initialised: tuple[Path, Path]) -> Iterator[Any]:
-    """A PostgreSQL server that the test may stop and freeze; skips where none is installed."""
+    """A PostgreSQL server that the test may stop and freeze; skips if none is installed."""
     with _cluster(*initialised) as cluster:
         yield cluster
 
 
-# Machines that watch themselves fifty times a second take a fiftieth of the processor each while they wait.
+# Workers that watch themselves fifty times a second take a fiftieth of the processor each while they wait.
 UNWATCHED = {
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
     "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
@@ -451,7 +451,7 @@ UNWATCHED = {
 
 
 class LoopbackCluster:
-    """A Dask cluster on this machine: its processes, of which tests may kill some, and its address."""
+    """A Dask cluster on this machine: its address and its processes, some of which tests may kill."""
 
     def __init__(self, folder, workers):
         self.folder, self.processes = folder, []
@@ -461,7 +461,7 @@ class LoopbackCluster:
         deadline = time.monotonic() + 180
         while not known.exists() and time.monotonic() < deadline:
             time.sleep(0.05)
-        import distributed  # dear, and not needed by those who only collect
+        import distributed  # slow to import, and not needed to collect tests
 
         with distributed.Client(scheduler_file=str(known), set_as_default=False) as client:
             self.address = client.scheduler.address
@@ -488,7 +488,7 @@ class LoopbackCluster:
 
 @pytest.fixture
 def loopback(tmp_path):
-    """Starts a Dask cluster of so many workers of its own."""
+    """Starts a separate Dask cluster with a number of workers."""
     (tmp_path / "cluster").mkdir()
     running = []
 
@@ -503,7 +503,7 @@ def loopback(tmp_path):
 
 @pytest.fixture(scope="module")
 def dask_here(tmp_path_factory):
-    """A Dask cluster of two workers for tests that leave it as it was."""
+    """A Dask cluster of two workers for tests that do not change it."""
     started = LoopbackCluster(tmp_path_factory.mktemp("cluster"), 2)
     yield started
     started.end()

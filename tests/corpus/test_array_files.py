@@ -1,4 +1,4 @@
-"""Files of arrays that promise more than they hold or unpack to more than memory holds; damaged files of every form."""
+"""Files of arrays that claim more than they contain or than memory holds; damaged files of every form."""
 
 import gzip
 import os
@@ -23,7 +23,7 @@ RUN = "q Q0 a 1 2 S\nq Q0 b 2 1 S\n"
 
 
 def header(shape, kind="<f8"):
-    """An npy file without its numbers."""
+    """The header of an npy file, without numbers."""
     text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
 

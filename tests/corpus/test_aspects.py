@@ -44,7 +44,7 @@ def said(collection):
 def test_judgments_are_parted_by_aspect_and_their_mean_is_of_those_who_judged_all(folder):
     found = Collection.load(folder)
     assert (found.aspect, found.aspects.names) == ("mean", ("form", "sound"))
-    assert said(found) == [("d1", 40, "ann")]  # the last of form, 60, and of sound, 20; bob judged no form
+    assert said(found) == [("d1", 40, "ann")]  # the last grades for form, 60, and sound, 20; bob did not judge form
     assert len(found.scale.levels) == 201  # 0, 0.5, ..., 100
     assert said(found.by_aspect("form")) == [("d1", 80, "ann"), ("d2", 40, "ann"), ("d1", 60, "ann")]
     assert found.by_aspect("form").scale == FINE
@@ -109,7 +109,7 @@ def test_a_mean_has_every_value_that_it_can_have():
 
 
 def made(correlation, seed):
-    """Runs with grades drawn from a Gaussian of this correlation: 40 pairs judged in a, all of them in b."""
+    """Runs with grades drawn from a Gaussian with this correlation: 40 pairs are judged in a, all of them in b."""
     rng = np.random.default_rng(seed)
     names = [f"d{number}" for number in range(60)]
     runs = tuple(
@@ -140,7 +140,7 @@ def log_score(collection, truth):
 
 @pytest.mark.slow
 def test_an_aspect_tells_of_another_as_far_as_they_are_correlated():
-    # Of a Gaussian of correlation r, knowing the other aspect saves -log(1 - r^2) / 2 of the log score: .51 at .8.
+    # For a Gaussian with correlation r, knowing the other aspect lowers the log score by -log(1 - r^2) / 2: .51 at .8.
     for correlation, least, most in ((0.8, 0.25, 0.6), (-0.6, 0.03, 0.3), (0.0, -0.05, 0.03)):
         gains = []
         for seed in range(3):
@@ -148,7 +148,7 @@ def test_an_aspect_tells_of_another_as_far_as_they_are_correlated():
             with_other, ratio = log_score(collection, truth)
             alone, _ = log_score(replace(collection, judges=()), truth)
             gains.append(with_other - alone)
-            assert ratio < 1.3  # its own statement of doubt is not too small
+            assert ratio < 1.3  # the stated uncertainty is not too small
         assert least < np.mean(gains) < most
 
 

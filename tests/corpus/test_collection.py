@@ -1,4 +1,4 @@
-"""A collection as a folder: what is found, guessed and refused, and that what is saved is loaded again."""
+"""A collection as a folder: files found, settings guessed, errors, and saving followed by loading."""
 
 import gzip
 import re
@@ -231,7 +231,7 @@ def test_any_collection_that_is_saved_is_loaded_again(tmp_path_factory, collecti
 
 
 def strangers(collection):
-    """True if one of the files speaks of nothing that the runs name."""
+    """True if one of the files names nothing in the runs."""
     queries = {query for run in collection.runs for query in run.rankings}
     pairs = {(query, name) for run in collection.runs for query, names in run.rankings.items() for name in names}
     named = {name for _, name in pairs} | {collection.query_document(query) for query in queries}
@@ -283,7 +283,7 @@ def test_the_public_mirex_2011_collection_has_the_published_counts(tmp_path):
     assert len(retrieved - set(collection.documents)) == 23
     collection.save(tmp_path / "copy")
     for path in MIREX.iterdir():
-        more = b'same_artist = "keep"\n' if path.name == "collection.toml" else b""  # what was read is what is meant
+        more = b'same_artist = "keep"\n' if path.name == "collection.toml" else b""  # the results as read are intended
         assert (tmp_path / "copy" / path.name).read_bytes() == path.read_bytes() + more
 
 
@@ -371,7 +371,7 @@ def test_the_folder_or_the_caller_says_what_names_the_systems(tmp_path):
 
 
 OWN_ARTIST = {
-    # q1 is the recording a, by X; c is by X too, b by Y, d by nobody knows whom. q2 is the recording of that name.
+    # q1 is the recording a, by X; c is by X too, b by Y, d by an unknown artist. q2 is the recording of that name.
     "runs.trec": "q1 Q0 b 1 4 S\nq1 Q0 a 2 3 S\nq1 Q0 c 3 2 S\nq1 Q0 d 4 1 S\nq2 Q0 q2 1 2 S\nq2 Q0 b 2 1 S\n",
     "documents.tsv": "document\tartist\na\tX\nb\tY\nc\tX\n",
     "queries.tsv": "query\tdocument\nq1\ta\n",

@@ -1,4 +1,4 @@
-"""comparisons.tsv: which of two documents is more relevant."""
+"""comparisons.tsv: answers about which of two documents is more relevant."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The part of a collection that is judged throughout."""
+"""The fully judged part of a collection."""
 
 from dataclasses import replace
 from itertools import product
@@ -13,7 +13,7 @@ from audiosim.errors import InputError
 
 
 def collection_of(holes, size=(4, 5)):
-    """Systems that retrieve a document of their own and one of all for each query; some of their own are not judged."""
+    """Systems that retrieve, for each query, one own and one common document; some own ones are not judged."""
     systems, queries = size
     runs = tuple(Run(f"S{s}", {f"q{q}": ("all", f"own {s}", "deep") for q in range(queries)}) for s in range(systems))
     pairs = [(f"q{q}", f"own {s}") for s, q in product(range(systems), range(queries)) if (s, q) not in holes]

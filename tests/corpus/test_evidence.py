@@ -1,4 +1,4 @@
-"""Evidence of the user's own: every form is read, and what is wrong with a file is one line that says where."""
+"""The user's own evidence: every form is read, and an error in a file is one line with its place."""
 
 import gzip
 from dataclasses import replace

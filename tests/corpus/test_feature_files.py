@@ -33,7 +33,7 @@ def together(portions):
 
 
 def by_hand(model, row):
-    """Probabilities of the levels by the numbers of a model file and SciPy's logistic distribution."""
+    """Probabilities of the levels from the numbers in a model file and SciPy's logistic distribution."""
     fields = json.loads((ROOT / "models" / f"{model}.json").read_text("utf-8"))
     products = [np.prod([row[name] for name in term.split(":")]) for term in fields["terms"]]
     ends = np.array(fields["thresholds"]) + np.dot(fields["coefficients"], products)

@@ -1,4 +1,4 @@
-"""Stamp of a collection's folder: changes with the files that a collection is read from, and with no others."""
+"""Stamp of a collection's folder: it changes with the files of a collection, and with no others."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Folders of others, in which no file has a name of ours."""
+"""Folders from elsewhere, with file names that audiosim does not know."""
 
 import gzip
 

@@ -1,4 +1,4 @@
-"""Runs and judgments in memory, handed to the functions that rank, predict and plan."""
+"""Runs and judgments in memory, passed to the functions that rank, predict and plan."""
 
 import ir_measures
 import pandas as pd
@@ -8,7 +8,7 @@ import audiosim
 from audiosim import Collection, package_files
 from audiosim.errors import InputError
 
-QUERIES = 8  # of the demo: every function is asked four times
+QUERIES = 8  # of the demo, because every function is called four times
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
-"""Collections of what a program holds: the same, whichever form its runs and judgments have, and as from files.
+"""Collections from a program's data: equal for every form of runs and judgments, and equal to those from files.
 
-Objects of ranx, whose import takes ten seconds, are read in tests/measures/test_peers.py.
+Objects of ranx are tested in tests/measures/test_peers.py, because importing ranx takes ten seconds.
 """
 
 import ir_measures

@@ -1,4 +1,4 @@
-"""Mistakes that leave every file well formed: each is said, and a whole collection has none."""
+"""Mistakes in well-formed files: each is reported, and a good collection has none."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +22,7 @@ GENRES = ("Rock", "Jazz", "Techno", "Folk")
 
 @pytest.fixture
 def whole():
-    """Five systems on 24 queries, five results each, a quarter of the pool judged: nothing is wrong with it."""
+    """Five systems on 24 queries, five results each, a quarter of the pool judged: without mistakes."""
     rng = np.random.default_rng(3)
     names = [f"d{number:03}" for number in range(DOCUMENTS)]
     documents = {name: Document(name, f"A{place % 30}", GENRES[place % 4]) for place, name in enumerate(names)}
@@ -31,7 +31,7 @@ def whole():
     for system in range(SYSTEMS):
         rankings = {}
         for query, own in queries.items():
-            # Most results are of the query's genre, as results are.
+            # Most results have the query's genre, as usual.
             like = [name for name in names if name != own and documents[name].genre == documents[own].genre]
             others = [name for name in names if name not in like and name != own]
             rankings[query] = (*rng.permutation(like)[:4].tolist(), str(rng.choice(others)))
@@ -50,7 +50,7 @@ def with_run(collection, change, system="S4"):
 
 
 def rankings(change):
-    """Change to each ranking of a run, given with its query; a ranking of None is left out."""
+    """A change of each ranking of a run, given its query; None leaves the ranking out."""
 
     def changed(run):
         found = {query: change(query, documents) for query, documents in run.rankings.items()}
@@ -72,7 +72,7 @@ def test_nothing_is_wrong_with_real_collections(name):
         pytest.skip("needs the real collections in ../shared/data, which are not part of the project")
     found = inspect(Collection.load(DATA / name))
     assert found.problems == ()
-    # One document of 7,000 has another spelling: a slip, and said as one.
+    # One document of 7,000 has another spelling: a slip, and reported as one.
     assert any("VARIOUS ARTISTS (67), Various Artists (1)" in note for note in found.notes) == (name == "mirex2011")
 
 
@@ -161,7 +161,7 @@ def test_one_run_under_two_names_is_said(whole):
 
 
 def filled(collection, scale=FINE):
-    """The collection with 0 for every pair that nobody judged, as a spreadsheet fills it."""
+    """The collection with 0 for every unjudged pair, as filled in by a spreadsheet."""
     judged = {judgment.pair for judgment in collection.judgments}
     pairs = {(query, one) for run in collection.runs for query, of in run.rankings.items() for one in of} - judged
     zeros = tuple(Judgment(query, document, 0, "ann") for query, document in sorted(pairs))
@@ -206,7 +206,7 @@ def test_names_read_in_a_wrong_encoding_are_said(whole, encoding):
     )
 
 
-# Names of artists, in several scripts, as they should be.
+# Correct names of artists in several scripts.
 @pytest.mark.parametrize("name", ["Björk", "Sigur Rós", "SÃO PAULO", "Кино", "久石譲", "Motörhead", "Żywiołak", "Ã"])
 def test_names_that_are_right_are_not_taken_for_misread_ones(name):
     assert misread(name) is None
@@ -227,7 +227,7 @@ def test_a_queries_file_that_is_shifted_by_a_line_is_said(whole, shift):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_genres_that_say_nothing_do_not_make_a_queries_file_look_shifted(seed):
-    # 24 queries whose five results have genres by chance: a third of them shares the query's, moved or not.
+    # 24 queries whose five results have genres by chance: a third of them share the query's, shifted or not.
     rng = np.random.default_rng(seed)
     documents = {f"d{number}": Document(f"d{number}", genre=f"g{rng.integers(3)}") for number in range(40)}
     rankings = {f"q{n}": tuple(map(str, rng.choice(list(documents), 5, replace=False))) for n in range(24)}

@@ -1,4 +1,4 @@
-"""Machines that judge: their tables are read, and what is wrong with one is one line that says where."""
+"""Machines that judge: their tables are read, and an error in one is one line with its place."""
 
 import gzip
 

@@ -1,4 +1,4 @@
-"""Judgments: the forms, the scale that is picked or guessed, errors, and that what is written is read again."""
+"""Judgments: forms, choosing or guessing the scale, errors, and writing followed by reading."""
 
 import json
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""Text files: how they are opened, what is refused, and that nothing is left half written."""
+"""Text files: opening, rejecting, and writing without half-written files."""
 
 import gzip
 import os
@@ -88,7 +88,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start) // 1024)
 
 
 def read_elsewhere(path):
-    """Complaint about a file by a process of its own, and the megabytes that reading it took."""
+    """The error about a file from a separate process, and the megabytes it took."""
     done = subprocess.run([sys.executable, "-c", MEMORY, path], capture_output=True, text=True, check=True)
     said, memory = done.stdout.splitlines()
     return said, int(memory)

@@ -16,7 +16,7 @@ from audiosim.corpus.metadata_tables import (
 from audiosim.corpus.model import Document
 from audiosim.errors import FormatError, InputError
 
-# What a field of a table may hold: anything but tabs and line ends.
+# A field of a table may contain anything except tabs and line ends.
 VALUES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\r\n"))
 IDENTIFIERS = VALUES.filter(lambda text: text.strip() and not text.startswith("\ufeff"))
 UNKNOWN = st.none() | VALUES.filter(bool)

@@ -9,12 +9,12 @@ from audiosim.corpus.model import Run
 from audiosim.corpus.runs import read_runs
 from audiosim.errors import FormatError
 
-# The page's example of a sparse list: one result without suffix, one with the comma that its template has at the end.
+# The page's example of a sparse list: one result has no suffix, another has the comma at the end of the template.
 SPARSE = """MyAlgorithm (my.email@address.com)
 a009342.wav\tb229311.wav,0.16\ta023821.wav,0.19,\ta001329,0.24
 a009343.wav\ta661931.wav,0.12\ta043322.wav,0.17\ta009343.wav,0.0
 """
-# The page's example of a matrix, with the tabs that its text asks for.
+# The page's example of a matrix, with the tabs required by its text.
 MATRIX = """Example distance matrix 0.1
 1\t/path/to/audio/file/1.wav
 2\t/path/to/audio/file/2.wav

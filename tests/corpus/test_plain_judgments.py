@@ -1,4 +1,4 @@
-"""Judgments read as columns are those that the reader of lines gives."""
+"""Judgments read as columns equal those read line by line."""
 
 import pickle
 from dataclasses import replace
@@ -14,11 +14,11 @@ from audiosim.corpus.model import Judgment, Run, as_scale
 from audiosim.errors import FormatError
 from audiosim.measures.system_scores import scores
 
-BLANK = "\n"  # a blank line leaves a file to the reader of lines
+BLANK = "\n"  # a blank line makes audiosim read the file line by line
 
 
 def outcome(path, text, scale):
-    """Everything that comes of a file: its judgments, what was said, or the complaint."""
+    """Everything that results from a file: its judgments, notes, or error."""
     path.write_text(text)
     said = []
     try:

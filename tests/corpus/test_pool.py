@@ -1,4 +1,4 @@
-"""The pool of a collection's runs, against loops over the runs."""
+"""The pool of a collection's runs, compared with loops over the runs."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def collection_of(*rankings, cutoff=3):
 
 
 def by_loops(collection, cutoff):
-    """The pairs in the order in which the runs first name them, and a table of ranks, 0 where not retrieved."""
+    """The pairs in the order of their first occurrence in the runs, and a table of ranks, 0 where not retrieved."""
     pairs, cells = [], {}
     for a, run in enumerate(collection.runs):
         for query, documents in run.rankings.items():

@@ -1,4 +1,4 @@
-"""Rankings as codes are the mappings that they stand for."""
+"""Rankings as codes equal the mappings that they encode."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""TREC runs and lists: order, ties, errors, and that what is written is read again."""
+"""TREC runs and lists: order, ties, errors, and writing followed by reading."""
 
 import pytest
 from hypothesis import given
@@ -30,7 +30,7 @@ def test_ties_are_broken_as_trec_eval_breaks_them(tmp_path, other, expected):
     assert ranking(tmp_path, f"1 0 b 1 1.0 S\n1 0 {other} 2 1.0 S\n") == expected
 
 
-@pytest.mark.parametrize("blank", ["", "\n"])  # a blank line is for the reader of files that are not plain
+@pytest.mark.parametrize("blank", ["", "\n"])  # a blank line makes audiosim read the file line by line
 def test_a_system_without_order_in_its_scores_is_noted(tmp_path, blank):
     said = []
     path = run_file(tmp_path, f"1 Q0 a 1 0 S\n{blank}1 Q0 b 2 0 S\n2 Q0 a 1 3 S\n1 Q0 a 1 2 T\n1 Q0 b 2 1 T\n")
@@ -45,12 +45,12 @@ def test_a_system_without_order_in_its_scores_is_noted(tmp_path, blank):
 
 
 def test_tied_documents_are_compared_as_strings_and_not_as_numbers(tmp_path):
-    # strcmp puts "9" after "10", so it comes first when it falls.
+    # strcmp puts "9" after "10", so it comes first in descending order.
     assert ranking(tmp_path, "1 Q0 10 1 2 S\n1 Q0 9 2 2 S\n1 Q0 z 3 3 S\n") == ("z", "9", "10")
 
 
 def test_scores_that_differ_in_the_last_digit_of_double_precision_are_no_tie(tmp_path):
-    # The case of trec_eval issue 34, which moved it from single to double precision.
+    # The case of trec_eval issue 34, after which trec_eval uses double precision.
     assert ranking(tmp_path, "1 Q0 z 1 0.30000000001 S\n1 Q0 a 2 0.30000000002 S\n") == ("a", "z")
 
 
@@ -184,9 +184,9 @@ def test_what_a_trec_run_cannot_say_is_refused_before_anything_is_written(tmp_pa
 
 @pytest.mark.slow
 def test_a_run_that_ranx_wrote_is_read_and_called_after_its_file(tmp_path, ranx):
-    """`ranx.Run.save` calls this of its dict, the highest score of each query first."""
+    """Called by `ranx.Run.save` with its dict, the highest score of each query first."""
     ranx.io.save_json({"q1": {"b": 0.9, "a": 0.2}, "q2": {"a": 1.0, "c": 1.0}}, tmp_path / "mine.json")
-    # Of equal scores the greater name is first, as in trec_eval.
+    # Equal scores are in descending order of names, as in trec_eval.
     assert read_runs([tmp_path / "mine.json"]) == (Run("mine", {"q1": ("b", "a"), "q2": ("c", "a")}),)
     (tmp_path / "broken.json").write_text('{"q1": {"a": "high"}}')
     with pytest.raises(InputError, match=r"broken.json:1: expected a finite number for score, found 'high'$"):

@@ -1,4 +1,4 @@
-"""The scale of grades where nobody says it: usual forms, made up and real, and the sentence that names the guess."""
+"""The scale of grades if none is given: usual forms, made up and real, and the sentence about the guess."""
 
 import shutil
 import tomllib
@@ -26,7 +26,7 @@ def whole(first, last):
     return tuple(float(level) for level in range(first, last + 1))
 
 
-# What publishers say of their grades: TREC 0-1, 0-2, 0-3, 0-4; MIREX 0-2 and 0-100; Likert 1-5 and 1-7; 0-10; halves.
+# Scales given by publishers: TREC 0-1, 0-2, 0-3, 0-4; MIREX 0-2 and 0-100; Likert 1-5 and 1-7; 0-10; halves.
 USUAL = {
     "binary": ([0, 1], (0.0, 1.0), "grades 0 1: taken as binary, 0 1"),
     "only relevant": ([1], (0.0, 1.0), "grades 1: taken as binary, 0 1"),
@@ -72,7 +72,7 @@ def test_all_grades_are_on_the_scale_that_is_guessed_from_them(grades):
 
 def test_a_column_named_after_a_scale_is_of_it_unless_its_grades_are_not():
     assert guess_scale({3.0, 7.0}, "fine", 2)[0] == FINE
-    assert guess_scale({3.0, 7.0}, "fine", 500)[0].levels == whole(0, 10)  # five hundred, and none above 10
+    assert guess_scale({3.0, 7.0}, "fine", 500)[0].levels == whole(0, 10)  # five hundred grades, none above 10
     assert guess_scale({3.5, 7.0}, "fine", 2)[0].levels == tuple(i / 2 for i in range(21))
     assert guess_scale({1.0}, "broad", 1)[0] == BROAD
 
@@ -159,7 +159,7 @@ def test_xml_that_says_nothing_is_refused(tmp_path, text, problem):
 
 
 def test_qrels_that_ranx_wrote_are_read(tmp_path, ranx):
-    """`ranx.Qrels.save` calls this of its dict."""
+    """Called by `ranx.Qrels.save` with its dict."""
     ranx.io.save_json({"q1": {"a": 3, "b": 1}, "q2": {"a": 2}}, tmp_path / "judgments.json")
     expected = (Judgment("q1", "a", 3), Judgment("q1", "b", 1), Judgment("q2", "a", 2))
     said = []

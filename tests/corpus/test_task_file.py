@@ -1,4 +1,4 @@
-"""task.toml: what a file says, and the line that each mistake is on."""
+"""task.toml: its contents, and the line of each mistake."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""A collection some of whose grades are unknown, and what its scores are over every way they can turn out."""
+"""A collection with some unknown grades, and its scores over all possible grades."""
 
 import importlib.util
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ ODD = Scale("odd", (1.0, 2.0, 5.0))  # not evenly spaced, and even the lowest gr
 
 @pytest.fixture(scope="session")
 def definitions():
-    """Each measure as loops over ranks, by name: those that test_scores.py proves the scores with."""
+    """Each measure as loops over ranks, by name, as used by test_scores.py."""
     spec = importlib.util.spec_from_file_location(
         "definitions", Path(__file__).parents[1] / "measures" / "test_scores.py"
     )
@@ -29,7 +29,7 @@ def definitions():
 
 
 def known(pool, probabilities, grades=None):
-    """Belief of some level probabilities and grades about a pool's pairs."""
+    """Belief about a pool's pairs with these level probabilities and grades."""
     count = len(pool.pairs)
     grades = np.full(count, np.nan) if grades is None else np.asarray(grades, dtype=float)
     return Belief.independent(np.array(pool.scale.levels), probabilities, grades, pool.scale.maximum, ("drawn",))
@@ -37,21 +37,21 @@ def known(pool, probabilities, grades=None):
 
 @dataclass(frozen=True)
 class Doubt:
-    """The runs of a collection, and what is known of the grades of its pairs."""
+    """The runs of a collection, and the knowledge about the grades of its pairs."""
 
     runs: tuple[Run, ...]
     pool: Pool
     belief: Belief
 
     def judged(self, grades):
-        """The same after the grades of some pairs became known, by their place in the pool."""
+        """The same after judgments of some pairs, by their place in the pool."""
         belief = self.belief
         for place, grade in grades.items():
             belief = belief.condition(place, grade)
         return replace(self, belief=belief)
 
     def outcomes(self):
-        """Every assignment of grades to the pairs with its probability, 3^7 where nothing is judged."""
+        """Every assignment of grades to the pairs with its probability, 3^7 if nothing is judged."""
         levels = self.pool.scale.levels
         cells = [
             list(zip(levels, row, strict=True)) if np.isnan(grade) else [(grade, 1.0)]

@@ -28,7 +28,7 @@ from audiosim.simulation.alternatives import scores_of
 from audiosim.users.satisfaction import published_mapping
 
 
-# With everything judged it is the paired t-test: scipy's, on scores that `evaluate` has too.
+# With everything judged it is the paired t-test: compared with scipy's on the scores of `evaluate`.
 @pytest.mark.slow
 @pytest.mark.parametrize("written", ["CG@5", "nDCG@5", "AP(min=40)@5"])
 @pytest.mark.parametrize("model", ["joint", "uniform"])
@@ -49,7 +49,7 @@ def test_with_everything_judged_a_statement_about_queries_of_this_kind_is_the_pa
     assert ranking.to_dict()["about"] == {"queries": "queries", "listeners": "panel"}
 
 
-# The definition, over every way the grades can turn out; the sampled one is as good as 4,000 draws.
+# By definition, over all possible grades; the sampled one is as accurate as 4,000 draws.
 @pytest.mark.parametrize("written", ["CG@2", "DCG(gain=exponential)@2", "nDCG(ideal=user)@2", "P(min=2)@2"])
 @pytest.mark.parametrize("judged", [{}, {0: 1.0, 5: 2.0}], ids=["none judged", "two judged"])
 def test_between_queries_is_the_mean_sample_covariance_over_all_outcomes(doubt, definitions, written, judged):
@@ -229,7 +229,7 @@ def test_words_of_one_axis_leave_the_other():
 
 
 def judged_by(demo, *people):
-    """The demo's first 240 judgments, each by everybody of some people, who differ by two levels of the scale."""
+    """The demo's first 240 judgments, each by all of some people, who differ by two levels of the scale."""
     rng = np.random.default_rng(4)
     levels, said = np.array(demo.scale.levels), []
     for name in people:
@@ -267,7 +267,7 @@ def test_a_statement_about_more_people_than_judged_is_less_sure(demo):
 
 
 def test_nothing_judged_can_be_said_of_listeners_too(demo):
-    """Values of pairs that are true whoever judges vary less than what one person says of them."""
+    """True values of pairs vary less than one person's grades of them."""
     nothing = replace(demo, judgments=())
     panel, listeners = (estimate(nothing, about=about) for about in ("panel", "listeners"))
     assert (panel.judged, listeners.judged) == (0, 0)

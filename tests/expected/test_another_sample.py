@@ -1,4 +1,4 @@
-"""The order on another sample of queries: against its closed forms, and on drawn systems whose order there is known."""
+"""The order on another sample of queries: compared with closed forms, and with drawn systems of known order."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from audiosim.stats.normal.multivariate import Moments
 
 
 def judged_in_full(scores, missing=None):
-    """A ranking about queries of this kind, of scores (s, q) that are known, or known but for this covariance."""
+    """A ranking about queries of this kind from scores (s, q), which are known up to a covariance, if given."""
     s, queries = scores.shape
     missing = np.zeros((s, s)) if missing is None else missing
     names = tuple(f"s{i}" for i in range(s))
@@ -24,7 +24,7 @@ def test_large_differences_do_not_regress_and_have_the_predictive_distribution_o
     # Geisser (1993): the mean of n more of a normal sample of n is t, with twice the variance of the mean.
     rng = np.random.default_rng(0)
     scores = np.arange(4)[:, None] * 1e4 + rng.normal(0, 1, (4, 12))
-    scores[1] += 0.4 - (scores[1] - scores[0]).mean()  # one pair of which the order is open
+    scores[1] += 0.4 - (scores[1] - scores[0]).mean()  # one pair with an open order
     ranking = judged_in_full(scores)
     found = on_another_sample(ranking)
     for place, (a, b) in enumerate(zip(*ranking.pairs, strict=True)):
@@ -43,8 +43,8 @@ def test_differences_no_larger_than_chance_say_nothing_of_another_sample():
 @pytest.mark.slow
 @pytest.mark.parametrize("spread", [0.5, 1.5])
 def test_the_chance_is_right_in_the_mean_over_drawn_systems(spread):
-    # Systems differ by `spread` standard errors of a mean over their queries: the drawn order on a second sample of as
-    # many queries is right as often as stated, where the t-test with the other sample's chance says it is more often.
+    # Systems differ by `spread` standard errors of a mean over their queries. The drawn order on a second sample of as
+    # many queries is right as often as stated; the t-test with the other sample's variation would state more.
     rng, s, queries = np.random.default_rng(1), 12, 25
     stated, flat, right = [], [], []
     for _ in range(300):

@@ -1,4 +1,4 @@
-"""Scores query by query, against every way the grades can turn out, and against drawn grades."""
+"""Scores query by query, compared with all possible grades, and with drawn grades."""
 
 from functools import cache
 
@@ -58,7 +58,7 @@ def test_moments_for_each_query_are_those_over_all_outcomes(doubt, definitions, 
 
 
 def demo_belief(demo, measure, model):
-    """Pool, estimator and belief where 60 pairs of the demo collection are judged."""
+    """Pool, estimator and belief with 60 pairs of the demo collection judged."""
     pool = build_pool(demo, measure.cutoff)
     grades = pool.spread(demo.grades())
     grades[np.random.default_rng(1).permutation(len(grades))[60:]] = np.nan

@@ -1,4 +1,4 @@
-"""The ranking that a collection's judgments, few or none, let one expect."""
+"""The expected ranking from a collection's judgments, few or none."""
 
 from dataclasses import replace
 
@@ -89,7 +89,7 @@ def test_systems_that_retrieve_the_same_are_a_known_tie(tiny, written):
 
 
 def test_a_difference_whose_unjudged_documents_are_shared_is_known(tiny):
-    # A and B share all but b and c of query q1; once these are judged nothing about A - B is open.
+    # A and B share all but b and c of query q1; once these are judged, A - B is known.
     judged = (Judgment("q1", "b", 60.0), Judgment("q1", "c", 20.0))
     ranking = ranking_of(replace(tiny, runs=tiny.runs[:2], judgments=judged))
     assert ranking.differences[0] == pytest.approx([40 / 400])
@@ -114,7 +114,7 @@ def test_the_pool_is_of_the_measure_s_cutoff(tiny):
     assert (ranking_of(tiny, "CG@1").pool, ranking_of(tiny, "nDCG@2").pool) == (4, 7)
 
 
-# A table of all ranks by all ranks would take 80 GB; no list is longer than 2, below which nothing adds to these means.
+# A table of all ranks by all ranks would take 80 GB; no list is longer than 2, so further ranks add nothing.
 @pytest.mark.parametrize("written", ["CG", "P(min=40)"])
 def test_a_cutoff_far_below_the_last_result_costs_nothing(tiny, written):
     deep, shallow = (estimate(tiny, "uniform", f"{written}@{cutoff}").scores for cutoff in (99_999, 2))

@@ -1,4 +1,4 @@
-"""Grades drawn within levels, against the shares that they are drawn with, and against all judgments of MIREX 2011."""
+"""Grades drawn within levels, compared with the shares they are drawn with, and with all judgments of MIREX 2011."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ def test_grades_of_a_level_are_drawn_as_often_as_they_were_given_and_judged_ones
     found = within_levels(belief, FINE, np.array([5, 0]), drawn, np.random.default_rng(0))
     assert np.all(found[:, 1] == 40)
     values, counts = np.unique(found[:, 0], return_counts=True)
-    assert values.tolist() == list(range(40, 50))  # a grade half way to the next level is of the upper one
+    assert values.tolist() == list(range(40, 50))  # a grade half-way between levels belongs to the upper one
     expected = np.full(10, 0.1)
     expected[[0, 3]] += [2, 1]
     # Four standard errors of a share.

@@ -1,4 +1,4 @@
-"""Expected gain of the ideal ranking, against brute force over every way the grades can turn out."""
+"""Expected gain of the ideal ranking, compared with brute force over all possible grades."""
 
 from itertools import product
 from math import log2, prod
@@ -74,7 +74,7 @@ def test_the_expected_ideal_is_that_over_every_assignment_of_grades(drawn, cutof
 @pytest.mark.parametrize("cutoff", [1, 2, 3, 5, 8])
 @pytest.mark.parametrize("gain", [LINEAR, EXPONENTIAL], ids=["linear", "exponential"])
 def test_unlike_documents_judged_and_not_are_put_in_every_order(cutoff, gain):
-    # Levels 1, 2, 5: not evenly spaced, the lowest above 0; two documents alike, one judged 5 and one 2.
+    # Levels 1, 2, 5: not evenly spaced, the lowest above 0; two equal documents, one judged 5 and one 2.
     probabilities = np.array([[0.2, 0.5, 0.3], [0.6, 0.4, 0.0], [0.6, 0.4, 0.0], [0.1, 0.1, 0.8], [1 / 3] * 3])
     grades = np.array([np.nan, np.nan, np.nan, 5.0, 2.0])
     discounts = np.array([0.8**rank for rank in range(cutoff)])

@@ -1,4 +1,4 @@
-"""Expected scores where gains are correlated, against matrices in full and draws from the field."""
+"""Expected scores with correlated gains, compared with full matrices and draws from the field."""
 
 from dataclasses import replace
 from math import log2
@@ -23,10 +23,10 @@ N = len(POOL.pairs)
 
 
 def known(mean, deviation, shares=(0.4, 0.3)):
-    """A prediction with correlated pairs: an effect of the query, two of all, and what is a pair's own.
+    """A prediction with correlated pairs: an effect of the query, two common effects, and a residual for each pair.
 
-    mean, deviation  (n,) of the gains, in shares of the highest
-    shares           of the variance: the query's, and those of effects of all queries
+    mean, deviation  (n,) of the gains, as shares of the highest
+    shares           shares of the variance: that of the query, and that of effects across queries
 
     The level probabilities are those of the same normal distributions, on the Fine scale.
     """
@@ -54,7 +54,7 @@ def regraded(belief, index, grade):
 
 
 def independent(belief):
-    """The same of each pair, as if it had nothing to do with the others."""
+    """The same belief with independent pairs."""
     return Belief.independent(belief.levels, belief.probabilities, belief.grades, belief.maximum, belief.models)
 
 
@@ -63,7 +63,7 @@ def in_full(gains):
 
 
 def test_two_pairs_that_go_together_move_exponential_gains_together(broad):
-    """One pair correlated with a single other one, on a scale up to 4, where a gain of .5 still counts in 2^grade."""
+    """One pair correlated with one other, on a scale up to 4, on which a gain of .5 still counts in 2^grade."""
     gains, alone = broad.gains, replace(broad.alone, maximum=4.0, levels=broad.levels / 25)
     within = [np.diag(np.diagonal(part)) for part in gains.within]
     within[0][0, 1] = within[0][1, 0] = 0.5 * np.sqrt(within[0][0, 0] * within[0][1, 1])
@@ -80,14 +80,14 @@ def test_two_pairs_that_go_together_move_exponential_gains_together(broad):
 
 @pytest.fixture(scope="module")
 def broad():
-    """Gains of .3 to .7 that vary by .1."""
+    """Gains of .3 to .7 with a standard deviation of .1."""
     rng = np.random.default_rng(2)
     return known(rng.uniform(0.3, 0.7, N), np.full(N, 0.1))
 
 
 @pytest.fixture(scope="module")
 def sharp():
-    """Gains of .2 to .9 in even steps within each query, that vary by .012: their order hardly does."""
+    """Gains of .2 to .9 in even steps within each query, with a deviation of .012: their order hardly varies."""
     rng, mean = np.random.default_rng(3), np.empty(N)
     for code in range(len(POOL.queries)):
         rows = np.flatnonzero(POOL.query == code)
@@ -96,7 +96,7 @@ def sharp():
 
 
 def judged(belief, count, seed=0):
-    """The same after some pairs were judged about as was expected."""
+    """The same after judgments of some pairs about as expected."""
     rng = np.random.default_rng(seed)
     for place in rng.permutation(N)[:count].tolist():
         gains = belief.gains
@@ -179,7 +179,7 @@ def test_with_everything_judged_the_scores_are_known(broad):
 
 
 def drawn_gains(belief, draws, seed):
-    """(draws, n) from the field in full."""
+    """(draws, n) gains drawn from the full field."""
     rng = np.random.default_rng(seed)
     return rng.multivariate_normal(belief.gains.mean, in_full(belief.gains), draws, method="eigh")
 
@@ -197,10 +197,10 @@ def ratio_by_definition(gains, discount):
 
 
 def assert_within_error(found, scores, bias=0.0, skew=0.0):
-    """Moments against drawn scores (s, draws), within five standard errors and what a formula may be off.
+    """Compare moments with drawn scores (s, draws), within five standard errors and the error of a formula.
 
-    bias  of a mean
-    skew  of a covariance, in shares of the largest
+    bias  tolerated error of a mean
+    skew  tolerated error of a covariance, as a share of the largest
     """
     draws, covariance = scores.shape[1], np.cov(scores)
     variance = np.diagonal(covariance)
@@ -250,13 +250,13 @@ def test_simulated_ratios_are_those_of_draws_from_the_field(sharp):
 
 @pytest.mark.slow
 def test_simulation_sees_that_queries_are_correlated(broad):
-    # What all queries share is .3 of the variance of a pair; more of that of the mean over six queries.
+    # The effects across queries are .3 of the variance of a pair, and more of that of the mean over six queries.
     measure = parse_measure("P(min=50)@4")
     joint = SampledScores(measure, POOL, 4000).scores(broad)
     lone = SampledScores(measure, POOL, 4000).scores(independent(broad))
     np.testing.assert_allclose(joint.mean, lone.mean, atol=0.03)
     assert np.all(joint.variance > 1.3 * lone.variance)
-    # Of binary grades P is linear: its covariance is that of pairs of orthants, drawn here from the field in full.
+    # Of binary grades P is linear: its covariance is that of pairs of orthants, drawn here from the full field.
     top = drawn_gains(broad, 20_000, 8) >= 0.495
     assert_within_error(
         joint, weights(LINEAR["CG@4"]) @ top.T, bias=4 * np.sqrt(joint.variance.max() / 4000), skew=0.12

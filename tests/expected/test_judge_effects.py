@@ -1,4 +1,4 @@
-"""Effect of leaving one person out: the ranking made anew from what the others said."""
+"""Effect of leaving one person out: the ranking from the others' judgments alone."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ CG = parse_measure("CG@3")
 
 @pytest.fixture(scope="module")
 def partial():
-    """Two systems with documents of their own; ann and bob find them alike, cid gives all to B."""
+    """Two systems with separate documents; ann and bob find them equal, cid gives everything to B."""
     queries = [f"q{number}" for number in range(8)]
     runs = tuple(Run(s, {q: tuple(f"{s}{q}{rank}" for rank in range(3)) for q in queries}) for s in "AB")
     said = [

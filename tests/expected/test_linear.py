@@ -1,4 +1,4 @@
-"""Expected scores of measures that are linear in the gains, against every way the grades can turn out."""
+"""Expected scores of measures that are linear in the gains, compared with all possible grades."""
 
 from dataclasses import replace
 
@@ -55,12 +55,12 @@ def test_a_linear_measure_is_one_whose_moments_are_a_projection():
 
 
 def falling(measure):
-    """A discount that audiosim does not have: 1, 2/3 at cutoff 2."""
+    """A discount that audiosim does not have: 1 and 2/3 at cutoff 2."""
     return 1 - np.arange(measure.cutoff) / (measure.cutoff + 1)
 
 
 def fallen(measure, scale, grades, judged):
-    """The same sum as a score of one's own, in gain units."""
+    """The same sum as a score of an own measure, in gain units."""
     width = min(measure.cutoff, grades.shape[-1])
     return np.asarray(np.nan_to_num(grades)[..., :width] @ falling(measure)[:width])
 

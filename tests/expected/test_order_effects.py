@@ -1,4 +1,4 @@
-"""Effects of order are compared with statsmodels, scipy's exact test, and campaigns whose effect is known."""
+"""Effects of order, compared with statsmodels, scipy's exact test, and campaigns with known effects."""
 
 import json
 from dataclasses import replace
@@ -21,7 +21,7 @@ QUERIES = [f"q{number}" for number in range(12)]
 
 @pytest.fixture(scope="module")
 def collection():
-    """Two systems with documents of their own, and nobody who judged."""
+    """Two systems with separate documents, and no judgments."""
     runs = tuple(Run(s, {q: tuple(f"{s}{q}{rank}" for rank in range(2)) for q in QUERIES}) for s in "AB")
     return Collection("two", "two", FINE, 2, runs)
 

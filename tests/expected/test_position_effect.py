@@ -1,4 +1,4 @@
-"""The effect of the place on a page is that of statsmodels, and is found where it was built in."""
+"""The effect of the place on a page, compared with statsmodels and with built-in effects."""
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ TIME = "2013-05-01T12:00:00.000Z"
 
 
 def drawn(rng, slopes, pages=8, noise=0.1):
-    """Pages of two to five candidates by people whose grades rise by so much from the first place to the last."""
+    """Pages of two to five candidates by people whose grades rise by `slopes` from the first place to the last."""
     found = []
     for person, slope in enumerate(slopes):
         for page in range(pages):
@@ -80,7 +80,7 @@ def test_pages_are_read_from_the_log_without_what_was_withdrawn_set_aside_or_wri
         line(2, "q", "b", "ann", 2, 3, 3),
         line(3, "q", "a", "bob", 1, 3, 1),
         line(4, "q", "c", "ann", 1, 3, 1),  # the place occurs again: another page
-        line(5, "r", "d", "ann", 1, 3),  # of an earlier version
+        line(5, "r", "d", "ann", 1, 3),  # from an earlier version
         line(6, "r", "e", "ann", 1),
         line(7, "", "", "ann", None, kind="undo", refers=4),
         line(8, "q", "d", "ann", 2, 2, 2),  # another number of candidates: another page

@@ -1,4 +1,4 @@
-"""Confidence in the order of systems, against scipy's distributions and against draws."""
+"""Confidence in the order of systems, compared with scipy's distributions and with draws."""
 
 import numpy as np
 import pytest
@@ -96,7 +96,7 @@ def test_of_a_single_system_there_is_nothing_to_order():
 
 
 def test_wholly_correlated_systems_differ_for_sure():
-    # One random score, one constant above it: the difference is known up to rounding, which must not count as doubt.
+    # One random score, one constant above it: the difference is known up to rounding, which is no uncertainty.
     one, off = np.full((2, 2), 1 / 3), 4 * np.finfo(float).eps * (1 - np.eye(2))
     ranking = ranking_of(Moments(np.array([0.7, 0.4]), one * (1 - off)))
     assert ranking.differences[1].tolist() == [0]

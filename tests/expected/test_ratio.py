@@ -1,4 +1,4 @@
-"""nDCG and RBP relative to the ideal ranking: the formulas spelled out, trec_eval, and simulation."""
+"""nDCG and RBP relative to the ideal ranking: compared with the written-out formulas, trec_eval, and simulation."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -56,9 +56,9 @@ def expected_best(doubt, query, discount, gain):
 
 
 def by_the_formulas(doubt, form, discount, gain, signs):
-    """Mean over the queries of equations 8.5 and 8.6, of a sum of systems' numerators over the ideal.
+    """Mean over the queries of equations 8.5 and 8.6, for a sum of systems' numerators over the ideal.
 
-    signs  by place of a run: {0: 1} is the first system, {0: 1, 1: -1} the difference of two, as in section 8.1.2
+    signs  by place of a run: {0: 1} means the first system, {0: 1, 1: -1} the difference of two, as in section 8.1.2
     """
     gains, expectation, variance = moments_of_gains(doubt, gain), 0.0, 0.0
     for query in doubt.pool.queries:
@@ -79,7 +79,7 @@ def by_the_formulas(doubt, form, discount, gain, signs):
             relative = var_x / of_x**2 + var_y / of_y**2 - 2 * covariance / (of_x * of_y)
             variance += (of_x / of_y) ** 2 * relative
         else:
-            variance += var_x / of_y**2  # what 8.6 comes to
+            variance += var_x / of_y**2  # by 8.6
     count = len(doubt.pool.queries)
     return expectation / count, variance / count**2
 
@@ -191,12 +191,12 @@ def test_where_nothing_can_gain_anything_the_score_is_0(drawn, written, form):
         assert not expected.slopes(belief).toarray().any()
 
 
-# What each form says beside what happens: 10,000 assignments of grades drawn from the level probabilities, and scored.
+# Each form compared with simulation: 10,000 assignments of grades, drawn from the level probabilities and scored.
 DISCOUNTS = {"nDCG": 1 / np.log2(np.arange(2, 7)), "RBP": 0.8 ** np.arange(5)}
 
 
 def simulated(pool, probabilities, grades, measure, draws=10_000):
-    """(draws, systems) mean scores, and (systems,) second-order terms that the delta method leaves out.
+    """(draws, systems) mean scores, and (systems,) second-order terms omitted by the delta method.
 
     E[X / Y] - E[X] / E[Y] = E[X] Var[Y] / E[Y]^3 - Cov[X, Y] / E[Y]^2, up to third order.
     """
@@ -256,8 +256,8 @@ def test_the_ideal_by_order_statistics_is_closest_to_simulation(drawn, written, 
             np.abs(np.log(variance / gaps.var(axis=0))).mean(),
             np.abs(found.mean[a] - found.mean[b] - gaps.mean(axis=0)).mean(),
         )
-    # How many times closer it is: means of scores 7 and more, variances of scores 2, of differences 3, and means of
-    # differences 3. Of skewed gains the first-order means of differences are no better than the others' by much.
+    # The ratio of errors: for means of scores 7 and more, for variances of scores 2, of differences 3, and for means of
+    # differences 3. With skewed gains the first-order means of differences are hardly better than the others'.
     times = [6, 1.9, 2.5, 0.7 if measure.word("gain") == "exponential" else 2]
     assert np.all(np.array(errors["ordered"]) * times < errors["correlated"])
     assert np.all(np.array(errors["ordered"]) * times < errors["independent"])
@@ -278,7 +278,7 @@ def test_one_more_judgment_or_one_less_gives_the_moments_from_scratch(doubt, wri
 
 
 def slopes_by_differences(expected, probabilities, grades, step=1e-5):
-    """(s, u) the change of the scores over that of one unjudged pair's expected gain, whose levels move up a little."""
+    """(s, u) change of the scores per change of one unjudged pair's expected gain, as its levels move up a little."""
     found = []
     for index in np.flatnonzero(np.isnan(grades)):
         moved = probabilities.copy()
@@ -304,7 +304,7 @@ def test_slopes_are_differences_of_the_scores_over_differences_of_an_expected_ga
 @pytest.mark.slow
 @pytest.mark.parametrize(("share", "agreement"), [(0, 0.88), (0.5, 0.93)])
 def test_slopes_of_the_ideal_by_order_statistics_take_the_expected_order_for_the_order(drawn, share, agreement):
-    # An approximation: how much a pair counts in the ideal is its place by expectation, not over all orders. It
+    # An approximation: a pair's weight in the ideal depends on its place by expectation, not on all orders. It
     # correlates .90 and .95 with the differences here, where half of a pool's documents may be among the best five.
     pool, probabilities, grades = half_judged(drawn, share)
     expected = RatioScores(parse_measure("nDCG@5"), pool)

@@ -1,4 +1,4 @@
-"""Any measure by simulation, against every way the grades can turn out."""
+"""Measures by simulation, compared with all possible grades."""
 
 import re
 from dataclasses import replace
@@ -78,7 +78,7 @@ def test_with_everything_judged_the_scores_are_known(doubt, definitions, written
 
 
 def test_judged_pairs_keep_their_grades_in_every_draw(doubt):
-    # C is judged whole: its score is certain. Of B, c and b are not judged.
+    # C is fully judged, so its score is certain. For B, c and b are not judged.
     pool = doubt.pool
     retrieved = [("q1", "d"), ("q1", "a"), ("q2", "e"), ("q2", "f")]
     judged = doubt.judged({pool.positions[pair]: 2.0 for pair in retrieved})
@@ -171,7 +171,7 @@ def test_a_measure_needs_the_pool_of_its_own_cutoff(tiny):
 
 
 def means_by_hand(runs, pool, belief, definition, measure, least, draws=200_000):
-    """Mean scores by loops over ranks, of numpy's normal gains cut where scipy's t has the chance of a level below.
+    """Mean scores by loops over ranks, from numpy's normal gains, cut at the quantiles of scipy's t for each level.
 
     least  the lowest level that is relevant
     """
@@ -216,13 +216,13 @@ def test_a_measure_to_which_every_level_of_a_model_is_relevant_asks_for_a_minimu
         )
         with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
             SampledScores(parse_measure(written), pool).scores(belief)
-    # A min that the scale has, where the scale has others: 40 is no grade of four.
+    # A min that is a level of the scale, and one that is not: 40 is no grade on the scale of four.
     few = replace(tiny, scale=Scale("few", (0.0, 1.0, 2.0, 3.0)))
     high = Belief.independent(np.array([1.0, 2.0, 3.0]), np.full((7, 3), 1 / 3), np.full(7, np.nan), 3.0, ("high",))
     with pytest.raises(InputError, match=rf"the lowest being 1; expected a higher min, such as {name}\(min=2\)@2$"):
         SampledScores(parse_measure(f"{name}(min=1)@2"), build_pool(few)).scores(high)
-    # Where all is judged no level is predicted, and nothing need be asked.
+    # If everything is judged, no level is predicted and no min is needed.
     everything = belief.revise(np.linspace(0, 90, len(pool.pairs)))
     assert not SampledScores(parse_measure(f"{name}@2"), pool).scores(everything).covariance.any()
-    # From the second level on the model knows of one that is not relevant, and some are in doubt.
+    # With a min at the second level or above, one level is not relevant, and some pairs are uncertain.
     assert np.all(SampledScores(parse_measure(f"{name}(min=6)@2"), pool).scores(belief).variance > 0)

@@ -1,4 +1,4 @@
-"""Judgments that would tell systems apart: what is said before they are made, beside making them in simulation."""
+"""Judgments that would tell systems apart: the prediction, compared with simulated judgments."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def judged(demo):
 
 
 def told_apart(expected, belief, ranking, pair, critical, count):
-    """Share of simulated worlds in which two systems are told apart once so many of the pairs are judged."""
+    """Share of simulated worlds in which two systems are told apart once a number of the pairs is judged."""
     better, worse = (int(of[pair]) for of in ranking.pairs)
     difference = np.zeros((1, len(ranking.systems)))
     difference[0, [better, worse]] = 1, -1
@@ -47,7 +47,7 @@ def told_apart(expected, belief, ranking, pair, critical, count):
     places = np.argsort(-worth, kind="stable")[:count]
     rng = np.random.default_rng(count)
     ways = rng.multivariate_normal(gains.mean[places], gains.among(places), DRAWS)
-    # Scores are of Student's t: in each world what is learned is as much wider as a draw of chi squared has it.
+    # Scores follow Student's t: in each world, changes are scaled by a draw of chi squared.
     ways = gains.mean[places] + (ways - gains.mean[places]) / np.sqrt(
         rng.chisquare(ranking.freedom, (DRAWS, 1)) / ranking.freedom
     )

@@ -1,4 +1,4 @@
-"""Statements about all systems at once, held against studentized ranges, quadrature, brute force and simulation."""
+"""Statements about all systems at once, compared with studentized ranges, quadrature, brute force and simulation."""
 
 from itertools import combinations
 
@@ -33,7 +33,7 @@ def random_ranking(rng, systems=6, scale=0.02):
 
 @pytest.mark.parametrize(("systems", "queries"), [(3, 11), (6, 31), (18, 101)])
 def test_the_critical_value_of_independent_scores_is_that_of_the_studentized_range(systems, queries):
-    # Tukey's: range of k means over their standard deviation; a difference has sqrt(2) times as much.
+    # Tukey's: the range of k means over their standard deviation; that of a difference is sqrt(2) times as large.
     expected = studentized_range.ppf(0.95, systems, queries - 1) / np.sqrt(2)
     found = Verdicts(ranking(np.zeros(systems), np.eye(systems), queries)).critical
     assert found == pytest.approx(expected, rel=0.015)  # 10,000 draws: three standard errors of the quantile
@@ -60,9 +60,9 @@ def test_systems_share_a_letter_exactly_where_they_cannot_be_told_apart():
 
 
 def test_up_to_26_groups_have_letters_and_more_have_none():
-    # A chain of s systems, of which each is like the next two, has s - 2 largest sets.
+    # A chain of s systems, each like the next two, has s - 2 largest sets.
     for systems, groups in ((28, 26), (29, 0)):
-        deviation = 0.65  # of a difference, two standing 1 apart
+        deviation = 0.65  # of a difference between systems at distance 1
         scores = ranking(-np.arange(systems), deviation**2 / 2 * np.eye(systems), distribution="normal")
         verdicts = Verdicts(scores)
         assert 2 < verdicts.critical * deviation < 3

@@ -1,4 +1,4 @@
-"""A collection drawn at random, with everything known and unknown in it, and an index of most of its recordings."""
+"""A random collection with known and unknown metadata of all kinds, and an index of most of its recordings."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Recordings on a line: Gaussians of variance 1 are the squared difference of their means apart: countable by hand."""
+"""Recordings on a line: divergences of Gaussians with variance 1 are squared differences of means, easy to count."""
 
 from collections import OrderedDict
 from dataclasses import replace
@@ -49,8 +49,8 @@ def one_query(tmp_path, places, documents):
 
 
 def test_proximity_to_the_query_is_the_share_of_recordings_farther_from_both(pool, truth):
-    # a is 1 from q1: b c d e x are farther from both. b is 9 from it: c and x are, e is 1 from b. c: only x.
-    # d is 4 from q1: b c e x are farther from both, a is not. q2 and f have no recording.
+    # a is at 1 from q1: b c d e x are farther from both. b is at 9 from it: c and x are farther, e is at 1 from b. c:
+    # only x. d is at 4 from q1: b c e x are farther from both, but not a. q2 and f have no recording.
     np.testing.assert_allclose(one(pool, truth, "qSIM"), [1, 2 / 5, UNKNOWN, UNKNOWN, 1 / 5, 4 / 5, UNKNOWN])
 
 
@@ -73,7 +73,7 @@ def divergence(one, other):
 
 @pytest.fixture(scope="session")
 def distances(sounding):
-    """Divergence by identifiers of any two recordings."""
+    """Divergences between recordings, by their identifiers."""
     index = AudioIndex.load(sounding.sounds)
     known = dict(zip(index.ids, zip(index.means, index.covariances, strict=True), strict=True))
     return {(i, j): divergence(known[i], known[j]) if i != j else 0.0 for i in known for j in known}
@@ -120,7 +120,7 @@ def test_of_a_large_index_proximity_refers_to_some_recordings_drawn_once(tmp_pat
 
 
 def test_the_grade_of_the_nearest_is_counted_by_hand(pool, truth):
-    # Nearest judged: of a b (at 2), of b a (2), of c b (7), of d a (3); b and e have only each other for q2.
+    # Nearest judged: of a b (at 2), of b a (2), of c b (7), of d a (3); b and e have only each other in q2.
     np.testing.assert_array_equal(one(pool, truth, "aSIM"), [60, 90, 70, 30, 60, 90, UNKNOWN])
 
 
@@ -130,7 +130,7 @@ def test_of_grades_equally_near_the_lowest_counts(tmp_path):
 
 
 def test_judged_recordings_weigh_by_their_closeness(pool, truth):
-    # Fewer than seven others: bandwidths are the farthest divergences, 81 of a, 49 of b, 144 of c and d.
+    # Fewer than seven others: bandwidths are the largest divergences, 81 for a, 49 for b, 144 for c and d.
     values = one(pool, truth, "kSIM")
     weights = np.exp([-4 / (9 * 7), -81 / (9 * 12), -9 / (9 * 12)])
     assert values[0] == pytest.approx(weights @ [60, 20, 10] / weights.sum())
@@ -171,7 +171,7 @@ def test_a_bandwidth_of_nothing_leaves_only_recordings_that_are_the_same(tmp_pat
 
 
 def by_two_descriptions(places, vectors):
-    """Mean of both divergences in units of their medians, of those that both have; infinite where there is none."""
+    """Mean of both divergences, each in units of its median over common recordings; infinite if one is missing."""
     names = sorted({*places, *vectors})
     pairs = [(i, j) for i in names for j in names if i != j]
     squared = {(i, j): (places[i] - places[j]) ** 2 for i, j in pairs if i in places and j in places}
@@ -187,7 +187,7 @@ def by_two_descriptions(places, vectors):
 
 @pytest.mark.parametrize("alone", [False, True])
 def test_vectors_of_sound_count_beside_gaussians_in_features_of_judgments(tmp_path, alone):
-    # g has no vector, h no recording; or there are vectors alone.
+    # g has no vector, h no recording; or there are only vectors.
     rng = np.random.default_rng(8)
     places = {} if alone else {name: float(x) for name, x in zip("abcdefg", rng.normal(size=7), strict=True)}
     vectors = {name: rng.normal(size=3) for name in "abcdefh"}
@@ -253,7 +253,7 @@ def rows_of_queries(pool):
 
 @pytest.fixture(scope="module")
 def real_games(real_sounds, real_index):
-    """Every real clip a query, all others its documents; and which pairs are of one game."""
+    """Every real clip as a query, with all others as its documents; and the pairs from the same game."""
     documents = read_documents(real_sounds)
     run = Run("all", {query: tuple(d for d in documents if d != query) for query in documents})
     pool = build_pool(Collection("games", "games", BINARY, 95, (run,), sounds=real_index))

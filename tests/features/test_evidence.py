@@ -1,4 +1,4 @@
-"""Columns of evidence, against values worked out pair by pair."""
+"""Columns of evidence, compared with values computed pair by pair."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Every value here is counted by hand from the tables in conftest's `tiny`."""
+"""Features, compared with values counted by hand from the tables in conftest's `tiny`."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ BY_HAND = {
     # q1 has two rock and two jazz, of q2 only one genre is known; q1 has X Y X Z, q2 Y and Z.
     "cGEN": [1 / 3, 1 / 3, UNKNOWN, UNKNOWN, 1 / 3, 1 / 3, UNKNOWN],
     "cART": [1 / 6, 1 / 6, 0, 0, 1 / 6, 1 / 6, 0],
-    # fSYS that the systems average on q2: A and B 5/6, C 2/3; on q1 2/3 each.
+    # Mean fSYS of the systems on q2: A and B 5/6, C 2/3; on q1 2/3 each.
     "cSYS": [7 / 9, 5 / 6, 2 / 3, 2 / 3, 5 / 6, 2 / 3, 2 / 3],
     "fHUB": [0, 1, 1, 0, 0, 0, 0],
     "fART": [1 / 2, 1 / 4, 1 / 2, 1 / 2, 1 / 2, 1 / 4, UNKNOWN],
@@ -145,7 +145,7 @@ def test_an_unknown_feature_is_refused_by_name(pool):
 @pytest.mark.parametrize("name", FEATURES)
 def test_a_feature_is_registered_under_its_name_with_one_line_of_meaning(name):
     feature = FEATURES[name]
-    assert (feature.name, feature.version) == (name, 2 if name == "qSIM" else 1)  # qSIM went by Kullback-Leibler once
+    assert (feature.name, feature.version) == (name, 2 if name == "qSIM" else 1)  # qSIM once used Kullback-Leibler
     assert 0 < len(feature.meaning.splitlines()[0]) == len(feature.meaning) < 80
 
 

@@ -1,4 +1,4 @@
-"""Grades of machines taken apart, against means by hand and data built so that the parts are known."""
+"""Parts of machines' grades, compared with means by hand and with data of known parts."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ SYSTEMS, QUERIES = "ABCDEF", 40
 
 @pytest.fixture(scope="module")
 def apart():
-    """Systems that share no document: every system has its own for each query, three of them."""
+    """Systems that share no document: each has three documents of its own for each query."""
     runs = {
         name: {f"q{query}": [f"{name}{query}-{rank}" for rank in range(3)] for query in range(QUERIES)}
         for name in SYSTEMS
@@ -41,7 +41,7 @@ def test_the_parts_add_up_to_the_normal_scores_and_within_adds_nothing_to_any_me
         rows = found.known & (some.query == code)
         if rows.any():
             np.testing.assert_allclose(query[rows], total[rows].mean())
-    # The ridge keeps a little of the systems' means within; where systems share no document there is none.
+    # The ridge leaves a little of the systems' means in the within part, but none if systems share no document.
     assert np.abs(weights @ found.parts[:, LEVELS.index("within")]).max() < 0.2 * np.abs(found.scores).max()
 
 

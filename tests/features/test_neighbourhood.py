@@ -1,4 +1,4 @@
-"""Everything remembered of an index says the same as what is computed anew, whatever happens to the file."""
+"""Everything cached from an index equals a new computation, whatever happens to the file."""
 
 from collections import OrderedDict
 from dataclasses import replace
@@ -43,7 +43,7 @@ def eager(monkeypatch):
 
 
 def heard(collection, monkeypatch, *, anew=True):
-    """Statements about a collection by a process that knows nothing yet."""
+    """Statements about a collection by a process without cached data."""
     if anew:
         monkeypatch.setattr(neighbourhood, "_MEMORIES", OrderedDict())
     pool = build_pool(collection)
@@ -58,7 +58,7 @@ def same(one, other):
 
 @pytest.fixture
 def counted(monkeypatch):
-    """The numbers of divergences that are computed."""
+    """The numbers of computed divergences."""
     numbers, plain = [], jensen_shannon.jensen_shannon_divergence
 
     def count(first, second, dimension, many=None):
@@ -87,7 +87,7 @@ def test_many_are_computed_by_machine_code_to_the_same_end(collection, monkeypat
     assert asked
     for one, other in zip(slowly, fast, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-12)
-    asked.clear()  # what is known by now is no reason for machine code, and one recording more is none
+    asked.clear()  # neither cached data nor one more recording is a reason for machine code
     pool = build_pool(collection, also=[Pair("d00", "d25")])
     closeness(pool, np.flatnonzero(pool.query == 0))
     assert not asked
@@ -99,7 +99,7 @@ def test_what_the_first_ranking_needs_may_be_computed_before_it(collection, monk
     assert sum(counted) > 0
     counted.clear()
     monkeypatch.setattr(neighbourhood, "_MEMORIES", OrderedDict())
-    for cutoff in (5, 10):  # of the measure where none is named, and of the collection
+    for cutoff in (5, 10):  # by default of the measure, and of the collection
         estimator_of(build_pool(Collection.load(tmp_path), cutoff), "joint")
     assert counted == []
 
@@ -151,7 +151,7 @@ def test_others_asked_for_beside_change_nothing_and_cost_only_themselves(collect
     rows = np.flatnonzero(pool.query == 0)
     counted.clear()
     near = closeness(pool, rows)
-    assert sum(counted) == 2 * 12 + 2 * len(NAMES)  # the two from all of the query, and from the references
+    assert sum(counted) == 2 * 12 + 2 * len(NAMES)  # both, from the query's documents and from the references
     alone = build_pool(replace(collection, runs=(Run("S", {"d00": (*NAMES[5:15], "d25", "d26")}),)), 12)
     np.testing.assert_array_equal(near, closeness(alone, np.arange(12)))
 
@@ -175,7 +175,7 @@ def test_recordings_that_come_later_change_nothing_of_the_others_and_are_held_ag
     every = AudioIndex.load(collection.sounds)
     rows, d = np.vstack([AudioIndex.load(later_folder(collection.sounds)).rows, every.rows]), 3
     distances = jensen_shannon.jensen_shannon_divergence(rows, None, d)
-    # The new one is place 0, d00 place 1; references are the thirty recordings of the index but for d00 itself.
+    # The new one is place 0, d00 place 1; references are the thirty recordings of the index without d00.
     share = np.mean((distances[0, 2:] > distances[0, 1]) & (distances[1, 2:] > distances[0, 1]))
     assert query_proximity(pool)[-1] == pytest.approx(share)
 

@@ -1,4 +1,4 @@
-"""After one more judgment only the rows that it touches are computed, and they are what they would be from nothing."""
+"""After one more judgment, only the affected rows are computed, and they equal a new computation."""
 
 from collections import Counter
 from dataclasses import replace
@@ -61,7 +61,7 @@ def test_a_judgment_moves_no_row_that_it_is_not_said_to_touch_and_never_its_own(
     assert reached["moved"] > reached["touched"] / 9
 
 
-# Of tiny, c for q1 is judged: B retrieved a, c, and for q2 e, b; c and a are X's; c and d are jazz.
+# In tiny, c is judged for q1: B retrieved a, c, and for q2 e, b; c and a are X's; c and d are jazz.
 TOUCHED_BY_HAND = {
     "aSYS": [0, 2, 3],
     "aDOC": [0, 1, 5],
@@ -124,7 +124,7 @@ def test_a_table_stays_what_it_was_when_the_next_one_is_made(tiny):
         np.testing.assert_array_equal(table.columns[name], column)
 
 
-# Thirds arise where three assessors judge one pair.
+# Thirds arise if three assessors judge a pair.
 GRADES = st.one_of(st.none(), st.integers(0, 300).map(lambda thirds: thirds / 3))
 
 

@@ -1,4 +1,4 @@
-"""Without LLVM, or where it may not make code, the arrays beside it give the same; a real process each time."""
+"""Without LLVM, or if it may not make code, the array versions give the same results; tested in real processes."""
 
 import ast
 import subprocess
@@ -65,7 +65,7 @@ def test_other_rooms_enter_by_the_modules_that_choose():
     entered = {
         node.module.removeprefix("audiosim.kernels.")
         for text in texts
-        if "audiosim.kernels" in text  # to parse the others would cost a second
+        if "audiosim.kernels" in text  # parsing the others would cost a second
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("audiosim.kernels")
     }

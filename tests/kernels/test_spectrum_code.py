@@ -1,4 +1,4 @@
-"""Machine code for spectra is compared with transforms by numpy in double precision, frame by frame."""
+"""Machine code for spectra, compared frame by frame with numpy's transforms in double precision."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,7 +16,7 @@ from audiosim.kernels.framing import has_code
 from audiosim.kernels.spectrum import spectrum_by_arrays
 from audiosim.kernels.spectrum_code import spectrum_by_code
 
-OTHERS = [  # other numbers of stages, and octaves at other bins
+OTHERS = [  # other numbers of stages, and other bins of octaves
     Parameters(22_050, 512, 128, 40, 13, descriptors=(MFCC, CONTRAST, BANDS)),
     Parameters(44_100, 8192, 2048, 64, descriptors=(CONTRAST,)),
 ]
@@ -31,7 +31,7 @@ def by_arrays(samples, parameters):
 
 
 def spectrum_in_double_precision(samples, parameters, source=None):
-    """The definition: each frame transformed by itself, its bins weighted, and sorted octave by octave."""
+    """The definition: each frame is transformed separately, its bins are weighted, and sorted octave by octave."""
     frame, hop = parameters.frame, parameters.hop
     taper = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(frame) / frame)
     padded = np.pad(samples.astype(float), frame // 2)
@@ -46,7 +46,7 @@ def spectrum_in_double_precision(samples, parameters, source=None):
 
 
 def assert_spectra_agree(found, expected):
-    """To what single precision leaves of the loudest of a recording."""
+    """Equal up to single precision, relative to the loudest part of a recording."""
     power, magnitudes = found
     np.testing.assert_allclose(power, expected[0], rtol=1e-5, atol=1e-6 * expected[0].max())
     np.testing.assert_allclose(magnitudes, expected[1], rtol=1e-5, atol=2e-6 * expected[1].max())

@@ -1,4 +1,4 @@
-"""Machine code is held against numpy."""
+"""Machine code, compared with numpy."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from audiosim.kernels.vector_code import SIDE_BY_SIDE, Code
 
 @pytest.mark.parametrize(("precision", "kind"), [("single", np.float32), ("double", np.float64)])
 def test_a_loop_adds_what_it_is_told_to(precision, kind):
-    # Of n rows of numbers, the roots of the sums and the least and largest of each column.
+    # The roots of the sums, and the least and largest number of each column, from n rows.
     code = Code(["rows", "result"], precision)
     lanes, rows, one = SIDE_BY_SIDE[precision], code["rows"], code.constant(-1e30)
 

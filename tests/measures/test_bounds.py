@@ -1,4 +1,4 @@
-"""Bounds of scores, against every way in which the missing judgments could have turned out."""
+"""Bounds of scores, compared with all possible missing judgments."""
 
 from dataclasses import replace
 from itertools import product
@@ -24,7 +24,7 @@ WITH_IDEAL = ("nDCG@4", "nDCG@3", "Q@4", "AP(min=1)@4", "AP(min=2)@4", "RBP@4", 
 
 
 def all_scores(measure, collection=COLLECTION):
-    """The scores in every world: (worlds, s, q)."""
+    """The scores for each of these: (worlds, s, q)."""
     judged = {judgment.pair for judgment in collection.judgments}
     holes = [pair for pair in build_pool(collection, 4).pairs if pair not in judged]
     worlds = []

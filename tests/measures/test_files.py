@@ -1,4 +1,4 @@
-"""Reading large files as arrays gives what the careful reader gives, and leaves it all complaints."""
+"""Reading large files as arrays gives the same as reading line by line, which reports all errors."""
 
 import gzip
 from dataclasses import replace
@@ -24,7 +24,7 @@ DOCUMENTS = [f"{'long-name-of-a-' * (i % 3)}document{i}" for i in range(40)]
 
 
 def write(folder, seed=0, systems=3, queries=6):
-    """Runs with ties, out of order, of different lengths, and judgments of most of what they retrieve."""
+    """Runs with ties, out of order, of different lengths, and judgments of most of their results."""
     rng = np.random.default_rng(seed)
     lines = [
         f"q{q} 0 {document} {rng.choice([-1, 0, 1, 2], p=[0.1, 0.4, 0.3, 0.2])}"
@@ -56,7 +56,7 @@ def assert_same(ours, theirs):
 
 
 def by_line(path):
-    """The runs of a file as the careful reader has them."""
+    """The runs of a file, read line by line."""
     return [(line, run.system, dict(run.rankings)) for line, run in _read_file(path, Exclusions(), lambda _: None)]
 
 
@@ -71,7 +71,7 @@ def test_files_read_as_arrays_are_the_runs_read_line_by_line(tmp_path, seed, chu
     halves = [line for of in lines for line in of[: len(of) // 2]] + [
         line for of in lines for line in of[len(of) // 2 :]
     ]
-    together.write_text("".join(halves))  # systems, and some rankings, go on further down
+    together.write_text("".join(halves))  # systems, and some rankings, continue further down
     expected = {path: by_line(path) for path in [*paths, together]}
     found = read_plain([*paths, together], chunk)
     assert len(expected[together]) == 3

@@ -25,14 +25,14 @@ def test_the_tie_of_the_paper_is_broken_on_the_lists_that_it_constructs():
     assert adr_of_groups(worse, truth) == adr_of_groups(better, truth)
     assert adr_tie_break(worse, truth) == adr_of_groups([4, 3, 1, 1], INVERTED)
     assert adr_tie_break(better, truth) == adr_of_groups([3, 4, 1, 1], INVERTED)
-    # By hand: 4 and 3 are what the inverted truth wants at the first two ranks; 1 is found once.
+    # By hand: the inverted truth has 4 and 3 at the first two ranks; 1 is found once.
     assert adr_tie_break(worse, truth) == pytest.approx((1 + 1 + 2 / 3 + 3 / 4) / 4)
     assert adr_tie_break(better, truth) == pytest.approx((0 + 1 + 2 / 3 + 3 / 4) / 4)
     assert adr_tie_break(better, truth) < adr_tie_break(worse, truth)
 
 
 def test_items_below_the_end_of_their_group_break_ties_too():
-    # 1 and 2 come after the ranks of their groups: both count when they appear, in whatever order.
+    # 1 and 2 come after the ranks of their groups: both count when they appear, in any order.
     truth = [(1,), (2,), (3,), (4,)]
     better, worse = [3, 4, 1, 2], [3, 4, 2, 1]
     assert adr_of_groups(better, truth) == adr_of_groups(worse, truth)

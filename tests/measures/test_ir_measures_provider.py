@@ -14,7 +14,7 @@ from audiosim.measures.ir_measures_provider import register  # noqa: E402
 
 QRELS = {"1": {"a": 2, "b": 0, "c": 1, "d": 4, "x": -1}, "2": {"a": 1, "b": 3}, "3": {"a": 1}}
 RUN = {"1": {"x": 9.0, "d": 8.0, "b": 8.0, "c": 7.0, "new": 6.0}, "2": {"b": 2.0, "a": 1.0}, "9": {"a": 1.0}}
-# By hand: of d and b with equal scores, trec_eval has d first; x and new are not judged; query 9 is not in the qrels.
+# By hand: trec_eval ranks d before b with an equal score; x and new are not judged; query 9 is not in the qrels.
 GRADES = {"1": [0.0, 4, 0, 1, 0], "2": [3.0, 1], "3": []}
 JUDGED = {"1": [4.0, 2, 1, 0], "2": [3.0, 1], "3": [1.0]}
 FIVE = Scale("five", (0.0, 1.0, 2.0, 3.0, 4.0))
