@@ -195,9 +195,9 @@ warnings.simplefilter("error")
 
 @pytest.fixture
 def together(tmp_path: Path) -> Callable[..., list[tuple[int | None, str]]]:
-    """Runs code in several processes, which begin it at one moment: of each its exit code and what it printed.
+    """Runs code in several processes that start it at the same moment; returns exit code and output of each.
 
-    The code is a text that begins after imports with `begin()`; names are what it knows, of each process its own.
+    The code is a text with `begin()` after its imports; `names` are its variables, separate for each process.
     """
 
     def run(code: str, *names: dict[str, Any]) -> list[tuple[int | None, str]]:

@@ -1,6 +1,6 @@
-"""The measures beside other programs, on random runs: which variant of ours is which of theirs.
+"""The measures compared with other programs on random runs: the variant of ours that equals each of theirs.
 
-pytrec_eval is trec_eval itself. All compute in double precision, so 1e-12 leaves room for sums in another order only.
+pytrec_eval is trec_eval itself. All compute in double precision, so 1e-12 allows only for sums in another order.
 """
 
 import warnings
@@ -36,7 +36,7 @@ def drawn() -> Collection:
 
 
 def ours(collection, written):
-    """(system, query) -> score, documents without judgment gaining nothing."""
+    """(system, query) -> score, with no gain for unjudged documents."""
     cutoff = int(written.partition("@")[2])
     found = judged_runs(collection, cutoff, "zero").scores(written)
     return {
@@ -54,7 +54,7 @@ def assert_equal(collection, written, theirs, **close):
 
 
 def as_dictionaries(collection):
-    """Judgments by query, and scores by system and query: they fall with the rank."""
+    """Judgments by query, and scores by system and query, descending with the rank."""
     judged = {}
     for judgment in collection.judgments:
         judged.setdefault(judgment.query, {})[judgment.document] = int(judgment.grade)
@@ -124,7 +124,7 @@ def from_ntcireval(collection, metric, grades):
     judged, _ = as_dictionaries(collection)
     theirs = {}
     for query, labels in judged.items():
-        if any(labels.values()):  # it divides by 0 elsewhere
+        if any(labels.values()):  # otherwise it divides by 0
             label = labeler.Labeler(labels)
             for run in collection.runs:
                 with_numbers = metric(label.compute_per_level_doc_num(5), grades)

@@ -1,4 +1,4 @@
-"""Plain TREC files, a run file and qrels without a word on either: what we make of them is what trec_eval makes."""
+"""Plain TREC files, runs and qrels without any settings: audiosim's results equal trec_eval's."""
 
 import re
 import shutil
@@ -14,12 +14,12 @@ from audiosim.measures.files import judged_files
 FOREIGN = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "foreign"
 NAMES = ("covid1", "dl2019", "ehealth2013", "ehealth2014", "ted-ende")
 MEASURES = {"nDCG@{}": "ndcg_cut_{}", "P@{}": "P_{}", "AP(form=original)@{}": "map_cut_{}"}
-# Sums of double precision in another order.
+# Tolerance for sums of double precision in another order.
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
 
 
 def trec_eval(folder, names):
-    """Scores of pytrec_eval by measure, system and query, read from the files by plain splitting."""
+    """Scores of pytrec_eval by measure, system and query, read from the files by splitting lines."""
     pytrec_eval = pytest.importorskip("pytrec_eval")
     qrels, runs = defaultdict(dict), defaultdict(lambda: defaultdict(dict))
     for line in (folder / "judgments.qrels").read_text("utf-8").splitlines():
@@ -35,7 +35,7 @@ def trec_eval(folder, names):
 
 @pytest.fixture(params=NAMES)
 def plain(request, tmp_path):
-    """A real collection of another kind, the run file and the qrels alone."""
+    """A real collection of another kind: only the run file and the qrels."""
     if not (FOREIGN / request.param).is_dir():
         pytest.skip("needs the real collections in ../shared/data, which are not part of the project")
     for name in ("runs.trec", "judgments.qrels"):
@@ -49,7 +49,7 @@ def test_evaluate_and_estimate_agree_with_trec_eval_to_the_digit(plain):
     # A precision at k and an ideal of k need k results: trec_eval has those of single cutoffs.
     cutoff = 5 if collection.cutoff == 5 else 1
     theirs = trec_eval(plain, [name.format(cutoff) for name in MEASURES.values()])
-    assert audiosim.predict(collection, "uniform").rows == ()  # all is judged
+    assert audiosim.predict(collection, "uniform").rows == ()  # everything is judged
     for ours, name in MEASURES.items():
         measure = ours.format(cutoff)
         expected = {system: {q: of[name.format(cutoff)] for q, of in found.items()} for system, found in theirs.items()}

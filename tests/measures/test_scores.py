@@ -1,4 +1,4 @@
-"""The measures against their definitions, written as loops over ranks, and against worked examples from outside."""
+"""The measures, compared with their definitions as loops over ranks, and with published worked examples."""
 
 import math
 
@@ -135,7 +135,7 @@ def edcg_by_definition(measure, scale, grades, judged):
 
 
 def gap_by_definition(measure, scale, grades, judged):
-    # Straight from the text before 2.16: levels by number, p_l uniform, or all of it on the highest level.
+    # From the text before 2.16: levels by number, and p_l uniform, or only for the highest level.
     levels = list(scale.levels)
     chance = [0.0, *[1 / (len(levels) - 1)] * (len(levels) - 1)]
     if measure.word("thresholds") != "uniform":
@@ -268,8 +268,8 @@ def test_the_user_oriented_q_of_the_thesis_comes_out():
     assert score(parse_measure("Q(ideal=user)@5"), FINE, grades, grades) == pytest.approx(0.6095, abs=5e-5)
 
 
-# Urbano (2013), section 5.2.1: what two systems differ by, for queries with 5 and with 1 relevant documents, and with
-# 1,000 of them for the form as first published.
+# Urbano (2013), section 5.2.1: differences of two systems, for queries with 5 and with 1 relevant documents, and with
+# 1,000 of them for the original form.
 def test_average_precision_differs_as_the_thesis_says():
     five, one = np.ones(5), np.array([1.0, 0, 0, 0, 0])
     first_four, thousand = np.array([1.0, 1, 1, 1, 0]), np.ones(1000)
@@ -298,7 +298,7 @@ def test_ndcg_behaves_as_counter_intuitively_as_the_thesis_says():
 binary_rankings = st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=8)
 
 
-# Urbano (2013), Table 3.1: which measures are the same on a binary scale.
+# Urbano (2013), Table 3.1: measures that are equal on a binary scale.
 @pytest.mark.slow
 @given(binary_rankings, binary_rankings)
 def test_measures_that_the_thesis_calls_equivalent_on_a_binary_scale_are(retrieved, more):
@@ -329,7 +329,7 @@ def test_a_user_s_ndcg_is_dcg(case):
 @pytest.mark.slow
 @given(st.lists(st.sampled_from(FIVE.levels), min_size=1, max_size=10), st.randoms())
 def test_adr_is_that_of_the_paper_on_groups_of_equal_grade(judged, random):
-    # Typke et al. (2006) have only documents that are relevant in the ground truth, and as many ranks as there are.
+    # Typke et al. (2006) have only documents that are relevant in the ground truth, and ranks for all of them.
     documents = dict(enumerate(judged))
     ranking = list(documents)
     random.shuffle(ranking)

@@ -1,1 +1,1 @@
-"""Tests of the pages: a package, so that one browser serves all of them and is closed after the last."""
+"""Tests of the pages. They are a package, so that all share one browser, which is closed after the last."""

@@ -1,4 +1,4 @@
-"""A live server of the demo collection, and pages in a real Chromium that watch for what should never happen."""
+"""A live server of the demo collection, and pages in a real Chromium, watched for events that must never happen."""
 
 import importlib.util
 import os
@@ -18,18 +18,18 @@ from service.callers.tokens import TokenStore
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
-# Without the parts that draw windows it takes two thirds of the processor's time for the same pages.
+# Without its windows, Chromium takes two thirds of the processor time for the same pages.
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))), None)
-FLAGS = ["--autoplay-policy=no-user-gesture-required", "--no-sandbox"]  # CI runs as root, where there is no sandbox
-PATIENCE_MS = 180_000  # with a page: how long it takes on a busy machine says nothing
+FLAGS = ["--autoplay-policy=no-user-gesture-required", "--no-sandbox"]  # CI runs as root, which has no sandbox
+PATIENCE_MS = 180_000  # limit for a page; a busy machine may be slow
 AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
-FAULTS = "resultTypes: ['violations']"  # what is right need not be listed: half the work
+FAULTS = "resultTypes: ['violations']"  # listing only violations saves half of the work
 COLOURS = f"{FAULTS}, runOnly: ['color-contrast', 'link-in-text-block']"  # all that another theme could make wrong
 LOOKS = tuple(product((1000, 360), ("light", "dark")))  # on a desk and on a phone, in either theme
 
 
 def _service_tests() -> ModuleType:
-    """Fixtures that the service's tests start servers with; they are not a package that could be imported."""
+    """Fixtures with which the service's tests start servers; loaded by path, because they are not a package."""
     path = Path(__file__).parents[1] / "service" / "conftest.py"
     spec = importlib.util.spec_from_file_location("service_conftest", path)
     assert spec is not None
@@ -50,13 +50,13 @@ def _commanded() -> Callable[..., Any]:
 
 @pytest.fixture(scope="session")
 def wait_until() -> Callable[[Callable[[], bool]], None]:
-    """Waits for something; fails the test where it does not come."""
+    """Waits for a condition; fails the test if it never holds."""
     return SERVICE.wait_until
 
 
 @pytest.fixture(scope="session")
 def audit(wait_until: Callable[[Callable[[], bool]], None]) -> Callable[..., list[tuple[Any, ...]]]:
-    """Finds what axe-core calls faults in each look, and what does not fit the width."""
+    """Finds axe-core's violations in each look, and elements wider than the page."""
 
     def faults(page: "Page") -> list[tuple[Any, ...]]:
         if not page.evaluate("'axe' in window"):
@@ -99,7 +99,7 @@ def scale() -> str:
 
 @pytest.fixture
 def live(demo: Path, scale: str, tmp_path: Path) -> Iterator[Any]:
-    """A server of the demo collection, open to this machine, with a campaign of its own; `.url`, `.stop()`."""
+    """A server of the demo collection, open to this machine, with a separate campaign; `.url`, `.stop()`."""
     if scale != "fine":
         demo = shutil.copytree(demo, tmp_path / "demo")
         settings = (demo / "collection.toml").read_text()
@@ -110,7 +110,7 @@ def live(demo: Path, scale: str, tmp_path: Path) -> Iterator[Any]:
 
 @pytest.fixture
 def invited(demo: Path, tmp_path: Path) -> Iterator[tuple[Any, str]]:
-    """A server that wants tokens, and the token of an assessor called Ann."""
+    """A server that needs tokens, and the token of an assessor called Ann."""
     database = f"sqlite:///{tmp_path / 'invited.db'}"
     store = TokenStore(database)
     token = store.create("Ann", "assessor")
@@ -149,9 +149,9 @@ def chromium() -> Iterator["Browser"]:
 
 
 class Watch:
-    """Notes what a page should never do.
+    """Records events that must never happen on a page.
 
-    expected  parts of messages that the test itself provokes, such as a refusal
+    expected  parts of messages provoked by the test itself, such as a refusal
     """
 
     def __init__(self) -> None:
@@ -174,7 +174,7 @@ class Watch:
 
 @pytest.fixture
 def watch() -> Iterator[Watch]:
-    """Fails the test where a page logged an error or a warning, or asked another host."""
+    """Fails the test if a page logs an error or a warning, or contacts another host."""
     noted = Watch()
     yield noted
     assert noted.unexpected == []
@@ -182,9 +182,9 @@ def watch() -> Iterator[Watch]:
 
 @pytest.fixture
 def browse(chromium: "Browser", watch: Watch, request: pytest.FixtureRequest) -> Iterator[Callable[..., "Page"]]:
-    """Makes pages, each of a browser of its own (`context=` puts one in a browser that is there), all watched.
+    """Makes pages, each in a separate context unless `context=` gives an existing one; all are watched.
 
-    They are of the server `live`, or `invited` or `asked` where the test asks for one of those.
+    They belong to the server `live`, or to `invited` or `asked` if the test uses one of those.
 
     Named arguments are those of Playwright's `new_context`, such as viewport, color_scheme, reduced_motion.
     """

@@ -1,4 +1,4 @@
-"""The pages as files over HTTP, and what they share."""
+"""The pages as files over HTTP, and their common parts."""
 
 import gzip
 import re
@@ -16,7 +16,7 @@ def named_files(page):
 
 
 def modules_of(still, path, found=None):
-    """A module and all that it imports, as a browser finds them."""
+    """A module and all its imports, resolved as in a browser."""
     found = {} if found is None else found
     if path not in found:
         found[path] = still.get(path)

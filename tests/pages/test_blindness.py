@@ -1,4 +1,4 @@
-"""Nothing that reaches an assessor's browser says what is heard: bodies and headers of all answers in a session."""
+"""Nothing sent to an assessor's browser reveals the recordings: bodies and headers of all answers in a session."""
 
 import shutil
 from contextlib import contextmanager
@@ -27,7 +27,7 @@ SECRETS = [*SYSTEMS, *chain.from_iterable(name.split("_-_") for name in (QUERY, 
 
 
 def listening(tmp_path):
-    """The collection whose names all tell something."""
+    """A collection with revealing names everywhere."""
     folder = tmp_path / "listening"
     known = {}
     (folder / "geheimordner").mkdir(parents=True)
@@ -67,7 +67,7 @@ def invited(commanded, tmp_path):
 
 
 def recorded(page):
-    """All that a page receives from now on: address, headers and body of each answer."""
+    """Everything that a page receives from now on: address, headers and body of each answer."""
     found = []
 
     def pass_on(route):
@@ -108,7 +108,7 @@ def test_a_browser_learns_nothing_of_system_artist_or_title(browse, invited):
             kept = [one for one in events if one["kind"] == "judgment"]
             if len(kept) == 2:
                 break
-            page.wait_for_timeout(100)  # which lets the page's own requests pass
+            page.wait_for_timeout(100)  # lets the page's own requests pass
     assert {one["query"] for one in kept} == {QUERY}  # aliases stay in the browser; the log has the names
     assert {one["document"] for one in kept} <= set(DOCUMENTS)
     page.reload()
@@ -176,7 +176,7 @@ def test_an_assessor_who_asks_by_hand_learns_nothing_either(invited, tmp_path):
         )
         assert guessed["detail"].replace(DOCUMENTS[0], "no such") == unknown["detail"]
         assert [http.get(f"/v1/documents/{name}/sound").status_code for name in (DOCUMENTS[0], "no such")] == [404, 404]
-        received.clear()  # of what was said by the assessor
+        received.clear()  # drops the assessor's own requests
         http.headers["Authorization"] = f"Bearer {organiser}"
         assert leaks(received) == []
         plain = http.post(f"{one}/next", json={"assessor": "Ann", "count": 2}).json()["pairs"]
@@ -188,12 +188,12 @@ def test_an_assessor_who_asks_by_hand_learns_nothing_either(invited, tmp_path):
 
 ONE = "/v1/collections/listening"
 PLACES = {"collection": "listening", "number": "1", "version": "x"}
-AT_LAST = ("DELETE", "/v1/session")  # which ends the session
+AT_LAST = ("DELETE", "/v1/session")  # ends the session
 COMPARISONS = ("/v1/collections/{collection}/comparisons/next", "/v1/collections/{collection}/comparisons")
 
 
 def reachable():
-    """Method and path of each route that an assessor's token opens, or none at all, as the application has them."""
+    """Method and path of each route of the application that is open with an assessor's token, or without a token."""
     app = create_app([Collection("one", "one", FINE, 1, (Run("S", {"q": ("d",)}),))], access=Access(locked=True))
     return {
         (method, route.path)
@@ -204,7 +204,7 @@ def reachable():
 
 
 def examined(pair, link, token):
-    """Requests to examine, by method and path of their route: a status that each may have, and what it sends."""
+    """Requests to examine, by method and path of their route: an allowed status, and the content sent."""
     said = {"query": pair["query"], "document": pair["document"]}
     code = link.rpartition("/")[2]
     joining = {"code": code, "device": "0123456789abcdef"}
@@ -228,7 +228,7 @@ def examined(pair, link, token):
         "/judge/{collection}": 200,
         "/organise/{collection}": 200,
         "/results/{collection}": 200,
-        "/published/{collection}": 404,  # what an organiser publishes is for everybody; nothing is published here
+        "/published/{collection}": 404,  # publications are for everybody; nothing is published here
         "/published/{collection}/{number}/{name:path}": 404,
         "/static/{version}/{name:path}": 404,
     }
@@ -279,7 +279,7 @@ def test_every_route_that_an_assessor_reaches_says_nothing_of_what_is_heard(comm
         (pair,) = http.post(f"{ONE}/next", json={"count": 1}).json()["pairs"]
         http.event_hooks["response"].append(keep)
         requests = examined(pair, link, token)
-        # A route that is new fails here until it is examined above, or among the comparisons.
+        # A new route fails here until it is examined above, or among the comparisons.
         assert {*requests, *(("POST", path) for path in COMPARISONS)} == reachable()
         for (method, route), some in sorted(requests.items(), key=lambda one: one[0] == AT_LAST):
             for expected, path, body in some:

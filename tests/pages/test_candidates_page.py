@@ -19,14 +19,14 @@ def live(commanded, demo, tmp_path):
 
 
 def until_shown(page, where):
-    """Wait for a page whose clips play: keys mean something from then on."""
-    expect(page.locator("#screen-several")).to_be_visible()  # the desk of a revision has such a button, too
+    """Wait for a page with playing clips, from when on keys have an effect."""
+    expect(page.locator("#screen-several")).to_be_visible()  # the desk of a revision has such a button as well
     expect(page.locator("#several-where")).to_have_text(where)
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
 
 
 def grade(page, grades):
-    """Hear each candidate and grade it: a digit for the button, an arrow for the slider."""
+    """Listen to each candidate and grade it: a digit for the button, an arrow for the slider."""
     for letter, digit in zip(CANDIDATES, grades, strict=True):
         page.keyboard.press(letter.lower())
         page.keyboard.press(str(digit))
@@ -34,7 +34,7 @@ def grade(page, grades):
 
 
 def until_heard(page):
-    """Switch between the clips until all were heard long enough."""
+    """Switch between the clips until all were played long enough."""
     give_up = time.monotonic() + PATIENCE_S
     while page.locator("#several-save[aria-disabled=false]").count() == 0:
         assert time.monotonic() < give_up, page.inner_text("#screen-several")
@@ -53,7 +53,7 @@ def begin(page):
 
 
 def refuse(page, key):
-    """Say that the candidate with a key cannot be judged."""
+    """Mark the candidate with a key as impossible to judge."""
     page.keyboard.press(key)
     page.locator("#several-cannot").click()
     page.get_by_role("radio", name="A clip is broken or silent").check()
@@ -100,7 +100,7 @@ def test_three_candidates_are_judged_on_a_page_by_keyboard(browse, http, wait_un
     until_shown(page, "Pairs 4 to 6 of 6")
     grade(page, (2, 2, 0))
     until_heard(page)
-    page.reload()  # half done: what was said of a page is kept
+    page.reload()  # half-way: answers about a page are kept
     page.locator("#start").click()
     until_shown(page, "Pairs 4 to 6 of 6")
     expect(page.locator("form[aria-label='Candidate A'] input[type=radio]").nth(2)).to_be_checked()
@@ -112,7 +112,7 @@ def test_three_candidates_are_judged_on_a_page_by_keyboard(browse, http, wait_un
     assert [one["kind"] for one in last] == ["judgment", "cannot", "judgment", "judgment", "judgment", "judgment"]
     assert {one["document"] for one in last[:3]} == {one["document"] for one in first}
     exported = http.get("/v1/collections/demo/judgments", params={"format": "jsonl"}).text.splitlines()
-    assert len(exported) == 6  # one of them says why it cannot be judged
+    assert len(exported) == 6  # one of them has the reason why it cannot be judged
 
     german = browse("/judge/demo?lang=de&listen=30&batch=6")
     german.locator("#name:focus").wait_for()
@@ -151,7 +151,7 @@ def test_a_page_with_a_clip_that_is_gone_is_judged_and_a_revision_is_taken_back_
     refuse(page, "a")
     until_heard(page)
     page.locator("#open-help").click()
-    expect(page.locator("#several-desk .transport button")).to_contain_text("Play")  # help is read in silence
+    expect(page.locator("#several-desk .transport button")).to_contain_text("Play")  # sound pauses while help is open
     page.keyboard.press("Escape")
     page.locator("#screen-several").focus()
     page.keyboard.press("Enter")

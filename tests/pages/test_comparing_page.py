@@ -14,20 +14,20 @@ SCREEN = "#screen-compare:not([hidden])"
 
 @pytest.fixture
 def live(commanded, demo, tmp_path):
-    """A server whose assessors are asked for comparisons alone."""
+    """A server that asks assessors only for comparisons."""
     options = ("--listen", 0, "--comparisons", "only", "--db", f"sqlite:///{tmp_path / 'campaign.db'}")
     with commanded([demo], tmp_path / "log", *options) as running:
         yield running
 
 
 def until_shown(page, place):
-    """Wait for a comparison whose clips play: keys mean something from then on."""
+    """Wait for a comparison with playing clips, from when on keys have an effect."""
     expect(page.locator("#compare-where")).to_have_text(f"Comparison {place} of 3")
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
 
 
 def until_heard(page):
-    """Switch between the clips until all were heard long enough."""
+    """Switch between the clips until all were played long enough."""
     give_up = time.monotonic() + PATIENCE_S
     while page.locator("#compare-save[aria-disabled=false]").count() == 0:
         assert time.monotonic() < give_up, "the clips were not heard"
@@ -37,14 +37,14 @@ def until_heard(page):
 
 
 def exported(url, wait_until, count):
-    """Lines of the comparisons that hold, once there are so many."""
+    """Lines of the comparisons in force, once there are `count`."""
     with Client(url) as client:
         wait_until(lambda: len(list(client.comparisons("demo"))) == count + 1)
         return [line.split("\t") for line in client.comparisons("demo")][1:]
 
 
 def answer_and_take_back(url):
-    """One comparison with the typed client."""
+    """Make and withdraw a comparison with the typed client."""
     with Client(url) as client:
         found = client.next_comparisons("demo", 2, assessor="bob")
         assert (found.kind, len(found.comparisons)) == ("comparison", 2)

@@ -29,7 +29,7 @@ document = "{document}"
 grade = 2
 text = "The same rhythm."
 """
-# Pixels that a choice's longest words leave free in it, beside its arrow.
+# Free pixels in a select element with its longest option, beside the arrow.
 ROOM = """(select) => {
   const whole = select.cloneNode(true);
   whole.style.cssText = "width: max-content; min-width: 0; max-width: none; position: absolute";
@@ -38,14 +38,14 @@ ROOM = """(select) => {
   whole.remove();
   return select.offsetWidth - needed;
 }"""
-LONG_MS = 180_000  # for what the service computes, on a busy machine
+LONG_MS = 180_000  # limit for computations of the service on a busy machine
 STRANGER = runpy.run_path(str(Path(__file__).resolve().parents[2] / "benchmarks" / "stranger.py"))
 PROMPTS, SYSTEMS = STRANGER["PROMPTS"], tuple(STRANGER["SYSTEMS"])
 
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory):
-    """Twenty recordings in four folders: prompts, and what three systems made of them."""
+    """Twenty recordings in four folders: prompts, and the output of three systems."""
     root = tmp_path_factory.mktemp("recordings") / "music"
     STRANGER["write_sounds"](root)
     return root
@@ -70,7 +70,7 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
     page.click("#make a")
     page.fill("#name", "first-test")
     page.keyboard.press("Enter")
-    page.locator("#draft:not([hidden])").wait_for()  # a file that comes before the page listens would be lost
+    page.locator("#draft:not([hidden])").wait_for()  # files sent before the page listens would be lost
     bad = tmp_path / "bad.trec"
     bad.write_text("q1 Q0 d1 1 0.5 one\nq1 Q0 d2 2 high one\n", encoding="utf-8")
     page.set_input_files("#some-files", bad)
@@ -97,7 +97,7 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
         heard = [http.get(source) for source in sources]
     assert [(one.status_code, one.headers["content-type"]) for one in heard] == [(200, "audio/wav")] * 2
     taken = page.get_by_label("Kind of task.toml")
-    assert taken.evaluate(ROOM) >= 0  # for every choice, and not only for the one that is chosen
+    assert taken.evaluate(ROOM) >= 0  # for every option, not only for the selected one
     page.click("#plan button")
     expect(page.locator("#goals-table tbody tr")).to_have_count(3, timeout=LONG_MS)
     expect(page.locator("#plan-said")).to_contain_text("Simulated")
@@ -125,7 +125,7 @@ def test_a_stranger_makes_a_campaign_of_folders_of_recordings_in_the_browser(
         questions = http.get("/v1/collections/first-test/questions").json()
         assert questions["task"] == "How well does it continue the prompt?"
         found = http.post("/v1/collections/first-test/next", json={"assessor": "ann", "count": 5}).json()["pairs"]
-        told = str(found).lower()  # all that an assessor's browser gets of them
+        told = str(found).lower()  # everything that an assessor's browser gets about them
         assert len(found) == 5
         assert [name for name in (*SYSTEMS, *PROMPTS) if name in told] == []
         assert http.get(found[0]["document_sound"]).headers["content-type"] == "audio/wav"

@@ -1,4 +1,4 @@
-"""Behind a row of the organiser's ranking, in a real Chromium: queries, clips, two systems, each at its own address."""
+"""Views behind a row of the organiser's ranking, in a real Chromium: queries, clips, two systems; with addresses."""
 
 import re
 import shutil
@@ -28,7 +28,7 @@ def demo(demo, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def live(demo, commanded, tmp_path_factory):
-    """One server for all tests here: they only look, after ann has judged nine pairs."""
+    """One server for all tests here, which only read, after ann has judged nine pairs."""
     root = tmp_path_factory.mktemp("drill")
     with (
         commanded([demo], root / "log", "--db", f"sqlite:///{root / 'campaign.db'}") as running,
@@ -103,7 +103,7 @@ def test_from_a_row_to_queries_to_clips_by_keyboard_and_back(browse, http, audit
         assert row[3] == (f"ann {number}" if clip["judged"] else "nobody yet")
     play = page.get_by_role("button", name=f"Play document {clips[0]['document']}", exact=True)
     twice = "b => [0, 1].map(() => { b.click(); return b.getAttribute('aria-pressed'); })"
-    assert play.evaluate(twice) == ["true", "false"]  # at once, as a short clip soon ends by itself
+    assert play.evaluate(twice) == ["true", "false"]  # at once, because a short clip soon ends by itself
     assert http.get(clips[0]["sound"]).status_code == 200
     expect(page.get_by_role("link", name="Open the judging page")).to_have_attribute("href", "/judge/demo")
     assert audit(page) == []
@@ -127,7 +127,7 @@ def test_from_a_row_to_queries_to_clips_by_keyboard_and_back(browse, http, audit
 def test_two_ticked_rows_are_compared(browse, http, audit):
     page = browse("/organise/demo")
     names = [one["system"] for one in get(http, "ranking")["systems"]]
-    for name in (names[0], names[4], names[1]):  # of three the last two count
+    for name in (names[0], names[4], names[1]):  # only the last two of three count
         page.get_by_role("checkbox", name=f"Compare {name}", exact=True).check()
     expect(page.get_by_role("checkbox", name=f"Compare {names[0]}", exact=True)).not_to_be_checked()
     page.get_by_role("link", name="Compare these two").click()
@@ -180,7 +180,7 @@ def test_what_changed_since_yesterday_is_said(browse, http, audit):
     expect(said.nth(1)).to_contain_text(f"Judged pairs: 0 then, {found['judged']} now.")
     for one in found["moved"][:6]:
         expect(said.nth(2)).to_contain_text(f"{one['system']} {one['rank_before']} → {one['rank']}")
-    expect(page.get_by_label("Since when").locator("option")).to_have_count(2)  # nobody was here before
+    expect(page.get_by_label("Since when").locator("option")).to_have_count(2)  # there was no earlier visit
     assert audit(page) == []
     page.reload()
     page.get_by_label("Since when").select_option("since the last visit")

@@ -1,6 +1,6 @@
-"""The pages in a real Firefox, where there is one: an assessor by keyboard alone, and what axe-core finds.
+"""The pages in a real Firefox, if installed: an assessor who uses only the keyboard, and axe-core's violations.
 
-Playwright drives only a Firefox of its own, so Mozilla's own driver does it here.
+Playwright drives only its own build of Firefox, so Mozilla's driver is used here.
 """
 
 import contextlib
@@ -17,10 +17,10 @@ from marionette_driver.marionette import Marionette
 
 FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
 AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
-WAITING_S = 180  # how long a page takes on a busy machine says nothing
+WAITING_S = 180  # limit for a page; a busy machine may be slow
 SETTINGS = {"marionette.port": 0, "media.autoplay.default": 0, "ui.prefersReducedMotion": 1}
 DEMO = "/v1/collections/demo"
-# Uncaught errors of a page, from here on.
+# Uncaught errors of a page from now on.
 LISTEN = """window.wrong = [];
 addEventListener("error", ({ message }) => wrong.push(message));
 addEventListener("unhandledrejection", ({ reason }) => wrong.push(String(reason)));"""
@@ -32,7 +32,7 @@ axe.run({ resultTypes: ["violations"] })
 
 @pytest.fixture(scope="module")
 def output(tmp_path_factory, wait_until):
-    """Address of a sound server whose output nobody hears: without an output Firefox plays nothing."""
+    """Address of a sound server with a dummy output, because Firefox plays nothing without an output."""
     server = shutil.which("pulseaudio")
     if server is None:
         pytest.skip("there is no sound server on this machine: apt-get install pulseaudio")
@@ -50,7 +50,7 @@ def output(tmp_path_factory, wait_until):
 
 @contextlib.contextmanager
 def running(profile, output, wait_until):
-    """Firefox without a window, with the sound server at an address; a session of its driver."""
+    """A driver session of Firefox without a window, with the sound server at an address."""
     if FIREFOX is None:
         pytest.skip("there is no Firefox on this machine: apt-get install firefox-esr")
     (profile / "user.js").write_text("".join(f'user_pref("{name}", {value});\n' for name, value in SETTINGS.items()))
@@ -74,7 +74,7 @@ def firefox(tmp_path_factory, output, wait_until):
 
 
 class Page:
-    """A page in Firefox, by what an assessor sees and types."""
+    """A page in Firefox, as seen and used by an assessor."""
 
     def __init__(self, driver, wait_until):
         self.driver, self.wait_until = driver, wait_until
@@ -99,11 +99,11 @@ class Page:
         chain.perform()
 
     def faults(self):
-        """Faults by axe-core, and widths that the page does not fit."""
+        """Violations found by axe-core, and widths that the page exceeds."""
         if not self.run("return 'axe' in window"):
             self.run(AXE.read_text(encoding="utf-8"))
         found = []
-        for width in (1000, 500):  # Firefox makes no window narrower
+        for width in (1000, 500):  # Firefox's narrowest window
             self.driver.set_window_rect(width=width, height=740)
             self.wait_until(lambda width=width: abs(self.run("return outerWidth") - width) < 2)
             wrong = self.driver.execute_async_script(FAULTS, sandbox=None)
@@ -115,14 +115,14 @@ class Page:
 
 @pytest.fixture
 def page(firefox, wait_until):
-    """A page in which nothing may go wrong unnoticed."""
+    """A page; its errors fail the test."""
     page = Page(firefox, wait_until)
     yield page
     assert page.run("return window.wrong") == []
 
 
 def lacking(page):
-    """Complaint of the page when somebody would save; empty if nothing is missing."""
+    """Message of the page when a person tries to save; empty if nothing is missing."""
     page.press(Keys.ENTER)
     return page.text("#missing")
 

@@ -1,4 +1,4 @@
-"""The headphone check before the start, taken by ears that hear what is played: with and without headphones."""
+"""The headphone check before the start, taken by simulated ears, with and without headphones."""
 
 import csv
 import io
@@ -8,7 +8,7 @@ import pytest
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
-# Keeps what is played, and plays it at twenty times its rate, as nobody needs to wait for it here.
+# Records the played samples, and plays them twenty times as fast to save time.
 EARS = """
 const start = AudioBufferSourceNode.prototype.start;
 AudioBufferSourceNode.prototype.start = function (...when) {
@@ -17,8 +17,8 @@ AudioBufferSourceNode.prototype.start = function (...when) {
   return start.apply(this, when);
 };
 """
-# The power of each second of the trial, of which half a second is between two: in the left ear, or of both channels'
-# sum, which is all that is left of them in the air between two loudspeakers.
+# The power of each tone, with half a second between tones: in the left ear, or in the sum of both channels, which is
+# what remains of them in the air between two loudspeakers.
 POWER = """(ears) => [0, 1.5, 3].map((from) => {
   const { played } = window;
   const [begin, end] = [from, from + 1].map((second) => second * played.sampleRate);
@@ -43,7 +43,7 @@ def hear_tone(page):
 
 
 def take_check(page, ears):
-    """Answer six trials by what is heard; how much softer the others are than the loudest, in each."""
+    """Answer six trials by ear; returns how much softer the other tones are than the loudest, for each trial."""
     heard = []
     for trial in range(6):
         expect(page.locator("#headphones-where")).to_have_text(f"Trial {trial + 1} of 6")
@@ -67,7 +67,7 @@ def test_headphones_lead_to_the_start_and_loudspeakers_to_thanks_and_a_code(brow
     hear_tone(page)
     page.locator("#screen-headphones:not([hidden])").wait_for()
     first = take_check(page, ears=False)
-    # Over loudspeakers nothing is left of the tone in antiphase, and the soft one is 6 dB softer.
+    # Over loudspeakers nothing remains of the tone in antiphase, and the soft one is 6 dB softer.
     for powers in first:
         assert powers == pytest.approx([0, 10**-0.6, 1], abs=1e-4)
     expect(page.locator("#headphones-again")).to_be_visible()

@@ -1,4 +1,4 @@
-"""Names that are markup, wherever a name may stand, shown by the pages in a real browser: nothing of them runs."""
+"""Names that are markup, in every place for a name, shown by the pages in a real browser: none of it runs."""
 
 import json
 import shutil
@@ -8,20 +8,20 @@ import pytest
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
-# What runs where text is taken for markup: in an element, an attribute, a script, a style, a template or an address.
+# Texts that would run if taken for markup: in an element, an attribute, a script, a style, a template or an address.
 IMAGE = "<img/src=x/onerror=window.pwned=1>"
 ATTRIBUTE = "\"autofocus/onfocus=window.pwned=1//'onmouseover=window.pwned=1//"
 SCRIPT = "</script><script>window.pwned=1</script><!--"
 ADDRESS = "javascript:window.pwned=1"
 TEMPLATE = "${window.pwned=1}{{constructor.constructor('window.pwned=1')()}}<svg/onload=window.pwned=1>"
 NAMES = (IMAGE, ATTRIBUTE, SCRIPT, ADDRESS, TEMPLATE)
-BACKWARDS = "\u202e"  # what follows is written from right to left, to the end of what isolates it
+BACKWARDS = "\u202e"  # following text runs from right to left, up to the end of its isolation
 FOREIGN = "img[src=x], svg[onload], [onerror], [onload], [onfocus], [onmouseover], a[href^=javascript]"
 
 
 @pytest.fixture(scope="module")
 def hostile(demo, tmp_path_factory):
-    """The demo collection, with sound, in which everything that has a name has one of those."""
+    """The demo collection, with sound, in which every name is one of these."""
     folder = tmp_path_factory.mktemp("hostile") / "demo"
     shutil.copytree(demo, folder)
     settings = (folder / "collection.toml").read_text(encoding="utf-8").splitlines()
@@ -63,7 +63,7 @@ def live(hostile, commanded, tmp_path):
         yield running
 
 
-# Texts in which a name turns around what follows: beside others in one block, not within <bdi>, not isolated by signs.
+# Texts in which a name reverses what follows: beside others in a block, without <bdi> or isolating characters.
 TURNED = """() => {
   const found = [];
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -137,7 +137,7 @@ def test_the_start_page_shows_hostile_names_as_text(browse):
 
 @pytest.fixture
 def asked(hostile, commanded, tmp_path):
-    """A server that asks a question of its own, all of whose words are markup."""
+    """A server with an own question, written entirely in markup."""
     said = {"name": "known", "kind": "choice", "text": f"Do you know it?{IMAGE}", "levels": [f"no{IMAGE}", "yes"]}
     lines = ["[[question]]", *(f"{name} = {json.dumps(value)}" for name, value in said.items())]
     lines.append(f"words = {json.dumps([f'never{ATTRIBUTE}', f'often{TEMPLATE}'])}")

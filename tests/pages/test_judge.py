@@ -1,4 +1,4 @@
-"""The judging page in a real browser against a live server: what an assessor does, and what the log then holds."""
+"""The judging page in a real browser, with a live server: an assessor's actions, and the resulting log."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ import pytest
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
-QUICK = "listen=0.1"  # seconds of each clip to be heard
+QUICK = "listen=0.1"  # seconds to listen to each clip
 OFFLINE = "ERR_INTERNET_DISCONNECTED"
 
 
@@ -43,14 +43,14 @@ def wait_for_pair(page):
 
 
 def wait_for(page, asked, about=None):
-    """Wait until a function of the page, which may take its time, answers what is true."""
+    """Wait until an asynchronous function of the page returns something true."""
     again = "new Promise((done) => setTimeout(done, 20))"
     page.wait_for_function(
         f"async (about) => {{ while (!(await ({asked})(about))) await {again}; return true; }}", arg=about
     )
 
 
-# How long a clip was heard, as the page itself counts it: an output that cannot keep up lets less time pass.
+# Seconds for which a clip was played, as counted by the page; an output that cannot keep up counts less.
 HEARD = """async ([side, seconds]) => {
   const { player } = await import(document.querySelector("script[type=module]").src);
   return player.count()[side] >= seconds;
@@ -62,28 +62,28 @@ def hear(page, side, seconds=0.1):
 
 
 def hear_both(page, seconds=0.1):
-    """Until Enter would be taken, but for the grades."""
+    """Listen until only the grades are missing for Enter."""
     wait_for_pair(page)
     for side, key in enumerate("qc"):
         page.keyboard.press(key)
         hear(page, side, seconds)
 
 
-# What a page keeps of Ann's work in the browser's database.
+# Ann's work as stored by the page in the browser's database.
 KEPT = """(name, ask) => new Promise((done) => {
   indexedDB.open('audiosim judging ["demo","Ann"]').onsuccess = ({ target: { result: database } }) => {
     const asked = ask(database.transaction(name).objectStore(name));
     asked.onsuccess = () => { done(asked.result); database.close(); };
   };
 })"""
-# Whether the clips of all pairs that are hers have arrived.
+# True once the clips of all her pairs have arrived.
 FETCHED = f"""async () => {{
   const arrived = performance.getEntriesByType("resource").filter((entry) => entry.responseStatus === 200);
   const addresses = new Set(arrived.map((entry) => entry.name.replace(location.origin, "")));
   const clips = await ({KEPT})("clips", (store) => store.getAll());
   return clips.every(({{ sound, peaks }}) => addresses.has(sound) && addresses.has(peaks));
 }}"""
-# Whether the draft of a grade has this note.
+# True if the draft of a grade has this note.
 DRAFTED = f"""async (note) => {{
   const drafts = await ({KEPT})("kept", (store) => store.get("drafts"));
   return Object.values(drafts ?? {{}}).some((draft) => draft.answers.note === note);
@@ -99,7 +99,7 @@ def go_offline(page):
 
 
 def grade(page, broad, steps=0):
-    """A broad grade, then the fine one: where the slider starts for it, and so many points further."""
+    """Give a broad grade, then the fine one: the slider's start for it, plus `steps` points."""
     page.keyboard.press(str(broad))
     page.keyboard.press("ArrowRight")
     for size, ahead, back in ((10, "ArrowUp", "ArrowDown"), (1, "ArrowRight", "ArrowLeft")):
@@ -109,7 +109,7 @@ def grade(page, broad, steps=0):
 
 
 def save(page):
-    """Enter; done when something else is before the assessor."""
+    """Press Enter, and wait until the next item is shown."""
     before = page.inner_text("#where")
     page.locator("#save[aria-disabled=false]").wait_for()
     page.keyboard.press("Enter")
@@ -142,7 +142,7 @@ def starts(broad):
 
 
 def waves(page):
-    """The clips that are before the assessor, by their waveforms: the page shows no names."""
+    """The current clips, identified by their waveforms because the page shows no names."""
     wait_for_pair(page)
     return page.evaluate("['query', 'candidate'].map((side) => document.querySelector(`#wave-${side}`).toDataURL())")
 
@@ -171,10 +171,10 @@ def test_twenty_pairs_judged_by_keyboard_alone_are_what_the_log_holds(browse, ht
         assert details_of["played_s"] == pytest.approx(
             details_of["query_played_s"] + details_of["document_played_s"], abs=0.011
         )
-    # The output has a clock of its own, which may lag and catch up; over all pairs that evens out.
+    # The output has its own clock, which may lag and catch up; this evens out over all pairs.
     seconds = sum(details_of["seconds"] for details_of in details)
     assert sum(details_of["played_s"] for details_of in details) - 1 < seconds < time.monotonic() - begun
-    # Candidates of one query stand together.
+    # Candidates of the same query stay together.
     queries = [one["query"] for one in found]
     assert len([1 for one, other in pairwise(queries) if one != other]) == len(set(queries)) - 1
 
@@ -324,7 +324,7 @@ def test_an_undone_revision_leaves_the_earlier_answer_and_its_pair_is_not_asked_
     judge(page, 0)
     judge(page, 1)
     shown = waves(page)
-    for reload in (False, True):  # the second revision is undone by a page that did not make it
+    for reload in (False, True):  # the second revision is undone by another page
         open_answers(page)
         page.click("[aria-label='Revise the answer to pair 1']")
         expect(page.locator("#where")).to_have_text(re.compile("^Revising"))
@@ -439,7 +439,7 @@ required = true
 
 @pytest.fixture
 def asked(demo, commanded, tmp_path):
-    """A server whose organiser asks one question more."""
+    """A server with a further question by the organiser."""
     (tmp_path / "questions.toml").write_text(QUESTION, encoding="utf-8")
     options = ("--questions", tmp_path / "questions.toml", "--listen", "0")
     with commanded([demo], tmp_path / "asked", *options) as running:
@@ -458,7 +458,7 @@ def test_a_question_that_is_one_entry_is_asked_checked_kept_and_exported(asked, 
     slider = page.locator("#answer-fine")
     unset = slider.screenshot()
     page.keyboard.press("0")
-    assert slider.screenshot() == unset  # where its thumb will stand cannot be seen
+    assert slider.screenshot() == unset  # the thumb's start cannot be seen
     page.keyboard.press("ArrowRight")
     assert slider.screenshot() != unset
     page.keyboard.press("Enter")
@@ -622,7 +622,7 @@ def test_an_answer_that_the_service_refuses_is_shown_with_the_reason(browse, htt
     watch.expected.append("422 (Unprocessable Entity)")
     page = browse(f"/judge/demo?{QUICK}")
     enter(page, "Ann")
-    # As a page of another version would: what it sends is not on the scale.
+    # Like a page of another version, it sends a grade off the scale.
     page.route(
         "**/judgments",
         lambda route: route.continue_(post_data=route.request.post_data.replace('"fine":17', '"fine":17.5')),
@@ -666,8 +666,8 @@ def test_sound_really_plays_on_either_side_and_a_pause_is_silent(browse):
     assert page.wait_for_function(LISTEN).json_value() == "running"
 
 
-# Two clips of known samples, rendered by the page's own player on a context that needs no time, and switched at 1 s.
-# Each starts at a level and rises by a slope per second; one that starts at 0 has no known loudness.
+# Two clips of known samples, rendered by the page's own player on an offline context, and switched at 1 s. Each starts
+# at a level and rises by a slope per second; one that starts at 0 has no known loudness.
 RENDER = """async (clips) => {
   const base = document.querySelector("script[type=module]").src.replace("judge.js", "player.js");
   const { Player } = await import(base);
@@ -692,7 +692,7 @@ def test_a_switch_fades_over_within_ten_milliseconds_at_equal_loudness(browse):
     page = browse("/judge/demo")
     made = page.evaluate(RENDER, [[0.5, 0], [-0.125, 0]])
     samples, rate = made["samples"], made["rate"]
-    target = 10 ** (-20 / 20)  # both clips are constants: their root mean square is what they are brought to
+    target = 10 ** (-20 / 20)  # both clips are constants, so their root mean square is the target
     before, after = samples[int(0.5 * rate) : rate - 200], samples[rate + 200 :]
     assert before == pytest.approx([target] * len(before), abs=1e-4)
     assert after == pytest.approx([-target] * len(after), abs=1e-4)
@@ -706,7 +706,7 @@ def test_a_switch_goes_on_at_the_very_same_position(browse):
     page = browse("/judge/demo")
     made = page.evaluate(RENDER, [[0, 0.25], [0, -0.25]])
     samples, rate = made["samples"], made["rate"]
-    heard_at_s = [4 * abs(sample) for sample in samples]  # each sample tells where in its clip it stands
+    heard_at_s = [4 * abs(sample) for sample in samples]  # each sample gives its position in the clip
     began_s = 0.5 - heard_at_s[rate // 2]
     assert 0 <= began_s <= 0.02
     after = range(rate + 200, 2 * rate)
@@ -778,7 +778,7 @@ def test_a_phone_shows_everything_in_its_width_and_takes_touches(browse, http):
 
 
 def test_at_twice_the_text_size_nothing_is_cut_off(browse):
-    # 200 % zoom of a window 1280 wide is one of 640 (WCAG 1.4.4, 1.4.10).
+    # A window 1280 wide at 200 % zoom is like one 640 wide (WCAG 1.4.4, 1.4.10).
     page = browse(f"/judge/demo?{QUICK}", viewport={"width": 640, "height": 450}, device_scale_factor=2)
     enter(page, "Ann")
     assert page.evaluate("document.documentElement.scrollWidth") == 640

@@ -1,4 +1,4 @@
-"""The model on the organiser's page, by the keyboard in a real Chromium: tried, trained, chosen."""
+"""The model on the organiser's page, by keyboard in a real Chromium: trying, training, choosing."""
 
 from contextlib import ExitStack
 
@@ -13,7 +13,7 @@ DEMO = "/v1/collections/demo"
 
 @pytest.fixture
 def restarted(demo, tmp_path, port):
-    """Starts a server of a campaign at one address, as often as it is called; all end with the test."""
+    """Starts a server of a campaign at the same address at each call; all end with the test."""
     with ExitStack() as stack:
 
         def start():
@@ -24,7 +24,7 @@ def restarted(demo, tmp_path, port):
 
 
 def judge(http, grades):
-    """One judgment for each of these grades."""
+    """Make one judgment for each of these grades."""
     for grade in grades:
         (pair,) = http.post(f"{DEMO}/next", json={"assessor": "ann"}).json()["pairs"]
         said = {"query": pair["query"], "document": pair["document"], "assessor": "ann", "fine": grade}
@@ -95,7 +95,7 @@ def test_a_training_is_cancelled_and_a_file_that_is_no_model_is_refused(browse, 
     watch.expected = ["status of 422"]
     judge(
         http, [37 * number % 101 for number in range(90)]
-    )  # a fit to few, or of two levels, fails before it is cancelled
+    )  # with few judgments or two levels, the fit would fail before it is cancelled
     page = browse("/organise/demo#model")
     page.locator("#train-name").fill("long")
     page.locator("#train-make").click()  # joint, with ten folds

@@ -1,4 +1,4 @@
-"""Open links in a real browser: an organiser makes one, somebody comes by it, stops, goes on elsewhere, and is done."""
+"""Open links in a real browser: an organiser makes one; a person joins, pauses, continues elsewhere, and finishes."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ PARTICIPANT = "5f3c2d"
 
 @pytest.fixture
 def invited(demo, commanded, tmp_path):
-    """A server that wants tokens, and the organiser's."""
+    """A server that needs tokens, and the organiser's token."""
     database = f"sqlite:///{tmp_path / 'open.db'}"
     store = TokenStore(database)
     secret = store.create("olga", "organiser")
@@ -24,7 +24,7 @@ def invited(demo, commanded, tmp_path):
 
 
 def make_link(page, secret):
-    """An organiser's way to an open link; its address."""
+    """Make an open link as an organiser; return its address."""
     page.goto("/organise/demo")
     page.get_by_label("Token").fill(secret)
     page.get_by_role("button", name="Sign in").click()
@@ -43,7 +43,7 @@ def make_link(page, secret):
 
 
 def judge_one(page):
-    """By keyboard, once the pair is before the assessor."""
+    """Judge a pair by keyboard, once it is shown."""
     page.locator("#screen-desk:not([hidden])").wait_for()
     expect(page.locator("#play-text")).to_have_text("Pause")
     page.keyboard.press("1")

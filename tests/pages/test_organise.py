@@ -1,4 +1,4 @@
-"""The organiser's page in a real Chromium: it shows what the service says, as it changes."""
+"""The organiser's page in a real Chromium: it shows the service's state as it changes."""
 
 import csv
 import hashlib
@@ -24,7 +24,7 @@ from service.callers.tokens import TokenStore
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
 CAMPAIGNS = 21
-GOAL = 0.79  # soon to be met, so that what remains is simulated in a fraction of the time there is
+GOAL = 0.79  # soon met, so that simulating the remaining judgments takes little time
 PATIENCE_S = 180
 AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
 STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
@@ -33,7 +33,7 @@ DESK, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 
 
 class Campaign:
-    """A campaign of the demo collection that nobody else judges."""
+    """A separate campaign of the demo collection."""
 
     def __init__(self, http, name):
         self.http, self.page, self.path = http, f"/organise/{name}", f"/v1/collections/{name}"
@@ -47,7 +47,7 @@ class Campaign:
         return self.http.post(f"{self.path}/next", json={"assessor": assessor})
 
     def judge(self, assessor, count=1, grade=80, **said):
-        """Judge some pairs, or say that they cannot be judged."""
+        """Judge some pairs, or report that they cannot be judged."""
         for _ in range(count):
             (pair,) = self.next(assessor).json()["pairs"]
             body = {"query": pair["query"], "document": pair["document"], "assessor": assessor}
@@ -69,7 +69,7 @@ def crowd():
 
 @pytest.fixture(scope="module")
 def live(demo, commanded, tmp_path_factory):
-    """One server for all tests: it has the demo collection once for each of them."""
+    """One server for all tests, with a copy of the demo collection for each of them."""
     root = tmp_path_factory.mktemp("organise")
     folders = [root / f"demo {number}" for number in range(CAMPAIGNS)]
     for folder in folders:
@@ -104,7 +104,7 @@ def open_tab(page, name):
 
 
 def cells(page, table):
-    """The texts of a table's rows, as a reader takes them."""
+    """The texts of a table's rows, as seen by a reader."""
     script = "table => [...table.tBodies[0].rows].map(row => [...row.cells].map(cell => cell.textContent.trim()))"
     return page.eval_on_selector(table, script)
 
@@ -114,7 +114,7 @@ def percent(text):
 
 
 def agrees(page, campaign):
-    """True if the page shows the ranking and the confidence that the service tells now."""
+    """True if the page shows the service's current ranking and confidence."""
     ranking = campaign.get("ranking")
     rows = [(row[1], row[2], row[3]) for row in cells(page, "#ranking")]
     said = [(s["system"], f"{s['expectation']:.3f}", f"{s['low']:.3f}–{s['high']:.3f}") for s in ranking["systems"]]
@@ -123,7 +123,7 @@ def agrees(page, campaign):
 
 
 def wait_until(page, holds):
-    """Wait for something that a page will come to show."""
+    """Wait for something that a page will show."""
     give_up = time.monotonic() + PATIENCE_S
     while not holds():
         assert time.monotonic() < give_up, "waited for in vain"
@@ -256,12 +256,12 @@ def test_a_model_that_does_not_fit_is_said_on_the_first_screen(demo, commanded, 
         page.goto(running.url + campaign.page)
         expect(page.locator("#pool")).to_contain_text("240 of 600")
         wait_until(page, lambda: campaign.get("ranking")["fit"] == "FAIL")
-        # What the service tells may change while it counts the judgments: the page follows.
+        # The service's answers may change while it counts the judgments; the page follows.
         wait_until(page, lambda: page.inner_text("#fit") == campaign.get("ranking")["fit_sentence"])
         assert page.locator("#fit").bounding_box()["y"] < DESK["height"] / 2
         assert "Model check failed after " in page.inner_text("#fit")
         assert "The model does not fit the judgments" in page.inner_text("#wrong")
-        page.close()  # before the service is gone, which it would say
+        page.close()  # before the service ends, which the page would report
 
 
 def test_pause_stops_the_judging_and_resume_lets_it_go_on(browse, campaign):
@@ -282,7 +282,7 @@ def test_the_next_steps_follow_a_pause_before_anything_else_is_fetched(browse, c
     campaign.judge("ann", 1, 40)
     page = shown(browse(campaign.page))
     expect(page.locator("#wrong li")).not_to_have_count(0)
-    page.route("**/campaign", lambda route: None)  # it never comes
+    page.route("**/campaign", lambda route: None)  # it is never answered
     for button, status in (("Pause", "Paused"), ("Resume", "Open")):
         page.get_by_role("button", name=button).click()
         page.wait_for_selector(f"#status:text-is('{status}')")
@@ -341,7 +341,7 @@ def test_dropped_files_are_taken_in_and_what_is_wrong_in_one_is_said_by_line(bro
     (tmp_path / "wrong.trec").write_text("q Q0 d 1 1 one\nq Q0 e 2 high one\n", encoding="utf-8")
     page.set_input_files("#add-files", [tmp_path / "wrong.qrels", tmp_path / "wrong.trec"])
     expect(page.locator("#added li")).to_have_count(2)
-    # A busy service says it of the answers a little later, in the list alone.
+    # A busy service reports answers a little later, and only in the list.
     expect(page.locator("#imports li").first).to_contain_text("nothing was imported: line 1: expected")
     expect(page.locator("#added li").last).to_contain_text("wrong.trec:2: ")
     assert audit(page, LOOKS[1:3]) == []
@@ -518,7 +518,7 @@ LOOKS = list(product((DESK, PHONE), ("light", "dark")))
 
 
 def audit(page, looks=LOOKS):
-    """Faults that axe-core finds in either theme, on a desk and on a phone, where all has to fit the width."""
+    """Violations found by axe-core in both themes, on a desk and a phone, where everything must fit the width."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text(encoding="utf-8"))
     wrong = []
@@ -610,10 +610,10 @@ def test_the_goal_that_was_met_is_said_with_its_moment(browse, campaign, demo, w
             and page.locator("#course .met-label").all_text_contents() == [f"met at {met['judged']}"]
         )
 
-    wait_until(as_told)  # the model learns from the import a little later, then all is worked out anew
+    wait_until(as_told)  # the model learns from the import a little later, then everything is computed again
 
 
-# Boxes of texts of the chart that overlap.
+# Overlapping boxes of the chart's texts.
 OVERPRINTED = """texts => texts.flatMap((one, place) => texts.slice(place + 1).filter((other) => {
     const [a, b] = [one, other].map((text) => text.getBoundingClientRect());
     return a.left < b.right && b.left < a.right && a.top < b.bottom - 2 && b.top < a.bottom - 2;
@@ -624,7 +624,7 @@ FONTS = (("130%", "serif"), ("170%", "monospace"), ("100%", "sans-serif"))
 
 
 def write_in(page, chart, size, family):
-    """Change the fonts, as on another machine or for a reader of large print, and wait for a chart drawn with them."""
+    """Change the fonts, as on another machine or for large print, and wait until the chart is drawn with them."""
     script = """([size, family, texts]) => {
         document.documentElement.style.fontSize = size;
         document.body.style.fontFamily = family;
@@ -680,7 +680,7 @@ def test_forty_systems_fit_and_a_course_never_turns_back_after_an_undo(browse, h
     page.get_by_role("button", name="System", exact=True).click()
     expect(heads.nth(1)).to_have_attribute("aria-sort", "descending")
     assert [row[1] for row in cells(page, "#ranking")] == [run.system for run in crowd().runs][::-1]
-    page.get_by_role("button", name="95 % interval", exact=True).click()  # the widest first
+    page.get_by_role("button", name="95 % interval", exact=True).click()  # widest first
     widths = {row["system"]: row["high"] - row["low"] for row in campaign.get("ranking")["systems"]}
     shown_widths = [widths[row[1]] for row in cells(page, "#ranking")]
     assert shown_widths == sorted(widths.values(), reverse=True)
@@ -704,7 +704,7 @@ def test_forty_systems_fit_and_a_course_never_turns_back_after_an_undo(browse, h
     expect(page.locator("#remaining")).not_to_have_text("…")
     places = [float(x) for x in re.findall(r"[ML]([\d.]+) ", page.get_attribute("#course path", "d"))]
     assert places == sorted(places)
-    # As it was: up, and down again. Moments are worked out beside the requests.
+    # The true course: up, then down again. Moments are computed between requests.
     wait_until(page, lambda: [m["judged"] for m in campaign.get("history")["moments"]][-4:] == [12, 11, 10, 9])
     assert page.eval_on_selector_all("#course text", OVERPRINTED) == []
     open_tab(page, "Progress")
@@ -742,7 +742,7 @@ def entered(page, secret):
 
 @pytest.fixture
 def anywhere(chromium, watch):
-    """Makes pages, each of a browser of its own, of any server."""
+    """Makes pages of any server, each in a separate browser context."""
     contexts = []
 
     def make(url):
@@ -771,11 +771,11 @@ def test_what_counts_towards_the_goal_and_which_queries_are_meant_is_said(demo, 
         others = math.floor(now["of_this_kind"] * 1000) / 10
         said = f"for these queries ({others:.1f}\u202f% for queries of this kind)"
         expect(page.locator("#goal")).to_contain_text(said)
-        page.close()  # before the service is gone, which it would say
+        page.close()  # before the service ends, which the page would report
 
 
 def test_a_lost_connection_is_said_and_comes_back_by_itself(demo, commanded, anywhere, tmp_path, port, watch):
-    watch.expected += ["net::ERR_", "status of 503"]  # nobody is there, and then somebody who is starting still
+    watch.expected += ["net::ERR_", "status of 503"]  # there is no service, then one that is still starting
     options = ("--db", f"sqlite:///{tmp_path / 'campaign.db'}", "--port", port)
     with commanded([demo], tmp_path / "first", *options) as running:
         page = anywhere(running.url)

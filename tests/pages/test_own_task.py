@@ -74,7 +74,7 @@ def test_a_task_leads_from_consent_over_training_to_its_own_scale(browse, http, 
     expect(page.locator("#where")).to_have_text("Pair 1 of 2")
     expect(page.locator("#play-text")).to_have_text("Pause")
     assert audit(page) == []
-    for key in "20":  # each digit answers the first aspect that has no grade
+    for key in "20":  # each digit grades the first ungraded aspect
         page.keyboard.press(key)
     page.locator("#save[aria-disabled=false]").click()
     expect(page.locator("#where")).to_have_text("Pair 2 of 2")
@@ -108,5 +108,5 @@ def test_the_page_speaks_the_language_of_the_address_or_the_browser(browse, audi
         "Saved"
     )  # the organiser's words, not the page's 保存済み
     assert audit(japanese) == []
-    japanese.evaluate("document.documentElement.dir = 'rtl'")  # as a language that is written from the right has it
+    japanese.evaluate("document.documentElement.dir = 'rtl'")  # as for a language written from right to left
     assert audit(japanese) == []

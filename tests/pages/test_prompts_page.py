@@ -1,4 +1,4 @@
-"""Prompts in text on the judging page: shown as they are written, in place of a clip, in a real browser."""
+"""Prompts in text on the judging page, in a real browser: shown as written, in place of a clip."""
 
 import shutil
 
@@ -13,7 +13,7 @@ PROMPTS = {"rain": 'A <b onclick="x">calm</b> piano\nand rain & more', "sea": "Ù
 
 @pytest.fixture
 def live(commanded, demo, tmp_path):
-    """A server of two systems that made a recording for each of three prompts; two candidates are on a page."""
+    """A server with two systems that made a recording for each of three prompts, and two candidates on a page."""
     sounds = sorted(path for path in (demo / "sounds").rglob("*.*") if path.is_file())
     for place, prompt in enumerate(PROMPTS):
         for system in range(2):
@@ -33,7 +33,7 @@ def test_a_prompt_in_text_is_read_while_its_candidates_play(browse, audit):
     page = browse("/judge/demo?listen=0.1&batch=6", viewport={"width": 360, "height": 740})
     page.fill("#name", "Ann")
     page.keyboard.press("Enter")
-    page.locator("#start").click()  # no training: there is no clip of a query to make it of
+    page.locator("#start").click()  # no training, because it would need a query's clip
     seen = {}
     for place in range(3):
         expect(page.locator("#several-where")).to_have_text(f"Pairs {2 * place + 1} to {2 * place + 2} of 6")
@@ -69,7 +69,7 @@ def test_a_prompt_in_text_is_read_while_its_candidates_play(browse, audit):
 
 
 def until_heard(page, save):
-    """Hear the candidates until the answer can be saved."""
+    """Listen to the candidates until the answer can be saved."""
     for _ in range(600):
         if page.locator(f"{save}[aria-disabled=false]").count():
             return

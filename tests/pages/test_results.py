@@ -1,4 +1,4 @@
-"""The page of results in a real Chromium: what its link shows, and what ends it."""
+"""The page of results in a real Chromium: its content, and the end of its link."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ ROWS = "table => [...table.tBodies[0].rows].map(row => [row.cells[1].textContent
 
 @pytest.fixture
 def locked(demo, commanded, tmp_path):
-    """A server with tokens, and the organiser's."""
+    """A server with tokens, and the organiser's token."""
     database = f"sqlite:///{tmp_path / 'locked.db'}"
     store = TokenStore(database)
     secret = store.create("olga", "organiser")

@@ -1,4 +1,4 @@
-"""Signing in and out in a real browser: links, ended tokens, signing out offline, and what a device then keeps."""
+"""Signing in and out in a real browser: links, ended tokens, signing out offline, and data left on a device."""
 
 import json
 import re
@@ -16,7 +16,7 @@ NOTE = "the drummer is my brother"
 
 @pytest.fixture(scope="module")
 def tokens(demo, commanded, tmp_path_factory):
-    """A server that wants tokens, and those of some people, by name."""
+    """A server that needs tokens, and the tokens of some people, by name."""
     folder = tmp_path_factory.mktemp("signing")
     store = TokenStore(f"sqlite:///{folder / 'campaign.db'}")
     made = {name: store.create(name, role) for name, role in PEOPLE.items()}
@@ -42,7 +42,7 @@ def begin(page):
     expect(page.locator("#play-text")).to_have_text("Pause")
 
 
-# All that a page may keep on a device, as one text.
+# Everything that a page may store on a device, as one text.
 KEPT = """async () => {
   const answer = (request) => new Promise((done) => { request.onsuccess = () => done(request.result); });
   const kept = [JSON.stringify(localStorage), JSON.stringify(sessionStorage)];
@@ -101,7 +101,7 @@ def test_answers_that_are_still_to_be_sent_outlast_signing_out(browse, tokens, w
         try:
             page.keyboard.press("0")
             page.keyboard.press("ArrowRight")
-            for key in cycle("cq"):  # both clips are to be heard
+            for key in cycle("cq"):  # both clips must be played
                 if page.get_attribute("#save", "aria-disabled") == "false":
                     break
                 page.keyboard.press(key)

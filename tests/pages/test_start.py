@@ -1,4 +1,4 @@
-"""The start page in a real browser: what there is, and what one may do with it."""
+"""The start page in a real browser: the collections, and the possible actions."""
 
 import os
 import stat
@@ -29,7 +29,7 @@ def test_everybody_finds_the_collections_their_state_and_both_pages(browse, live
 
 @pytest.fixture
 def invited(demo, commanded, tmp_path):
-    """A server that wants tokens, and the token of Bea, who judges one collection."""
+    """A server that needs tokens, and the token of Bea, who judges one collection."""
     database = f"sqlite:///{tmp_path / 'invited.db'}"
     store = TokenStore(database)
     token = store.create("Bea", "assessor", "demo")

@@ -1,4 +1,4 @@
-"""The page of a study in a real browser: one whole participation, its looks, and what helps those who cannot see it."""
+"""The page of a study in a real browser: one whole participation, its appearance, and its accessibility."""
 
 import threading
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""A task for some languages and devices: others are told before anything is asked of them, and take no place."""
+"""A task for some languages and devices: others are told before any question, and take no place."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""Texts on the organiser's page, changed by the keyboard in a real Chromium, and read on the assessor's."""
+"""Texts on the organiser's page, changed by keyboard in a real Chromium, and read on the assessor's page."""
 
 import pytest
 
@@ -8,7 +8,7 @@ DEMO = "/v1/collections/demo"
 
 
 def judge(http):
-    """One judgment; its pair."""
+    """Make one judgment; return its pair."""
     (pair,) = http.post(f"{DEMO}/next", json={"assessor": "ann"}).json()["pairs"]
     said = {"query": pair["query"], "document": pair["document"], "assessor": "ann", "fine": 70}
     assert http.post(f"{DEMO}/judgments", json=said).status_code == 201
@@ -34,7 +34,7 @@ def test_texts_and_a_prompt_are_changed_by_the_keyboard_and_assessors_read_them(
     assert http.get(f"{DEMO}/texts").json()["changed"] is None
     judged = page.inner_text("#pool")
     judge(http)
-    expect(page.locator("#pool")).not_to_have_text(judged)  # the page is fetched anew, and the error is still there
+    expect(page.locator("#pool")).not_to_have_text(judged)  # the page has refreshed, and the error is still shown
     expect(page.locator("#texts-trouble")).to_be_visible()
     expect(page.locator("#text-languages")).to_have_value("English")
     page.locator("#text-languages").fill("en")

@@ -1,4 +1,4 @@
-"""Files that others wrote are here as they published them: each file with its hash, its version and its licence."""
+"""Files by others are unchanged: each has its published hash, its version and its licence."""
 
 import hashlib
 import json
@@ -45,7 +45,7 @@ def test_pages_ask_no_other_host_for_anything():
         if path.suffix in {".js", ".css", ".html"} and "vendor" not in path.parts
     ]
     assert ours
-    # A namespace is a name that looks like an address; nobody asks for it.
+    # A namespace is a name that looks like an address; it is never requested.
     texts = {path.name: path.read_text().replace("http://www.w3.org/", "") for path in ours}
     addresses = {name: re.findall(r"(?:https?:)?//[a-z0-9-]+\.[a-z]", text) for name, text in texts.items()}
     assert {name: found for name, found in addresses.items() if found} == {}

@@ -1,4 +1,4 @@
-"""Tasks for methods: small synthetic collections, all of whose pairs are judged."""
+"""Tasks for methods: small, fully judged synthetic collections."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Methods with a model, held against scikit-learn, scipy, closed forms and the paper of 2013."""
+"""Methods with a model, compared with scikit-learn, scipy, closed forms and the paper of 2013."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ K = 40
 
 
 def matrices(task):
-    """The components as `gaussian_process` has them in words, one by one."""
+    """The components described in `gaussian_process`, one by one."""
     logs, query, retrieved = log_teams(task.pool), task.pool.query, task.pool.retrieved.toarray()
     logs = (logs - logs.mean()) / logs.std()
     same = (query[:, None] == query).astype(float)
@@ -66,12 +66,12 @@ def test_the_likelihood_is_that_of_scipy_and_its_slope_that_of_differences(judge
 
 @pytest.fixture(scope="module")
 def process(task, gains):
-    """scikit-learn's regressor with the same components, fitted by itself to the same pairs."""
+    """scikit-learn's regressor with the same components, fitted separately to the same pairs."""
     process = pytest.importorskip("sklearn.gaussian_process")
     kernels_ = process.kernels
 
     class Given(kernels_.StationaryKernelMixin, kernels_.Kernel):
-        """A given matrix, by the numbers of its rows."""
+        """A given matrix, indexed by row numbers."""
 
         def __init__(self, matrix):
             self.matrix = matrix
@@ -92,7 +92,7 @@ def process(task, gains):
     return process.GaussianProcessRegressor(whole, alpha=JITTER, normalize_y=True).fit(places[:, None], gains[places])
 
 
-@pytest.mark.filterwarnings("ignore:The optimal value")  # a variance of nothing is at its bound, as it should be
+@pytest.mark.filterwarnings("ignore:The optimal value")  # a variance of zero is at its bound, as expected
 def test_the_process_says_what_scikit_learn_s_says(task, gains, judged, process):
     assert likelihood_of_variances(fitted_variances(*judged), *judged)[0] == pytest.approx(
         process.log_marginal_likelihood_value_, abs=1e-3
@@ -107,7 +107,7 @@ def test_the_process_says_what_scikit_learn_s_says(task, gains, judged, process)
 
 
 def test_conditioning_is_that_of_the_textbook():
-    # Two unknowns of variance 1 and correlation .6, one known: E = .6 y, Var = 1 - .6^2; and their sum.
+    # Two quantities with variance 1 and correlation .6, one known: E = .6 y, Var = 1 - .6^2; and their sum.
     features = sparse.csr_array(np.array([[1, 0], [0.6, 0.8]]))
     weights = sparse.csr_array(np.array([[0.0, 1], [1, 1]]))
     mean, covariance = posterior_of_scores(np.ones(1), [features], weights, np.array([0]), np.array([2.0]))
@@ -134,7 +134,7 @@ def test_mtc_judges_what_bears_on_most_pairs_of_systems(task, gains):
     mtc(task, grader, np.random.default_rng(0))
     retrieved = task.pool.retrieved.toarray()
     found = retrieved.sum(axis=0)
-    worth = found * (len(retrieved) - found)  # pairs of systems of which only one retrieved the document
+    worth = found * (len(retrieved) - found)  # pairs of systems in which only one retrieved the document
     assert worth[grader.seen].min() >= worth[~grader.seen].max()
 
 

@@ -1,4 +1,4 @@
-"""Methods of other packages: what is handed over, and what comes back, by hand."""
+"""Methods of other packages: their input and output, checked by hand."""
 
 import importlib.util
 
@@ -52,7 +52,7 @@ def test_chances_are_cut_at_one_and_spend_the_budget():
         cut = capped(doubt, budget)
         chance = budget * cut / cut.sum()
         assert chance.max() <= 1 + 1e-9
-        # Karush-Kuhn-Tucker, of least sum of doubt^2 / chance: chance = min(1, c doubt) for one c.
+        # Karush-Kuhn-Tucker conditions for the least sum of doubt^2 / chance: chance = min(1, c doubt) for some c.
         open_ = chance < 1 - 1e-9
         ratio = chance[open_] / doubt[open_]
         assert ratio == pytest.approx(np.full(open_.sum(), ratio.mean() if open_.any() else 0))
@@ -106,13 +106,13 @@ def test_cje_is_asked_about_every_system_and_says_its_own_numbers(task, gains, m
         versus = found.compare_policies("s0", "s1", alpha=0.05)
     assert said.scores[order] == pytest.approx(found.estimates, rel=1e-6)
     assert said.differences[0] == pytest.approx(versus["difference"], rel=1e-6)
-    assert said.confidence[0] == pytest.approx(1 - versus["p_value"] / 2, abs=0.02)  # its bootstrap is drawn anew
+    assert said.confidence[0] == pytest.approx(1 - versus["p_value"] / 2, abs=0.02)  # its bootstrap has other draws
 
 
 @pytest.mark.slow
 @needs("cje")
 def test_cje_states_nothing_of_a_system_with_one_judged_query(task, gains, monkeypatch):
-    """The second system's documents are judged for the first query alone, all others for every query."""
+    """The second system's documents are judged only for the first query, all others for every query."""
     own = task.pool.retrieved.toarray()[1] > 0
     chosen = np.flatnonzero(~own | (task.pool.query == 0))
 

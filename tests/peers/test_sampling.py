@@ -1,4 +1,4 @@
-"""Methods of sampling, held against scipy, against enumeration and against what their papers derive."""
+"""Methods of sampling, compared with scipy, enumeration and results derived in their papers."""
 
 from itertools import combinations
 
@@ -27,7 +27,7 @@ def test_means_are_welch_s_t_test_of_scipy(task, gains):
     assert grader.seen.sum() == BUDGET
     own = [own_gains(task, grader.seen, gains, system) for system in range(7)]
     assert min(map(len, own)) >= 3
-    # Every list is full, so that a score is the mean gain of what was retrieved.
+    # Every list is full, so a score is the mean gain of the retrieved documents.
     assert said.scores == pytest.approx([values.mean() for values in own])
     for number, (a, b) in enumerate(zip(*pairs_of(7), strict=True)):
         test = stats.ttest_ind(own[a], own[b], equal_var=False)
@@ -82,7 +82,7 @@ def test_the_share_of_a_single_stratum_is_one_whatever_the_rounding():
 
 @pytest.mark.slow
 def test_statap_is_right_in_the_mean_and_so_is_its_variance(task, gains):
-    # Horvitz and Thompson's estimates are unbiased: over 2,000 samples to within four standard errors.
+    # Horvitz and Thompson's estimates are unbiased; tested on 2,000 samples, within four standard errors.
     found = [statap(task, Grader(gains, 25), np.random.default_rng(seed)) for seed in range(2000)]
     truth, scores = task.weights @ gains, np.array([one.scores for one in found])
     spread = scores.std(axis=0, ddof=1)

@@ -8,7 +8,7 @@ from audiosim.errors import InputError
 from audiosim.peers.statement import Outcome, StatedRanking, by_deviations, nothing_known, order_alone, pairs_of
 
 SCORES = np.array([0.3, 0.5, 0.45])
-DIFFERENCES = np.array([-0.2, -0.15, 0.05])  # of 0 and 1, 0 and 2, 1 and 2
+DIFFERENCES = np.array([-0.2, -0.15, 0.05])  # between 0 and 1, 0 and 2, 1 and 2
 
 
 def test_pairs_stand_row_by_row():
@@ -40,7 +40,7 @@ def test_an_outcome_counts_what_it_says():
         SCORES, np.array([0.05, 0.01, np.nan]), DIFFERENCES, np.array([0.2, 0.04, 9]), np.array([0.9, 0.7, 0.6])
     )
     found = Outcome.of(said, truth, 17)
-    # Of scores: off by .1, 0; of differences: off by .1 and .05.
+    # Errors of scores: .1, 0; of differences: .1 and .05.
     assert found == Outcome(17, 1.0, pytest.approx(0.8), (1, 2), (1, 2), pytest.approx(0.12))
     assert Outcome.from_dict(found.to_dict()) == found
     turned = Outcome.of(said, -truth, 17)

@@ -1,4 +1,4 @@
-"""Packages of others, as pip leaves them: a module and the metadata that names its entry points."""
+"""Other packages, as installed by pip: a module, and metadata with its entry points."""
 
 import sys
 
@@ -13,7 +13,7 @@ from audiosim.corpus.pool import build_pool
 
 @pytest.fixture
 def install(tmp_path, monkeypatch):
-    """Installs a package of one module into this process: name, code, and (group, name, value) of its plugins."""
+    """Installs a package of one module into this process, with name, code, and (group, name, value) of its plugins."""
     modules = []
 
     def call(package, code, *points):
@@ -35,7 +35,7 @@ def install(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def demo_pool():
-    """The pool of the collection that comes with audiosim, with its judgments unread."""
+    """The pool of the collection that comes with audiosim, without its judgments."""
     return build_pool(Collection.load(package_files.folder("fixtures") / "demo"))
 
 

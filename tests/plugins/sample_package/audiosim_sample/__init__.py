@@ -1,1 +1,1 @@
-"""A package that brings something to audiosim: one thing for each extension point."""
+"""A package that extends audiosim, with one example for each extension point."""

@@ -1,4 +1,4 @@
-"""A decoder of Sun audio files of 16 bits, under a suffix of their own (.sun)."""
+"""A decoder for Sun audio files of 16 bits, with the suffix .sun."""
 
 from pathlib import Path
 from struct import error, unpack
