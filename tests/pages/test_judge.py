@@ -91,7 +91,7 @@ DRAFTED = f"""async (note) => {{
 
 
 def go_offline(page):
-    """Once all clips are there, as what was not fetched cannot be judged then; done when nothing gets through."""
+    """Go offline once all clips have arrived, which judging needs; wait until nothing gets through."""
     wait_for_pair(page)
     wait_for(page, FETCHED)
     page.context.set_offline(True)

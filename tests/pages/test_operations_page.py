@@ -1,4 +1,4 @@
-"""The page of operations in a real browser: everything comes from the service, and an example can be tried at once."""
+"""The page of operations in a real browser: everything comes from the service, and examples can be tried."""
 
 import pytest
 

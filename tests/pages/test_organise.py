@@ -456,7 +456,7 @@ def test_the_plan_is_what_the_service_tells_for_so_many_listeners(browse, campai
     page.get_by_label("Listeners at the same time").fill("3")
     page.get_by_role("button", name="Make a plan").click()
     expect(page.locator("#plan-said")).to_contain_text("more judgments")
-    expect(page.get_by_role("button", name="Make a plan")).to_be_enabled()  # once no more campaigns are simulated
+    expect(page.get_by_role("button", name="Make a plan")).to_be_enabled()  # when simulations are done
     plan = campaign.get("plan?listeners=3")
     said = page.inner_text("#plan-said")
     assert (
@@ -630,7 +630,7 @@ def write_in(page, chart, size, family):
         document.body.style.fontFamily = family;
         document.querySelectorAll(texts).forEach(text => { text.dataset.old = '' });
     }"""
-    page.evaluate(script, [size, family, f"{chart} text"])  # at once: a chart drawn in between has the fonts of before
+    page.evaluate(script, [size, family, f"{chart} text"])  # in one step, so that no chart is drawn with the old fonts
     page.wait_for_selector(f"{chart} text[data-old]", state="detached")
 
 

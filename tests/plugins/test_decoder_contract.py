@@ -1,4 +1,4 @@
-"""Decoders: audiosim's own keeps the contract; those that break it are told how."""
+"""Decoders: audiosim's own keeps the contract; a violation is reported."""
 
 import dataclasses
 
@@ -19,7 +19,7 @@ def rng():
 
 @pytest.fixture
 def clip(tmp_path):
-    """Two seconds of noise as a file that holds nothing but its samples, after a word."""
+    """Two seconds of noise in a file with a word, then only samples."""
     path = tmp_path / "clip.raw1"
     samples = np.random.default_rng(0).uniform(-0.5, 0.5, 16_000).astype(np.float32)
     path.write_bytes(b"RAW1" + samples.tobytes())
@@ -38,7 +38,7 @@ def right(path, size_bytes, limits):
 
 
 def changed(**fields):
-    """The right decoder, with other fields in what it gives."""
+    """A correct decoder, with some fields of its result changed."""
 
     def decode(path, size_bytes, limits):
         found = right(path, size_bytes, limits)

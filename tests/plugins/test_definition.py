@@ -1,4 +1,4 @@
-"""A measure of one's own is a measure like any other."""
+"""The user's own measures work like any other."""
 
 import pickle
 from dataclasses import replace
@@ -16,7 +16,7 @@ SHARE = Parameter("share", 1.0, "a number above 0")
 
 
 def one_rank(measure, scale, grades, judged):
-    """The share of the highest grade at the first or the last rank that came."""
+    """The grade at the first or the last given rank, as a share of the highest grade."""
     rank = 0 if measure.word("way") == "first" else -1
     return measure.number("share") * np.nan_to_num(grades[..., rank]) / scale.maximum
 

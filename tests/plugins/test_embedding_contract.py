@@ -1,4 +1,4 @@
-"""Contract of embeddings: what keeps it passes, what breaks it is told how."""
+"""Contract of embeddings: good ones pass, and violations are reported."""
 
 import numpy as np
 import pytest

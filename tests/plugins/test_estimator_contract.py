@@ -1,4 +1,4 @@
-"""Estimators that break the contract are told how: each of these is one that somebody might write."""
+"""Violations of the contract of estimators are reported; each is a plausible mistake."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def pool(tiny):
 
 
 def right(pool):
-    """Answer that anybody may give: every level equally likely."""
+    """A valid answer: every level is equally likely."""
     n = len(pool.pairs)
     return {
         "levels": LEVELS,
@@ -29,7 +29,7 @@ def right(pool):
 
 
 class Simple:
-    """Answers the same whatever is judged, but for what is changed about it."""
+    """Gives the same answer for all judgments, except where a test changes it."""
 
     name = "mine"
 
@@ -49,7 +49,7 @@ def test_an_estimator_that_knows_nothing_keeps_the_contract(pool):
 
 
 def single_precision(pool):
-    """Probabilities that came from a network of single precision."""
+    """Probabilities as from a network in single precision."""
     return Simple(pool, probabilities=np.full((7, 3), np.float32(1 / 3)).astype(np.float64))
 
 
@@ -121,7 +121,7 @@ class Raising(Simple):
 
 
 class Filling(Simple):
-    """Fills what is unknown, in the caller's own array."""
+    """Fills in unknown grades in the caller's own array."""
 
     def predict(self, grades):
         grades[np.isnan(grades)] = 50
@@ -129,7 +129,7 @@ class Filling(Simple):
 
 
 class Drawing(Simple):
-    """Draws anew each time."""
+    """Draws again at each call."""
 
     def __init__(self, pool):
         super().__init__(pool)
@@ -141,7 +141,7 @@ class Drawing(Simple):
 
 
 class Remembering(Simple):
-    """Leans a little more to the top each time the judgments are others than before."""
+    """Shifts a little towards the top level whenever the judgments change."""
 
     def __init__(self, pool):
         super().__init__(pool)
@@ -155,7 +155,7 @@ class Remembering(Simple):
 
 
 class Reusing(Simple):
-    """Writes every answer into the same array: the share of the judged pairs goes to the top."""
+    """Writes every answer into the same array: the top level gets the share of judged pairs."""
 
     def predict(self, grades):
         share = np.mean(~np.isnan(grades))
@@ -164,7 +164,7 @@ class Reusing(Simple):
 
 
 class Believing(Simple):
-    """Gives what was judged the grade that it was given, or, if `missing`, knows only that it was judged."""
+    """Gives judged pairs their grades, or, if `missing`, knows only that they were judged."""
 
     def __init__(self, pool, missing):
         super().__init__(pool)
@@ -181,7 +181,7 @@ MADE = []
 
 
 class Made(Simple):
-    """Depends on how many were made before."""
+    """Depends on the number of estimators made before."""
 
     def __init__(self, pool):
         super().__init__(pool, probabilities=np.tile(np.eye(3)[len(MADE) % 3], (7, 1)))

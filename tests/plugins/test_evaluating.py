@@ -1,4 +1,4 @@
-"""A measure of another package where all is judged: evaluated, related to people, as those of audiosim are."""
+"""A measure of another package with full judgments: evaluated and related to people like audiosim's own."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ TOP = Definition("TOP", (), top)
 
 
 def first_is_good():
-    """Of each system the share of queries whose first document has a grade of 60 or more, from the files by hand."""
+    """Share of queries with a first document of grade 60 or more, for each system, read from the files directly."""
     lines = [line.split() for line in TRUTH.read_text().splitlines()]
     grades = {(query, document): float(grade) for query, _, document, grade in lines}
     found = {}

@@ -1,4 +1,4 @@
-"""Kinds of evidence: audiosim's own keep the contract; those that break it are told how."""
+"""Kinds of evidence: audiosim's own keep the contract; violations are reported."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from audiosim.relevance.random_effects import layout_of
 
 @pytest.fixture(scope="module")
 def pools(demo):
-    """A pool with evidence of every kind but sound, and the same with pairs that no system retrieved."""
+    """A pool with every kind of evidence except sound, and the same with unretrieved pairs."""
     rng = np.random.default_rng(0)
     pairs = build_pool(demo).pairs
     known = demo.with_evidence("year", {name: float(rng.normal()) for name in demo.documents})

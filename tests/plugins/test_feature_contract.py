@@ -1,4 +1,4 @@
-"""Features: audiosim's own keep the contract; those that break it are told how."""
+"""Features: audiosim's own keep the contract; violations are reported."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def test_audiosim_s_own_features_keep_the_contract(demo_pool, name):
 
 
 class Elsewhere:
-    """Mean grade of the pool's other pairs: right, and not of audiosim."""
+    """Mean grade of the pool's other pairs: valid, but not part of audiosim."""
 
     def compute(self, pool, grades, rows):
         judged = ~np.isnan(grades)
@@ -130,7 +130,7 @@ def test_a_feature_that_breaks_the_contract_is_told_how(pool, feature, message):
 
 @pytest.fixture
 def forgotten(monkeypatch):
-    """Features that a test registers are not known to the next one."""
+    """Forget the features registered by a test before the next one."""
     monkeypatch.setattr("audiosim.features.registry._FEATURES", dict(FEATURES))
 
 

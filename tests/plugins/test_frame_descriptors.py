@@ -1,4 +1,4 @@
-"""Descriptors of sound by name, and the contract that they keep."""
+"""Descriptors of sound by name, and their contract."""
 
 import numpy as np
 import pytest

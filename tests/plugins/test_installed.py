@@ -1,4 +1,4 @@
-"""Things that other packages install, and what is said when it is wrong; `install` leaves what pip leaves."""
+"""Extensions installed by other packages, and messages about wrong ones; `install` leaves the same files as pip."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Measures that break the contract are told how; those that keep it, whatever they are, pass."""
+"""Violations of the contract of measures are reported; all measures that keep it pass."""
 
 from itertools import count
 
@@ -29,13 +29,13 @@ def mean(grades):
 
 
 def first(measure, scale, grades, judged):
-    """The gain of the first document: right, and not of audiosim."""
+    """The gain of the first document: valid, but not part of audiosim."""
     padded = np.pad(grades, [(0, 0)] * (grades.ndim - 1) + [(0, 1)])
     return np.nan_to_num(padded[..., 0]) / scale.maximum
 
 
 def share(measure, scale, grades, judged):
-    """The share of the best five judged documents' grades; it may fall when a grade rises, and keeps the contract."""
+    """The share of the best five judged documents' grades; it may fall when a grade rises, yet keeps the contract."""
     best = judged[..., :5].sum(axis=-1)
     return np.divide(mean(grades), best, out=np.zeros(grades.shape[:-1]), where=best + 0 * mean(grades) > 0)
 
@@ -72,7 +72,7 @@ def alike(measure):
 
 
 def steep(measure, scale, grades, judged):
-    """Alike at every rank where one document is alone, and yet no sum."""
+    """Equal at every rank for a single document, yet not a sum."""
     return np.asarray((mean(grades) / (5 * scale.maximum)) ** 2)
 
 
@@ -260,7 +260,7 @@ def test_a_measure_that_breaks_the_contract_is_told_how(score, message):
 
 
 class Elsewhere:
-    """A score that is another one after it was sent to another process."""
+    """A score that changes when sent to another process."""
 
     def __call__(self, measure, scale, grades, judged):
         return first(measure, scale, grades, judged)

@@ -1,4 +1,4 @@
-"""Methods that other packages install, and what is said of those that break their contract."""
+"""Methods installed by other packages, and messages about violations of their contract."""
 
 import importlib.util
 import re
@@ -26,7 +26,7 @@ def check(peer, pool):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # those of packages, about little data
+@pytest.mark.filterwarnings("ignore")  # warnings of packages about little data
 @pytest.mark.parametrize("name", list(PEERS))
 def test_audiosim_s_own_peers_keep_their_contract(name, demo_pool):
     package = "glide.estimators" if name == "glide" else NEEDED.get(name, "numpy")

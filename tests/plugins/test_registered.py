@@ -1,4 +1,4 @@
-"""Everything that comes with audiosim is registered where other packages register theirs."""
+"""Everything in audiosim is registered in the same way as in other packages."""
 
 import tomllib
 from importlib.metadata import EntryPoint

@@ -1,4 +1,4 @@
-"""A package of somebody else, built and installed by pip, as the commands and the service find it."""
+"""Another package, built and installed by pip, as found by the commands and the service."""
 
 import json
 import os
@@ -30,7 +30,7 @@ SYSTEMS = 10
 
 @pytest.fixture(scope="module")
 def target(tmp_path_factory):
-    """The folder where pip installed the package from its pyproject.toml, off line."""
+    """The folder into which pip installed the package from its pyproject.toml, offline."""
     target = tmp_path_factory.mktemp("installed")
     options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
     command = [sys.executable, "-m", "pip", "install", *options, "--target", target, HERE / "sample_package"]
@@ -41,7 +41,7 @@ def target(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def environment(target):
-    """The environment of a process that has the package."""
+    """The environment of a process with the package."""
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(target), *filter(None, [os.environ.get("PYTHONPATH")])])}
 
 
@@ -63,12 +63,12 @@ def command(environment):
 
 @pytest.fixture
 def here(run, target, monkeypatch):
-    """The command in this process, which has the package until the test ends: the processes of `command` are dear."""
+    """The command in this process, with the package until the test ends, as the processes of `command` are slow."""
     monkeypatch.syspath_prepend(target)
     load_evidence_kinds.cache_clear()
     yield run
     load_evidence_kinds.cache_clear()
-    registry._FEATURES.pop("fTOP", None)  # what was found is known as long as its process lives
+    registry._FEATURES.pop("fTOP", None)  # registered extensions last as long as their process
     evidence_registry._KINDS.pop("shelf", None)
     for name in [name for name in sys.modules if name.split(".")[0] == "audiosim_sample"]:
         del sys.modules[name]
@@ -93,7 +93,7 @@ def model(command, tmp_path_factory):
 def test_the_estimator_of_another_package_ranks_the_systems(here):
     found = parsed(here("estimate", DEMO, "--model", "sample", "--judgments", "none", "--format", "json"))
     assert (found["model"], found["judged"], len(found["systems"])) == ("sample", 0, SYSTEMS)
-    # Symmetric around the middle of the scale for every document, of which every system has five for every query.
+    # Symmetric around the middle of the scale for every document; each system has five documents for each query.
     assert [row["expectation"] for row in found["systems"]] == pytest.approx([0.5] * SYSTEMS)
 
 
@@ -104,7 +104,7 @@ def test_the_text_after_the_colon_reaches_the_estimator(here):
 
 
 def hits(least):
-    """Of each system the share of queries with a grade of at least `least` in the top five, from the files by hand."""
+    """Each system's share of queries with a grade of at least `least` in the top five, read from the files directly."""
     lines = [line.split() for line in TRUTH.read_text().splitlines()]
     grades = {(query, document): float(grade) for query, _, document, grade in lines}
     found = {}
@@ -121,17 +121,17 @@ def hits(least):
 def test_the_measure_of_another_package_scores_what_it_defines(here, measure, least):
     found = parsed(here("estimate", DEMO, "--judgments", TRUTH, "--measure", measure, "--format", "json"))
     assert found["measure"] == measure
-    # Every pair is judged, so that what is expected is what is so.
+    # Every pair is judged, so the expected value is the true one.
     assert {row["system"]: row["expectation"] for row in found["systems"]} == pytest.approx(hits(least))
 
 
 @pytest.mark.slow
 def test_the_measure_of_another_package_asks_for_a_minimum_where_the_model_has_no_level_below(here):
-    # A uniform belief knows the grade 0, which is no hit; the lowest level of the default model is 5.
+    # A uniform belief includes grade 0, which is no hit; the lowest level of the default model is 5.
     written = ["estimate", DEMO, "--judgments", TRUTH, "--measure", "HIT@5"]
     found = parsed(here(*written, "--model", "uniform", "--format", "json"))
     assert {row["system"]: row["expectation"] for row in found["systems"]} == pytest.approx(hits(1))
-    # Where all is judged nothing is predicted.
+    # If everything is judged, nothing is predicted.
     found = parsed(here(*written, "--format", "json"))
     assert {row["system"]: row["expectation"] for row in found["systems"]} == pytest.approx(hits(1))
     code, out, err = here("estimate", DEMO, "--measure", "HIT@5")
@@ -144,7 +144,7 @@ def test_the_measure_of_another_package_asks_for_a_minimum_where_the_model_has_n
 
 @contextmanager
 def serving(environment, *arguments):
-    """The address of a service run by the command; it is stopped in the end."""
+    """The address of a service run by the command; it is stopped at the end."""
     command = [sys.executable, "-m", "audiosim", "serve", *map(str, arguments), "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
         watch = threading.Timer(120, server.kill)
@@ -180,7 +180,7 @@ def test_a_model_is_trained_on_the_feature_of_another_package_and_predicts(here,
     for path in runs:
         for query, _, document, rank, _, _ in (line.split() for line in path.read_text().splitlines()):
             firsts[query, document] = firsts.get((query, document), 0) + (rank == "1")
-    # Pairs that as many systems put first are predicted alike, and others otherwise.
+    # Pairs ranked first by equally many systems get equal predictions, others get different ones.
     expected = {count: set() for count in firsts.values()}
     for row in rows:
         expected[firsts[row["query"], row["document"]]].add(round(row["expectation"], 9))

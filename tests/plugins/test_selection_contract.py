@@ -1,4 +1,4 @@
-"""Rules that other packages install, and what is said of those that break their contract."""
+"""Rules installed by other packages, and messages about violations of their contract."""
 
 from pathlib import Path
 
@@ -162,7 +162,7 @@ def test_what_a_rule_does_wrong_is_said_in_words(expected, factory, message):
 
 
 def test_a_rule_that_writes_into_an_array_of_its_own_is_caught(expected):
-    # It hands out the same array each time, and fills it anew: what was handed out before changes with it.
+    # It returns the same array each time and refills it, so earlier results change.
     class Reused:
         name = "reused"
 

@@ -1,4 +1,4 @@
-"""Stopping rules: audiosim's own keep the contract; those that break it are told how."""
+"""Stopping rules: audiosim's own keep the contract; violations are reported."""
 
 from dataclasses import dataclass
 from itertools import count
@@ -38,7 +38,7 @@ def test_audiosim_s_own_stopping_rules_keep_the_contract(expected, name):
 
 @dataclass(frozen=True)
 class Share:
-    """A share of the pool is judged: right, and not of audiosim."""
+    """A share of the pool is judged: valid, but not part of audiosim."""
 
     target: float
 

@@ -1,4 +1,4 @@
-"""The CG@5 scores of MIREX 2011 that gtheory.R takes: mean over the five documents of grade / 100.
+"""The CG@5 scores of MIREX 2011 for gtheory.R: mean over the five documents of grade / 100.
 
 python tests/reference/gtheory_scores.py COLLECTION > scores.csv
 """

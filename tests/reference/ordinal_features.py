@@ -1,4 +1,4 @@
-"""The MIREX 2011 features that ordinal.R fits: python tests/reference/ordinal_features.py COLLECTION FEATURES.csv."""
+"""The MIREX 2011 features for ordinal.R: python tests/reference/ordinal_features.py COLLECTION FEATURES.csv."""
 
 import sys
 
@@ -12,7 +12,7 @@ TERMS = ("fSYS", "fART", "sGEN", "fGEN", "sGEN:fGEN")
 
 
 def main() -> None:
-    """Features and level of every pair whose features are all known."""
+    """Print features and level of each pair with no unknown feature."""
     collection = Collection.load(sys.argv[1])
     pool = build_pool(collection)
     grades = pool.spread(collection.grades())

@@ -1,4 +1,4 @@
-"""Activations that TensorFlow computes by musicnn: of a small network, written beside them, and of the package's own.
+"""Activations computed by TensorFlow with musicnn: for a small network, written beside them, and for the package's own.
 
 python tests/reference/small_musicnn.py
 

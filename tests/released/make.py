@@ -1,4 +1,4 @@
-"""Files as a release of audiosim writes them, kept so that every later version is tested to read them.
+"""Files written by a release of audiosim, kept to test that every later version reads them.
 
     python tests/released/make.py tests/released/0.1.0
 
@@ -22,7 +22,7 @@ DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo"
 
 
 def judge(url: str) -> None:
-    """A campaign of six judgments by two people, one of which is taken back."""
+    """Make a campaign of six judgments by two people; one judgment is withdrawn."""
     collection = Collection.load(DEMO)
     with closing(DatabaseStore(url, collection.identifier)) as store:
         campaign = Campaign(collection, "uniform", "CG@5", store)
@@ -37,7 +37,7 @@ def main() -> None:
     """Write the files into a new folder."""
     folder = Path(sys.argv[1]).absolute()
     folder.mkdir()
-    os.chdir(DEMO)  # the paths that an index holds are those that it was given
+    os.chdir(DEMO)  # an index keeps paths as given
     audiosim.extract([Path("sounds", f"d00{number}.ogg") for number in (1, 2, 3)], into=folder / "sounds.index")
     judged = Collection.load(DEMO, "truth.qrels")
     for features in ("output", "joint"):

@@ -1,4 +1,4 @@
-"""Effects that pairs have in common, looked up pair by pair in the collection itself: the reference."""
+"""Effects shared by pairs, looked up pair by pair in the collection itself, as the reference."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -16,7 +16,7 @@ from audiosim.stats.normal.block_normal import BlockNormal
 
 
 class InCommon:
-    """Share of an effect of each kind that two pairs have in common, see relevance/random_effects.py."""
+    """Share of an effect of each kind that is common to two pairs, see relevance/random_effects.py."""
 
     def __init__(self, collection, most=256):
         pool = build_pool(collection)
@@ -36,7 +36,7 @@ class InCommon:
         return self.collection.artist(pair.document)
 
     def _kept(self, key, most):
-        """The values shared by pairs of different queries: of many those that most pairs have."""
+        """The values shared by pairs of different queries; if there are many, those of the most pairs."""
         pairs = defaultdict(list)
         for pair in self.pairs:
             if key(pair) is not None:
@@ -46,7 +46,7 @@ class InCommon:
         return set(several[:most])
 
     def share(self, kind, one, other):
-        """Share of an effect of unit variance that two pairs of query and document have in common."""
+        """Share of an effect of unit variance that is common to two pairs of query and document."""
         query = one.query == other.query
         if kind in {"query", "rest"}:
             return float(query if kind == "query" else one == other)
@@ -82,7 +82,7 @@ class InCommon:
         return np.log(len(self.systems[pair])) - self.teams(pair)
 
     def _bands(self):
-        """Number of the quantiles .5, .8 and .95 of ln teams over the pairs lie below that of each pair."""
+        """For each pair, the number of quantiles (.5, .8 and .95) of ln teams over the pairs that lie below its own."""
         every = [self.teams(pair) for pair in self.pairs]
         ends = [np.quantile(every, share) for share in (0.5, 0.8, 0.95)]
         return {pair: sum(own > end for end in ends) for pair, own in zip(self.pairs, every, strict=True)}
@@ -111,7 +111,7 @@ class InCommon:
         return np.array(found)
 
     def covariance(self, standard_deviations, scale):
-        """(n, n) the sum over the kinds of size^2 times what two pairs share, times the scale of both."""
+        """(n, n) sum over the kinds of size^2 times the share common to two pairs, times the scale of both."""
         n = len(self.pairs)
         covariance = np.zeros((n, n))
         for i in range(n):
@@ -126,7 +126,7 @@ class InCommon:
 
 @pytest.fixture(scope="session")
 def in_common():
-    """Effects that the pairs of a collection have in common."""
+    """Effects common to the pairs of a collection."""
     return InCommon
 
 
@@ -151,7 +151,7 @@ TREND = Trend(
 
 
 def joint_model(**changes):
-    """A joint model of the Fine scale, and what it leaves pairs of unknown genre to."""
+    """A joint model on the Fine scale, with its fallback for pairs of unknown genre."""
     fields = {
         "name": "joined",
         "scale": "fine",
@@ -177,7 +177,7 @@ def joined():
 
 @pytest.fixture(scope="session")
 def some_hundreds():
-    """A collection of some hundreds of pairs, all judged, with a genre, an artist, or both unknown here and there."""
+    """A collection of some hundreds of pairs, all judged, some of them with unknown genre, artist, or both."""
     collection = synthetic_collection(np.random.default_rng(0), Design(8, 4, 14, 5, 40))
     rng = np.random.default_rng(1)
     documents = {
@@ -192,7 +192,7 @@ def some_hundreds():
 
 
 def belief_of(gains, levels, maximum):
-    """A belief whose ordinal model says of each pair what the gains do: a normal distribution, in levels."""
+    """A belief with an ordinal model that agrees with the gains: a normal distribution, in levels."""
     levels = np.asarray(levels, dtype=float)
     ends = (levels[1:] + levels[:-1]) / 2 / maximum
     reached = norm.cdf(ends, gains.mean[:, None], np.sqrt(gains.variance)[:, None])
@@ -209,7 +209,7 @@ def jointly():
 
 
 def two_blocks(rng, deviation, size=4):
-    """Two blocks of equal variances, within and between which unknowns are correlated."""
+    """Two blocks of equal variances; unknowns are correlated within and between blocks."""
     effects = rng.normal(size=(2 * size, 3)) / 2
     within = [0.5 * np.eye(size) + 0.5 * np.cov(rng.normal(size=(size, 3 * size))) for _ in range(2)]
     scale = deviation / np.sqrt(np.sum(effects**2, axis=1) + np.concatenate([np.diagonal(of) for of in within]))

@@ -1,4 +1,4 @@
-"""Habits of people who compare: against draws from the continuous distributions that the grids stand for."""
+"""Habits of people who compare, checked with draws from the continuous distributions that the grids approximate."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def drawn_habits(rng, shifts, spreads, means):
 
 
 def chances(mean, noise, tie, guess, at_random):
-    """P(a), P(same), P(b) for people of these habits; the difference is N(mean, SPREAD^2)."""
+    """P(a), P(same), P(b) for people with these habits; the difference is N(mean, SPREAD^2)."""
     whole = np.hypot(SPREAD, noise)
     above, below = stats.norm.sf((tie - mean) / whole), stats.norm.cdf((-tie - mean) / whole)
     plain = {A: above, SAME: 1 - above - below, B: below}
@@ -47,7 +47,7 @@ def chances(mean, noise, tie, guess, at_random):
 
 @pytest.fixture(scope="module")
 def drawn():
-    """Answers of two attentive people and of one who guesses; draws of habits, and how likely each makes these."""
+    """Answers of two attentive people and of one who guesses; draws of habits, and the answers' likelihood for each."""
     rng = np.random.default_rng(4)
     means = rng.normal(0, 0.4, (PEOPLE, EACH))
     said = np.where(means > 0.15, A, np.where(means < -0.15, B, SAME))
@@ -74,7 +74,7 @@ def test_what_answers_tell_of_people_is_what_weighted_draws_have(drawn):
         PEOPLE, judge, said.ravel(), (means.ravel(), np.full(PEOPLE * EACH, SPREAD**2)), *both, none, UNSURE
     )
     expected = np.array([[weights @ np.log(noise / NOISE), weights @ guess] for noise, _, guess in people])
-    # The grid of guesses has six cells, whose middles are off by up to .02 in the mean; draws are off by .01.
+    # The grid of guesses has six cells, whose middles have an error of up to .02 in the mean; draws have one of .01.
     assert found.guess == pytest.approx(expected[:, 1], abs=0.04)
     assert found.care == pytest.approx(expected[:, 0], abs=0.05)
     assert np.log(found.tie) == pytest.approx([weights @ np.log(tie / TIE) for _, tie, _ in people], abs=0.06)

@@ -1,4 +1,4 @@
-"""Pairs that no system retrieved: they are predicted, and change nothing of what is said of the others."""
+"""Pairs that no system retrieved: they are predicted, and change no statement about the others."""
 
 from dataclasses import replace
 

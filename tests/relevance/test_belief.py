@@ -1,4 +1,4 @@
-"""Beliefs about grades, against closed forms of the normal distribution."""
+"""Beliefs about grades, compared with closed forms of the normal distribution."""
 
 from dataclasses import replace
 from math import exp, log, sqrt
@@ -25,7 +25,7 @@ def in_full(gains):
 
 
 def of_two(correlation):
-    """Two pairs of mean .55 and .85 and deviation .2, on a scale up to 4; the ordinal model's probabilities."""
+    """Two pairs with means .55 and .85 and deviation .2, on a scale up to 4; and the ordinal model's probabilities."""
     within = 0.04 * np.array([[1, correlation], [correlation, 1]])
     prior = BlockNormal(np.array([0.55, 0.85]), (np.arange(2),), (within,), (np.empty((2, 0)),), np.empty((0, 0)))
     marginals = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8]])
@@ -35,13 +35,13 @@ def of_two(correlation):
 
 
 def with_tails(probabilities):
-    """The probabilities, by t with ten degrees of freedom, of levels that end where a normal distribution has them."""
+    """The probabilities, by t with ten degrees of freedom, of levels with the boundaries of a normal distribution."""
     return np.diff([0, *t(10).cdf(norm.ppf(np.cumsum(probabilities)[:-1])), 1])
 
 
 @pytest.fixture
 def fine(correlated, jointly):
-    """Eight pairs in two queries, on a scale of 101 levels, of a deviation of 6 levels."""
+    """Eight pairs in two queries, on a scale of 101 levels, with a deviation of 6 levels."""
     return jointly(correlated(np.random.default_rng(0), 0.06), range(101), 100.0)
 
 
@@ -75,7 +75,7 @@ def test_a_level_that_the_ordinal_model_excludes_stays_excluded():
 
 
 def test_probabilities_are_those_of_the_normal_distribution_where_the_ordinal_model_has_them_so(fine):
-    # Cut at half levels, of the mean and variance that conditioning gives: the field and the probabilities agree.
+    # Cut at half levels, with the mean and variance after conditioning: the field and the probabilities agree.
     after = fine.condition(2, 71.0).condition(5, 40.0)
     unjudged = np.flatnonzero(np.isnan(after.grades))
     ends = np.arange(0.5, 100) / 100
@@ -172,7 +172,7 @@ def test_a_belief_resumed_from_an_earlier_one_is_the_same(fine):
 
 
 def parts(**changes):
-    """Those of a belief about three pairs, with changes."""
+    """Parts of a belief about three pairs, with changes."""
     right = {
         "levels": np.array([0.0, 1.0, 2.0]),
         "probabilities": np.full((3, 3), 1 / 3),
@@ -259,7 +259,7 @@ def test_other_gains_have_the_moments_of_the_levels_and_the_correlations_of_the_
     covariance, deviation = in_full(belief.gains), np.sqrt(belief.gains.variance)
     of = np.ix_(unjudged, unjudged)
     correlation = covariance[of] / np.outer(deviation[unjudged], deviation[unjudged])
-    # Without what the heavier tails add to the variance of a single grade: 10 / 8 of a normal one's.
+    # Without the variance that the heavier tails add to a single grade: 10 / 8 of a normal one's.
     expected = 0.8 * correlation * np.sqrt(np.outer(spread[unjudged], spread[unjudged]))
     np.testing.assert_allclose(in_full(found)[of], expected, rtol=1e-9, atol=1e-15)
     assert not in_full(found)[[0, 3]].any()

@@ -1,4 +1,4 @@
-"""Covariances of compared differences, from components of known size and from those to be learned."""
+"""Covariances of compared differences, from components of known size and from unknown ones."""
 
 import numpy as np
 import pytest
@@ -24,5 +24,5 @@ def test_a_component_of_known_size_adds_its_kernel_times_its_variance():
     assert not sizes.keys() & none.keys()
     np.testing.assert_allclose(known, sum(sizes[name] ** 2 * learned[name] for name in sizes), rtol=1e-12)
     assert np.diagonal(known).min() > 0
-    # Nobody's taste for systems tells two pairs of the same systems apart.
+    # People's taste for systems does not distinguish two pairs of the same systems.
     assert none[TASTE] == pytest.approx(0)

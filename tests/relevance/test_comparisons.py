@@ -1,4 +1,4 @@
-"""Gains by comparisons: against a dense posterior, drawn data, and what people say of translations."""
+"""Gains from comparisons, checked with a dense posterior, drawn data, and people's comparisons of translations."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -22,14 +22,14 @@ SYSTEMS, QUERIES = 5, 40
 
 
 def collection(comparisons=(), judgments=()):
-    """Every system retrieves one document of its own for each query."""
+    """Each system retrieves a different document for each query."""
     runs = tuple(Run(f"S{s}", {f"q{q}": (f"q{q}/S{s}",) for q in range(QUERIES)}) for s in range(SYSTEMS))
     scale = Scale("custom", (0.0, 1.0, 2.0, 3.0, 4.0))
     return Collection("drawn", "drawn", scale, 1, runs, judgments=tuple(judgments), comparisons=tuple(comparisons))
 
 
 def drawn(rng, count, people=6):
-    """Comparisons by people of taste, noise and ties, and the systems' true means."""
+    """Comparisons by people with taste, noise and ties, and the systems' true means."""
     means = np.linspace(0.35, 0.65, SYSTEMS)
     gains = means + 0.15 * rng.standard_normal((QUERIES, SYSTEMS))
     taste = 0.04 * rng.standard_normal((people, SYSTEMS))
@@ -62,7 +62,7 @@ OTHERS = np.random.default_rng(8).dirichlet(np.ones(len(CARES) * len(WIDTHS) * l
 
 
 def known_habits(care):
-    """People whose care is known, who do not guess; others' habits are spread over all of the grid."""
+    """People of known care who do not guess; others' habits are spread over the whole grid."""
     others = OTHERS.reshape(len(CARES), len(WIDTHS), len(GUESSES))
     each = np.log(care), np.zeros(len(care)), np.ones(len(care)), np.zeros(len(care))
     return Habits(*each, others, SPREAD_CHANCES, CHANCES)
@@ -70,7 +70,7 @@ def known_habits(care):
 
 @pytest.fixture
 def small():
-    """Gains of two queries with an effect in common, comparisons in both, and all of it as one dense normal."""
+    """Gains of two queries with a common effect, comparisons in both, and all of it as one dense normal."""
     rng = np.random.default_rng(3)
     blocks = (np.array([0, 1, 2]), np.array([3, 4, 5]))
     within = (np.eye(3) * 0.04 + 0.01, np.eye(3) * 0.05 + 0.02)
@@ -128,7 +128,7 @@ def test_posterior_is_that_of_one_dense_normal(small, who):
 
 @pytest.mark.slow
 def test_chances_of_answers_are_those_of_people_drawn(small):
-    """Two hundred thousand people who have not compared yet, each with tastes, opinions, errors and habits."""
+    """Two hundred thousand people without comparisons, each with tastes, opinions, errors and habits."""
     gains, model, covariance, parts = small
     asked = Compared(("carl",), np.array([0, 4]), np.array([2, 3]), np.array([0, 0]), np.array([A, A]))
     rng, people = np.random.default_rng(2), 200_000
@@ -148,7 +148,7 @@ def test_chances_of_answers_are_those_of_people_drawn(small):
 @pytest.mark.slow
 @pytest.mark.parametrize("opinion", [0.05, 0.25])
 def test_whoever_never_contradicts_himself_may_contradict_others(opinion):
-    """Six people order five documents of each query by opinions of their own: others agree as often as stated."""
+    """Six people order five documents of each query by their own opinions; others agree as often as stated."""
     rng = np.random.default_rng(0)
     gains = np.linspace(0.35, 0.65, SYSTEMS) + 0.15 * rng.standard_normal((QUERIES, SYSTEMS))
     said = gains + opinion * rng.standard_normal((7, QUERIES, SYSTEMS))
@@ -189,7 +189,7 @@ def test_whoever_guesses_is_found_and_counts_less():
 
 @pytest.mark.slow
 def test_scores_hold_what_was_drawn():
-    """Differences of systems, which is what comparisons tell: 95 % intervals over campaigns hold about so many."""
+    """Differences of systems, which comparisons inform: over campaigns, about 95 % of the 95 % intervals hold."""
     held, stated, right = [], [], []
     for seed in range(6):
         made, truth = drawn(np.random.default_rng(seed), 150)

@@ -1,4 +1,4 @@
-"""Grades completed by what is believed: what is added up from them is what the ranking says."""
+"""Grades completed from the belief: their sums equal the scores of the ranking."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ def partly(demo):
     return replace(demo, judgments=demo.judgments[::4])
 
 
-# The scores by plain arithmetic, from nothing but the lines of the file.
+# The scores by plain arithmetic from the lines of the file.
 @pytest.mark.parametrize("judged", [0, pytest.param(150, marks=pytest.mark.slow)])
 def test_scores_of_the_expected_grades_are_those_of_the_ranking(demo, judged):
     collection = replace(demo, judgments=demo.judgments[:judged])
@@ -64,5 +64,5 @@ def test_drawn_files_vary_as_the_ranking_is_unsure(partly):
         scores.append(np.asarray(pool.retrieved @ grades) / 100 / 5 / len(pool.queries))
     ranking = estimate(partly)
     np.testing.assert_allclose(np.mean(scores, axis=0), ranking.scores.mean, atol=0.01)
-    # Levels show a part of what gains vary, and have heavier tails: the same but for a fifth.
+    # Levels show only a part of the variation of gains, and have heavier tails: equal up to a fifth.
     np.testing.assert_allclose(np.std(scores, axis=0), np.sqrt(ranking.scores.variance), rtol=0.2)

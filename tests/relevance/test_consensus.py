@@ -1,4 +1,4 @@
-"""The number of teams as a covariate, against the runs themselves, looked up pair by pair."""
+"""The number of teams as a covariate, compared with the runs themselves, pair by pair."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def pool_of(lists, teams=None, cutoff=3):
 
 
 def test_system_agreement_and_consensus_are_those_written_out():
-    # Teams: AB, C, D. For q A and B find a and b, C finds a, D finds c: a has two teams, b and c one.
+    # Teams: AB, C, D. For q, A and B find a and b, C finds a, D finds c: a has two teams, b and c one.
     pool = pool_of({"A": {"q": "ab"}, "B": {"q": "ab"}, "C": {"q": "a"}, "D": {"q": "c"}}, {"A": "AB", "B": "AB"})
     two = np.log(2)
     np.testing.assert_allclose(log_teams(pool), [two, 0, 0])

@@ -1,4 +1,4 @@
-"""Drawn grades, against the chances they are drawn with and the bivariate normal distribution of scipy."""
+"""Drawn grades, compared with their probabilities and with scipy's bivariate normal distribution."""
 
 import numpy as np
 import pytest
@@ -107,7 +107,7 @@ def test_once_levels_were_learned_pairs_of_a_query_are_extreme_together_as_multi
     for own, within in zip(field.blocks, field.within, strict=True):
         deviation = np.sqrt(field.variance[own])
         least = np.linalg.eigvalsh(within / np.outer(deviation, deviation))[0]
-        times = min(1 / shown.mean(), 1 / (1 - least))  # beyond that there is no such distribution
+        times = min(1 / shown.mean(), 1 / (1 - least))  # beyond that no such distribution exists
         for i, j in [own[:2], own[1:3], own[2:4]]:
             correlation = field.column(i)[j] / np.sqrt(field.variance[i] * field.variance[j])
             correlation *= times
@@ -118,7 +118,7 @@ def test_once_levels_were_learned_pairs_of_a_query_are_extreme_together_as_multi
 
 @pytest.mark.slow
 def test_once_levels_were_learned_grades_of_two_queries_correlate_as_gains_do(correlated, jointly):
-    # Standard errors (1 - r^2) / sqrt(draws), five of them, of 16 correlations; to first order in the correlation.
+    # Standard errors (1 - r^2) / sqrt(draws), five of them, for 16 correlations; to first order in the correlation.
     rng, draws = np.random.default_rng(9), 100_000
     field = correlated(rng, 0.3)
     belief = jointly(field, [0.0, 1.0, 2.0], 2.0).using(Levels(shape=np.array([0.2, 0.4])))
@@ -172,7 +172,7 @@ def test_the_same_seed_draws_the_same_and_where_all_is_judged_there_is_nothing_t
 
 @pytest.mark.slow
 def test_grades_drawn_for_a_campaign_are_correlated_as_in_the_field(correlated, jointly):
-    # The standard error of a correlation is (1 - r^2) / sqrt(draws); five of them, of 28 correlations.
+    # The standard error of a correlation is (1 - r^2) / sqrt(draws); five of them, for 28 correlations.
     rng, draws = np.random.default_rng(6), 1500
     belief = jointly(correlated(rng, 0.1), range(101), 100.0).condition(1, 60.0)
     grades = np.array([drawn_grades(belief, rng) for _ in range(draws)])

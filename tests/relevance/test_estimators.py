@@ -39,7 +39,7 @@ def test_every_built_in_estimator_keeps_the_contract(pool, name):
 
 
 def test_a_pair_with_an_unknown_feature_falls_back_and_says_so(pool):
-    # e and f have no genre; nothing is judged, so mjud knows nobody.
+    # e and f have no genre; nothing is judged, so mjud has no data.
     prediction = make_estimator(pool, "mjud").predict(nothing_judged(pool))
     named = [prediction.models[code] for code in prediction.model]
     assert named == ["mout-fine"] * 3 + ["historical-fine"] + ["mout-fine"] * 2 + ["historical-fine"]
@@ -51,7 +51,7 @@ def test_judgments_bring_the_better_model_in_where_its_features_are_known(pool):
     grades[0] = 90
     prediction = make_estimator(pool, "mjud").predict(grades)
     assert [prediction.models[code] for code in prediction.model][4] == "mjud-fine"
-    # c: fSYS 1/3, aSYS the mean of what B retrieved and is judged, aART the grade of a.
+    # c: fSYS 1/3, aSYS the mean grade of B's judged documents, aART the grade of a.
     table = {"fSYS": np.array([1 / 3]), "aSYS": np.array([90.0]), "aART": np.array([90.0])}
     np.testing.assert_allclose(
         prediction.probabilities[4], load_model("mjud-fine").probabilities(table, 1)[0], rtol=1e-12
@@ -68,7 +68,7 @@ def test_judged_pairs_are_certain_in_units_of_gain(pool):
 
 
 def drawn(levels, grades, maximum):
-    """Belief of made-up level probabilities about as many pairs as there are grades."""
+    """Belief with made-up level probabilities, about as many pairs as grades."""
     probabilities = np.random.default_rng(6).dirichlet(np.ones(len(levels)), len(grades))
     return Belief.independent(np.array(levels), probabilities, np.array(grades), maximum, ("drawn",))
 
@@ -156,7 +156,7 @@ def test_predictions_turn_into_rows(pool):
 
 
 def learned_models(terms=("aDOC", "aSYS:oSYS", "aGEN")):
-    """A model of many judgment features, and those it falls back on."""
+    """A model of many judgment features, with its fallbacks."""
     coefficients = {"aDOC": 0.02, "aSYS:oSYS": 0.0003, "aGEN": 0.01, "aART": 0.03}
 
     def model(name, terms, fallback):
@@ -168,7 +168,7 @@ def learned_models(terms=("aDOC", "aSYS:oSYS", "aGEN")):
 
 
 def test_after_a_judgment_only_the_rows_that_it_touches_are_computed(pool, counted):
-    # c for q1 shares its query with a, b, d; judged again the same it moves nothing.
+    # c for q1 shares its query with a, b, d; the same judgment again changes nothing.
     counter = counted(MeanOfGroup(queries))
     known = {**FEATURES, "aDOC": Feature("aDOC", "judgment", "own query", 1, "counted", counter)}
     estimator = OrdinalEstimator(pool, learned_models(("aDOC",)), known)
@@ -184,7 +184,7 @@ def test_a_model_whose_features_are_not_at_hand_is_refused(pool):
         OrdinalEstimator(pool, learned_models(), {"fSYS": FEATURES["fSYS"]})
 
 
-# Thirds arise where three assessors judge one pair; None: one estimator serves another campaign.
+# Thirds arise if three assessors judge a pair; None: the estimator serves another campaign.
 GRADES = st.one_of(st.none(), st.integers(0, 300).map(lambda thirds: thirds / 3))
 
 
@@ -245,7 +245,7 @@ def test_threads_share_an_estimator(pool):
 
 
 class Broken:
-    """An estimator of which one thing can be broken."""
+    """An estimator with one breakable part."""
 
     name = "broken"
 

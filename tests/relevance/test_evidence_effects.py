@@ -1,4 +1,4 @@
-"""Effects of evidence in a joint model, against covariances written out in full."""
+"""Effects of evidence in a joint model, compared with full covariances."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from audiosim.stats.gaussians.gaussian import Gaussian
 
 @pytest.fixture(scope="module")
 def heard(demo, tmp_path_factory):
-    """The demo with an index in which documents sound alike that are made of the same instruments."""
+    """The demo with an index in which documents with the same instruments sound alike."""
     rng, parameters = np.random.default_rng(0), Parameters()
     names = ("organ", "pluck", "bell", "pad", "square", "bass", "drums")
     gaussians = []
@@ -37,7 +37,7 @@ def belief(collection, grades=None):
 
 
 def error(collection):
-    """Of single grades, nothing judged."""
+    """Error of single grades, nothing judged."""
     truth = build_pool(collection).spread(collection.grades())
     return float(np.sqrt(np.mean((belief(collection).expectation - truth) ** 2)))
 
@@ -76,7 +76,7 @@ def test_evidence_moves_the_mean_by_its_slope_and_is_as_unsure_as_its_slope(demo
     before, after = belief(demo).prior, belief(demo.with_evidence("year", numbers)).prior
     pool = build_pool(demo)
     shares = np.argsort(np.argsort([numbers[pair.document] for pair in pool.pairs]))
-    np.testing.assert_allclose(after.mean, before.mean, atol=1e-12)  # nothing is held of its direction
+    np.testing.assert_allclose(after.mean, before.mean, atol=1e-12)  # its direction is unknown
     added = after.variance - before.variance
     assert np.all(added >= -1e-12)
     middle, end = np.argsort(np.abs(shares - len(shares) / 2))[[0, -1]]

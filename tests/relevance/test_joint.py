@@ -1,4 +1,4 @@
-"""The joint estimator, against its covariance written out in full and conditioned by solving in numpy."""
+"""The joint estimator, compared with its full covariance, conditioned by solving in numpy."""
 
 import gc
 import threading
@@ -48,7 +48,7 @@ def nothing(pool):
     return np.full(len(pool.pairs), np.nan)
 
 
-# As unsure as that of the model, but of nothing.
+# As uncertain as that of the model, but centred on zero.
 FLAT = Trend(
     dict.fromkeys(("constant", "system_agreement", "consensus", "repetition"), 0.0),
     ((2e-3, -1e-3, 0.0, 0.0), (-1e-3, 0.02, 3e-3, 0.0), (0.0, 3e-3, 0.03, -2e-3), (0.0, 0.0, -2e-3, 0.01)),
@@ -56,7 +56,7 @@ FLAT = Trend(
 
 
 class Dense:
-    """The prior of all pairs of a collection as a mean and a covariance in full."""
+    """The prior of all pairs of a collection as a mean and a full covariance."""
 
     def __init__(self, collection, model, in_common):
         self.pool = build_pool(collection)
@@ -96,7 +96,7 @@ class Dense:
         return mean[place], covariance[place, place]
 
     def probabilities(self, place, mean, variance):
-        """The level probabilities of one pair: the ordinal model's, shifted and stretched as its grade was."""
+        """The level probabilities of a pair: the ordinal model's, shifted and stretched like its grade."""
         below = np.cumsum(self.prior.marginals[place])[:-1]
         own = self.prior.marginals[place] @ LEVELS / 100
         ends = norm.ppf(below, own, np.sqrt(self.covariance[place, place]))
@@ -119,7 +119,7 @@ def truth(some_hundreds, pool):
 
 
 def assert_is(dense, found, grades):
-    """Predictions of an estimator given some grades, and the CG of the systems, against the reference."""
+    """Compare an estimator's predictions given some grades, and the systems' CG, with the reference."""
     mean, covariance = dense.given(grades)
     np.testing.assert_allclose(found.gains.mean, mean, rtol=0, atol=1e-8)
     np.testing.assert_allclose(found.gains.variance, np.diagonal(covariance), rtol=0, atol=1e-9)
@@ -165,8 +165,8 @@ def test_judgments_condition_as_in_full_one_by_one_many_at_once_taken_back_and_c
     step(order[16 : 40 + FEW], truth[order[16 : 40 + FEW]])  # many at once
     step(order[3], np.nan)
     step(order[5], 100 - truth[order[5]])
-    step(order[[3, 60]], [0.0, 100.0])  # one anew, and one more
-    step(order[[7, 70]], [np.nan, 50.0])  # one taken back while one is added
+    step(order[[3, 60]], [0.0, 100.0])  # one revised, and one more
+    step(order[[7, 70]], [np.nan, 50.0])  # one withdrawn while one is added
     step(order, truth[order])
     step(order[80:], np.nan)
     step(order, np.nan)
@@ -175,7 +175,7 @@ def test_judgments_condition_as_in_full_one_by_one_many_at_once_taken_back_and_c
 @pytest.mark.slow
 @pytest.mark.parametrize("large", [("query", "genres", "system"), ("query", "query_genre", "artist")])
 def test_where_a_pair_has_next_to_nothing_of_its_own_no_digits_are_lost(some_hundreds, joined, in_common, truth, large):
-    # Sizes as small as a fit gives; 1e-3 squared of 1 leaves a covariance solved in full about 1e-9.
+    # Sizes as small as in a fit; with 1e-3 squared of 1, the full solution of a covariance is accurate to about 1e-9.
     standard_deviations = {**dict.fromkeys(joined().components, 1e-4), **dict.fromkeys(large, 1.0), "rest": 1e-3}
     model = joined(components={name: (size, None) for name, size in standard_deviations.items()})
     dense = Dense(some_hundreds, model, in_common)
@@ -242,7 +242,7 @@ def test_a_judged_pair_s_own_prediction_is_what_it_was_before_its_judgment(pool,
 @pytest.mark.slow
 def test_without_a_trend_and_with_nothing_judged_the_probabilities_are_those_of_the_ordinal_models(dense, pool, joined):
     found = estimator(pool, joined(trend=FLAT)).predict(nothing(pool))
-    # Those of the ordinal models, but for the tails: t where it is normal.
+    # Those of the ordinal models except for the tails: t instead of normal.
     reached = t(FREEDOM).cdf(norm.ppf(np.cumsum(dense.prior.marginals, axis=1)[:, :-1]))
     np.testing.assert_allclose(np.cumsum(found.probabilities, axis=1)[:, :-1], reached, rtol=0, atol=1e-12)
     np.testing.assert_allclose(found.expectation, dense.prior.expectation, rtol=0, atol=2)
@@ -317,7 +317,7 @@ def test_an_estimator_that_nobody_needs_any_more_leaves_the_memory_at_once(pool,
     learned = estimator(pool, joined()).relearned(truth)
     copies = [learned, learned.hearing(NO_JUDGES), learned.unlearned(), learned.predict(truth)]
     left = [weakref.ref(one) for one in copies]
-    gc.disable()  # it would find cycles, but seldom runs: each estimator has tens of megabytes
+    gc.disable()  # it would break cycles, but runs rarely, and each estimator has tens of megabytes
     try:
         del copies, learned
         assert [one() for one in left] == [None] * 4
@@ -350,7 +350,7 @@ def test_an_earlier_prediction_stays_what_it_was_and_the_caller_s_grades_are_its
 
 @pytest.mark.slow
 def test_threads_share_an_estimator(pool, joined, truth):
-    # Some states are those of one growing campaign, others of another; each thread must get the answer to its own.
+    # Some states belong to one growing campaign, others to another; each thread must get its own answer.
     rng = np.random.default_rng(7)
     orders = [rng.permutation(len(truth)) for _ in range(3)]
     states = [
@@ -375,9 +375,9 @@ def test_threads_share_an_estimator(pool, joined, truth):
 
 
 def alike_on_a_line(places):
-    """(m, m) P^8 of normal distributions of variance 1, P their mutual proximity: 1 for those that are the same.
+    """(m, m) P^8 of normal distributions of variance 1, where P is their mutual proximity: 1 for equal ones.
 
-    Their mixture has variance 1 + (x - y)^2 / 4, half the logarithm of which is the divergence.
+    Their mixture has variance 1 + (x - y)^2 / 4; the divergence is half its logarithm.
     """
     distances = np.array([[np.log(1 + (x - y) ** 2 / 4) / 2 for x in places] for y in places])
     count = len(places)
@@ -394,13 +394,13 @@ def alike_on_a_line(places):
 
 @pytest.mark.slow
 def test_recordings_that_sound_alike_have_something_in_common(some_hundreds, joined, in_common, tmp_path):
-    # Of one query two recordings of one sound, one near to them and one less so; the index has twelve more far away.
+    # For one query: two equal recordings, one near to them and one less near; the index has twelve more far away.
     model = joined(components={**joined().components, SOUND: (0.4, None)})
     dense = Dense(some_hundreds, model, in_common)
     documents = [pair.document for pair in dense.pool.pairs]
     once = [row for row, name in enumerate(documents) if documents.count(name) == 1 and dense.pool.query[row] == 3]
     alike, heard = np.eye(len(dense.mean)), once[:4]
-    assert not {documents[row] for row in heard} & set(dense.pool.query_documents)  # or sound had a slope as well
+    assert not {documents[row] for row in heard} & set(dense.pool.query_documents)  # else sound has a slope as well
     places = [0.0, 0.0, 1.0, 3.0, *np.arange(20.0, 140, 10)]
     kernel = alike_on_a_line(places)[:4, :4]
     np.testing.assert_allclose(kernel[0], [1, 1, (13 / 14) ** 8, (12 / 14) ** 8])
@@ -472,12 +472,12 @@ def test_the_mean_of_drawn_levels_is_known_without_drawing(pool, joined, truth):
     for rows, values in belief.draw(np.random.default_rng(4), count):
         drawn[rows] = worth[np.searchsorted(belief.levels, values).clip(max=len(worth) - 1)].mean(axis=0)
     open_ = ~belief.judged
-    # A level is worth less than ten: five standard errors of the mean of 4,000 draws, of some hundreds of pairs.
+    # Values are below ten: five standard errors of the mean of 4,000 draws, for some hundreds of pairs.
     np.testing.assert_allclose(belief.drawn_mean(worth)[open_], drawn[open_], atol=5 * 10 / 2 / np.sqrt(count))
 
 
 def test_grades_drawn_for_scores_differ_as_gains_do_whatever_a_query_s_levels_count_for(pool, joined, truth):
-    # Counts of judged levels are alike for all pairs of a query: by them, the systems' scores would be alike as well.
+    # Counts of judged levels are equal for all pairs of a query; used alone, they would equalise the systems' scores.
     grades = np.where(np.random.default_rng(5).random(len(truth)) < 0.3, truth, np.nan)
     belief = estimator(pool, joined()).predict(grades).shaped()
     counted, alone = using(belief, worth=2.5), using(belief, worth=np.inf)
@@ -489,8 +489,8 @@ def test_grades_drawn_for_scores_differ_as_gains_do_whatever_a_query_s_levels_co
 
 @pytest.mark.slow
 def test_levels_become_as_frequent_as_the_judgments_have_them(pool, joined, truth):
-    # Grades of two levels only: each is predicted from the others as often as it was judged, and ten judgments' worth
-    # of what was held before.
+    # Grades have only two levels: each is predicted from the others' frequencies, and ten judgments' worth of the
+    # prior.
     rng = np.random.default_rng(8)
     grades = np.where(rng.random(len(truth)) < 0.4, np.where(truth > 50, 95.0, 5.0), np.nan)
     before = estimator(pool, joined()).predict(grades)
@@ -502,7 +502,7 @@ def test_levels_become_as_frequent_as_the_judgments_have_them(pool, joined, trut
 
     low, count = np.mean(grades[judged] == 5.0), judged.sum()
     target = (10 * reached(before) + count * low) / (10 + count)
-    # All ends are moved by as much, so that the mean stays that of the gains: moved back, levels are as frequent.
+    # All boundaries are moved equally, so that the mean stays that of the gains; moved back, levels are as frequent.
     back = brentq(lambda moved: reached(after, moved)[4] - target[4], -2, 2, xtol=1e-12)
     np.testing.assert_allclose(reached(after, back), target, atol=1e-5)
     places = np.flatnonzero(judged)
@@ -519,11 +519,11 @@ def test_levels_become_as_frequent_as_the_judgments_have_them(pool, joined, trut
 
 
 def test_judged_levels_of_a_query_count_beside_what_the_gains_say_of_it(pool, joined, truth):
-    # By hand, pair by pair: (worth P + c) / (worth + n), c of the n other judged pairs of the query being of a level.
+    # By hand, pair by pair: (worth P + c) / (worth + n), with c of the n other judged pairs of the query at a level.
     grades = np.where(np.random.default_rng(5).random(len(truth)) < 0.3, truth, np.nan)
     field = estimator(pool, joined()).predict(grades)
     both = using(field, worth=5.0)
-    # Half way the upper level, as Fine grades 40 to 49 are of level 45: Urbano (2013), section 7.3.1.
+    # Half-way goes to the upper level, as Fine grades 40 to 49 go to level 45: Urbano (2013), section 7.3.1.
     level = len(field.levels) - 1 - np.abs(field.levels[None, ::-1] - grades[:, None]).argmin(axis=1)
     judged = ~np.isnan(grades)
     for place in range(0, len(truth), 11):

@@ -1,4 +1,4 @@
-"""Prior uncertainty of the joint model: what evidence explains is taken from the components, worked out by hand."""
+"""Prior uncertainty of the joint model: the part explained by evidence is taken from the components, by hand."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ LAYOUT = SimpleNamespace(scale=np.array([2.0, 4.0]), kernels={})
 
 
 def after(explained=(), likeness=None):
-    """The prior with a column of slope .1, and a kernel of a size where one is given."""
+    """The prior with a column of slope .1, and a kernel if a size is given."""
     regressors = SimpleNamespace(
         columns=np.array([[1.0], [3.0]]),
         slopes=np.array([0.1]),

@@ -1,4 +1,4 @@
-"""Judgments by several people, against multivariate normal distributions written out in full."""
+"""Judgments by several people, compared with full multivariate normal distributions."""
 
 import gc
 import math
@@ -63,7 +63,7 @@ def model(pool):
 
 @pytest.fixture(scope="module")
 def panel(pool):
-    """Three people with judgments of some pairs each; of some pairs two or three have an opinion."""
+    """Three people with judgments of some pairs each; some pairs are judged by two or three."""
     rng = np.random.default_rng(6)
     cells = [(place, judge) for place in range(len(pool.pairs)) for judge in range(3) if rng.random() < 0.3]
     place, judge = np.array(cells).T
@@ -71,7 +71,7 @@ def panel(pool):
 
 
 def written_out(pool, model, panel, count, noise):
-    """Mean and covariance of gains, and of what each of `count` people would say of each pair, all of them unknown.
+    """Mean and covariance of gains, and of the unknown opinions of `count` people about each pair.
 
     Person by person: (n (1 + count),) and its covariance, by the formula at the head of `relevance.judges`.
     """
@@ -123,7 +123,7 @@ def test_judgments_say_what_they_do_in_the_distribution_written_out(pool, model,
 @pytest.mark.slow
 @pytest.mark.parametrize("who", ["panel", "listeners"])
 def test_judgments_one_after_the_other_say_what_they_do_all_at_once(pool, model, panel, who):
-    # A rank-one update of the effects and the blocks that are kept, against a model that has seen nothing before.
+    # A rank-one update of cached effects and blocks, compared with a new model.
     weights = pool.retrieved.astype(np.float64).tocsc()
     for count in range(6, len(panel.place) + 1):
         first = panel.first(count)
@@ -139,13 +139,13 @@ def test_judgments_one_after_the_other_say_what_they_do_all_at_once(pool, model,
 
 @pytest.fixture
 def opinions_in_memory():
-    """Counts the opinions that were made during the test and are still in memory."""
+    """Counts the opinions made during the test that are still in memory."""
     gc.collect()
-    gc.freeze()  # a count need not go through what was there before
+    gc.freeze()  # so that a count need not go through older objects
 
     def count():
         gc.collect()
-        return sum(type(one) is Opinions for one in gc.get_objects())  # `isinstance` would ask proxies of what is gone
+        return sum(type(one) is Opinions for one in gc.get_objects())  # `isinstance` would ask proxies of deleted ones
 
     return count
 
@@ -191,7 +191,7 @@ def test_without_noise_one_person_says_what_a_known_gain_does(pool, model):
 
 
 def test_tastes_of_people_who_judged_least_count_as_noise_of_theirs(pool, model, panel, monkeypatch):
-    # Without effects of their own their judgments of one system's results err together no more: less is known.
+    # Without personal effects, their judgments of one system's results no longer err together, so less is known.
     whole = model.posterior(panel, Listeners.of("listeners", 3))
     monkeypatch.setattr("audiosim.relevance.judges.TASTES", 0)
     folded = model.posterior(panel, Listeners.of("listeners", 3))
@@ -238,7 +238,7 @@ def test_a_statement_about_fewer_people_than_have_judged_is_refused():
 
 @pytest.mark.slow
 def test_sizes_are_found_again_in_judgments_drawn_with_them():
-    # Six people judge all pairs: two and a half standard errors hold each size.
+    # Six people judge all pairs: each size is within two and a half standard errors.
     rng = np.random.default_rng(11)
     pool = build_pool(synthetic_collection(rng, Design(systems=5, teams=3, queries=20, cutoff=3, candidates=12)), 3)
     n, people = len(pool.pairs), 6
@@ -280,7 +280,7 @@ def test_noise_and_what_is_true_of_a_pair_are_those_of_a_balanced_analysis_of_va
 
 
 def test_a_severe_and_a_careless_person_are_told_from_the_others(pool, model):
-    # Severity: the conditional mean of the distribution written out in full, of people who judge everything.
+    # Severity: the conditional mean of the full distribution, for people who judge everything.
     rng = np.random.default_rng(8)
     n, people = len(pool.pairs), 4
     place, judge = np.tile(np.arange(n), people), np.repeat(np.arange(people), n)
@@ -367,7 +367,7 @@ def test_a_severe_persons_grades_are_no_disagreement_and_one_slip_is(pool, model
     n = len(pool.pairs)
     place, judge = np.tile(np.arange(n), 2), np.repeat([0, 1], n)
     said = model.mean[place] - 0.3 * judge + 0.02 * rng.standard_normal(2 * n)
-    said[n + 4] += 0.3  # the only pair on which both say the same
+    said[n + 4] += 0.3  # the only pair on which both agree
     panel = Panel(("ann", "severe"), place, judge, said)
     rows = with_judges(model.layout, model.parts, panel)
     judged = JudgedRows(rows, DEVIATIONS | PEOPLE, panel, said - model.mean[place], 0.3, model.parts)
@@ -385,7 +385,7 @@ def test_of_too_many_judgments_those_on_shared_pairs_count(panel):
 
 @pytest.mark.slow
 def test_noise_of_each_person_is_where_its_likelihood_times_the_prior_is_largest(pool, model):
-    # The restricted likelihood written out, with the scale as its trend, maximised by scipy over three logarithms.
+    # The full restricted likelihood, with the scale as its trend, maximised by scipy over three logarithms.
     rng = np.random.default_rng(9)
     n, people = len(pool.pairs), 3
     place, judge = np.tile(np.arange(n), people), np.repeat(np.arange(people), n)
@@ -407,7 +407,7 @@ def test_noise_of_each_person_is_where_its_likelihood_times_the_prior_is_largest
 
 
 def test_before_two_people_have_judged_nothing_is_taken_from_what_is_true_of_queries_and_systems(pool, model):
-    # What a prior is wrongly sure of no interval makes up for: half of one person's variance is of the pair alone.
+    # No interval can compensate a wrongly certain prior: half of one person's variance belongs to the pair alone.
     held = Held(np.zeros(1), np.eye(1), {"query": 0.5, "system": 0.04, REST: 0.6}, {REST: 0.2}, False)
     centre, spread = prior_deviations(model.layout, held, usual_deviations())
     assert (centre["query"], centre["system"]) == (0.5, 0.04)
@@ -432,7 +432,7 @@ def test_many_changes_at_once_are_the_same_as_one_after_the_other(said, cut):
 
 
 def test_a_model_of_more_people_serves_an_earlier_moment(model, panel):
-    """A model that was learned of a panel is asked for how things stood before its last person came."""
+    """A model learned on a panel is asked for the state before its last person joined."""
     known = replace(model, noise=np.array([1.0, 1.2, 0.8]))
     earlier = panel.without(2)
     found = known.posterior(earlier, Listeners.of("panel", 2))

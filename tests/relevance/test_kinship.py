@@ -1,4 +1,4 @@
-"""Kinship, against collections made to share rankings, systems, documents, or nothing but names."""
+"""Kinship, for collections made to share rankings, systems, documents, or only names."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ SIZES = Design(8, 4, 24, 5, 30)
 
 @pytest.fixture(scope="module")
 def known():
-    """A collection that a model learned from; it is said to be in the folder `round`."""
+    """A collection that a model learned from, in a folder called `round`."""
     return replace(synthetic_collection(np.random.default_rng(3), SIZES), identifier="round")
 
 
@@ -48,7 +48,7 @@ def kinship(collection, source, cutoff=None):
 
 
 def renamed(collection, mark, systems=False, documents=False):
-    """The collection with other names of queries, and of systems and documents where asked for."""
+    """The collection with other names for queries, and for systems and documents if requested."""
 
     def of(name, change):
         return f"{mark}{name}" if change else name
@@ -118,7 +118,7 @@ def test_of_several_collections_the_nearest_counts(known, source):
 
 
 def test_halves_of_a_collection_without_common_documents_are_kin(known):
-    # A document of its own for each query, as translations have it.
+    # A different document for each query, as with translations.
     runs = tuple(
         replace(
             run,
@@ -144,7 +144,7 @@ def test_a_sketch_tells_how_much_of_a_set_is_in_another():
     everything = [f"item {number}" for number in range(20_000)]
     sketch = Sketch.of(everything[:10_000])
     assert (len(sketch.hashes), sketch.whole) == (KEPT, False)
-    # Half of these are in it; by some 256 of 10,000: three standard errors of a share are 3 sqrt(.25 / 256).
+    # Half of these are in it, by some 256 of 10,000: three standard errors of a share are 3 sqrt(.25 / 256).
     assert sketch.containment(everything[5_000:15_000]) == pytest.approx(0.5, abs=0.1)
     assert sketch.containment(everything[:300]) == 1
     assert sketch.containment(everything[10_000:]) == 0
@@ -175,7 +175,7 @@ def test_what_carries_over_is_what_the_model_says_of_the_kinship(known, source):
     assert carried_to(build_pool(other), model) == shares["systems"]
     assert carried_to(build_pool(renamed(known, "n", systems=True)), model) == shares["edition"]
     unknown = replace(renamed(known, "n", systems=True), documents={}, edition_of="round")
-    assert carried_to(build_pool(unknown), model) == 0  # nothing tells which of its pairs are as the model has them
+    assert carried_to(build_pool(unknown), model) == 0  # nothing shows which of its pairs are like the model's
     assert carried_to(build_pool(renamed(known, "n", True, True)), model) == 0
     assert carried_to(build_pool(other), replace(model, training=None)) == 0
     assert carried_to(build_pool(other), replace(model, training=None, between=None)) == 1
@@ -198,7 +198,7 @@ def test_kin_have_the_variance_that_does_not_carry_over_about_what_was_learned(k
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 3, 6, 12])
 def test_intervals_of_a_few_systems_hold_what_all_judgments_say(mirex2011, count):
-    # With few systems nothing tells how good what they share is: 1 of 1 found it, or 1 of 18 would have.
+    # With few systems the quality of their documents is unknown: one found by 1 of 1 might be found by 1 of 18.
     some = tuple(mirex2011.runs[place] for place in np.random.default_rng(0).permutation(18)[:count])
     true = estimate(replace(mirex2011, runs=some)).scores.mean
     found = estimate(replace(mirex2011, runs=some, judgments=()))

@@ -1,4 +1,4 @@
-"""Machines that judge, in a joint model: against regression written out in numpy, and machines drawn as wanted."""
+"""Machines that judge, in a joint model: compared with regression in numpy, and for machines of known properties."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ def truth_of(collection):
 
 
 def judged_by(collection, *noises, seed=0):
-    """The collection with a machine for each noise, which says the truth and that many times as much besides."""
+    """The collection with a machine for each noise: the truth, plus noise of that multiple of its deviation."""
     rng, pool, truth = np.random.default_rng(seed), build_pool(collection), truth_of(collection)
     for number, noise in enumerate(noises):
         said = truth + noise * truth.std() * rng.normal(size=len(truth))

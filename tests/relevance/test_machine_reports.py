@@ -1,4 +1,4 @@
-"""Reports on machines that judge: on machines drawn so that leniency, favourites and worth are known."""
+"""Reports on machines that judge, for machines drawn with known leniency, favourites and worth."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ TEAMS = tuple("ABCDEFGHIJ")
 
 
 def drawn(rng, favours, pairs=120):
-    """Judged pairs of 30 queries, each retrieved by three teams, and a machine that favours these as it is said."""
+    """Judged pairs of 30 queries, each retrieved by three teams, and a machine that favours teams as given."""
     retrieved = np.array([rng.permutation(len(TEAMS)) < 3 for _ in range(pairs)], dtype=np.float64)
     people = rng.normal(size=pairs)
     query = rng.integers(30, size=pairs)
@@ -29,10 +29,10 @@ def test_intervals_of_favours_hold_them_as_often_as_they_say_where_machines_are_
     for _ in range(60):
         spread = prior.favour[0] * np.exp(prior.favour[1] * rng.normal())
         favours = spread * rng.normal(size=len(TEAMS))
-        favours -= favours.mean()  # every pair is retrieved by three: what all have in common shows in nothing
+        favours -= favours.mean()  # every pair is retrieved by three teams, so a favour common to all cannot be seen
         found = {one.team: one.size for one in favours_of(TEAMS, *drawn(rng, favours))}
         inside += [found[name][1] <= true <= found[name][2] for name, true in zip(TEAMS, favours, strict=True)]
-    # 600 intervals that are dependent within 60 draws, and a tenth of a deviation wider than the data ask for.
+    # 600 intervals that are dependent within 60 draws, and a tenth of a deviation wider than the data require.
     assert 0.93 < np.mean(inside) < 1
 
 
@@ -47,7 +47,7 @@ def test_a_team_that_a_machine_adds_to_is_sure_to_be_favoured_and_in_a_fair_mach
 
 
 def partly_judged(rng, favours, judged=30, pairs=250):
-    """Pairs as in `drawn` of which most are not judged: what is expected of people, and a covariance by teams."""
+    """Pairs as in `drawn`, mostly unjudged: the expectation of people's grades, and a covariance by teams."""
     retrieved, query, said, people = drawn(rng, favours, pairs)
     quality = 0.3 * rng.normal(size=len(TEAMS))
     people, said = people + retrieved @ quality, said + 0.6 * retrieved @ quality
@@ -123,7 +123,7 @@ def test_a_machine_agrees_with_people_and_is_worth_judgments_the_more_the_better
     low, middle, high = (reports["good"].worth[place] for place in (1, 0, 2))
     assert 0 <= low <= middle <= high
     assert middle > 20
-    # What noise seems to save is within what the luck of the draw of judgments makes of confidence.
+    # The judgments that noise seems to save are within the variation of the confidence by chance.
     assert reports["noise"].worth[1] < 25
     assert reports["noise"].worth[0] < 0.3 * middle
 

@@ -1,4 +1,4 @@
-"""The sequential check of a model: against its definition judgment by judgment, and on data made to fit it or not."""
+"""The sequential check of a model: compared with its definition, and on data that fit the model or not."""
 
 import re
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ def estimator(pool):
 
 @dataclass(frozen=True)
 class Fixed:
-    """An estimator that believes this."""
+    """An estimator with a fixed belief."""
 
     belief: Belief
     name: str = "fixed"
@@ -68,13 +68,13 @@ def test_the_evidence_of_a_sum_is_the_likelihood_ratio_averaged_over_a_normal_dr
     error, deviation, weight = rng.normal(size=12), rng.uniform(0.5, 2, 12), rng.normal(size=12)
     found = of_sums(weight[None], error, deviation)
     total, variance = np.cumsum(weight * error), np.cumsum((weight * deviation) ** 2)
-    tilt = norm(scale=1 / np.sqrt(DRIFT * variance[-1]))  # of exp(t S - t^2 V / 2)
+    tilt = norm(scale=1 / np.sqrt(DRIFT * variance[-1]))  # the tilt in exp(t S - t^2 V / 2)
     for s, v, logarithm in zip(total, variance, found, strict=True):
         mixed = quad(lambda t, s=s, v=v: tilt.pdf(t) * np.exp(t * s - t**2 * v / 2), -20, 20, points=[0], limit=200)[0]
         assert np.exp(logarithm) == pytest.approx(mixed, rel=1e-6)
 
 
-# The same of a sum that can but rise: Robbins's mixture over a half-normal drift.
+# The same for a sum that can only rise: Robbins's mixture over a half-normal drift.
 @pytest.mark.slow
 def test_the_evidence_of_a_rising_sum_is_the_likelihood_ratio_averaged_over_a_half_normal_drift():
     rng = np.random.default_rng(0)
@@ -120,7 +120,7 @@ def test_sums_twice_as_far_off_are_told_so():
     deviation, weights = rng.uniform(0.5, 2, 400), rng.random((900, 400)) < 0.5
     errors = 2 * deviation * rng.normal(size=(300, 400))
     squares = [further_off([weights.astype(float)], error, deviation) ** 2 for error in errors]
-    assert np.mean(squares) == pytest.approx(4, rel=0.15)  # the sums overlap: a standard error of .07 of it
+    assert np.mean(squares) == pytest.approx(4, rel=0.15)  # the sums overlap, so the standard error is .07 of it
     assert further_off([], np.ones(3), np.ones(3)) == 1
 
 
@@ -175,7 +175,7 @@ def test_chances_are_those_of_beliefs_conditioned_one_by_one(pool, estimator):
 
 @dataclass(frozen=True)
 class Rivalled(Fixed):
-    """An estimator that believes this, and holds another belief in reserve."""
+    """An estimator with a fixed belief, and another belief in reserve."""
 
     rival: Belief | None = None
 
@@ -197,7 +197,7 @@ RIVAL = "the general model predicts grades better"
 @pytest.mark.slow
 @pytest.mark.parametrize("told", ["own", "rival"])
 def test_a_model_whose_rival_is_right_is_told_by_what_they_differ_in_alone(pool, told):
-    # Both as sure, and right in the mean over pairs: one has the expectations of pairs in another order.
+    # Both are equally certain, and right on average over pairs, but one has the pairs' expectations in another order.
     rng = np.random.default_rng(11)
     chances = rng.dirichlet(np.full(len(np.array(pool.scale.levels)[5::10]), 2.0), len(pool.pairs))
     own, rival = independent(pool, chances), independent(pool, rng.permutation(chances))
@@ -234,7 +234,7 @@ def test_a_right_model_is_rarely_refused_whenever_one_looks(pool):
 @pytest.mark.parametrize("kind", ["capricious", "harsh", "shuffled", "all or nothing"])
 def test_a_collection_unlike_the_model_is_noticed_within_two_hundred_judgments(pool, kind):
     rng = np.random.default_rng(6)
-    # A model at home, which is sure of the level of grades: away from home any level is allowed for.
+    # A model at home, which is certain of the level of grades; away from home any level is possible.
     estimator = estimator_of(pool, replace(load_model("joint-fine"), between=None, training=None))
     right = drawn(estimator.predict(np.full(len(pool.pairs), np.nan)).using(Levels()), rng)
     truth = {
@@ -248,7 +248,7 @@ def test_a_collection_unlike_the_model_is_noticed_within_two_hundred_judgments(p
 
 
 def test_a_model_that_is_too_sure_is_widened_by_as_much(pool):
-    # Gains of which each deviates twice as much as it was believed to.
+    # Gains with twice the deviation of the belief.
     rng = np.random.default_rng(1)
     mean, spread = np.full(len(pool.pairs), 0.5), np.full(len(pool.pairs), 0.0025)
     levels = np.linspace(0, 100, 101)
@@ -258,7 +258,7 @@ def test_a_model_that_is_too_sure_is_widened_by_as_much(pool):
     truth = np.clip(np.round(100 * (mean + 2 * np.sqrt(spread) * rng.normal(size=len(mean)))), 0, 100)
     check = checked(Fixed(belief), truth, 200, rng, pool)
     assert check.verdict == "FAIL"
-    assert check.factor == pytest.approx(2, abs=0.4)  # of 200 judgments, and of sums that overlap
+    assert check.factor == pytest.approx(2, abs=0.4)  # from 200 judgments and overlapping sums
     assert re.match(
         r"Model check failed after \d+ judgments: .* Intervals are now [12]\.\d\d times as wide\.$", check.sentence
     )
@@ -306,7 +306,7 @@ def test_what_is_stated_of_a_model_that_fails_at_home_is_what_is_held_of_any_col
     estimator = estimator_of(pool, model)
     order = np.random.default_rng(2).permutation(len(pool.pairs))[:120]
     grades = np.full(len(pool.pairs), np.nan)
-    grades[order] = 100 - pool.spread(part.grades())[order]  # another task: what was relevant is not
+    grades[order] = 100 - pool.spread(part.grades())[order]  # another task: relevant documents are not relevant
     expected = expected_scores(parse_measure("CG@5"), pool)
     found = estimate_pool(expected, estimator, grades, order=order)
     assert (found.check.verdict, found.check.to_dict()["fit_instead"]) == ("FAIL", "general")

@@ -1,4 +1,4 @@
-"""Expected scores of `joint` held against collections drawn from a known distribution, so that the truth is known."""
+"""Expected scores of `joint` on collections drawn from a known distribution, with a known truth."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def drawn_grades(rng, prior):
 
 @pytest.fixture(scope="module")
 def played(some_hundreds, joined):
-    """Bias of expected scores and whether intervals hold, for each measure and drawn collection."""
+    """Bias of expected scores and coverage of intervals, for each measure and drawn collection."""
     pool = build_pool(some_hundreds)
     estimator = estimator_of(pool, joined())
     nothing = estimator.predict(np.full(len(pool.pairs), np.nan))
@@ -48,8 +48,8 @@ def played(some_hundreds, joined):
 @pytest.mark.slow
 @pytest.mark.parametrize("written", MEASURES)
 def test_expected_scores_are_those_of_collections_drawn_from_the_prior(played, written):
-    # 12 collections of 282 pairs, of which 200 are judged at random. Cutting grades at the ends of the scale is no part
-    # of the model: .005; and three standard errors. Of 24 of them .90 to .95 of the intervals held.
+    # 12 collections of 282 pairs, 200 of them judged at random. The model ignores that grades are cut at the ends of
+    # the scale: .005; plus three standard errors. With 24 collections, .90 to .95 of the intervals held.
     off, held = played[written].T
     assert abs(off.mean()) < 0.005 + 3 * off.std(ddof=1) / np.sqrt(TIMES)
     assert held.mean() > 0.85

@@ -28,7 +28,7 @@ EXAMPLE = {"OV": 0.8053, "fART": 0.0217, "sGEN": 1.0, "fGEN": 0.8478}
 def worked_example(name, **features):
     model = load_model(name)
     table = {key: np.array([value]) for key, value in (EXAMPLE | features).items()}
-    probabilities = model.probabilities(table, 1).round(4)  # both papers go on with four printed decimals
+    probabilities = model.probabilities(table, 1).round(4)  # both papers continue with four printed decimals
     return (
         probabilities,
         expectation(probabilities, np.array(model.levels)),
@@ -74,7 +74,7 @@ def test_every_shipped_model_names_its_source_and_a_fallback_that_needs_nothing_
     chain = [model]
     while (fallback := chain[-1].fallback) is not None:
         chain.append(load_model(fallback))
-        if isinstance(fallback, Model) and fallback.terms:  # fitted with the model that carries it
+        if isinstance(fallback, Model) and fallback.terms:  # fitted together with the model that contains it
             count, collection = re.fullmatch(r"fitted to ([\d,]+) judgments of (\S+)", fallback.source).groups()
             (learned_on,) = [one for one in model.training.collections if one.collection == collection]
             assert 0 < int(count.replace(",", "")) <= learned_on.judged
@@ -352,7 +352,7 @@ def test_a_joint_model_that_breaks_a_rule_is_refused(changes, message):
 
 
 def square(first, upper, lower):
-    """Four rows of which the last two stand for themselves."""
+    """Four rows, of which the last two are given directly."""
     return ((first, upper, 0.0, 0.0), (lower, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0), (0.0, 0.0, 0.0, 1.0))
 
 

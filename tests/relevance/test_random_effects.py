@@ -1,4 +1,4 @@
-"""The covariance of a pool's grades, against what its pairs have in common, pair by pair."""
+"""The covariance of a pool's grades, compared pair by pair with the effects that pairs share."""
 
 from dataclasses import replace
 
@@ -21,12 +21,12 @@ NAMES = ("query", "retrievers", "query_genre", "query_artist", "genres", "artist
 STANDARD_DEVIATIONS = dict(zip(NAMES, [0.5, 0.35, 0.45, 0.3, 0.4, 0.25, 0.2, 0.15, 0.1, 0.65], strict=True))
 
 
-FOUND = ("retrievers", "consensus", "team", "system")  # what pairs share by who found them
+FOUND = ("retrievers", "consensus", "team", "system")  # effects shared through the systems that found a pair
 
 
 @pytest.fixture(scope="module")
 def small():
-    """Four systems of three teams, four queries, cutoff 3; each sort of known and unknown in it.
+    """Four systems of three teams, four queries, cutoff 3; with every kind of known and unknown value.
 
     query  A          B        C        D        genre of the query
     q1     a b e      b a c    c f b    a g f    rock
@@ -35,7 +35,7 @@ def small():
     q4     b g a      a b d    g a f    d b a    rock
 
     Artists X (a, c), Y (b) and Z (d, e) are in several queries, so is W (g); T (t, u) and folk for jazz are in q2
-    alone. Of e the genre is unknown, of h the artist, of f both.
+    alone. The genre of e, the artist of h, and both of f are unknown.
     """
     documents = [
         Document("a", "X", "rock"),
@@ -103,7 +103,7 @@ def test_some_entries_by_hand(small):
     assert between(("q1", "e"), ("q2", "d")) == pytest.approx(0.25**2)
     # T and folk for jazz are in q2 alone.
     assert between(("q2", "t"), ("q2", "u")) == pytest.approx(0.5**2 + 0.45**2 + 0.3**2 + 0.4**2 + 0.25**2)
-    # Nothing is known of f; q1 and q2 retrieve it.
+    # Nothing is known about f; it is retrieved for q1 and q2.
     assert between(("q1", "f"), ("q2", "f")) == 0
     assert between(("q1", "f"), ("q1", "c")) == pytest.approx(0.5**2)
 
@@ -117,7 +117,7 @@ def test_a_pair_s_variance_does_not_depend_on_what_is_known_of_it(small):
 
 
 def by_lot(seed):
-    """A collection in which things are unknown by lot; an artist is a letter, and some letters are rare."""
+    """A collection with randomly unknown values; artists are letters, some of them rare."""
     rng = np.random.default_rng(seed)
     names = [f"d{i}" for i in range(40)]
     letters = [*"AAAAABBBBCCCDDEFGHIJ", *[None] * 4]
@@ -139,7 +139,7 @@ def test_where_effects_are_too_many_the_rarest_are_shared_within_queries_only(in
     pool, reference = build_pool(collection), in_common(collection, most)
     scale = np.random.default_rng(seed).uniform(0.5, 2, len(pool.pairs))
     found = layout_of(pool, scale)
-    # Of effects that equally many pairs have either may be kept: what is kept is told by the columns.
+    # Either of two equally frequent effects may be kept; the columns show which.
     for kind, key in (("genres", reference.genres), ("artist", reference.artist)):
         counts = {value: sum(key(pair) == value for pair in pool.pairs) for value in map(key, pool.pairs)}
         columns = [np.flatnonzero(column) for column in found.shared[kind].toarray().T]

@@ -55,7 +55,7 @@ def test_much_that_is_judged_outweighs_what_the_model_held(pool, collection, joi
     alone = fit_joint([(pool, grades)], replace(model, components=None, trend=None), vary=False).components
     assert 0.6 < 0.7 * alone["query"][0] < found["query"] < 1.05 * alone["query"][0]
     assert found["rest"] == pytest.approx(alone["rest"][0], rel=0.1)
-    # What the estimator was before still stands, and learns the same from the same again.
+    # The earlier estimator is unchanged, and learns the same from the same judgments again.
     assert estimator.standard_deviations["query"] == 0.6
     assert estimator.relearned(grades).relearned(grades).standard_deviations == pytest.approx(found, rel=1e-6)
 
@@ -82,7 +82,7 @@ def test_a_campaign_learns_at_its_moments_and_at_no_other(pool, collection, join
     assert moments == [10, 20, 40]
     first = pool.spread({judgment.pair: judgment.grade for judgment in order[:40]})
     assert selection.estimator.standard_deviations == estimator.relearned(first).standard_deviations
-    # The same judgments in the same order, all at once, are the same campaign; in another order they need not be.
+    # The same judgments in the same order, all at once, give the same campaign; in another order they need not.
     again = Selection.start(pool, parse_measure("CG@5"), estimator, order, selection_rule="random", seed=1)
     assert again.estimator.standard_deviations == selection.estimator.standard_deviations
     np.testing.assert_allclose(again.scores.covariance, selection.scores.covariance, rtol=1e-8, atol=1e-14)
@@ -112,7 +112,7 @@ def test_an_estimator_of_a_wider_pool_takes_over_what_was_learned():
     learned, fresh = relearned(estimator_of(alone, "joint"), grades), estimator_of(wide, "joint")
     taken = following(fresh, learned).predict(padded)
     anew = relearned(fresh, padded).predict(padded)
-    # Pairs that nobody retrieved move what is learned a little; a grade is one of 100.
+    # Unretrieved pairs change the learned values a little; grades go to 100.
     np.testing.assert_allclose(taken.expectation, anew.expectation, atol=0.05)
     assert np.abs(taken.expectation - fresh.predict(padded).expectation).max() > 0.01
     assert following(estimator_of(alone, "mout"), learned) is None

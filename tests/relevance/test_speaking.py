@@ -1,4 +1,4 @@
-"""Evidence that features are made of: what they say of themselves, whatever they are called."""
+"""Evidence behind features, as declared by the features, whatever their names."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Pools drawn at random, and what is known of their pairs, so that a test can loop over them in plain words."""
+"""Random pools, and the knowledge about their pairs in a form for simple loops in tests."""
 
 from dataclasses import replace
 from itertools import product
@@ -31,7 +31,7 @@ def draw_collection(tiny):
 
 
 def known_by_chance(pool, rng, share=0.3):
-    """Level probabilities drawn for every pair, and grades for some."""
+    """Random level probabilities for every pair, and grades for some."""
     levels = np.linspace(0, pool.scale.maximum, 3)
     count = len(pool.pairs)
     probabilities = rng.dirichlet(np.ones(3), count)
@@ -40,7 +40,7 @@ def known_by_chance(pool, rng, share=0.3):
 
 
 class State:
-    """A pool, what is known of it and the ranking that follows, with plain look-ups for loops."""
+    """A pool, the belief about it and the ranking, with simple look-ups for loops."""
 
     def __init__(self, collection, measure, rng, ideal="ordered", known=None):
         self.pool = build_pool(collection, measure.cutoff)
@@ -65,7 +65,7 @@ class State:
         return mean, sum(p * (g - mean) ** 2 for p, g in zip(chances, levels, strict=True))
 
     def covariance(self, weight):
-        """(s, s) of sums of gains, by a loop over systems and pairs; weight(system, pair) is what a gain counts."""
+        """(s, s) covariance of sums of gains, by a loop over systems and pairs; weight(system, pair) weights a gain."""
         found = dict.fromkeys(product(self.pool.systems, repeat=2), 0.0)
         for a, b in found:
             for pair in self.pool.pairs:

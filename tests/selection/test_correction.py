@@ -18,13 +18,13 @@ KNOWN = {
     [
         ("CG@5", 0.01, 0.004),
         ("CG@5", 0.05, 0.012),
-        ("CG@5", 0.015, 0.007),  # half way between .004 and .01
+        ("CG@5", 0.015, 0.007),  # half-way between .004 and .01
         ("CG@5", 0.03, 0.01 + 0.002 / 3),
         ("CG@5", 0.001, 0.0004),  # below: in proportion to the lowest
         ("CG@5", 0.1, 0.024),  # above: in proportion to the highest
-        ("CG(gain=exponential)@7", 0.01, 0.004),  # by the name of the measure, whatever its parameters
+        ("CG(gain=exponential)@7", 0.01, 0.004),  # by the name of the measure, with any parameters
         ("nDCG@5", 0.03, 0.006),
-        ("P@5", 0.02, 0.003),  # of P nothing was learned: the smaller one of .01 and .003
+        ("P@5", 0.02, 0.003),  # nothing was learned for P: the smaller of .01 and .003
         ("P@5", 0.01, 0.0015),
     ],
 )

@@ -1,4 +1,4 @@
-"""Value of a second opinion: against the fall of the doubts, written out."""
+"""Value of a second opinion, compared with the decrease of the doubts, computed in full."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ def pool():
 
 @pytest.fixture(scope="module")
 def selection(pool):
-    """Ann and bob judge half of the pool, some of it both."""
+    """Ann and bob judge half of the pool, and some pairs both."""
     rng = np.random.default_rng(3)
     said = []
     for place in rng.permutation(len(pool.pairs))[: len(pool.pairs) // 2].tolist():
@@ -56,7 +56,7 @@ def test_values_are_the_doubts_weighted_by_what_a_noisy_judgment_moves(selection
 
 
 def test_unjudged_pairs_are_valued_by_the_noise_of_who_asks(selection, pool):
-    # By the doubts rule, brute force: what an exact judgment moves, over the variance of what this person would say.
+    # The doubts rule by brute force: the change by an exact judgment, over the variance of this person's grade.
     state = replace(selection, selection_rule=make_selection_rule("doubts", selection.expected))
     gains, weights = state.belief.gains, state.expected.weights.toarray()
     covariance = gains.among(np.arange(len(pool.pairs)))
@@ -138,12 +138,12 @@ def test_a_campaign_asks_for_a_second_opinion_and_the_log_says_why(wanted):
     assert bool(shared) == wanted
     assert set(said) == set(shared)
     assert set(said.values()) <= {OF_NOISE, TELLS_MORE}
-    # By the noise at most one answer in four of each person is one.
+    # For `noise`, at most one answer in four of each person is a second opinion.
     assert sum(why == OF_NOISE for why in said.values()) <= 4
 
 
 def test_listeners_at_large_are_surer_by_a_second_opinion_of_the_value_that_is_highest(selection, pool):
-    """Of two pairs that ann judged, bob's opinion of the one of the higher value narrows the differences more."""
+    """Of two pairs judged by ann, bob's opinion on the one with the higher value narrows the differences more."""
     values = OpinionValues.of(selection, "bob")
     panel = selection.panel
     ann, bob = (set(panel.place[panel.judge == panel.judges.index(name)].tolist()) for name in ("ann", "bob"))

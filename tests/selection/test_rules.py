@@ -31,7 +31,7 @@ def weights_of(name, state, seed=0):
 @pytest.mark.parametrize("systems", [1, 2, 7])
 @pytest.mark.parametrize("name", ["CG", "DCG", "nDCG", "RBP"])
 def test_differences_is_the_sum_over_pairs_of_systems_that_the_thesis_writes(draw_collection, state_of, name, systems):
-    # Section 8.3, the double loop and the ideal of the documents that are expected to be best spelled out.
+    # Section 8.3, with the double loop and the ideal of the documents expected to be best written out.
     rng = np.random.default_rng(systems)
     state = state_of(draw_collection(rng, systems, cutoff=K), parse_measure(f"{name}@{K}"), rng, ideal="independent")
 
@@ -82,7 +82,7 @@ def test_unsettled_counts_the_pairs_of_systems_below_95_percent_by_their_confide
 
 @pytest.mark.parametrize("name", ["CG", "DCG"])
 def test_scores_adds_up_the_variances_of_the_systems_that_retrieved_the_document(draw_collection, state_of, name):
-    # Section 8.4; scores are normalised by what the best grade at every rank would gain, and averaged over queries.
+    # Section 8.4; scores are normalised by the gain of the best grade at every rank, and averaged over queries.
     rng = np.random.default_rng(7)
     state = state_of(draw_collection(rng, 5, cutoff=K), parse_measure(f"{name}@{K}"), rng)
     most = sum(discount(name, rank) for rank in range(1, K + 1)) * len(state.pool.queries)
@@ -147,7 +147,7 @@ def test_doubts_and_variances_are_the_sums_that_their_formulas_write(draw_collec
 
 
 def nearly_certain(known, place, doubt):
-    """The same, but for one pair that is unjudged and of which only so much is open."""
+    """The same, except for one unjudged pair with only this much uncertainty."""
     chances, grades = known.probabilities.copy(), known.grades.copy()
     chances[place], grades[place] = [doubt / 2, 1 - doubt, doubt / 2], np.nan
     return Belief.independent(known.levels, chances, grades, known.maximum, known.models)
@@ -156,7 +156,7 @@ def nearly_certain(known, place, doubt):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["CG", "DCG"])
 def test_doubts_is_the_expected_fall_of_doubt_by_gauss_hermite_quadrature(draw_collection, state_of, name):
-    # A judgment moves the difference of a pair of systems by a normal amount and takes its share of the variance away;
+    # A judgment moves the difference of a pair of systems by a normal amount and removes its share of the variance;
     # the expectation of the sum of p (1 - p) afterwards is integrated by numpy. To first order in that share.
     nodes, mass = np.polynomial.hermite_e.hermegauss(60)
     mass = mass / mass.sum()
@@ -181,7 +181,7 @@ def test_doubts_is_the_expected_fall_of_doubt_by_gauss_hermite_quadrature(draw_c
 
 
 def test_pairs_of_systems_that_are_settled_ask_for_nothing(tiny, state_of):
-    # A is far ahead of B and C, which are a near-tie: only what tells B and C apart is worth anything.
+    # A is far ahead of B and C, which are a near-tie: only pairs that distinguish B and C have any value.
     runs = (Run("A", {"q1": ("a",)}), Run("B", {"q1": ("b",)}), Run("C", {"q1": ("c",)}))
     collection = replace(tiny, runs=runs, cutoff=1, teams={})
     pool = build_pool(collection)
@@ -206,7 +206,7 @@ def test_doubts_asks_for_nothing_where_everything_is_known(draw_collection, stat
 
 
 def test_what_pulls_systems_apart_is_summed_over_their_pairs_however_many_documents_there_are():
-    # More columns than fit into one block of 2,000,000 numbers; the edge of a block among those looked at.
+    # More columns than fit into one block of 2,000,000 numbers; the edge of a block is among the compared columns.
     rng = np.random.default_rng(12)
     slopes = rng.random((300, 7000)) * (rng.random((300, 7000)) < 0.02)
     weights = np.triu(rng.random((300, 300)), 1)
@@ -305,7 +305,7 @@ def test_rules_are_found_by_their_names_and_others_are_refused(tiny):
 
 @pytest.mark.slow
 def test_pairs_are_drawn_by_lot_mostly_in_proportion_to_their_doubts(draw_collection, state_of):
-    # The first of a draw without replacement has its share of the weights as its chance.
+    # The first pair of a draw without replacement is drawn with probability equal to its share of the weights.
     rng = np.random.default_rng(12)
     state = state_of(draw_collection(rng, systems=3, queries=1), parse_measure("CG@5"), rng)
     expected, known, ranking = state.expected, state.known, state.ranking

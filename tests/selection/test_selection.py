@@ -150,7 +150,7 @@ def test_judging_may_stop_at_a_mean_confidence_or_at_any_goal(tiny):
     selection = start(tiny)
     assert selection.reached(Assurance(ORDER, selection.confidence, floor=0))
     assert not selection.reached(Assurance(ORDER, selection.confidence + 1e-9, floor=0))
-    assert not selection.reached(selection.confidence)  # nothing is judged yet that checks the model
+    assert not selection.reached(selection.confidence)  # no judgment has checked the model yet
     assert selection.reached(Judgments(0))
     assert not selection.reached(Judgments(1))
 
@@ -217,7 +217,7 @@ def test_asking_for_nothing_and_batches_of_nothing_are_refused(tiny):
 
 
 class Given:
-    """A rule whose weights are given, and that notes after how many judgments it was asked."""
+    """A rule with given weights that records the number of judgments at each call."""
 
     name = "given"
 
@@ -257,7 +257,7 @@ def drawn_pools(wide_size=40):
 
 
 def fitted(wide, drawn):
-    """Everything drawn, cut to the size of the pool."""
+    """The drawn values, cut to the size of the pool."""
     weights, judged, allowed, count, seed = drawn
     n = len(wide[0].pairs)
     assert n <= len(weights)
@@ -296,7 +296,7 @@ def test_by_query_takes_the_queries_whose_best_pairs_are_worth_most_one_after_th
 
 @pytest.mark.slow
 def test_of_equal_queries_each_comes_first_equally_often(wide):
-    # Every query has the same weights, so the draw alone decides between them.
+    # Every query has the same weights, so only the draw decides between them.
     pool, estimator = wide
     of = {query: [i for i, pair in enumerate(pool.pairs) if pair.query == query] for query in pool.queries}
     weights = np.zeros(len(pool.pairs))
@@ -325,7 +325,7 @@ def test_the_rule_is_asked_after_every_batch_and_never_between(wide):
 
 
 class Foreign:
-    """An estimator of another package, whose prior is correlated within queries; it says nothing else of itself."""
+    """An estimator of another package with a prior correlated within queries, and no other methods."""
 
     name = "foreign"
 
@@ -342,7 +342,7 @@ class Foreign:
 
 
 class Wrapped:
-    """Hands on what another estimator says."""
+    """Passes on the results of another estimator."""
 
     def __init__(self, inner):
         self.name, self.predict = "wrapped", inner.predict
@@ -361,7 +361,7 @@ def test_whoever_returns_a_correlated_belief_is_treated_like_our_own_joint_model
         before, selection = selection, selection.tell(judgment)
         same = pool.query == pool.query[pool.positions[judgment.pair]]
         moved = selection.belief.gains.mean != before.belief.gains.mean
-        assert moved[same].sum() > 1  # and not only the pair itself
+        assert moved[same].sum() > 1  # not only the pair itself
         fresh = Selection.start(pool, CG, estimator, tiny_truth[: selection.judged])
         np.testing.assert_allclose(selection.scores.mean, fresh.scores.mean, rtol=1e-10)
         np.testing.assert_allclose(selection.scores.covariance, fresh.scores.covariance, rtol=1e-8, atol=1e-15)
@@ -369,7 +369,7 @@ def test_whoever_returns_a_correlated_belief_is_treated_like_our_own_joint_model
 
 
 class Sniffing:
-    """An estimator whose predictions follow from every judgment made so far, and that counts how often it is asked."""
+    """An estimator with predictions from all judgments so far, which counts its calls."""
 
     name = "sniffing"
 
@@ -401,7 +401,7 @@ def test_between_batches_only_what_was_judged_changes(tiny, measure):
     assert following.weights is selection.weights
     assert estimator.asked == 1
     following = following.tell(Judgment("q1", "b", 10.0))
-    assert following.asked is selection  # and holds no chain of all that lie between
+    assert following.asked is selection  # without a chain of all states in between
     following = following.tell(Judgment("q2", "f", 20.0))
     assert (estimator.asked, following.asked) == (2, None)
     assert (following.belief.gains.mean[2:5] != selection.belief.gains.mean[2:5]).all()
@@ -409,7 +409,7 @@ def test_between_batches_only_what_was_judged_changes(tiny, measure):
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_between_batches_the_scores_are_what_they_are_computed_afresh(tiny, measure):
-    # The rank-one update against the whole sum.
+    # The rank-one update, compared with the whole sum.
     pool = build_pool(tiny)
     expected = expected_scores(parse_measure(measure), pool, draws=20)
     selection = Selection.start(pool, expected, Sniffing(pool), batch=99)
@@ -443,7 +443,7 @@ ACTS = st.lists(
 def test_at_the_end_of_a_batch_the_state_is_that_of_a_fresh_start_with_the_same_judgments(
     tiny_pool, measure, rule, acts, batch
 ):
-    # Told, revised and withdrawn at random by three assessors; `said` is kept here by hand.
+    # Judged, revised and withdrawn at random by three assessors; `said` is maintained by hand.
     def begin(judgments):
         return Selection.start(
             tiny_pool, parse_measure(measure), Sniffing(tiny_pool), judgments, batch=batch, selection_rule=rule

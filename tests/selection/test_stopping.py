@@ -35,7 +35,7 @@ PUBLISHED = {"CG@5": (0.2007, -0.4632, 3.6754, -2.6338), "DCG@5": (0.1873, -0.3,
 
 
 def selection_of(collection, measure="CG@5", judged=0, seed=0, **options):
-    """A selection by predictions that say nothing, with grades drawn for the first pairs of the pool."""
+    """A selection with uninformative predictions, and random grades for the first pairs of the pool."""
     measure = parse_measure(measure)
     pool = build_pool(collection, measure.cutoff)
     grades = np.random.default_rng(seed).choice(collection.scale.levels, judged)
@@ -49,7 +49,7 @@ def selection(request, draw_collection):
 
 
 def differences(selection):
-    """Mean, variance of the difference of each two systems, straight from the moments."""
+    """Mean, variance of the difference of each two systems, directly from the moments."""
     mean, covariance = selection.ranking.scores.mean, selection.ranking.scores.covariance
     for a, b in combinations(range(len(mean)), 2):
         yield mean[a] - mean[b], covariance[a, a] + covariance[b, b] - 2 * covariance[a, b]
@@ -151,7 +151,7 @@ def test_a_difference_is_settled_by_the_likeliest_of_three_verdicts(selection, s
 
 
 def test_a_near_tie_is_settled_for_a_difference_and_not_for_confidence(tiny, tiny_truth):
-    # b and c are all that A and B differ in; with both judged 60 and 58 the order is known, with b open it is not.
+    # A and B differ only in b and c; with both judged 60 and 58 the order is known, with b open it is not.
     collection = replace(tiny, runs=tiny.runs[:2])
     pool = build_pool(collection)
     judgments = [Judgment("q1", "b", 60.0), Judgment("q1", "c", 58.0)]
@@ -178,7 +178,7 @@ def shares_of(chosen, curve, draws, rng):
 
 # 50,000 draws: the standard error of a mean is .0003, of a variance .6 %; between queries the covariance is of first
 # order, which is off by 1 to 2 % where nothing is judged. Of the joint model's not at 0: with the level of a
-# stranger's grades anywhere on the scale, drawn gains leave it, where the cubic says nothing.
+# stranger's grades anywhere on the scale, drawn gains leave it, where the cubic is undefined.
 @pytest.mark.slow
 @pytest.mark.parametrize(("model", "judged"), [("uniform", 0), ("uniform", 25), ("joint", 25)])
 @pytest.mark.parametrize("measure", ["CG@5", "DCG@5"])
@@ -404,7 +404,7 @@ def test_a_stopping_rule_out_of_its_range_cannot_be_made(make, message):
 
 
 def test_the_error_of_a_joint_model_is_that_of_a_normal_distribution(tiny):
-    # The scores' variances are to be believed: E|x| = sqrt(2 / pi) times the deviation, which nothing learned corrects.
+    # The scores' variances are right: E|x| = sqrt(2 / pi) times the deviation, without a learned correction.
     pool = build_pool(tiny)
     start = Selection.start(pool, parse_measure(f"CG@{pool.cutoff}"), built_in(pool, "joint"))
     deviation = np.sqrt(start.ranking.scores.variance.mean())
@@ -417,7 +417,7 @@ def test_the_error_of_a_joint_model_is_that_of_a_normal_distribution(tiny):
 @pytest.mark.slow
 @pytest.mark.parametrize(("queries", "enough"), [(60, 50), (1, None)])
 def test_before_the_model_is_checked_by_judgments_no_goal_is_met_unless_asked_for(draw_collection, queries, enough):
-    # 50 judged pairs check a model, of a small pool a fifth.
+    # 50 judged pairs check a model, or a fifth of a small pool.
     chosen = selection_of(draw_collection(np.random.default_rng(4), 8, queries), "CG@5")
     enough = -(-len(chosen.pool.pairs) // 5) if enough is None else enough
     assert len(chosen.pool.pairs) >= 5 * 50 if queries == 60 else len(chosen.pool.pairs) < 5 * 50

@@ -1,4 +1,4 @@
-"""Real servers in processes of their own, on loopback, each on a free port of its choice."""
+"""Real servers in separate processes on loopback, each on a free port."""
 
 import asyncio
 import multiprocessing
@@ -28,11 +28,11 @@ from audiosim.corpus.collection import Collection
 from audiosim.corpus.model import BROAD, FINE, Document, Judgment, Run, Scale
 from audiosim.corpus.pool import build_pool
 
-PATIENCE_S = 180  # with anything that is waited for: how long it takes on a busy machine says nothing
+PATIENCE_S = 180  # limit for any wait; a busy machine may be slow
 
-STARTING_S = 180  # that a server may take to start, which is mostly work
+STARTING_S = 180  # limit for the start of a server, which is mostly computing
 
-FORKS = multiprocessing.get_context("forkserver")  # what it imports beforehand: see tests/conftest.py
+FORKS = multiprocessing.get_context("forkserver")  # its imports in advance: see tests/conftest.py
 
 BEGIN = """
 import os
@@ -81,7 +81,7 @@ run_server(app, port=int(port))
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    """Wait for something; fails the test where it does not come."""
+    """Wait for a condition; fails the test if it never holds."""
     give_up = time.monotonic() + PATIENCE_S
     while not holds():
         assert time.monotonic() < give_up, "waited for in vain"
@@ -107,7 +107,7 @@ class InProcess:
         return self._runner.run(work)
 
     def send(self, method, path, **what):
-        """Send a request; to be awaited."""
+        """Send a request asynchronously."""
         return self._client.request(method, path, **what)
 
     def get(self, path, **what):
@@ -135,7 +135,7 @@ def _wait_until():
 
 
 def imported(http: httpx.Client, path: str, content: str | bytes, **more: Any) -> dict[str, Any]:
-    """The import of a file once it has ended: reading may take more than the half second after which it is answered."""
+    """The import of a file once it has ended; reading may take longer than the half second until the answer."""
     answer = http.post(path, content=content, **more)
     if answer.status_code == 422:
         return {"status": "failed", "written": 0, "problem": answer.json()["detail"]}
@@ -153,10 +153,10 @@ def _imported():
 
 
 def check_close(one: object, other: object) -> None:
-    """Check that two answers are the same but for rounding.
+    """Check that two answers are equal up to rounding.
 
-    The last bits of the joint model depend on the order in which judgments came to it, and on where in memory the
-    linear algebra finds its matrices.
+    The last bits of the joint model depend on the order of judgments, and on the position of matrices in memory when
+    linear algebra runs.
     """
     if isinstance(one, dict) and isinstance(other, dict):
         assert one.keys() == other.keys()
@@ -181,7 +181,7 @@ def _check_close():
 class Server:
     """A service in another process.
 
-    log  file with what it said on stderr
+    log  file with its output on stderr
     """
 
     url: str
@@ -189,7 +189,7 @@ class Server:
     process: BaseProcess
 
     def client(self) -> httpx.Client:
-        """A plain HTTP client of it, as patient as a test should be."""
+        """A plain HTTP client of it, with the patience of a test."""
         return httpx.Client(base_url=self.url, timeout=PATIENCE_S, verify=False)
 
     def says(self, text: str) -> bool:
@@ -203,7 +203,7 @@ class Server:
         os.kill(self.process.pid, wish)
 
     def wait(self) -> int | None:
-        """Wait for its exit status."""
+        """Wait for the exit status."""
         self.process.join(PATIENCE_S)
         return self.process.exitcode
 
@@ -213,7 +213,7 @@ class Server:
         return self.wait()
 
     def refuses(self) -> bool:
-        """True if it takes no connections, or no longer."""
+        """True if it accepts no connections."""
         try:
             socket.create_connection(("127.0.0.1", int(self.url.rpartition(":")[2])), PATIENCE_S).close()
         except ConnectionRefusedError:
@@ -247,7 +247,7 @@ def _running(code: str, log: Path, arguments: list[object], variables: dict[str,
 
 @contextmanager
 def commanded(folders: list[Path], log: Path, *options: object, **variables: str) -> Iterator[Server]:
-    """A server as the command starts it, with more options and variables of the environment."""
+    """A server started by the command, with further options and environment variables."""
     with _running(COMMAND, log, ["serve", *folders, "--port", 0, *options], variables) as server:
         yield server
 
@@ -259,7 +259,7 @@ def _commanded():
 
 @contextmanager
 def starting(folders: list[Path], log: Path, *options: object) -> Iterator[BaseProcess]:
-    """The process of such a server, which need not come as far as serving."""
+    """The process of such a server, which need not start serving."""
     with _started(COMMAND, log, ["serve", *folders, *options], {}) as process:
         yield process
 
@@ -273,9 +273,9 @@ def _starting():
 def programmed(
     command: list[object], log: Path, folder: Path | None = None, **variables: str
 ) -> Iterator[httpx.Client]:
-    """A client of a server that is a program of its own, not this one: of another version, or with another clock.
+    """A client of a server run by another program: of another version, or with another clock.
 
-    folder  that it is started in
+    folder  working folder of the program
     """
     with log.open("wb") as stream:
         process = subprocess.Popen(list(map(str, command)), cwd=folder, stderr=stream, env=os.environ | variables)
@@ -304,7 +304,7 @@ def empty_postgres(postgres: str) -> str:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of every kind of database, empty."""
+    """The URL of an empty database, of every kind."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'campaign.db'}"
     return str(request.getfixturevalue("empty_postgres"))
@@ -329,10 +329,10 @@ def _wait_for_start(alive: Callable[[], bool], log: Path) -> str:
 
 @contextmanager
 def kept_port() -> Iterator[int]:
-    """A port that no other program is given, also while our server there is down.
+    """A port reserved for our server, even while it is down.
 
-    Linux lets two have one port where both are willing to share it and only one listens. A port that is merely
-    free may be gone a moment later, even to a client of ours that knocks there and so comes to talk to itself.
+    Linux lets two programs have one port if both agree and only one listens. A merely free port may be taken a moment
+    later, even by a client of ours that connects there and so ends up talking to itself.
     """
     with socket.socket() as kept:
         kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -358,7 +358,7 @@ def ports() -> Iterator[tuple[int, int]]:
 
 
 def _build(identifier: str, scale: Scale, seed: int) -> Collection:
-    """Five systems of three teams, six queries, cutoff 4; two documents in ten have no genre, and as many no artist."""
+    """Five systems of three teams, six queries, cutoff 4; two documents in ten have no genre, and two no artist."""
     rng = np.random.default_rng(seed)
     names = [f"d{i:02}" for i in range(20)]
     queries = [f"q{i}" for i in range(6)]
@@ -390,13 +390,13 @@ def _judged(collection: Collection, share: float, assessors: int) -> Collection:
 
 @pytest.fixture(scope="session")
 def small() -> Collection:
-    """Fine scale, half of the pool judged, by two assessors each."""
+    """A collection on the Fine scale, with half of the pool judged by two assessors each."""
     return _judged(_build("small", FINE, 1), 0.5, 2)
 
 
 @pytest.fixture(scope="session")
 def coarse() -> Collection:
-    """Broad scale, nothing judged."""
+    """A collection on the Broad scale, with nothing judged."""
     return _build("coarse", BROAD, 2)
 
 
@@ -418,21 +418,21 @@ def server(folders: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture
 def another(folders: list[Path], tmp_path: Path, port: int) -> Iterator[Server]:
-    """A server that the test may stop; nobody else comes to its address then."""
+    """A server that the test may stop; its address stays reserved."""
     with serving(folders, tmp_path / "log", port=port) as running:
         yield running
 
 
 @pytest.fixture
 def relay(another: Server, folders: list[Path], tmp_path: Path) -> Iterator[Server]:
-    """A server of the small collection that asks another for its predictions."""
+    """A server of the small collection that gets its predictions from another server."""
     with serving(folders[:1], tmp_path / "relay", f"remote:{another.url}") as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def mirex_server(mirex2011: Collection, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server of MIREX 2011, of which it has no judgments, where the real data is at hand; for tests that only ask."""
+    """A server of MIREX 2011 without judgments, if the real data are available; for tests that only read."""
     folder = tmp_path_factory.mktemp("mirex")
     replace(mirex2011, judgments=()).save(folder / "mirex2011")
     with serving([folder / "mirex2011"], folder / "log") as running:
@@ -447,7 +447,7 @@ def http(server: Server) -> Iterator[httpx.Client]:
 
 
 class Canned(ThreadingHTTPServer):
-    """A server of another kind: gives these answers in turn, the last for ever; None breaks the connection."""
+    """A fake server: gives these answers in turn, repeating the last; None breaks the connection."""
 
     daemon_threads = False
 
@@ -462,7 +462,7 @@ class Canned(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing of clients that went away."""
+        """Ignore disconnected clients."""
 
 
 class CannedAnswer(BaseHTTPRequestHandler):
@@ -484,12 +484,12 @@ class CannedAnswer(BaseHTTPRequestHandler):
         self.do_GET()
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
 def canned():
-    """A maker of servers of another kind."""
+    """A maker of fake servers."""
     made: list[tuple[Canned, threading.Thread]] = []
 
     def make(*answers: tuple[int, bytes] | None) -> Canned:

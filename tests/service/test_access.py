@@ -18,7 +18,7 @@ def database(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def tokens(database):
-    """A token of each role, and an assessor's for one collection alone."""
+    """A token for each role, and an assessor's token for a single collection."""
     store = TokenStore(database)
     made = {role: store.create(role, role) for role in ("assessor", "organiser", "client")}
     made["coarse only"] = store.create("coral", "assessor", "coarse")
@@ -34,7 +34,7 @@ def server(commanded, folders, database, tokens, tmp_path_factory):
 
 @pytest.fixture
 def ask(server, tokens):
-    """Asks with somebody's token: method, path, who, more for httpx."""
+    """Sends a request with a person's token: method, path, person, further arguments for httpx."""
     with server.client() as client:
 
         def call(method, path, who=None, headers=(), **more):
@@ -171,7 +171,7 @@ def test_every_answer_forbids_browsers_what_it_is_not_for(ask):
 
 
 def test_whoever_sends_all_before_they_read_hears_that_their_token_is_wrong(server):
-    # Programs that do: Python's urllib, many uploads of files.
+    # Programs that send such requests: Python's urllib, many file uploads.
     connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=180)
     connection.request("POST", f"{SMALL}/documents", b"x" * 8_000_000, {"Authorization": "Bearer a guess"})
     answer = connection.getresponse()

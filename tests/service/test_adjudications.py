@@ -1,4 +1,4 @@
-"""Giving a disputed pair to a person over HTTP, where tokens say who is invited."""
+"""Giving a disputed pair to a person over HTTP; tokens determine who is invited."""
 
 import json
 
@@ -15,7 +15,7 @@ QUEUE = f"{COARSE}/adjudications"
 
 @pytest.fixture
 def started(commanded, folders, tmp_path):
-    """Starts a server on one database, each time it is called, and gives a function that asks it as somebody."""
+    """Starts a server on one database at each call, and returns a function that sends requests as a person."""
     url = f"sqlite:///{tmp_path / 'campaign.db'}"
     store = TokenStore(url)
     made = {name: store.create(name, "assessor", "coarse") for name in ("ann", "bob", "carol")}

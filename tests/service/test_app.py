@@ -1,4 +1,4 @@
-"""The service put together, started and stopped."""
+"""The whole service, started and stopped."""
 
 import signal
 import socket
@@ -106,7 +106,7 @@ def test_a_port_that_is_taken_is_said_in_one_line():
 def test_an_address_that_cannot_be_had_is_said_in_one_line():
     with pytest.raises(InputError, match="^port must be from 0 to 65535, got 65536$"):
         listen("127.0.0.1", 65536)
-    # 192.0.2.0/24 is kept for documentation (RFC 5737): no machine has it.
+    # 192.0.2.0/24 is reserved for documentation (RFC 5737), so no machine has it.
     with pytest.raises(InputError, match=r"^cannot listen on port 0 of 192\.0\.2\.1: "):
         listen("192.0.2.1", 0)
 

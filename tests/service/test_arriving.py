@@ -1,4 +1,4 @@
-"""Recordings, metadata and runs that come to a collection while it is served, or to its folder."""
+"""Recordings, metadata and runs added to a collection while it is served, or to its folder."""
 
 import json
 import shutil
@@ -104,7 +104,7 @@ def test_a_recording_that_came_is_predicted_as_if_it_had_always_been_there(both,
     found = predicted(served, [Pair("d0", "new")])
     assert STATUSES[found.status[0]] == "predicted"
     assert found.evidence[found.spoke[0]] == ("output", "genre", "sound")
-    # The same from a collection that has it in its folder, opened anew, by the library alone.
+    # The same from the library, for a collection opened with it in its folder.
     again = Collection.load(place)
     pool = build_pool(again, also=[Pair("d0", "new")])
     expected = estimator_of(pool, "joint").predict(np.full(len(pool.pairs), np.nan)).expectation[-1]
@@ -216,7 +216,7 @@ def test_a_changed_run_takes_the_place_of_the_earlier_and_its_judgments_come_bac
     receiver.take_runs("music", run_of("T", "d8"))
     assert served.collection("music").campaign.progress.judged == 1
     receiver.stop()
-    serve(place, tmp_path / "log.db")  # the log is of this collection still
+    serve(place, tmp_path / "log.db")  # the log still belongs to this collection
 
 
 def test_a_run_that_says_what_is_known_changes_nothing(both):
@@ -270,7 +270,7 @@ def test_a_run_that_another_way_brought_to_the_folder_is_taken_in(both, place, t
 def test_what_is_deleted_from_the_arrivals_is_taken_back(both, place, wait_until):
     served, receiver = both
     before = Collection.load(place)
-    receiver.take_runs("music", run_of("S", "d8"), team="one")  # in place of its own
+    receiver.take_runs("music", run_of("S", "d8"), team="one")  # in place of the collection's own run
     receiver.take_runs("music", run_of("U", "d8", "d2"), team="two")
     receiver.take_document("music", Document("other", None, "rock"))
     served.collection("music").campaign.tell(Judgment("d0", "d8", 60.0, "ann"))
@@ -289,7 +289,7 @@ def test_what_is_deleted_from_the_arrivals_is_taken_back(both, place, wait_until
 
 @pytest.mark.slow
 def test_the_command_adds_runs_to_a_campaign_that_a_server_is_at(commanded, place, tmp_path, wait_until, run):
-    """Joined, changed and taken back, and through a restart; judgments are there throughout."""
+    """Added, changed and withdrawn, across a restart; judgments stay throughout."""
     log, ranked = f"sqlite:///{tmp_path / 'log.db'}", tmp_path / "new.trec"
 
     def joined(server, text):
@@ -373,7 +373,7 @@ def test_of_a_collection_in_memory_it_is_known_while_the_service_lives(place, tm
 def test_a_run_that_answers_far_fewer_queries_takes_no_place_without_being_told_to(both, place):
     served, receiver = both
     receiver.take_runs("music", run_of("NEW", "d7", "d8"))
-    for system in ("NEW", "S"):  # one that came, and one of the collection's own
+    for system in ("NEW", "S"):  # an added one, and one of the collection's own
         short = f"d0 Q0 d8 1 1.0 {system}\n".encode()
         with pytest.raises(
             InputError, match=f"^the run of {system} answers 1 of the 2 queries that its earlier run answers"
@@ -440,14 +440,14 @@ def test_keys_hold_for_documents_and_runs_and_clients_have_a_quota(commanded, pl
         done = send("olga", "runs", first)
         assert done.status_code == 201
         assert send("olga", "runs", other, "k2").status_code == 201
-        again = send("olga", "runs", first)  # late, and once more: it takes nothing back
+        again = send("olga", "runs", first)  # repeated late: it undoes nothing
         assert (again.status_code, again.json()) == (200, done.json())
         assert Collection.load(place).runs[-1].rankings["d0"] == ("d8", "d7")
         for body, query in ((other, {}), (first, {"team": "X"})):
             refused = send("olga", "runs", body, **query)
             assert refused.status_code == 422
             assert refused.json()["detail"].startswith("the Idempotency-Key 'k' was used for other content")
-        assert send("carl", "documents", b'{"document": "one"}').status_code == 201  # the same key, of another sender
+        assert send("carl", "documents", b'{"document": "one"}').status_code == 201  # the same key from another sender
         assert send("carl", "documents", b'{"document": "two"}').status_code == 422
         assert send("carl", "documents", b'{"document": "two"}', "k2").status_code == 201
         long = b'{"document": "three", "genre": "' + b"x" * 150 + b'"}'
@@ -539,7 +539,7 @@ def test_a_dropped_file_is_taken_for_what_it_is_and_told_by_line(commanded, plac
             drop("documents.tsv", b"document\tartist\nd4\tCem\n") == "1 document, 1 with something new"
         )  # all or none
         assert drop("documents.tsv", b"document\n\n\td\n").startswith("documents.tsv:")
-        later = "being imported: see below"  # where reading takes more than half a second
+        later = "being imported: see below"  # if reading takes more than half a second
         assert drop("cat.csv", people) in ("1 answer imported", later)
         assert last_import()["written"] == 1
         assert drop("cat.csv", b"query,document,grade\nd0,d2\n").startswith(("cat.csv:2: ", later))

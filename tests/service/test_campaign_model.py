@@ -1,4 +1,4 @@
-"""The model of a running campaign over HTTP: tried, chosen, trained on its judgments, sent as a file."""
+"""The model of a running campaign over HTTP: trying, choosing, training on its judgments, sending a file."""
 
 import json
 import threading
@@ -33,7 +33,7 @@ def url(tmp_path):
 
 @pytest.fixture
 def started(commanded, folders, tmp_path, url):
-    """Starts a server of the campaign, as often as it is called; all end with the test."""
+    """Starts a server of the campaign at each call; all end with the test."""
     with ExitStack() as stack:
 
         def start(name="log", database=url):
@@ -45,7 +45,7 @@ def started(commanded, folders, tmp_path, url):
 
 @pytest.fixture(scope="module")
 def shared(commanded, folders, tmp_path_factory):
-    """A client of a server whose campaign keeps its model."""
+    """A client of a server with a campaign of an unchanged model."""
     root = tmp_path_factory.mktemp("shared")
     options = ("--db", f"sqlite:///{root / 'campaign.db'}")
     with commanded(folders[:1], root / "log", *options) as server, server.client() as http:
@@ -54,19 +54,19 @@ def shared(commanded, folders, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def output(small):
-    """The file of a model that was trained elsewhere."""
+    """The file of a model trained elsewhere."""
     return json.dumps(audiosim.train(small, Plan(("fGEN",), folds=0)).to_dict()).encode()
 
 
 def prepare(url):
-    """Make the tables of a database, as a service does."""
+    """Create the tables of a database like a service."""
     engine = open_engine(url, 60.0)
     prepare_tables(engine)
     engine.dispose()
 
 
 def judged(http, count=3, assessor="zoe"):
-    """So many further judgments of a person."""
+    """Make `count` further judgments by a person."""
     for pair in http.post(f"{SMALL}/next", json={"assessor": assessor, "count": count}).json()["pairs"]:
         said = {"query": pair["query"], "document": pair["document"], "fine": 80, "assessor": assessor}
         assert http.post(f"{SMALL}/judgments", json=said).status_code == 201
@@ -341,7 +341,7 @@ def test_a_kept_model_is_deleted_unless_a_campaign_has_it(commanded, folders, tm
         for ask in (organiser.delete_model, organiser.model_effect, organiser.choose_model):
             with pytest.raises(InputError, match="this service keeps no model 'trained'"):
                 ask("small", "trained")
-        organiser.add_model("small", other)  # the name is free again
+        organiser.add_model("small", other)  # the name can be used again
         assert organiser.model_effect("small", "trained").other_version != first
     with commanded(folders[:1], tmp_path / "again", "--db", database) as server, server.client() as http:
         assert http.get(MODEL).json()["model"] == "joint-fine"
@@ -397,7 +397,7 @@ def test_a_training_that_a_kill_ended_is_shown_as_such_after_the_restart_and_beg
         assert answer.status_code == 201, answer.text
         wait_until(lambda: http.get(TRAININGS).json()["training"]["status"] == "done")
         http.post(TRAININGS, json=asked | {"name": "more"})
-        server.stop()  # as asked to: at once the training has ended
+        server.stop()  # a regular stop ends the training at once
     with commanded(folders[:1], tmp_path / "last", *options) as server, server.client() as http:
         found = http.get(TRAININGS).json()["training"]
         assert (found["name"], found["status"]) == ("more", "interrupted")

@@ -1,4 +1,4 @@
-"""Standing of a campaign, over HTTP: as the library and the command say it."""
+"""State of a campaign over HTTP, equal to that of the library and the command."""
 
 import json
 import threading
@@ -96,9 +96,9 @@ def test_a_campaign_says_how_far_it_is(client, coarse):
 
 
 def listen(server, count, last=None, begun=None):
-    """The first events of a campaign, as a client without any library reads them.
+    """The first events of a campaign, as read by a client without any library.
 
-    begun  a barrier, passed after the first of them; where a last one is given, as soon as the service answers
+    begun  a barrier, passed after the first event; if `last` is given, as soon as the service answers
     """
     events, event = [], {}
     headers = {} if last is None else {"Last-Event-ID": str(last)}
@@ -144,7 +144,7 @@ def test_a_client_that_comes_back_hears_only_what_is_new(client, server):
     with ThreadPoolExecutor(1) as threads:
         heard = threads.submit(listen, server, 1, state, begun)
         begun.wait(60)
-        time.sleep(1)  # twice as long as a change takes to be told
+        time.sleep(1)  # twice as long as a change takes to be reported
         assert not heard.done()
         client.post(f"{SMALL}/next", json={"assessor": "fay"})
         assert int(heard.result()[0]["id"]) > state
@@ -157,7 +157,7 @@ def test_a_server_that_stops_lets_those_go_who_listen(commanded, folders, tmp_pa
         heard = threads.submit(listen, server, 99, begun=begun)
         begun.wait(60)
         assert server.stop() == 0
-        # Cut off, as it is after a time of grace, it would end with an error and not with the end of the answer.
+        # If cut off after a grace period, it would end with an error instead of the end of the answer.
         assert len(heard.result()) == 1
 
 

@@ -1,4 +1,4 @@
-"""Statements of the service about itself."""
+"""The service's description of itself."""
 
 import msgspec
 import pytest
@@ -45,7 +45,7 @@ def test_every_collection_is_listed_with_its_size(http, small):
         "state": 0,
         "correlated": True,
     }
-    # The levels of a scale are said once, not with every collection that has it.
+    # The levels of a scale are listed once, not with every collection that uses it.
     scales = {one["name"]: one for one in http.get("/v1/scales").json()}
     assert scales["fine"] == {"name": "fine", "levels": list(FINE.levels)}
     assert {collection["scale"]["name"] for collection in listed} == set(scales)

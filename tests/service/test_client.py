@@ -1,4 +1,4 @@
-"""The typed client, against a real service and against what is none."""
+"""The typed client, with a real service and with servers of other kinds."""
 
 import json
 import socket
@@ -76,7 +76,7 @@ def test_a_name_with_odd_characters_stays_one_name(client):
 
 @pytest.mark.slow
 def test_a_service_that_is_not_there_is_said_in_one_line():
-    with socket.socket() as deaf:  # bound, but not listening: nobody else gets the port
+    with socket.socket() as deaf:  # bound but not listening, so that nobody else gets the port
         deaf.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
         with Client(url) as client, pytest.raises(ServiceError, match=f"^{url} cannot be reached: .*refused"):

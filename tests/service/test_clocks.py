@@ -1,4 +1,4 @@
-"""Servers on machines whose clocks differ go by one clock, that of their database."""
+"""Servers on machines with different clocks use one clock: that of their database."""
 
 import re
 import sys
@@ -12,7 +12,7 @@ from audiosim.campaign import DatabaseStore, clock
 pytestmark = pytest.mark.slow
 
 COARSE = "/v1/collections/coarse"
-# A server whose machine is so many seconds ahead: whatever asks for the time of day is told another one.
+# A server on a machine that is some seconds ahead: every function for the time of day is shifted.
 AHEAD = """
 import datetime, os, time
 
@@ -34,7 +34,7 @@ main()
 
 @pytest.fixture
 def ahead(programmed):
-    """A maker of servers whose machines are so many seconds ahead."""
+    """A maker of servers on machines that are some seconds ahead."""
 
     def start(folder, url, seconds, log):
         command = [sys.executable, "-c", AHEAD, "serve", folder, "--port", "0", "--db", url, "--model", "uniform"]

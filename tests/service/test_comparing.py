@@ -1,4 +1,4 @@
-"""Comparisons over HTTP: handed out, answered, taken back, exported; in one process, as nothing here needs two."""
+"""Comparisons over HTTP: handed out, answered, withdrawn, exported; in one process, because nothing here needs two."""
 
 import pytest
 
@@ -14,7 +14,7 @@ COARSE = "/v1/collections/coarse"
 
 @pytest.fixture(scope="module")
 def http(coarse, in_process):
-    """A service of one collection whose campaign asks for comparisons alone."""
+    """A service of one collection with a campaign of comparisons only."""
     settings = CampaignSettings(learn_later=True, patience_s=WAIT_S, unasked="mark", comparisons="only")
     with in_process(create_app([coarse], judging=Judging(settings=settings))) as client:
         yield client
@@ -48,7 +48,7 @@ def test_comparisons_are_handed_out_answered_once_taken_back_and_exported(http, 
     assert (again["number"], again["replayed"]) == (record["number"], True)
     (one,) = exported(http, tmp_path)
     assert (one.document_b, one.answer, one.assessor, one.seconds) == (first["document_b"], "b", "lea", 17.5)
-    # what was never handed out is kept, and marked as not counting
+    # a comparison never handed out is kept, but marked as not counting
     marked = post(http, "comparisons", 201, **said | {"assessor": "eve"})
     assert marked["details"]["unasked"] is True
     assert len(exported(http, tmp_path)) == 1
@@ -58,10 +58,10 @@ def test_comparisons_are_handed_out_answered_once_taken_back_and_exported(http, 
     assert post(http, "undo", 201, assessor="lea")["refers"] == record["number"]
     assert exported(http, tmp_path) == ()
     kinds = [one["kind"] for one in http.get(f"{COARSE}/log").json()["events"]]
-    assert kinds == ["comparison", "comparison", "undo"]  # without what was handed out
+    assert kinds == ["comparison", "comparison", "undo"]  # without leases
     log = http.get(f"{COARSE}/judgments", params={"format": "log"}).text
     assert '"kind": "comparison"' in log
-    assert http.get(f"{COARSE}/judgments", params={"format": "csv"}).text.count("\n") == 1  # a comparison is no grade
+    assert http.get(f"{COARSE}/judgments", params={"format": "csv"}).text.count("\n") == 1  # comparisons are not grades
 
 
 def test_what_is_no_comparison_is_refused(http):
@@ -113,7 +113,7 @@ def test_a_preference_for_the_document_shown_first_is_reported(coarse, in_proces
 
 
 def imported(http, app, text, to="comparisons"):
-    """The last file's import, after it was sent and read."""
+    """The import of a file, after it was sent and read."""
     answer = http.post(f"{COARSE}/{to}/import", content=text)
     if answer.status_code == 422:
         return answer.json()
@@ -156,7 +156,7 @@ def test_a_file_of_comparisons_is_imported_whole_or_not_at_all_and_exported_as_i
         before = exported(client, tmp_path)
         assert imported(client, app, (tmp_path / "comparisons.tsv").read_text(), "judgments")["status"] == "done"
         assert sorted(exported(client, tmp_path), key=str) == sorted(before, key=str)
-        for _ in range(3):  # one by one: what was imported last, and then what it replaced
+        for _ in range(3):  # one by one: the last import, then the answer it replaced
             post(client, "undo", 201, assessor="ann")
         assert [one.assessor for one in exported(client, tmp_path)] == ["ben"]
 

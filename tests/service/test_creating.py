@@ -1,4 +1,4 @@
-"""Collections that are made over HTTP: whole or not at all, by organisers alone, with the words of the commands."""
+"""Collections made over HTTP: completely or not at all, only by organisers, with the same messages as the commands."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ from service.routes.new_collections import TURNS
 
 
 async def after(end, sent):
-    """The answer to a request whose turn comes after `end` was called."""
+    """The answer to a request that gets its turn after `end` was called."""
     async with TURNS:
         waiting = asyncio.create_task(sent)
         while not TURNS.statistics().tasks_waiting and not waiting.done():
@@ -183,10 +183,10 @@ def test_what_cannot_be_served_is_not_created_and_the_draft_stays(http, home):
     draft = begun(http)
     assert http.post(f"{draft}/create").json()["detail"].startswith("new: has no runs, expected ")
     send(http, "all.trec", RUNS)
-    http.post(f"{draft}/settings", json={"scale": "1-5", "model": "mjud"})  # a model of other scales
+    http.post(f"{draft}/settings", json={"scale": "1-5", "model": "mjud"})  # a model for other scales
     assert http.post(f"{draft}/create").status_code == 422
     http.post(f"{draft}/settings", json={})
-    send(http, "queries.tsv", "query\tdocument\nother\tone11\n")  # no query of the runs
+    send(http, "queries.tsv", "query\tdocument\nother\tone11\n")  # not a query of the runs
     refused = http.post(f"{draft}/create")
     assert refused.status_code == 422
     assert refused.json()["detail"] == http.get(f"{draft}/check").json()["error"]
@@ -323,7 +323,7 @@ def test_the_services_model_is_that_of_new_collections_and_their_own_goes_before
         draft = begun(http)
         send(http, "all.trec", RUNS)
         http.post(f"{draft}/settings", json={"scale": "1-5"})
-        assert http.post(f"{draft}/create").status_code == 422  # or the service could not start again
+        assert http.post(f"{draft}/create").status_code == 422  # otherwise the service could not start again
         http.post(f"{draft}/settings", json={"scale": "1-5", "model": "uniform"})
         assert http.post(f"{draft}/create").status_code == 201
         draft = begun(http, "other")

@@ -1,4 +1,4 @@
-"""The files of a deployment say what the service understands, and stand the tools that read them."""
+"""The files for a deployment have only settings that the service knows, and pass the tools for their formats."""
 
 import json
 import re

@@ -1,6 +1,6 @@
-"""Every command on the pages runs, page by page in the order of reading, in a fresh folder.
+"""Every command on the pages runs, page by page in reading order, in a fresh folder.
 
-The folders that a page names hold a small demo. What takes long is made smaller: fewer campaigns, fewer queries.
+Folders named on a page contain a small demo. Slow commands are made smaller: fewer campaigns, fewer queries.
 """
 
 import re
@@ -23,18 +23,17 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 COMMAND = re.compile(r"^(?: {4}|\$ )?(audiosim [a-z](?:.*\\\n)*.*)$|`(audiosim [a-z][^`]*)`", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\.\.\.|…|\||\[")  # a form of a command, not a command
-# Another machine, a cluster, an issuer of tokens: test_served_examples, test_cluster and test_sign_in have them;
-# test_joint_fit what `--learn joint` does in every campaign, test_cli_judges, test_comparing and test_check_pairs
-# campaigns in which ann has judged, test_embedded weights by judgments. The dialogues that machines judge are not ours;
-# test_study_app has studies, test_cli_judges aspects; musicnn is not in the environment of the tests, test_embedded
-# has embeddings.
+# Tested elsewhere: another machine, a cluster and an issuer of tokens in test_served_examples, test_cluster and
+# test_sign_in; `--learn joint` in test_joint_fit; campaigns judged by ann in test_cli_judges, test_comparing and
+# test_check_pairs; weights by judgments and embeddings in test_embedded; studies in test_study_app; aspects in
+# test_cli_judges. Not available in tests: the dialogues judged by machines, and musicnn.
 ELSEWHERE = re.compile(
     r"https?://|tcp://|s3://|postgresql://|--oidc|--learn joint|audiosim demo|--known|"
     r"study (serve|answers)|judges dialsumm|judges \S+ --judgments sqlite|neighbours \S+ --judged|--with musicnn|"
     r"--aspect|--generated|--without|without-ann|--kinds"
 )
 COMMANDS = typer.main.get_command(cli.app)
-VERBS = COMMANDS.list_commands(click.Context(COMMANDS))  # prose may begin a line with audiosim, too
+VERBS = COMMANDS.list_commands(click.Context(COMMANDS))  # prose may begin a line with audiosim as well
 GIVEN = ("COLLECTION", "FOLDER", "my-collection", "my-demo", "mirex2011", "next-year", "fixtures/demo")
 SMALLER = {
     "--compare": "--compare --stopping-rule judgments=20",
@@ -49,7 +48,7 @@ FULLY_JUDGED = {"evaluate", "reliability", "simulate", "study", "train", "worth"
 
 
 def commands_of(text):
-    """The whole commands of a page, in their order, each once; those that only name an option are none."""
+    """The whole commands of a page, in their order, each once; those that only name an option do not count."""
     found = {}
     for one in COMMAND.finditer(text):
         line = " ".join((one[1] or one[2]).replace("\\\n", " ").split("   #")[0].split())
@@ -67,7 +66,7 @@ def named(group, name):
 
 
 def is_whole(words):
-    """True where a command has all that it needs."""
+    """True if a command has all its arguments."""
     command = COMMANDS
     while hasattr(command, "list_commands"):
         if not words or words[0] not in command.list_commands(click.Context(command)):
@@ -109,7 +108,7 @@ def place(tmp_path, monkeypatch, small_demo):
 
 
 def give(small_demo, name, judged):
-    """A collection of that name: judged in full, or a little."""
+    """Make a collection of this name, judged fully or a little."""
     shutil.rmtree(name, ignore_errors=True)
     shutil.copytree(small_demo, name)
     Path(name, "judgments.csv").unlink()
@@ -120,7 +119,7 @@ def give(small_demo, name, judged):
 
 
 def adapted(line):
-    """The words of a command, smaller, and with names for what the page leaves open."""
+    """The words of a command, made smaller, with names for its placeholders."""
     for long, short in SMALLER.items():
         line = line.replace(long, short)
     words = [NAMES.get(word, word) for word in shlex.split(line.rstrip(" &.").partition(" > ")[0])[1:]]
@@ -130,7 +129,7 @@ def adapted(line):
 
 
 def prepare(small_demo, words):
-    """Put the collections there that a command names, unless it makes them."""
+    """Make the collections named in a command, unless the command makes them."""
     made = words[words.index("-o") + 1] if "-o" in words else None
     for name in GIVEN:
         if made == name:
@@ -140,7 +139,7 @@ def prepare(small_demo, words):
 
 
 def serve(commanded, words):
-    """Start the service that a page shows, until it is ready."""
+    """Start the service shown on a page, and wait until it is ready."""
     here = [
         str(Path(word).resolve()) if Path(word).is_dir() else word.replace("sqlite:///", f"sqlite:///{Path.cwd()}/")
         for word in words[1:]

@@ -1,4 +1,4 @@
-"""From a row of the ranking down to clips, and two systems side by side: the numbers are those of the commands."""
+"""From a row of the ranking down to clips, and two systems side by side: the numbers equal those of the commands."""
 
 import gc
 import json
@@ -110,7 +110,7 @@ def test_two_systems_are_what_compare_says_and_the_queries_decide(http, small, a
     assert (turned["expectation"], turned["above"]) == pytest.approx((-found["expectation"], 1 - found["above"]))
 
 
-# The share is what conditioning on the judgment leaves of the variance, whatever the grade.
+# The share follows from the variance after conditioning on the judgment, for any grade.
 def test_the_most_telling_pairs_take_from_the_variance_what_they_say(made, http):
     one = made.state.service.served.collection("small")
     _, grounded = one.grounded()

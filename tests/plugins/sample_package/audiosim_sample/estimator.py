@@ -9,7 +9,7 @@ from audiosim.relevance.belief import Belief
 
 
 class AroundTheMean:
-    """Grades lie around the mean of the query's other judgments; around the middle of the scale where there are none.
+    """Grades lie around the mean of the query's other judgments; around the middle of the scale if there are none.
 
     spread  standard deviation, as a share of the highest grade
     """

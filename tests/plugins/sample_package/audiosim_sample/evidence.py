@@ -1,4 +1,4 @@
-"""A kind of evidence: documents of one shelf, the last digit of their numbers, have something in common."""
+"""A kind of evidence: documents on the same shelf, given by the last digit of their number, are alike."""
 
 import numpy as np
 

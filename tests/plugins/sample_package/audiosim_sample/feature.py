@@ -1,4 +1,4 @@
-"""A feature that counts who put the document first."""
+"""A feature that counts the systems that ranked the document first."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from audiosim.features.feature import Feature
 
 
 def share_of_firsts(pool: Pool) -> Array:
-    """(n,) of the systems the share that put the document first, for each pair of the pool."""
+    """(n,) share of the systems that ranked the document first, for each pair of the pool."""
     first = np.bincount(pool.ranks.indices, pool.ranks.data == 1, len(pool.pairs))
     return np.asarray(first / len(pool.systems))
 

@@ -1,4 +1,4 @@
-"""A measure that asks whether anything good is in the list."""
+"""A measure that checks for at least one relevant document in the list."""
 
 import numpy as np
 
@@ -8,9 +8,9 @@ from audiosim.measures.measure import MINIMUM, Definition, Measure
 
 
 def hit(measure: Measure, scale: Scale, grades: Array, judged: Array) -> Array:
-    """(...,) 1 where a relevant document is in the list, else 0.
+    """(...,) 1 if a relevant document is in the list, else 0.
 
-    grades  (..., n) down to the cutoff; relevant from `min` on, above 0 where none is chosen
+    grades  (..., n) down to the cutoff; relevant from `min` on, or above 0 if none is chosen
     """
     minimum = measure.number("min")
     relevant = grades >= minimum if minimum else grades > 0

@@ -1,4 +1,4 @@
-"""A method of ranking systems: by the judged documents that they put first."""
+"""A method of ranking systems: by their judged documents at rank 1."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from audiosim.peers.task import Grader, Task
 
 
 def firsts(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking:
-    """Mean gain of what each system put first and somebody judged; 1/2 where nothing was."""
+    """Mean gain of each system's judged documents at rank 1; 1/2 without any."""
     first = task.pool.ranks.toarray() == 1
     places = rng.permutation(np.flatnonzero(first.any(axis=0)))[: grader.budget]
     gains = grader(places)

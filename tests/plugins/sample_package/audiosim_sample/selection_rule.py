@@ -1,4 +1,4 @@
-"""A selection rule that judges all queries alike."""
+"""A selection rule that judges all queries equally."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from audiosim.relevance.belief import Belief
 
 
 class Even:
-    """Pairs of the queries of which least is judged come first: 1 over 1 plus the number of judged pairs."""
+    """Pairs of the least judged queries come first: the weight is 1 over 1 plus the number of judged pairs."""
 
     name = "even"
 
@@ -17,6 +17,6 @@ class Even:
         self._query = expected.pool.query
 
     def weights(self, belief: Belief, ranking: Ranking) -> Array:
-        """(n,) how much the judgment of each pair is worth now."""
+        """(n,) present value of a judgment of each pair."""
         judged = np.bincount(self._query, belief.judged)
         return np.asarray(1 / (1 + judged[self._query]))

@@ -1,4 +1,4 @@
-"""A stopping rule that asks for the winner alone."""
+"""A stopping rule for the winner alone."""
 
 from dataclasses import dataclass
 
@@ -9,12 +9,12 @@ from audiosim.selection.stopping_definition import LoopState, StoppingDefinition
 
 @dataclass(frozen=True)
 class Winner:
-    """The best system is known: the least confidence in that it is better than any other is at its target."""
+    """The best system is known: the least confidence that it is better than another system reaches the target."""
 
     target: float
 
     def level(self, state: LoopState) -> float:
-        """The least of the confidences in the pairs of the system that is expected to be best."""
+        """Least confidence over the pairs with the system expected to be best."""
         ranking = state.ranking
         best = int(np.argmax(ranking.scores.mean))
         a, b = ranking.pairs
