@@ -76,7 +76,7 @@ KEPT = """(name, ask) => new Promise((done) => {
     asked.onsuccess = () => { done(asked.result); database.close(); };
   };
 })"""
-# True once the clips of all her pairs have arrived.
+# True once the clips of all of Ann's pairs have arrived.
 FETCHED = f"""async () => {{
   const arrived = performance.getEntriesByType("resource").filter((entry) => entry.responseStatus === 200);
   const addresses = new Set(arrived.map((entry) => entry.name.replace(location.origin, "")));
