@@ -1,6 +1,6 @@
-"""Adjudications: disputed pairs that an organiser hands to one person, who judges them as one more opinion.
+"""Adjudications: disputed pairs that an organiser hands to one person for one more opinion.
 
-A request is a lease of a millisecond in the log, with the reason ADJUDICATION: programs that know no adjudications read
+A request is a lease of a millisecond in the log, with the reason ADJUDICATION: programs without adjudications read
 it as a lease that has ended.
 """
 
@@ -23,9 +23,9 @@ ASKED_S = 0.001  # the shortest lease that a log can hold
 class Adjudication(NamedTuple):
     """Pair that an organiser gave to a person to judge.
 
-    number  of the line of the log that first asked them
-    status  waiting; judged: their judgment holds; cannot: they cannot judge it; set aside: nothing of theirs counts
-    grade   of their judgment; None if there is none
+    number  number of the log line with the first request
+    status  waiting; judged: their judgment counts; cannot: they cannot judge it; set aside: none of their answers count
+    grade   grade of their judgment; None without one
     """
 
     number: int
@@ -55,12 +55,12 @@ class Adjudications:
         self._pool, self._queue, self._clock = pool, queue, clock
 
     def ask(self, pair: Pair, assessor: str) -> Record:
-        """Put a pair first in a person's queue; if it waits there already, return the line that did so."""
+        """Put a pair first in a person's queue; if it is waiting there already, return the line of that request."""
         records = self._write(lambda: self._asked(pair, assessor))
         return records[0] if records else self._first(pair, assessor)._replace(replayed=True)
 
     def all(self) -> list[Adjudication]:
-        """All adjudications, in the order in which they were asked for."""
+        """All adjudications, in the order of the requests."""
         with self._log.state:
             asked = self._ledger.adjudications
             return [self._adjudication(pair, name, number) for name in asked for pair, number in asked[name].items()]
@@ -70,9 +70,9 @@ class Adjudications:
         self._pool.locate([pair])
         what = f"document {pair.document} for query {pair.query}"
         if assessor in ledger.aside:
-            raise InputError(f"{assessor} is set aside: expected somebody whose judgments count")
+            raise InputError(f"{assessor} is set aside: expected a person whose judgments count")
         if assessor in ledger.assessors(pair):
-            raise InputError(f"{assessor} has judged {what} already: expected somebody who has not")
+            raise InputError(f"{assessor} has judged {what} already: expected a person who has not")
         if assessor in ledger.cannot.get(pair, {}):
             raise InputError(f"{assessor} cannot judge {what}: expected somebody else")
         if not self._queue.answerable(ledger, assessor)[self._pool.positions[pair]]:
@@ -83,7 +83,7 @@ class Adjudications:
         return [lease_of(ledger, pair, assessor, now, self._lasting(pair, assessor, now), ADJUDICATION)]
 
     def _lasting(self, pair: Pair, assessor: str, now: datetime) -> float:
-        """Seconds of the lease that asks: those left if the person has the pair already."""
+        """Duration of the requesting lease, in seconds: the time left if the person already has the pair."""
         lease = self._ledger.lease(pair, now)
         left = 0.0 if lease is None or lease.assessor != assessor else (lease.until - now).total_seconds()
         return max(left, ASKED_S)

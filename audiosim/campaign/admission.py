@@ -1,4 +1,4 @@
-"""Rules for the events that a campaign may take now."""
+"""Rules for the events that a campaign currently accepts."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -31,10 +31,11 @@ def check_open(ledger: Ledger) -> None:
 def check_next(event: Event, ledger: Ledger, pool: Pool, now: datetime, vouched: bool = False) -> None:
     """Raise an error if an event may not be the next line of the log.
 
-    vouched  True for events made elsewhere: the pair may be leased to another assessor, or heard at any time
+    vouched  True for events from elsewhere: their pairs may be leased to another assessor, and listening times are not
+             checked
     """
-    # These may follow in a paused or closed campaign: who resumes it, sets somebody aside, chooses a model, changes
-    # texts, or learns, judges nothing.
+    # These may follow in a paused or closed campaign: resuming it, setting a person aside, choosing a model, changing
+    # texts and learning are no judgments.
     if event.kind in STATES:
         _check_turn(event, ledger)
         return
@@ -52,7 +53,7 @@ def check_next(event: Event, ledger: Ledger, pool: Pool, now: datetime, vouched:
     check_open(ledger)
     if event.kind == "undo":
         if not ledger.counts(event.assessor, event.refers):
-            raise InputError(f"event {event.refers} is no answer of {event.assessor or 'nobody'} that counts")
+            raise InputError(f"event {event.refers} is not a valid answer of {event.assessor or 'nobody'}")
         return
     pool.locate(event.comparison.pairs if event.kind == "comparison" else [event.pair])
     if event.kind in JUDGING:
@@ -70,7 +71,8 @@ def marked(event: Event, ledger: Ledger, unasked: str) -> Event:
 
     unasked  as in `CampaignSettings`
     """
-    # Decided here and not by the client, which may be an older page: a repeat must never replace the first answer.
+    # Decided here and not by the client, which may be an older page, because a repeat must never replace the first
+    # answer.
     if event.kind == "judgment" and ledger.asked_again(event.pair, event.assessor):
         return replace(event, kind="repeat")
     if event.kind not in (*ANSWERS, "comparison") or unasked == "count" or ledger.handed(event):
@@ -89,7 +91,7 @@ def marked(event: Event, ledger: Ledger, unasked: str) -> Event:
 def undoing(ledger: Ledger, pool: Pool, assessor: str, number: int | None, key: str, now: datetime) -> Event:
     """The event that withdraws an answer: a new one, or the one sent before with this key.
 
-    number  of the answer; None: the assessor's last that counts
+    number  number of the answer; None: the assessor's last valid one
     """
     # Looked up before the last answer: a retried undo would otherwise withdraw a second answer.
     earlier = ledger.earlier(assessor, key)
@@ -106,7 +108,7 @@ def undoing(ledger: Ledger, pool: Pool, assessor: str, number: int | None, key: 
 
 
 def reopened(ledger: Ledger, undo: Event, now: datetime, lease_s: float) -> list[Event]:
-    """The lease that gives the pair of a withdrawn answer back to its assessor; none where an earlier one holds."""
+    """The lease that returns the pair of a withdrawn answer to its assessor; none if an earlier one is valid again."""
     if ledger.earlier(undo.assessor, undo.key) is not None or not undo.assessor or ledger.revises(undo.refers):
         return []
     undone = ledger.record(undo.refers).event
@@ -143,7 +145,7 @@ def _lease(kind: str, pair: Pair, assessor: str, now: datetime, lease_s: float, 
 
 
 def check_aside(event: Event, ledger: Ledger) -> None:
-    """Raise an error if no person of this name judged, or they already are, or are not, set aside."""
+    """Raise an error if no person of this name has judged, or if they are set aside already, or not set aside."""
     name, aside = event.judge, event.judge in ledger.aside
     if not aside and not ledger.judged_anything(name):
         raise InputError(f"{name} has judged nothing here: expected the name of a person who has")

@@ -1,8 +1,8 @@
-"""Logs that no longer name somebody: their answers under a name drawn at random, without their own words.
+"""Logs without some people's names: their answers stand under random names, and their own words are removed.
 
-A line keeps its number, so that what refers to it still does. Every line from the first changed one on has another
-digest: it is another log, which belongs into another database. Keys of lines by or about somebody become hashes, as
-clients choose keys. Texts by other people stay, whatever they say: `texts_naming` finds those with a name.
+A line keeps its number, so that references to it remain correct. From the first changed line on, all digests differ: it
+is another log, for another database. Keys of lines by or about these people become hashes, because clients choose keys.
+Texts by other people are kept, whatever they contain: `texts_naming` finds those with a name.
 """
 
 import hashlib
@@ -14,18 +14,18 @@ from audiosim.campaign.event import ASIDE, MODEL, QUESTIONNAIRE, WORDS, Event, P
 from audiosim.errors import InputError
 
 DRAWN, DRAWN_BYTES = "anonymous-", 8
-SECRET = secrets.token_bytes(32)  # without it, a hash cannot be compared with those of guessed keys
-NEEDED = ("answer", "document_b", "moment", "why")  # details that an event has by its kind
+SECRET = secrets.token_bytes(32)  # keeps hashes from being compared with those of guessed keys
+NEEDED = ("answer", "document_b", "moment", "why")  # details required by the kind of event
 NOT_KEPT = "not kept"
 
 
 def draw_names(logs: Sequence[Iterable[Event]], without: Iterable[str]) -> dict[str, str]:
-    """A drawn name for each person, the same in all logs; an error where no log has one of them."""
+    """A drawn name for each person, the same in all logs; an error if a person is in no log."""
     known = {name for events in logs for event in events for name in (event.assessor, event.judge)}
     drawn = {}
     for name in without:
         if not name or name not in known:
-            raise InputError(f"no log names {name!r:.80}: expected somebody who judged")
+            raise InputError(f"no log names {name!r:.80}: expected a person who has judged")
         drawn[name] = f"{DRAWN}{secrets.token_hex(DRAWN_BYTES)}"
     return drawn
 
@@ -33,7 +33,7 @@ def draw_names(logs: Sequence[Iterable[Event]], without: Iterable[str]) -> dict[
 def anonymous_event(event: Event, drawn: Mapping[str, str]) -> Event:
     """An event without these people's names, and without texts by or about them; numbers and grades stay.
 
-    drawn  names to put in place of theirs
+    drawn  names that replace theirs
     """
     if event.assessor not in drawn and event.judge not in drawn:
         return event
@@ -51,7 +51,7 @@ def texts_naming(logs: Iterable[Iterable[Event]], name: str) -> int:
 
 def _texts(event: Event) -> list[str]:
     if event.assessor.startswith(DRAWN) or event.judge.startswith(DRAWN):
-        return []  # drawn letters and hashes say nothing
+        return []  # random letters and hashes carry no information
     return [event.key, *event.details, *(value for value in event.details.values() if isinstance(value, str))]
 
 
@@ -62,7 +62,7 @@ def _hashed(key: str) -> str:
 def _without_words(event: Event) -> dict[str, Plain]:
     if event.kind == QUESTIONNAIRE:
         return {"moment": event.details["moment"]}
-    if event.kind == WORDS:  # the collection's, whoever wrote them
+    if event.kind == WORDS:  # texts of the collection, whoever wrote them
         return {name: text for name, text in event.details.items() if name != "reason"}
     if event.kind == MODEL:
         return {"model": event.details["model"]}

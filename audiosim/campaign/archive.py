@@ -22,7 +22,7 @@ from audiosim.campaign.model_table import KeptModel, has_kept_models, keep_model
 from audiosim.campaign.schema import TIMEOUT_S, campaigns_in, check_upgraded, locked, opened
 from audiosim.errors import FormatError, InputError
 
-FORMAT, WITH_MODELS = "audiosim-log/1", "audiosim-log/2"  # a program that knows no models refuses a file with some
+FORMAT, WITH_MODELS = "audiosim-log/1", "audiosim-log/2"  # programs without kept models refuse a file that has some
 FIELDS = tuple(Event.__dataclass_fields__)
 
 
@@ -60,7 +60,7 @@ class ArchivedModel(NamedTuple):
 
 
 class Archive(NamedTuple):
-    """Contents of a database that a backup has: the logs, and the kept models."""
+    """Contents of a backup: the logs and the kept models of a database."""
 
     logs: list[Logged]
     models: list[ArchivedModel]
@@ -72,13 +72,13 @@ class Archive(NamedTuple):
 
 
 def back_up(url: str, path: str | Path, without: Iterable[str] = ()) -> list[Archived]:
-    """Write the logs of all campaigns of a database, and its kept models, to a file while it serves.
+    """Write the logs of all campaigns of a database, and its kept models, to a file, even while a service uses it.
 
     Returns the campaigns in brief.
 
     The file is written completely or not at all. It contains no tokens.
 
-    without  people whom the file is not to name; see `anonymous_log`
+    without  people to leave unnamed in the file; see `anonymous_log`
     """
     target = Path(path)
     if target.exists():
@@ -105,14 +105,14 @@ def restore(path: str | Path, url: str) -> list[Archived]:
     """Write the contents of a backup to a database that has none of these campaigns, then read and compare them."""
     backup = read_file(path)
     check_upgraded(url)
-    _restore_models(url, backup.models)  # first, so that no campaign is there without its model
+    _restore_models(url, backup.models)  # first, so that no campaign exists without its model
     for log in backup.logs:
         with closing(DatabaseStore(url, log.archived.collection)) as store:
             # One transaction per campaign, and only onto an empty log: otherwise both chains would break.
             if store.append_all(log.events, 0) is None:
                 raise InputError(f"the database holds a campaign of {log.archived.collection} already")
             store.describe(log.about, log.rules)
-    # Read back from the database, not from what was written: digests also cover what the driver and the disk did.
+    # Read back from the database, so that the digests also cover errors of the driver and the disk.
     found = {one.collection: one for one in read_database(url).campaigns}
     for one in backup.campaigns:
         if found.get(one.collection) != one:
@@ -121,7 +121,7 @@ def restore(path: str | Path, url: str) -> list[Archived]:
 
 
 def _restore_models(url: str, models: Sequence[ArchivedModel]) -> None:
-    """Keep the models of a backup in a database, all or none; those that it has are left as they are."""
+    """Keep the models of a backup in a database, all or none; existing ones are left unchanged."""
     if not models:
         return
     engine = open_engine(url, TIMEOUT_S)
@@ -145,7 +145,7 @@ def read_database(url: str) -> Archive:
         with closing(DatabaseStore(url, name, reading=True)) as store:
             events = tuple(event for _, event in store.read())
             found.append(Logged(Archived(name, len(events), store.head.digest), about, rules, events))
-    # Models are read last: one that was kept, and chosen, while the logs were read is among them.
+    # Models are read last, to include any that was kept and chosen while the logs were read.
     with opened(url, reading=True) as engine, engine.connect() as connection:
         known = kept_models(connection) if has_kept_models(connection) else []
         return Archive(found, [ArchivedModel(one, kept_content(connection, one.name)) for one in known])
@@ -162,7 +162,7 @@ def read_file(path: str | Path) -> Archive:
     models = [_read_model(path, rows) for _ in range(int(head.get("models", 0)))]
     number, end = next(rows, (0, {}))
     if end != {"end": sum(log.archived.events for log in logs)} or next(rows, None) is not None:
-        raise FormatError(path, max(number, 1), "expected the end of the backup here: it was cut off, or added to")
+        raise FormatError(path, max(number, 1), "expected the end of the backup here: it was cut off or extended")
     return Archive(logs, models)
 
 
@@ -181,7 +181,7 @@ def _read_one(path: Path, rows: Iterator[tuple[int, Mapping[str, Any]]]) -> Logg
             raise FormatError(path, line, f"event {number} of {head['collection']} was altered after it was written")
         events.append(event)
     if digest != head["digest"]:
-        raise FormatError(path, line, f"the log of {head['collection']} does not end as its campaign says")
+        raise FormatError(path, line, f"the log of {head['collection']} does not end with the event in its header")
     return Logged(Archived(head["collection"], len(events), digest), head["about"], head["rules"], tuple(events))
 
 
@@ -214,7 +214,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def _anonymous(found: Archive, without: Iterable[str]) -> Archive:
-    """Contents of a backup that do not name these people, each log with its new digest; without people as they are."""
+    """Contents of a backup without these people's names, each log with its new digest; unchanged without people."""
     drawn = draw_names([log.events for log in found.logs], without)
     if not drawn:
         return found

@@ -36,9 +36,9 @@ from audiosim.users.listeners import Agreement, agreement
 class Campaign:
     """The judgments of a collection so far, and their consequences.
 
-    The log is the whole state: a campaign opened again on it continues. The collection's own judgments count as made
-    before it began. Other campaigns, also in other processes, may be open on the same log: each first reads what the
-    others wrote. Threads may share a campaign. If the log loses lines, every later request is refused.
+    The log is the whole state: a campaign reopened on it continues. The collection's own judgments count as made
+    before it began. Other campaigns, even in other processes, may be open on the same log: each first reads the lines
+    of the others. Threads may share a campaign. If the log loses lines, every later request is refused.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Campaign:
         withheld        pairs that are not offered, such as pairs that cannot be played
         known           first lines of the log, already read by another campaign on this very store
         count_long      runs slow counts, for example in another process
-        pool            of the collection down to the measure's cutoff, if the caller has it; None: built here
+        pool            pool of the collection down to the measure's cutoff; None: built here
         """
         settings, measure = settings or CampaignSettings(), as_measure(measure)
         self._collection, self._settings, self._clock = collection, settings, clock
@@ -128,23 +128,23 @@ class Campaign:
         return self._log.trouble
 
     def sync(self) -> int:
-        """Read what others wrote to the log; return the number of its last line."""
+        """Read new lines by others; return the number of the last line."""
         self._log.sync()
         self._count.count(self._settings.patience_s, Reach.AT_HAND if self._settings.learn_later else Reach.ALL)
         self._count.prepare()
         return self.number
 
     def refresh(self) -> int:
-        """Read what others wrote, if that is possible at once; return the number of the last known line.
+        """Read new lines by others if that is possible at once; return the number of the last known line.
 
-        If somebody is writing, or the log does not answer, the lines known already are used.
+        While somebody is writing, or the log does not answer, only the known lines are used.
         """
         self._log.refresh()
         self._catch_up()
         return self.number
 
     def ask(self, count: int = 1, assessor: str = "", by_query: bool = False) -> list[Pair]:
-        """The pairs most worth judging, best first; fewer where fewer are left.
+        """The most informative pairs to judge, best first; fewer if fewer are left.
 
         assessor  person who will judge them: first pairs leased to them already, then pairs waiting for a second
                   judgment, then the best free ones, preferably of queries that no other assessor has begun: see
@@ -153,12 +153,12 @@ class Campaign:
         by_query  pairs from as few queries as possible, as for `Selection.ask`
         """
         self._catch_up()
-        self._count.chooser.weights_by(assessor or None)  # slow, and then kept: so computed before taking the turn
+        self._count.chooser.weights_by(assessor or None)  # slow but cached, so computed before taking the turn
         if not assessor:
             self.sync()
             with self._log.state:
                 return [offer.pair for offer in self._choose(count, assessor, by_query)]
-        # Chosen again where others wrote meanwhile: another server may have leased these pairs.
+        # Chosen again if others wrote meanwhile: another server may have leased these pairs.
         leased = self._write(lambda: self._leases(count, assessor, by_query))
         return [record.event.pair for record in leased]
 
@@ -178,9 +178,9 @@ class Campaign:
             return self._count.lesson()
 
     def teach(self, state: int, estimator: RelevanceEstimator) -> None:
-        """Use the outcome of `Lesson.learned` for a state; the log records from which line on."""
+        """Use the outcome of `Lesson.learned` for a state; the log records the line from which it counts."""
         # The result first, then its line in the log: a kill in between loses seconds of learning. In the other order
-        # every server would have to learn what the line names before it could go on counting.
+        # every server would have to learn the lesson named in the line before it could continue counting.
         self._count.teach(state, estimator)
         self.lessons.keep(self._count.lesson_of(state), estimator)
         now = write_time(self._clock())
@@ -198,8 +198,8 @@ class Campaign:
     def tell_all(self, said: Iterable[Judgment | Event], vouched: bool = True) -> list[Record]:
         """Add several events at once, all or none.
 
-        vouched  True for judgments that someone vouches for: they count even if their pairs were not handed to the
-                 assessors, or are leased to others now
+        vouched  True for judgments from a trusted source: they count even if their pairs were never handed to the
+                 assessors, or are now leased to others
         """
         now, scale = write_time(self._clock()), self._collection.scale
         events = [one if isinstance(one, Event) else judgment_event(one, scale, now) for one in said]
@@ -208,9 +208,9 @@ class Campaign:
         return self._write(lambda: self._admitted(events, vouched))
 
     def undo(self, assessor: str = "", number: int | None = None, key: str = "") -> Record:
-        """Withdraw an answer of this assessor; the one it replaced holds again, or the pair is leased to them again.
+        """Withdraw an answer of this assessor; the one it replaced is valid again, or the pair is leased to them again.
 
-        number  of the event; None: their last answer that counts
+        number  number of the event; None: their last valid answer
         """
 
         def undone() -> list[Event]:
@@ -220,15 +220,15 @@ class Campaign:
         return self._write(undone)[0]
 
     def pause(self, by: str = "", reason: str = "") -> Record:
-        """Pause the campaign: no pairs are asked and no answers taken until `resume`."""
+        """Pause the campaign: no pairs are handed out and no answers accepted until `resume`."""
         return self.tell(turn_event("pause", self._clock(), by, reason))
 
     def resume(self, by: str = "", reason: str = "") -> Record:
-        """Open a paused or closed campaign again."""
+        """Reopen a paused or closed campaign."""
         return self.tell(turn_event("resume", self._clock(), by, reason))
 
     def close(self, by: str = "", reason: str = "") -> Record:
-        """Close the campaign: no pairs are asked and no answers taken any more."""
+        """Close the campaign: no more pairs are handed out and no more answers accepted."""
         return self.tell(turn_event("close", self._clock(), by, reason))
 
     def set_aside(self, judge: str, by: str = "", reason: str = "", key: str = "") -> Record:
@@ -245,11 +245,11 @@ class Campaign:
             return {name: self._ledger.record(number) for name, number in self._ledger.aside.items()}
 
     def judgments(self) -> tuple[Judgment, ...]:
-        """The judgments that hold, in the order in which they were made; the collection's own come first."""
+        """The valid judgments, in the order in which they were made; the collection's own come first."""
         return self.snapshot()[1]
 
     def snapshot(self, back: Container[str] | None = ()) -> tuple[int, tuple[Judgment, ...]]:
-        """The number of a line of the log, and the judgments that hold after it.
+        """The number of a line of the log, and the valid judgments after it.
 
         back  people set aside whose judgments to include; None: all of them
         """
@@ -271,7 +271,7 @@ class Campaign:
         return self._count.changes(after)
 
     def assessors_of(self, pair: Pair) -> frozenset[str]:
-        """The assessors whose judgments of a pair hold."""
+        """The assessors with a valid judgment of a pair."""
         with self._log.state:
             return frozenset(self._ledger.assessors(pair))
 
@@ -280,11 +280,11 @@ class Campaign:
         return [{"number": number} | event.row() for number, event, _ in self.log()]
 
     def known_as(self, said: str) -> str:
-        """The stored name that a typed name means, in any case and Unicode form; all else takes names literally."""
+        """The stored name for a typed name, in any case and Unicode form; all other methods take names literally."""
         with self._log.state:
             name = self._ledger.name(said)
         if said and not name:
-            raise InputError(f"{said!r:.80} is not a name: no character of it is visible")
+            raise InputError(f"{said!r:.80} is not a name: it has no visible character")
         return name
 
     def answers(self, assessor: str, count: int | None = None, before: int | None = None) -> list[Record]:
@@ -298,7 +298,7 @@ class Campaign:
         return [record for record in records if record.event.kind != "comparison"][-count if count else 0 :]
 
     def answered(self, pair: Pair, assessor: str) -> bool:
-        """True if this assessor's answer about a pair stands."""
+        """True if this assessor has a valid answer about a pair."""
         with self._log.state:
             return self._ledger.answered(pair, assessor)
 
@@ -338,7 +338,7 @@ class Campaign:
             return list(self._ledger.times)
 
     def pace(self, assessor: str | None = None) -> Pace:
-        """Pace at which an assessor answers, or all together where None."""
+        """Pace of an assessor's answers; None: of all assessors together."""
         with self._log.state:
             times = {name: list(own) for name, own in self._ledger.times.items() if assessor in (None, name)}
         return pace(times.values())
@@ -364,7 +364,7 @@ class Campaign:
         return event if vouched else marked(event, self._ledger, self._settings.unasked)
 
     def _write(self, events: Callable[[], list[Event]]) -> list[Record]:
-        """Write events to the log and count them; where the model learns later, the next request counts them."""
+        """Write events to the log and count them; if the model learns later, the next request counts them."""
         records = self._log.write(events)
         if not self._settings.learn_later:
             self._catch_up()
@@ -372,7 +372,7 @@ class Campaign:
         return records
 
     def _catch_up(self) -> None:
-        """Count the known lines of the log; where the model learns later, only those that are quick to count."""
+        """Count the known lines of the log; if the model learns later, only those that are quick to count."""
         if self._settings.learn_later:
             self._count.count_soon()
         else:

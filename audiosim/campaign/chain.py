@@ -1,6 +1,6 @@
 """The hash chain of a log: every line carries a digest of itself and of all lines before it.
 
-Two logs with the same last digest are the same log. A log that still has a known digest at its number has only grown;
+Two logs with the same last digest are the same log. If a log still has a known digest at its number, it has only grown;
 otherwise it was truncated or replaced.
 """
 

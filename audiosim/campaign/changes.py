@@ -1,4 +1,4 @@
-"""Changes that lines of a campaign's log cause, and what judgments and comparisons are after them."""
+"""Changes caused by the lines of a campaign's log, and the judgments and comparisons after them."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -15,15 +15,15 @@ class Change(NamedTuple):
 
     A line that sets a person aside gives one change for each pair that they judged.
 
-    number     of the line
-    pair       of any pool
-    grade      mean over the assessors whose judgments of it hold from here on; NaN without any
-    assessors  number of these
-    more       difference to the number before: -1, 0 or 1
-    assessor   person whose judgment changed
+    number     number of the line
+    pair       pair of any pool
+    grade      mean over the assessors with a valid judgment of it from here on; NaN without any
+    assessors  number of these assessors
+    more       difference to the previous number: -1, 0 or 1
+    assessor   person with the changed judgment
     own        their grade of it from here on; NaN: none
-    comparison  answer to a comparison that holds from here on, instead of a grade: then `pair` is its first
-    withdrawn  True if this answer holds no longer
+    comparison  answer to a comparison, valid from here on, instead of a grade: `pair` is then its first pair
+    withdrawn  True if this answer is no longer valid
     answered   line of this answer; 0: the collection's own
     """
 
@@ -54,9 +54,9 @@ def grades_after(before: Mapping[Pair, float], changes: Iterable[Change]) -> dic
 
 
 class ComparisonsInForce:
-    """Comparisons that hold, change by change.
+    """Valid comparisons, updated change by change.
 
-    own  the collection's, before all changes
+    own  the collection's comparisons, before all changes
     """
 
     def __init__(self, own: Iterable[PairedComparison]) -> None:
@@ -64,7 +64,7 @@ class ComparisonsInForce:
         self._places = {what: place for place, what in enumerate(self._held)}
 
     def take(self, changes: Iterable[Change]) -> None:
-        """Take in the next changes."""
+        """Add the next changes."""
         for change in changes:
             if change.comparison is None:
                 continue
@@ -82,9 +82,9 @@ class ComparisonsInForce:
 
 
 def comparisons_after(own: Iterable[PairedComparison], changes: Iterable[Change]) -> tuple[PairedComparison, ...]:
-    """Comparisons that hold after all changes so far, in the order of an export.
+    """Valid comparisons after all changes so far, in the order of an export.
 
-    own  the collection's
+    own  the collection's comparisons
     """
     held = ComparisonsInForce(own)
     held.take(changes)

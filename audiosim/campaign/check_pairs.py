@@ -9,11 +9,11 @@ from audiosim.campaign.settings import CampaignSettings
 from audiosim.corpus.model import Pair
 from audiosim.corpus.pool import Pool
 
-REPEATED_AFTER = 10  # answers of the same person in between, so that they forget the first
+REPEATED_AFTER = 10  # answers of a person before they get a pair again, so that they forget the first answer
 
 
 class CheckPairs:
-    """Choice of the repeated and known pairs that an assessor is handed.
+    """Choice of the repeated and known pairs for an assessor.
 
     Both are a share of each assessor's answers. A hash of the seed and the names selects the pairs, so that no choice
     has to be stored.
@@ -32,7 +32,7 @@ class CheckPairs:
         settings = self._settings
         if not assessor or not (settings.repeats or self._known):
             return []
-        # Comparisons are of no pair: they make no check pairs due.
+        # Comparisons are not answers about a pair, so they make no check pairs due.
         answered = [one for one in ledger.counting(assessor) if ledger.record(one).event.kind != "comparison"]
         held = ledger.held(assessor)
         again = len(ledger.repeats(assessor)) + sum(lease.again for lease in held)

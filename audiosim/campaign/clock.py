@@ -13,8 +13,8 @@ ASK_S = 10.0  # between two queries of the database's time
 class DatabaseClock:
     """The time of the database server: machines whose clocks differ thus agree on when a lease ends.
 
-    The server is asked occasionally, as part of other requests; in between the process's monotonic clock counts on, so
-    that reading the time never waits. SQLite runs on the local machine and is not asked.
+    The server is asked occasionally, as part of other requests; between requests the process's monotonic clock
+    continues, so that reading the time never waits. SQLite runs on the local machine and is not asked.
     """
 
     def __init__(self) -> None:
@@ -34,4 +34,4 @@ class DatabaseClock:
             return
         there = connection.execute(sql.select(sql.func.extract("epoch", sql.func.clock_timestamp()))).scalar_one()
         self._asked = time.monotonic()
-        self._ahead_s = float(there) - (before + self._asked) / 2  # assumes the answer dates from half-way
+        self._ahead_s = float(there) - (before + self._asked) / 2  # assumes a time half-way through the request

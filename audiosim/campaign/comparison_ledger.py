@@ -1,4 +1,4 @@
-"""Comparisons in a campaign's log: those handed out, and the answers that hold."""
+"""Comparisons in a campaign's log: those handed out, and the valid answers."""
 
 from collections.abc import Collection, Container, Iterable
 from datetime import datetime
@@ -21,15 +21,15 @@ class ComparisonLease(NamedTuple):
 
 
 def what_compares(one: PairedComparison) -> Compares:
-    """Person, query and documents of a comparison, whichever document stands first."""
+    """Person, query and documents of a comparison, in whichever order the documents are shown."""
     return one.assessor, one.query, frozenset((one.document_a, one.document_b))
 
 
 class Comparisons:
     """Comparisons of a campaign, line by line of its log.
 
-    Of an assessor's answers about two documents the last that was not undone holds; the collection's own comparisons
-    are answers before all others.
+    The last answer of an assessor about two documents that was not withdrawn is valid; the collection's own comparisons
+    count as answers before all others.
     """
 
     def __init__(self, own: Iterable[PairedComparison] = ()) -> None:
@@ -39,7 +39,7 @@ class Comparisons:
         self._handed: dict[Compares, float] = {}  # time of first handing out, in seconds since 1970
 
     def answer(self, number: int, event: Event) -> None:
-        """Take in an answer."""
+        """Add an answer."""
         what = what_compares(event.comparison)
         self._answers.setdefault(what, {})[number] = event
         self._leases.pop(what, None)
@@ -49,12 +49,12 @@ class Comparisons:
         self._answers[what_compares(event.comparison)].pop(number, None)
 
     def revises(self, number: int, event: Event) -> bool:
-        """True if another answer holds without this one, the event of a line."""
+        """True if another answer would be valid without this one, the event of a line."""
         what = what_compares(event.comparison)
         return what in self._own or [*self._answers[what]] != [number]
 
     def hand(self, event: Event) -> None:
-        """Take in a lease."""
+        """Add a lease."""
         one = event.comparison
         what = what_compares(one)
         self._handed.setdefault(what, parse_time(event.time).timestamp())
@@ -63,18 +63,18 @@ class Comparisons:
         self._leases[what] = ComparisonLease(one.query, one.document_a, one.document_b, one.assessor, until)
 
     def holding(self, what: Compares) -> PairedComparison | None:
-        """The answer that holds; None if there is none that counts."""
+        """The valid answer; None if there is none."""
         last = next(reversed(self._answers.get(what, {}).values()), None)
         if last is None:
             return self._own.get(what)
         return last.comparison if last.counts else None
 
     def number(self, what: Compares) -> int:
-        """Line of the last answer that was not undone; 0 without any, where the collection's own holds."""
+        """Line of the last answer that was not withdrawn; 0 without any, when the collection's own is valid."""
         return next(reversed(self._answers.get(what, {})), 0)
 
     def of(self, assessor: str) -> Collection[Compares]:
-        """Everything that a person compared and did not withdraw."""
+        """All comparisons that a person made and did not withdraw."""
         answered = (what for what, by in self._answers.items() if by)
         return dict.fromkeys(what for what in (*self._own, *answered) if what[0] == assessor)
 
@@ -87,7 +87,7 @@ class Comparisons:
         return [lease for lease in self._leases.values() if lease.until > now]
 
     def in_force(self, aside: Container[str] = ()) -> tuple[PairedComparison, ...]:
-        """The comparisons that hold, the collection's own first, then in the order in which they were made.
+        """The valid comparisons, the collection's own first, then in the order in which they were made.
 
         aside  people whose answers do not count
         """

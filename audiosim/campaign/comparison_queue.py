@@ -1,4 +1,4 @@
-"""Comparisons that assessors are asked for, and the kind of question that gives most information in their time."""
+"""Comparisons for assessors, and the kind of question that gives the most information per second."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ from audiosim.selection.comparison_values import ComparisonValues
 
 
 class Worth(NamedTuple):
-    """Kind of question that gives most information in the time of one person.
+    """Kind of question that gives the most information per second of one person.
 
     kind  grade or comparison
     grade, comparison  value of the best one of each, per second
@@ -41,7 +41,7 @@ class Worth(NamedTuple):
 class ComparisonQueue:
     """Comparisons of a campaign, as far as its settings allow them.
 
-    selection  gives the selection now
+    selection  returns the current selection
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class ComparisonQueue:
         selection: Callable[[], Selection],
     ) -> None:
         if settings.comparisons != "none" and not isinstance(estimator, Comparing):
-            raise InputError(f"comparisons need a model that takes them, such as joint, got {estimator.name}")
+            raise InputError(f"comparisons need a model that supports them, such as joint, got {estimator.name}")
         self._log, self._ledger, self._pool, self._queue = log, ledger, pool, queue
         self._settings, self._clock, self._selection = settings, clock, selection
         self._estimator = estimator
@@ -68,12 +68,12 @@ class ComparisonQueue:
         return self._settings.comparisons
 
     def check_taken(self) -> None:
-        """Raise an error if the model takes no comparisons."""
+        """Raise an error if the model does not support comparisons."""
         if not isinstance(self._estimator, Comparing):
-            raise InputError(f"the model {self._estimator.name} takes no comparisons, as joint does")
+            raise InputError(f"the model {self._estimator.name} does not support comparisons; joint does")
 
     def in_force(self, back: Iterable[str] = ()) -> tuple[int, tuple[PairedComparison, ...]]:
-        """Number of the last known line, and the comparisons that hold then, the collection's own first.
+        """Number of the last known line, and the valid comparisons then, the collection's own first.
 
         back  people set aside whose comparisons to include
         """
@@ -94,7 +94,7 @@ class ComparisonQueue:
         return [one for one in leases if assessor in (None, one.assessor)]
 
     def worth(self, assessor: str) -> Worth:
-        """Kind of question that is worth most of an assessor's time; pairs that they hold come first."""
+        """Kind of question that makes the best use of an assessor's time; pairs leased to them come first."""
         if self.allowed == "none":
             return Worth(GRADE, 0.0, 0.0)
         selection = self._selection()
@@ -115,10 +115,10 @@ class ComparisonQueue:
         return Worth(COMPARISON if better else GRADE, grade, comparison)
 
     def ask(self, count: int, assessor: str) -> list[ComparisonLease]:
-        """Most informative comparisons, leased to an assessor, those that they hold first; fewer if fewer are left.
+        """Most informative comparisons, leased to an assessor, those already leased first; fewer if fewer are left.
 
-        Each of the new ones is about other documents. They are drawn with chances in proportion to their values: always
-        taking the best would end in overconfidence, see `DrawnByDoubt`.
+        New comparisons do not share documents. They are drawn with probabilities in proportion to their values: always
+        taking the best would lead to overconfidence, see `DrawnByDoubt`.
         """
         if not assessor:
             raise InputError("comparisons are leased to assessors: expected the name of an assessor")
@@ -152,7 +152,7 @@ class ComparisonQueue:
         return chosen
 
     def _values(self, selection: Selection, assessor: str, now: datetime) -> ComparisonValues | None:
-        """Values of comparisons for an assessor; 0 for those that they made or that anyone holds."""
+        """Values of comparisons for an assessor; 0 for those that they made or that are leased to anyone."""
         values = ComparisonValues.of(selection, self._queue.answerable(self._ledger, assessor))
         if values is None:
             return None
@@ -172,7 +172,7 @@ class ComparisonQueue:
         return np.asarray(values.values / -np.log1p(-lots).clip(max=-1e-12))
 
     def _comparison(self, first: int, second: int, assessor: str) -> PairedComparison:
-        """A comparison of two pairs; which stands first is drawn for each assessor, so that it favours no system."""
+        """A comparison of two pairs; the order is drawn for each assessor, so that it favours no system."""
         (query, a), (_, b) = self._pool.pairs[first], self._pool.pairs[second]
         lot = hashlib.blake2b(json.dumps([self._settings.seed, assessor, query, a, b]).encode(), digest_size=1)
         turned = lot.digest()[0] % 2

@@ -34,7 +34,7 @@ from audiosim.errors import InputError, RewoundError, StoreError
 
 TIMEOUT_S = 10.0
 SHARED = "secret of this database"  # key of a note
-NEVER_DROPPED = "9999-12-31T23:59:59Z"  # notes that are later than others stay, in older versions, too
+NEVER_DROPPED = "9999-12-31T23:59:59Z"  # number of notes kept, the latest ones; older versions keep them too
 REPAIR = "restore a backup that audiosim verify accepts"
 
 Written = TypeVar("Written")
@@ -139,7 +139,7 @@ class DatabaseStore:
         events = list(self._checked(rows, since, known))
         if since == 0 and len(events) < least:
             raise StoreError(
-                f"{self._shown()} ends at line {len(events)}, and its campaign says line {least}: {REPAIR}"
+                f"{self._shown()} ends at line {len(events)}, but its campaign's row names line {least}: {REPAIR}"
             )
         return iter([(number, event) for number, event in events if number > after])
 
@@ -195,7 +195,7 @@ class DatabaseStore:
     def keep_card(self, card: str) -> None:
         """Store the card of this collection in place of an earlier one."""
         row = {"collection": self._collection, "card": card}
-        with suppress(exc.IntegrityError), reporting(self._engine):  # another server may be faster: its card is as good
+        with suppress(exc.IntegrityError), reporting(self._engine):  # if another server is faster, its card will do
             self._file.check()
             BESIDE.create_all(self._engine, [CARDS])
             with self._engine.begin() as connection:
@@ -240,7 +240,7 @@ class DatabaseStore:
             connection.execute(sql.insert(LESSONS).values(key=key, time=write_time(utc_now()), learned=text))
 
     def secret(self) -> str:
-        """Hexadecimal random number that all servers of this database share; made by the first that asks."""
+        """Hexadecimal random number that all servers of this database share; created on the first request."""
         found = self.note(SHARED)
         if found is None:
             row = {"key": SHARED, "time": NEVER_DROPPED, "learned": secrets.token_hex(32)}
@@ -258,7 +258,7 @@ class DatabaseStore:
     def _written(self, write: Callable[[sql.Connection], Written]) -> Written:
         """Result of a transaction; nothing is acknowledged if its file was deleted or replaced.
 
-        It is made once more if the connection turns out to be lost, as after a restart of the server, before the end.
+        It is repeated once if the connection is lost before the end, for instance because the server restarted.
         """
         for again in (True, False):
             ending = False
@@ -298,7 +298,7 @@ class DatabaseStore:
         self._know(before)
 
     def _event(self, number: int, fields: Sequence[Any]) -> Event:
-        """The event of a line; fields of later versions are no reason to stop."""
+        """The event of a line; unknown fields of later versions are ignored."""
         try:
             return event_of(fields)
         except (InputError, ValueError, TypeError) as error:
@@ -312,7 +312,7 @@ class DatabaseStore:
             self._head = max(self._head, head)
 
     def _check_grown(self, connection: sql.Connection, known: Head, last: int, past: int | None = None) -> None:
-        """Raise an error unless a log that ends at line `last` extends the known one; by at most up to line `past`."""
+        """Raise an error unless a log that ends at line `last` extends the known one, up to line `past` at most."""
         number, digest = known
         if last < number or (past is not None and last <= past):
             raise self._rewound(f"it ends at line {last}")
@@ -339,7 +339,7 @@ class DatabaseStore:
         taken = connection.execute(statement, chosen).one_or_none()
         if taken is None:
             self._begin(connection)
-            # Also if the row exists: another process may have made it since the first try.
+            # Even if the row exists: another process may have created it since the first try.
             taken = connection.execute(statement, chosen).one_or_none()
         assert taken is not None or last is not None
         return None if taken is None else Head(*taken)

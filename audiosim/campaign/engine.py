@@ -1,4 +1,4 @@
-"""Connections to a database, SQLite or PostgreSQL by its URL: they sync to disk, and every wait has a limit."""
+"""Connections to a database, SQLite or PostgreSQL by its URL: they sync to disk, and all waits are limited."""
 
 import os
 import re
@@ -17,8 +17,8 @@ from audiosim.errors import InputError, StoreError
 
 DRIVERS = ("postgresql", "postgres", "postgresql+psycopg")
 EXPECTED = "a URL such as sqlite:///campaign.db or postgresql://user@host/name"
-CONNECT_S = 2  # the least that libpq accepts
-IDLE_S = 1.0  # after which a connection to PostgreSQL is tried before it is used
+CONNECT_S = 2  # smallest value that libpq accepts
+IDLE_S = 1.0  # idle time after which a connection to PostgreSQL is tested before use
 USED = "used"  # time of the last use, in the notes of a connection
 RESCUED = "rescued"  # suffix of data saved from a database whose file is gone
 
@@ -41,7 +41,7 @@ def open_engine(url: str, timeout_s: float, reading: bool = False) -> sql.Engine
                 sql.event.listen(engine, "do_connect", OneFile(path).connect)
             return engine
     except ImportError as error:
-        missing = f"{error}; audiosim[postgres] installs what PostgreSQL needs"
+        missing = f"{error}; install audiosim[postgres] for PostgreSQL"
         raise InputError(f"cannot use database {_shown(url)!r}: {missing}") from None
     except (exc.ArgumentError, exc.NoSuchModuleError, ValueError) as error:
         raise InputError(f"cannot use database {_shown(url)!r}: {_shown(str(error))}; expected {EXPECTED}") from None
@@ -49,7 +49,7 @@ def open_engine(url: str, timeout_s: float, reading: bool = False) -> sql.Engine
 
 
 def without_transactions(engine: sql.Engine) -> sql.Engine:
-    """The engine for single statements that only read: PostgreSQL is asked once for each, not three times."""
+    """The engine for single read-only statements: PostgreSQL gets one request for each, not three."""
     return engine.execution_options(isolation_level="AUTOCOMMIT") if engine.dialect.name == "postgresql" else engine
 
 
@@ -119,7 +119,7 @@ class OneFile:
 
 
 def check_left_over(path: Path) -> None:
-    """Raise an error where a database is missing or empty, but its remains lie beside it."""
+    """Raise an error if a database is missing or empty, but its remains are beside it."""
     rescued, ahead = path.with_name(f"{path.name}.{RESCUED}"), path.with_name(f"{path.name}-wal")
     kept, running = rescued.exists(), ahead.exists()  # checked before the database, which is created before its log
     try:
@@ -149,7 +149,7 @@ def identity_of(path: Path) -> tuple[int, int] | None:
 def _set_sqlite(timeout_s: float, connection: Any, _: object) -> None:
     give_up = time.monotonic() + timeout_s
     cursor = connection.cursor()
-    # Of two that turn a new file's journal to WAL at once SQLite refuses one without waiting, lest both wait for ever.
+    # If two connections set a new file's journal to WAL at once, SQLite refuses one at once: both might wait forever.
     while not _turns_to_wal(cursor, time.monotonic() < give_up):
         time.sleep(0.01)
     cursor.execute("PRAGMA synchronous = FULL")
@@ -157,7 +157,7 @@ def _set_sqlite(timeout_s: float, connection: Any, _: object) -> None:
 
 
 def _turns_to_wal(cursor: Any, patient: bool) -> bool:
-    """False where another connection holds the file at this moment; an error then, unless patient."""
+    """False if another connection holds the file at this moment; an error in that case, unless patient."""
     try:
         cursor.execute("PRAGMA journal_mode = WAL")
     except sqlite3.OperationalError as error:
@@ -177,7 +177,7 @@ def _open_postgres(address: sql.URL, timeout_s: float, reading: bool) -> sql.Eng
     class Patient(Connection[Any]):
         """A connection that counts as lost after its server was silent for too long.
 
-        A hanging server keeps its connections open, and libpq by itself would wait for ever.
+        A hanging server keeps its connections open, and libpq by itself would wait forever.
         """
 
         def wait(self, gen: Any, *arguments: Any, **named: Any) -> Any:
@@ -204,9 +204,9 @@ def _note_use(_: Any, record: Any) -> None:
 
 
 def _check_idle(dialect: sql.Dialect, connection: Any, record: Any, _: object) -> None:
-    """Have a connection made anew if it was lost, such as by a restart of the server, while nobody used it.
+    """Replace a connection that was lost while idle, for instance by a restart of the server.
 
-    Asking before each use, as `pool_pre_ping` does, would double the time for which a writer holds the log.
+    Testing before each use, as `pool_pre_ping` does, would double the time for which a writer holds the log.
     """
     if time.monotonic() - record.info.get(USED, -float("inf")) < IDLE_S:
         return
@@ -217,7 +217,7 @@ def _check_idle(dialect: sql.Dialect, connection: Any, record: Any, _: object) -
 
 
 def _until(generator: Generator[Any, Any, Any], patience_s: float) -> Generator[Any, Any, Any]:
-    """Result of one of psycopg's generators; gives up if nothing is ready for so long."""
+    """Result of one of psycopg's generators; gives up if nothing is ready within the time limit."""
     heard = time.monotonic()
     try:
         state = next(generator)
@@ -264,9 +264,9 @@ def check_writable(engine: sql.Engine, path: Path | None) -> None:
     with engine.connect() as connection:
         if engine.dialect.name == "sqlite":
             if path is not None and not all(os.access(one, os.W_OK) for one in (path, path.parent)):
-                raise StoreError(f"{shown}: {path} or its folder may be read and not written to")
-            connection.exec_driver_sql("BEGIN IMMEDIATE")  # ended by giving the connection back; nothing is written
-            # Of a file opened for reading alone SQLite begins that without a word, and refuses the first statement.
+                raise StoreError(f"{shown}: {path} or its folder is readable but not writable")
+            connection.exec_driver_sql("BEGIN IMMEDIATE")  # rolled back on return of the connection: nothing is written
+            # On a read-only file SQLite allows this without an error, and refuses the first statement.
             version = int(connection.exec_driver_sql("PRAGMA user_version").scalar() or 0)
             connection.exec_driver_sql(f"PRAGMA user_version = {version}")
         elif connection.exec_driver_sql("SHOW transaction_read_only").scalar() == "on":
@@ -276,8 +276,8 @@ def check_writable(engine: sql.Engine, path: Path | None) -> None:
 class DatabaseFile:
     """The file of an SQLite database, as it was when opened.
 
-    After a move, removal or replacement, processes that have it open hold a file that cannot be found again, and SQLite
-    goes on writing to it. Other databases, and databases in memory, have no file and always pass.
+    After a move, removal or replacement, processes that have it open hold a file without a path, and SQLite
+    continues to write to it. Other databases, and databases in memory, have no file and always pass.
     """
 
     def __init__(self, engine: sql.Engine) -> None:
@@ -327,7 +327,7 @@ class DatabaseFile:
     def fold(self, engine: sql.Engine, wait: bool = True) -> bool:
         """Checkpoint the write-ahead log into the file itself; True if it is empty afterwards.
 
-        wait  True to wait for readers and writers, and empty the log; else copy only what blocks nobody
+        wait  True to wait for readers and writers, and empty the log; False to copy only as much as blocks nobody
         """
         if self._path is None:
             return True

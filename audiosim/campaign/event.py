@@ -24,10 +24,10 @@ MOMENTS = ("before", "after", HEADPHONES)  # when people answer about themselves
 KINDS = (*ANSWERS, "repeat", "undo", *LEASES, "learn", *STATES, *ASIDE, *COMPARING, QUESTIONNAIRE, MODEL, WORDS)
 
 UNASKED, RUSHED = MARKS
-ADJUDICATION = "adjudication"  # `details["why"]` of the lease of a pair that an organiser gave to one person
+ADJUDICATION = "adjudication"  # `details["why"]` of a lease by which an organiser gave a pair to one person
 
 NAME_LIMIT = 1000  # characters of an identifier, a name, a key
-WHOLE_LIMIT = 2**53  # whole numbers up to here are exact in every JSON reader
+WHOLE_LIMIT = 2**53  # largest whole number that is exact in every JSON reader
 
 Clock = Callable[[], datetime]
 Plain = str | int | float | bool | None
@@ -37,23 +37,23 @@ Plain = str | int | float | bool | None
 class Event:
     """One event in a campaign.
 
-    kind      judgment; cannot: the assessor cannot judge the pair, `details["reason"]` says why; undo: an earlier
-              answer of the same assessor no longer counts; lease: the pair is the assessor's until a time; again: a
-              lease of a pair that they judged before; repeat: their answer to that, which shows noise and replaces
-              nothing; comparison: which of two documents is more relevant, `document` or `details["document_b"]`, as
-              `details["answer"]` says: a, b or =; compare: a lease of such a comparison; learn: from here on counts
-              what the model learned from an earlier state; pause, resume, close: of the whole campaign; set_aside: from
-              here on nothing rests on what `details["judge"]` says, until take_back; questionnaire: a person's
-              answers to questions about themselves, before or after judging as `details["moment"]` says, or the
-              result of their headphone check; model: from here on the campaign has the model that `details["model"]`
-              names, empty for the one that the service gives it; words: from here on people read the texts among the
-              details, see `words`
+    kind      judgment; cannot: the assessor cannot judge the pair, for the reason in `details["reason"]`; undo: an
+              earlier answer of the same assessor no longer counts; lease: the pair is the assessor's until a time;
+              again: a lease of a pair that they judged before; repeat: their answer to that, which shows noise and
+              replaces nothing; comparison: the more relevant of two documents, `document` or `details["document_b"]`,
+              given by `details["answer"]`: a, b or =; compare: a lease of such a comparison; learn: from here on the
+              results of learning from an earlier state count; pause, resume, close: of the whole campaign; set_aside:
+              from here on the answers of the person in `details["judge"]` are ignored, until take_back;
+              questionnaire: a person's answers to questions about themselves, before or after judging as given by
+              `details["moment"]`, or the result of their headphone check; model: from here on the campaign has the
+              model named in `details["model"]`, empty for the service's own choice; words: from here on people read
+              the texts among the details, see `words`
     time      time of the event: ISO 8601, UTC
     assessor  author; empty if not named
     query, document  the pair; empty for an event without one
-    grades    of a judgment, by `fine`, `broad` or `grade`, which stands for any scale
+    grades    grades of a judgment, by `fine`, `broad` or `grade`, which stands for any scale
     details   further plain values, such as played_s, note, seconds, reason
-    key       the same key of the same assessor twice is the same event sent twice; empty: none
+    key       if an assessor uses a key twice, the same event was sent twice; empty: none
     refers    number of the event that an undo withdraws, or after which the model learned; otherwise 0
     until     end of a lease: ISO 8601, UTC; otherwise empty
     """
@@ -140,7 +140,7 @@ class Event:
 
     @property
     def comparison(self) -> PairedComparison:
-        """The comparison that was answered, or handed out: then with the answer `=`."""
+        """The comparison that was answered; if it was only handed out, with the answer `=`."""
         seconds = self.details.get("seconds")
         taken = float(seconds) if isinstance(seconds, int | float) and seconds >= 0 else None
         answer, other = self.details.get("answer", "="), self.details["document_b"]
@@ -155,7 +155,7 @@ class Event:
         grade = self.grade_on(scale)
         if self.grades.get("grade", grade) != grade:
             raise InputError(
-                f"grade {self.grades['grade']:g} contradicts {scale.name} {grade:g}: both are on one scale"
+                f"grade {self.grades['grade']:g} contradicts {scale.name} {grade:g}: both are on the same scale"
             )
         if grade is None:
             raise InputError(f"expected a grade on the {scale.name} scale, got only {' and '.join(self.grades)}")
@@ -171,7 +171,7 @@ class Event:
     def repeats(self, other: "Event") -> bool:
         """True if this repeats the other event: equal in all but the time and the marks."""
         marked = {name: value for name, value in other.details.items() if name in MARKS}
-        kind = other.kind if (self.kind, other.kind) == JUDGING else self.kind  # it became a repeat when it was added
+        kind = other.kind if (self.kind, other.kind) == JUDGING else self.kind  # the campaign turned it into a repeat
         return replace(self, kind=kind, time=other.time, details={**self.details, **marked}) == other
 
     def row(self) -> dict[str, Any]:
@@ -222,9 +222,9 @@ def comparison_event(one: PairedComparison, now: str) -> Event:
 
 
 def check_aspects(events: Iterable[Event], names: Sequence[str]) -> None:
-    """Raise an error where a judgment lacks the grade of an aspect.
+    """Raise an error if a judgment lacks the grade of an aspect.
 
-    names  of the aspects that a campaign has
+    names  names of the campaign's aspects
     """
     for event in events:
         missing = [name for name in names if name not in event.details] if event.kind in JUDGING else []
@@ -290,9 +290,9 @@ def _finite(value: object) -> bool:
 
 
 def _check_text(name: str, value: str, limit: int, among: str = "") -> None:
-    """Check that every database and every file can hold a text.
+    """Check that every database and every file can store a text.
 
-    among  control characters that it may have
+    among  allowed control characters
     """
     if not isinstance(value, str):
         raise InputError(f"expected text for {name}, got {value!r:.80}")

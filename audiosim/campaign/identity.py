@@ -1,4 +1,4 @@
-"""Identity of the collection a log was written about: scale, task and pairs, to detect another collection."""
+"""Identity of the collection that a log belongs to: scale, task and pairs, to detect another collection."""
 
 import base64
 import hashlib
@@ -21,10 +21,10 @@ class Identity:
     """The collection that a campaign judges.
 
     scale   name of its scale
-    levels  of the scale
-    cutoff  of the collection, not of the campaign's measure
+    levels  levels of the scale
+    cutoff  cutoff of the collection, not of the campaign's measure
     pairs   pairs of its pool down to that cutoff
-    task    what grades measure; empty if unspecified
+    task    question that grades answer; empty if unspecified
     """
 
     scale: str
@@ -37,7 +37,7 @@ class Identity:
     def of(cls, collection: Collection, pool: Pool | None = None) -> "Identity":
         """The current identity of a collection.
 
-        pool  of the collection, down to any cutoff, if the caller has one
+        pool  pool of the collection, down to any cutoff, if the caller has one
         """
         if pool is None or pool.cutoff != collection.cutoff:
             pool = build_pool(collection, collection.cutoff)
@@ -65,7 +65,7 @@ class Identity:
 
 
 def check_same(then: Identity, now: Identity, judged: Container[Pair]) -> None:
-    """Raise an error unless a collection is the one that a log was written about, possibly with more pairs.
+    """Raise an error unless a collection is the one that a log belongs to, possibly with more pairs.
 
     judged  pairs with judgments in the log
     """
@@ -84,17 +84,17 @@ def check_same(then: Identity, now: Identity, judged: Container[Pair]) -> None:
     if changes:
         raise InputError(
             f"the campaign in the database is of another collection: {'; '.join(changes)}; "
-            "--adopt goes on with it all the same"
+            "--adopt continues with it anyway"
         )
 
 
 def identify(
     store: Store, collection: Collection, judged: Container[Pair], adopt: bool, pool: Pool | None = None
 ) -> None:
-    """Compare a collection with the one that a log was written about, and store its identity beside the log.
+    """Compare a collection with the one that a log belongs to, and store its identity beside the log.
 
     adopt  True to accept another collection
-    pool   as of `Identity.of`
+    pool   as for `Identity.of`
     """
     now, (about, rules) = Identity.of(collection, pool), store.described()
     if about and not adopt:

@@ -1,4 +1,4 @@
-"""Ledger of a campaign: the state that the lines of its log add up to."""
+"""Ledger of a campaign: the state after all lines of its log."""
 
 import math
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
@@ -46,18 +46,19 @@ class Lease(NamedTuple):
 class Ledger:
     """The state of a campaign: its log, line by line; only `apply` changes it.
 
-    A line takes the same time however long the log is, except one that sets a person aside. Of an assessor's answers
-    about a pair, the last that was not undone holds; the collection's own judgments are answers before all others.
+    A line takes the same time however long the log is, except one that sets a person aside. The last answer of an
+    assessor about a pair that was not withdrawn is valid; the collection's own judgments count as answers before all
+    others.
 
-    scale   of the collection
-    number  of the last line, 0 before the first
+    scale   scale of the collection
+    number  number of the last line, 0 before the first
     state   open, paused or closed
-    aside   numbers of the events that set people aside and hold, by name: these people's answers are ignored
-    cannot  the numbers of the events that say "cannot judge" and hold, by pair and assessor
+    aside   numbers of the events that set people aside, while in force, by name: these people's answers are ignored
+    cannot  numbers of the valid "cannot judge" events, by pair and assessor
     listening  listening times that assessors claim
     times   times of each assessor's answers, in the order of the log, in seconds since 1970
-    comparisons  handed out and answered
-    seconds  that answers took
+    comparisons  comparisons handed out and answered
+    seconds  times that answers took
     questionnaires  numbers of the events with people's last answers about themselves, by name and moment
     adjudications  numbers of the first lines that gave a person a pair to adjudicate, by name and pair
     model   number of the line that chose the campaign's model; 0: none
@@ -139,7 +140,7 @@ class Ledger:
         return [change for change in settled if change is not None]
 
     def _pairs_of(self, assessor: str) -> Iterable[Pair]:
-        """Pairs that a person ever answered, in that order."""
+        """All pairs that a person ever answered, in the order of answers."""
         return dict.fromkeys(pair for pair, name in (*self._given, *self._answers) if name == assessor)
 
     def _last(self, pair: Pair, assessor: str) -> int | None:
@@ -182,7 +183,7 @@ class Ledger:
         return self._settle_comparison(what, before)
 
     def _compared(self, what: Compares) -> tuple[PairedComparison, int] | None:
-        """The answer to a comparison that holds, and its line, unless its author is set aside."""
+        """The valid answer to a comparison, and its line, unless its author is set aside."""
         held = None if what[0] in self.aside else self.comparisons.holding(what)
         return None if held is None else (held, self.comparisons.number(what))
 
@@ -217,14 +218,14 @@ class Ledger:
         if why == ADJUDICATION:
             self.adjudications.setdefault(event.assessor, {}).setdefault(event.pair, number)
             if before is not None and before.assessor != event.assessor and before.until > began:
-                return  # asked of one person while another has it: theirs until it ends
+                return  # requested of one person while another has it: the lease stays with the latter until it ends
         if before is not None and before.assessor != event.assessor:
             del self._leases[event.pair]  # re-inserted below, as the last of the new holder's leases
         self._handed.setdefault((event.pair, event.assessor), began.timestamp())
         self._leases[event.pair] = Lease(event.pair, event.assessor, until, event.kind == "again", why)
 
     def _settle(self, pair: Pair, assessor: str) -> Change | None:
-        """Update the known grade to the answer that holds now."""
+        """Update the known grade to the valid answer."""
         number = None if assessor in self.aside else self._last(pair, assessor)
         if number and self._events[number].kind == "cannot":
             self.cannot.setdefault(pair, {})[assessor] = number
@@ -243,7 +244,7 @@ class Ledger:
         return Change(self.number, pair, *said, more, assessor, own)
 
     def _hold(self, pair: Pair, assessor: str, number: int | None) -> None:
-        """Record the event with an assessor's grade of a pair that holds; None: there is none."""
+        """Record the event with an assessor's valid grade of a pair; None: there is none."""
         held = self._holding.setdefault(pair, {})
         if number is not None:
             held[assessor] = number
@@ -253,7 +254,7 @@ class Ledger:
             del self._holding[pair]
 
     def said(self, pair: Pair) -> dict[str, float]:
-        """The grades of a pair that hold, by assessor."""
+        """The valid grades of a pair, by assessor."""
         grades = {name: self._grade(pair, name, number) for name, number in self._holding.get(pair, {}).items()}
         return {name: grade for name, grade in grades.items() if grade is not None}
 
@@ -270,15 +271,15 @@ class Ledger:
 
     @property
     def judged(self) -> Collection[Pair]:
-        """The pairs with a judgment that holds, in the order in which they were first judged."""
+        """The pairs with a valid judgment, in the order in which they were first judged."""
         return self._holding.keys()
 
     def assessors(self, pair: Pair) -> Collection[str]:
-        """The assessors whose judgments of a pair hold."""
+        """The assessors with a valid judgment of a pair."""
         return self._holding.get(pair, {}).keys()
 
     def name(self, said: str) -> str:
-        """The stored name of an assessor: as typed, or else in another case or Unicode form."""
+        """The stored name of an assessor: as typed, or in another case or Unicode form."""
         if said in self._literal:
             return said
         return self._names.get(name_key(said)) or normal_name(said)
@@ -301,20 +302,20 @@ class Ledger:
         return list(self._repeats.get(assessor, {}).values())
 
     def held(self, assessor: str) -> list[Lease]:
-        """A person's unanswered leases, including ended ones whose pair nobody else has taken."""
+        """A person's unanswered leases, including ended ones if nobody else has taken the pair."""
         return [lease for lease in self._leases.values() if lease.assessor == assessor]
 
     def asked_again(self, pair: Pair, assessor: str) -> bool:
-        """True if a person was handed a pair again that they had judged, and has not answered yet."""
+        """True if a person got a pair again that they had judged, and has not answered yet."""
         lease = self._leases.get(pair)
         return lease is not None and lease.again and lease.assessor == assessor
 
     def answered(self, pair: Pair, assessor: str) -> bool:
-        """True if an assessor's answer about a pair was not undone."""
+        """True if an assessor has an answer about a pair that was not withdrawn."""
         return bool(self._answers.get((pair, assessor)))
 
     def revises(self, number: int) -> bool:
-        """True if another answer of the same person about the same pair, or comparison, holds without this one."""
+        """True if another answer of this person about this pair, or comparison, would be valid without this one."""
         event = self._events[number]
         if event.kind == "comparison":
             return self.comparisons.revises(number, event)
@@ -335,15 +336,15 @@ class Ledger:
         return (Record(number, event) for number, event in self._events.items())
 
     def counting(self, assessor: str) -> list[int]:
-        """The numbers of the assessor's answers that are not undone, oldest first."""
+        """The numbers of the assessor's answers that were not withdrawn, oldest first."""
         return list(self._counting.get(assessor, {}))
 
     def counts(self, assessor: str, number: int) -> bool:
-        """True if a number is one of the assessor's answers that are not undone."""
+        """True if a number belongs to one of the assessor's answers that were not withdrawn."""
         return number in self._counting.get(assessor, {})
 
     def latest(self, assessor: str) -> int | None:
-        """The number of the assessor's last answer that is not undone."""
+        """The number of the assessor's last answer that was not withdrawn."""
         return next(reversed(self._counting.get(assessor, {})), None)
 
     def leases(self, now: datetime) -> list[Lease]:
@@ -356,7 +357,7 @@ class Ledger:
         return lease if lease is not None and lease.until > now else None
 
     def in_force(self, back: Container[str] | None = ()) -> Iterator[tuple[Pair, str, int]]:
-        """Pair, assessor and number of every judgment that holds; 0: the collection's own.
+        """Pair, assessor and number of every valid judgment; 0: the collection's own.
 
         In the order in which they were made.
 
@@ -376,14 +377,14 @@ class Ledger:
             yield pair, assessor, number
 
     def judgments(self, back: Container[str] | None = ()) -> tuple[Judgment, ...]:
-        """The judgments that hold, and those of people set aside who are in `back`, in the order of `in_force`."""
+        """The valid judgments, and those of people set aside who are in `back`, in the order of `in_force`."""
         return tuple(
             self._events[number].judgment_on(self.scale) if number else self._given[pair, assessor]
             for pair, assessor, number in self.in_force(back)
         )
 
     def grades(self) -> dict[Pair, dict[str, Mapping[str, float]]]:
-        """All grades that hold, on every scale, by pair and assessor."""
+        """All valid grades, on every scale, by pair and assessor."""
         grades: dict[Pair, dict[str, Mapping[str, float]]] = {}
         for pair, assessor, number in self.in_force():
             own = self._events[number].grades if number else {self.scale.name: self._given[pair, assessor].grade}

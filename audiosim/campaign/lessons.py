@@ -1,7 +1,7 @@
-"""Stored lessons: results of learning are saved beside the log, so that opening it again need not repeat them.
+"""Stored lessons: results of learning saved beside the log, so that reopening it does not repeat the learning.
 
-The key of a lesson is the digest of everything it depends on: the estimator's state before, to the last bit, the
-grades, and the code that learns. If any of these differs, the lesson is learned again.
+The key of a lesson is the digest of everything it depends on: the estimator's previous state, to the last bit, the
+grades, and the learning code. If any of these differs, the lesson is learned again.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from audiosim.relevance.estimators import RelevanceEstimator
 from audiosim.relevance.relearning import Resuming, comparing, learned_from
 from audiosim.selection import Selection
 
-LEARNING = ("audiosim.relevance", "audiosim.stats")  # packages whose code affects the result
+LEARNING = ("audiosim.relevance", "audiosim.stats")  # packages with code that affects the result
 
 
 @runtime_checkable
@@ -61,7 +61,7 @@ class Lessons:
         return self.learned(Lesson(0, estimator, pool.spread(first))) if first else estimator
 
     def learned(self, lesson: Lesson) -> RelevanceEstimator:
-        """The estimator after a lesson: from the note, or learned now, which may take seconds, and then noted."""
+        """The estimator after a lesson: from the note, or learned now, which may take seconds, and noted."""
         found = self.recall(lesson)
         if found is None:
             found = lesson.learned()
@@ -98,7 +98,7 @@ def begin_count(
     held: int,
     count_long: Counter = Stretch.counted,
 ) -> Count:
-    """The count before the first line of a log, which says when the estimator learns.
+    """The count before the first line of a log; it determines when the estimator learns.
 
     own   the collection's own judgments
     held  number of these about pairs of the pool

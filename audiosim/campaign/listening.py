@@ -1,4 +1,4 @@
-"""Plausibility of the listening that assessors claim: nobody hears more than the elapsed time allows."""
+"""Plausibility of the listening times that assessors claim: nobody hears more than the elapsed time allows."""
 
 import statistics
 from bisect import bisect_left, insort
@@ -11,14 +11,14 @@ from audiosim.corpus.question import ON_ONE_PAGE
 from audiosim.errors import InputError
 
 SLACK_S = 60.0  # total allowance for clock differences
-DAY_S = 86_400.0  # period over which listening is added up
+DAY_S = 86_400.0  # period over which listening times are summed
 FEWEST = 10  # answers of an assessor before their pace is assessed
 HASTY_S = 1.0  # median time between answers that is too short to hear two clips
 PLAYED = ("query_played_s", "document_played_s")
 
 
 class Heard(NamedTuple):
-    """Listening that an assessor claims: so many seconds, none of them before `since`, in seconds since 1970."""
+    """Listening time that an assessor claims, in seconds, all after `since`, in seconds since 1970."""
 
     since: float
     seconds: float
@@ -27,9 +27,9 @@ class Heard(NamedTuple):
 class Listening:
     """Record of the listening that assessors claim, and of the times of their answers.
 
-    A pair can be heard from the moment it is first handed out; one that never was, just before the answer. Answers that
-    waited on an offline device and arrive together are therefore possible, and so is listening ahead to a later pair.
-    All claimed listening that could have begun after some moment must fit into the time since that moment.
+    A pair can be heard from the moment when it is first handed out; a pair that was never handed out, just before the
+    answer. Late answers from an offline device are therefore possible, and so is listening ahead to a later pair. All
+    claimed listening that could have begun after some moment must fit into the time since that moment.
     """
 
     def __init__(self) -> None:
@@ -66,8 +66,8 @@ class Listening:
             if since <= claim.since and total > now - since + SLACK_S:
                 self._refused[event.assessor] += 1
                 raise InputError(
-                    f"played_s: {event.assessor} claims {total:.0f} s of listening in the last {now - since:.0f} s; "
-                    "nobody hears more than the time that passes. Each listener needs a name of their own, and answers "
+                    f"played_s: {event.assessor} claims {total:.0f} s of listening in the last {now - since:.0f} s, "
+                    "which is impossible. Each listener needs a name of their own, and answers "
                     "given earlier need their `time`"
                 )
 
@@ -76,7 +76,7 @@ class Listening:
         found: dict[str, list[str]] = {}
         for name, count in self._refused.items():
             found.setdefault(name, []).append(
-                f"{count} answers refused that claim more listening than there was time for"
+                f"{count} answers refused because they claim more listening than there was time for"
             )
         for name, times in self._times.items():
             if len(times) < FEWEST:
@@ -94,7 +94,7 @@ class Listening:
 def claimed_s(event: Event) -> float:
     """Seconds of listening that an answer claims, for both clips together.
 
-    A query that was heard once for several candidates beside one another is claimed once: each answer has its share.
+    If a query was heard once for several candidates on a page, it is claimed once: each answer has its share.
     """
     said = [event.details.get(name) for name in ("played_s", *PLAYED, ON_ONE_PAGE)]
     whole, query, document, beside = (float(one) if isinstance(one, int | float) else 0.0 for one in said)

@@ -1,4 +1,4 @@
-"""The log of a campaign as far as this process has read it: one thread writes at a time, and no wait is long."""
+"""The log of a campaign as far as this process has read it: one thread writes at a time, and all waits are short."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,10 +10,10 @@ from audiosim.campaign.ledger import Ledger
 from audiosim.campaign.store import Store, check_repeated
 from audiosim.errors import BusyError, InputError, RewoundError, StoreError
 
-LATE_S = 1.0  # longer than this for reading or writing is reported
+LATE_S = 1.0  # a longer time for reading or writing is reported
 SLICE_S = 0.05
 MOMENT_S = 0.1  # time that readers wait for a writer
-QUEUE = 5  # times the patience for one writer is the limit for a queue of them
+QUEUE = 5  # limit for a queue of writers, as a multiple of the patience for one
 RETRY_S = 1.0  # pause of readers after the log was unreadable
 
 
@@ -24,7 +24,7 @@ class Log:
     log has lost lines, every call is an error.
 
     note        adds the next line, to the ledger first
-    patience_s  how long to wait for one writer before a BusyError
+    patience_s  time to wait for one writer before a BusyError
     """
 
     def __init__(self, store: Store, ledger: Ledger, note: Callable[[int, Event], None], patience_s: float) -> None:
@@ -40,18 +40,18 @@ class Log:
         return f"the log has not answered for {silent_s:.0f} s" if silent_s > LATE_S else self._failed
 
     def sync(self, known: Iterable[Record] = ()) -> None:
-        """Read what others wrote.
+        """Read new lines by others.
 
-        known  the next lines of this very store, already read and checked: doing so again would take half of the time
+        known  the next lines of this store, already read and checked: doing this again would take half of the time
         """
         with self._taking_turn(self._patience_s):
             self._take((record.number, record.event) for record in known)
             self._read_on()
 
     def refresh(self) -> None:
-        """Read what others wrote, if that takes only a moment; skipped while the store does not answer."""
+        """Read new lines by others if that takes only a moment; skipped while the store does not answer."""
         self._check_whole()
-        # After a failure readers leave the store alone for a while: each attempt could wait for its whole timeout.
+        # After a failure readers do not use the store for a while: each attempt could wait for its whole timeout.
         if time.monotonic() < self._retry:
             return
         try:
@@ -67,12 +67,13 @@ class Log:
     def write(self, events: Callable[[], Sequence[Event]]) -> list[Record]:
         """Write events and return their records.
 
-        events  function that makes them, as they are to be now; called in the turn to write, when nobody else changes
-                the ledger, so that it may be read without `state`; once more after reading what others wrote
+        events  function that makes the events from the current ledger. It is called in the turn to write, when nobody
+                else changes the ledger, so `state` is not needed; and again if others wrote meanwhile
         """
         with self._taking_turn(self._patience_s):
-            # The store takes nothing from a writer who does not know its last line, so that reading first would be in
-            # vain nearly always. Where nothing is to be written, or nothing may be, the reason may be out of date.
+            # The store accepts nothing from a writer who does not know its last line, so reading first would nearly
+            # always be
+            # needless. If nothing is to be written, or nothing may be, the reason may be outdated.
             records, number = None, self._ledger.number
             try:
                 made = events()
@@ -138,9 +139,10 @@ class Log:
             self._asked = float("inf")
 
     def _wait_for_turn(self, wait_s: float) -> None:
-        """Wait in line while it moves; give up if the thread in front is stuck at the store, or failed there."""
+        """Wait in line while it moves; give up if the thread in front hangs at the store, or failed there."""
         came = time.monotonic()
-        # Short slices instead of one long timeout: why to give up may change while waiting, and a Lock cannot tell.
+        # Short waits instead of one long timeout: reasons to give up may arise while waiting, and a Lock cannot report
+        # them.
         while not self._turn.acquire(timeout=min(wait_s, SLICE_S)):
             now = time.monotonic()
             if self._failed_at > came or now > came + QUEUE * wait_s or now > self._asked + wait_s:
@@ -154,7 +156,7 @@ class Log:
             raise RewoundError(self._broken)
 
     def _read_on(self) -> None:
-        """Read what others wrote; the caller must have the turn."""
+        """Read new lines by others; the caller must have the turn."""
         with self._asking():
             lines = self._store.read(self._ledger.number)
         self._take(lines)
@@ -166,6 +168,6 @@ class Log:
                 with self.state:
                     self._note(number, event)
             except InputError as error:
-                # The ledger has applied half of the line: everything read from it from now on would be wrong.
+                # The ledger has applied half of the line: everything read from it would be wrong from now on.
                 self._broken = self._failed = f"{error}; correct the collection, or restore a backup, and restart"
                 raise RewoundError(self._broken) from error

@@ -1,4 +1,4 @@
-"""The log of a campaign, read as judgments or line by line; setting a judge aside in it."""
+"""Reading of a campaign's log, as judgments or line by line; setting judges aside in it."""
 
 import json
 from collections.abc import Collection as Names
@@ -20,7 +20,7 @@ def judgments_in(url: str, collection: Collection, back: Names[str] = ()) -> tup
     """The valid judgments of a collection: its own, changed by the log of its campaign.
 
     url   URL of an existing database, which is only read; a campaign that has not begun adds nothing
-    back  names, in any case and form, of people whose judgments count although they are set aside
+    back  names, in any case and form, of people set aside whose judgments are to count
     """
     from audiosim.campaign.database import DatabaseStore
 
@@ -38,7 +38,7 @@ def judgments_in(url: str, collection: Collection, back: Names[str] = ()) -> tup
 
 
 def with_log(url: str, collection: Collection) -> Collection:
-    """The collection with judgments, comparisons and texts that hold in its campaign's log, aspect by aspect."""
+    """The collection with the valid judgments, comparisons and texts of its campaign's log, aspect by aspect."""
     collection, _ = reworded_by(collection, log_in(url, collection))
     judged, compared = judgments_in(url, collection), comparisons_in(url, collection)
     if collection.aspects is None:
@@ -49,7 +49,7 @@ def with_log(url: str, collection: Collection) -> Collection:
 
 
 def judged_aspects(records: Iterable[Record], aspects: Aspects) -> dict[str, tuple[Judgment, ...]]:
-    """The judgments that hold after the lines of a log, by aspect; `aspects` are those before its first line."""
+    """The valid judgments after the lines of a log, by aspect; `aspects` has those before its first line."""
     records = list(records)
     return {name: _of_aspect(records, aspects, name) for name in aspects.names}
 
@@ -57,13 +57,13 @@ def judged_aspects(records: Iterable[Record], aspects: Aspects) -> dict[str, tup
 def _of_aspect(records: Iterable[Record], aspects: Aspects, name: str) -> tuple[Judgment, ...]:
     ledger = Ledger(aspects.scale, aspects.judgments[name])
     for number, event, _ in records:
-        if event.kind not in JUDGING or name in event.details:  # an imported grade may be of no aspect
+        if event.kind not in JUDGING or name in event.details:  # an imported grade may have no aspect
             ledger.apply(number, event.of_aspect(name))
     return tuple(replace(one, aspect=name) for one in ledger.judgments())
 
 
 def comparisons_in(url: str, collection: Collection) -> tuple[PairedComparison, ...]:
-    """The comparisons that hold in the campaign of a collection: its own, as changed by the campaign's log."""
+    """The valid comparisons in the campaign of a collection: its own, as changed by the campaign's log."""
     ledger = Ledger(collection.scale, collection.judgments, collection.comparisons)
     for number, event, _ in log_in(url, collection):
         ledger.apply(number, event)

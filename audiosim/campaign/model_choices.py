@@ -1,4 +1,4 @@
-"""Choices of a campaign's model: lines of its log, so that whoever opens it gives it the same model."""
+"""Choices of a campaign's model: lines of its log, so that every program that opens it uses the same model."""
 
 from collections.abc import Callable, Iterable
 
@@ -10,7 +10,7 @@ from audiosim.campaign.log import Log
 class ModelChoices:
     """The choices of a campaign's model.
 
-    The campaign keeps the estimator with which it was opened: whoever serves it opens it anew after a choice.
+    A campaign keeps the estimator with which it was opened; the service reopens it after a choice.
 
     tell  adds an event to the campaign's log
     """
@@ -21,8 +21,8 @@ class ModelChoices:
     def choose(self, model: str, version: str = "", by: str = "", reason: str = "", key: str = "") -> Record:
         """Record that the campaign has another model from here on.
 
-        model    its name; empty for the one that the campaign has without any choice
-        version  of the model, if known
+        model    name of the model; empty for the campaign's usual one
+        version  version of the model, if known
         """
         return self._tell(turn_event(MODEL, self._clock(), by, reason, key, model=model, version=version))
 
@@ -39,6 +39,6 @@ class ModelChoices:
 
 
 def last_choice(records: Iterable[Record]) -> tuple[int, str]:
-    """Number of the line of a log that chose the model last, and its name; 0 and empty: none did."""
+    """Number of the last line of a log that chose a model, and the model's name; 0 and empty without any."""
     chosen = [(record.number, str(record.event.details["model"])) for record in records if record.event.kind == MODEL]
     return chosen[-1] if chosen else (0, "")

@@ -15,7 +15,7 @@ ALL_BUT_CONTENT = [column for column in KEPT_MODELS.c if column.name != "content
 class KeptModel:
     """A model kept by a service.
 
-    origin  where it comes from, in words
+    origin  origin of the model, in words
     """
 
     name: str
@@ -27,7 +27,7 @@ class KeptModel:
 
 
 def has_kept_models(connection: sql.Connection) -> bool:
-    """True if the database ever had a kept model; the other functions here need that, except `keep_model_row`."""
+    """True if the database ever had a kept model; required by the other functions here, except `keep_model_row`."""
     return sql.inspect(connection).has_table(KEPT_MODELS.name)
 
 
@@ -57,7 +57,7 @@ def delete_kept(connection: sql.Connection, name: str) -> None:
 
 
 def campaigns_with_model(connection: sql.Connection, name: str) -> list[str]:
-    """Collections whose log chose a model last, among all campaigns of the database."""
+    """Collections, among all campaigns of the database, with this model as the last choice in their log."""
     if not sql.inspect(connection).has_table(CAMPAIGNS.name):
         return []
     last = sql.select(sql.func.max(EVENTS.c.number)).where(EVENTS.c.kind == MODEL)

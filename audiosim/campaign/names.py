@@ -1,4 +1,4 @@
-"""Names that assessors typed: different case and Unicode form give one name."""
+"""Names typed by assessors: spellings that differ in case or Unicode form count as one name."""
 
 import unicodedata
 

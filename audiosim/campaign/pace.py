@@ -13,11 +13,11 @@ BREAK_S = 600.0
 class Pace:
     """Pace at which one assessor judges, or several.
 
-    answers   judgments and "cannot judge", including revised and undone ones, which took time too
-    per_hour  answers in an hour of an assessor's work; None where no two answers follow each other
+    answers   judgments and "cannot judge", including revised and withdrawn ones, which took time too
+    per_hour  answers in an hour of an assessor's work; None without two consecutive answers
     median_s  median time from one answer of an assessor to the next, in seconds; None likewise
 
-    An answer more than 10 minutes after the one before begins a new stretch of work; the time between is a break.
+    A gap of more than 10 minutes between two answers counts as a break.
     """
 
     answers: int
@@ -32,7 +32,7 @@ class Pace:
 def pace(times: Iterable[Sequence[float]]) -> Pace:
     """The pace of assessors who answered at these times.
 
-    times  of each assessor, in seconds; in any order, as answers may be sent late
+    times  times of each assessor's answers, in seconds, in any order, as answers may arrive late
     """
     times = list(times)
     answers = sum(map(len, times))

@@ -1,4 +1,4 @@
-"""Grades of candidates that were judged several on a page, with their places, from a log."""
+"""Grades of candidates that were judged together on a page, with their places, from a log."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,9 +12,9 @@ def placed_grades(records: Sequence[Record], scale: Scale) -> list[PlacedGrade]:
     """The grades that were given on pages of several candidates, in the order of the log.
 
     Withdrawn answers, those of people set aside, and answers without a place, as earlier versions wrote them, are left
-    out. A person's answers about a query are of one page until a place occurs again.
+    out. A person's answers about a query belong to one page until a place occurs again.
     """
-    pages: dict[tuple[str, str], tuple[int, int, set[int]]] = {}  # number, candidates, places: the last of each
+    pages: dict[tuple[str, str], tuple[int, int, set[int]]] = {}  # number, candidates, places: last page of each
     found: list[PlacedGrade] = []
     for event in _in_force(records):
         count, place = event.details.get(ON_ONE_PAGE), event.details.get(PLACE)
@@ -23,7 +23,7 @@ def placed_grades(records: Sequence[Record], scale: Scale) -> list[PlacedGrade]:
             continue
         number, candidates, places = pages.get((event.assessor, event.query), (-1, 0, set()))
         if candidates != count or place in places:
-            number, places = len(found), set()  # a number that no other page has
+            number, places = len(found), set()  # a unique number for the page
         pages[event.assessor, event.query] = number, count, places | {place}
         found.append(PlacedGrade(event.assessor, number, (place - 1) / (count - 1), grade / scale.maximum))
     return found

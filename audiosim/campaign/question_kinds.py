@@ -1,4 +1,4 @@
-"""Kinds of questions side by side: how much the best grade and the best comparison tell per second."""
+"""Comparison of the kinds of questions: information per second of the best grade and of the best comparison."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -16,9 +16,9 @@ class KindOfQuestion(NamedTuple):
     """Best question of a kind.
 
     kind       grade or comparison
-    seconds    expected to take
-    relative   what it tells per second, as a share of the best kind's
-    query, documents  the question; empty where none of the kind is left
+    seconds    expected time of an answer
+    relative   information per second, as a share of the best kind's
+    query, documents  the question; empty if none of the kind is left
     """
 
     kind: str
@@ -48,12 +48,12 @@ def seconds_of(events: Iterable[Event]) -> SecondsTaken:
 def kinds_of_question(selection: Selection, taken: SecondsTaken, assessor: str = "") -> list[KindOfQuestion]:
     """Best question of each kind for a person; first the kind that gives the most information per second.
 
-    assessor  whose seconds count; empty: those of somebody new
+    assessor  person whose times are used; empty: a new person
     """
     values = ComparisonValues.of(selection, ~selection.belief.judged)
     if values is None:
         name = selection.estimator.name
-        raise InputError(f"only models that take comparisons tell kinds of questions apart, such as joint, got {name}")
+        raise InputError(f"kinds of questions need a model that supports comparisons, such as joint, got {name}")
     pairs, grades = selection.pool.pairs, np.where(selection.belief.judged, 0.0, values.grades)
     found: list[tuple[str, float, tuple[int, ...]]] = [(GRADE, 0.0, ()), (COMPARISON, 0.0, ())]
     if grades.any():

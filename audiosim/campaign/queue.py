@@ -1,4 +1,4 @@
-"""Queue of pairs that an assessor is offered."""
+"""Queue of pairs for assessors."""
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from datetime import datetime
@@ -26,16 +26,16 @@ NOISE_SHARE = 0.25  # share of a person's answers that may be second opinions fo
 
 
 class Offer(NamedTuple):
-    """A pair that an assessor is offered, with the reason if it is for a second opinion or an adjudication."""
+    """A pair offered to an assessor, with the reason if it is for a second opinion or an adjudication."""
 
     pair: Pair
     why: str = ""
 
 
 class Queue:
-    """The pairs of a pool in the order in which an assessor is offered them.
+    """The pairs of a pool, in the order in which they are offered to an assessor.
 
-    settings  of the campaign; a pair leaves the queue when `cannot_limit` assessors cannot judge it
+    settings  settings of the campaign; a pair leaves the queue when `cannot_limit` assessors cannot judge it
     withheld  pairs that are not offered
     """
 
@@ -64,15 +64,15 @@ class Queue:
     def choose(
         self, ledger: Ledger, selection: Selection, now: datetime, count: int, assessor: str, by_query: bool
     ) -> list[Offer]:
-        """The pairs to offer; see `Campaign.ask`. Where candidates stand beside one another, those of one page."""
+        """The pairs to offer; see `Campaign.ask`. With several candidates on a page, those of one page."""
         if self._settings.candidates > 1:
             return self._page(ledger, selection, now, min(count, self._settings.candidates), assessor)
         return self._offers(ledger, selection, now, count, assessor, by_query)
 
     def _page(self, ledger: Ledger, selection: Selection, now: datetime, count: int, assessor: str) -> list[Offer]:
-        """Offers of one query, filled up with its best free pairs; then whatever else the assessor holds.
+        """Offers of one query, filled up with its best free pairs; then the assessor's other leased pairs.
 
-        All that is held is offered, so that asking again extends every lease: after an undo there are two pages.
+        All leased pairs are offered, so that asking again extends every lease: after an undo there are two pages.
         """
         kept = self._kept(ledger, now, assessor)
         offers = [Offer(pair) for pair in kept[:count]] or self._offers(ledger, selection, now, count, assessor, True)
@@ -85,7 +85,7 @@ class Queue:
         return page + [Offer(pair) for pair in kept if Offer(pair) not in page]
 
     def _kept(self, ledger: Ledger, now: datetime, assessor: str) -> list[Pair]:
-        """Pairs that an assessor holds, those of the query that was handed out last first."""
+        """Pairs leased to an assessor, starting with those of the query that was handed out last."""
         if not assessor or assessor in ledger.aside:
             return []
         out = self._unanswerable(ledger, assessor)
@@ -127,7 +127,7 @@ class Queue:
             pairs += opinion
             why |= opinion
         if len(pairs) < count:
-            # Of the judged ones the selection may not know the last yet.
+            # The selection may not know the latest judgments yet.
             allowed = self._mask((*held, *out, *ledger.judged, *pairs))
             if assessor and self._settings.whole_queries:
                 others = self._of_others(ledger, now, assessor)
@@ -139,7 +139,7 @@ class Queue:
         return [Offer(pair, why.get(pair, "")) for pair in pairs]
 
     def _unanswerable(self, ledger: Ledger, assessor: str) -> set[Pair]:
-        """Pairs that an assessor cannot judge, that left the queue, or that are withheld."""
+        """Pairs that an assessor cannot judge, and pairs that left the queue or are withheld."""
         out = {pair for pair, by in ledger.cannot.items() if assessor in by or len(by) >= self._cannot_limit}
         return out | self._withheld
 
@@ -158,7 +158,7 @@ class Queue:
         return allowed
 
     def _opinion(self, ledger: Ledger, selection: Selection, assessor: str, out: Container[Pair]) -> dict[Pair, str]:
-        """The pair for an assessor's second opinion, and the reason: one at most; for the noise, one answer in four."""
+        """At most one pair for an assessor's second opinion, and the reason; to learn the noise, one answer in four."""
         values = OpinionValues.of(selection, assessor)
         if values is None:
             return {}

@@ -1,7 +1,7 @@
 """The layout of a database: created if missing, upgraded by Alembic if older.
 
 A table of Alembic's names the layout of a database. A process that creates or changes tables holds a lock until
-everything or nothing is done, so of two servers that start together one waits. Alembic is imported only for an upgrade.
+everything or nothing is done, so if two servers start together, one waits. Alembic is imported only for an upgrade.
 """
 
 import logging
@@ -59,7 +59,7 @@ def layout_of_database(url: str) -> str:
 
 
 def check_upgraded(url: str) -> None:
-    """Raise an error if a database has an older layout: an upgrade stops its servers, so users must ask for it."""
+    """Raise an error if a database has an older layout: an upgrade stops its servers, so users must request it."""
     path = database_path(open_engine(url, TIMEOUT_S).url)
     layout = "" if path is not None and not path.is_file() else layout_of_database(url)
     if layout not in ("", LATEST):
@@ -97,8 +97,8 @@ def prepare_tables(engine: sql.Engine) -> Migration:
         elif before != LATEST:
             _upgrade(connection)
     if before not in ("", LATEST):
-        back = f"the file as it was is {kept}" if kept else "the way back is a backup from before"
-        LOG.warning("database %s: layout %s was brought to %s; %s", shown, before, LATEST, back)
+        back = f"the file as it was is {kept}" if kept else "to undo this, restore a backup from before"
+        LOG.warning("database %s: layout %s was upgraded to %s; %s", shown, before, LATEST, back)
     return Migration(shown, before, LATEST, kept)
 
 
@@ -108,12 +108,12 @@ def layout_in(bound: sql.Engine | sql.Connection) -> str:
         with bound.connect() as connection:
             return layout_in(connection)
     there = sql.inspect(bound)
-    # Asked for first: another process may create all tables at once between the two questions.
+    # Queried first: another process may create all tables at once between the two queries.
     has_campaigns = there.has_table(CAMPAIGNS.name)
     if there.has_table(LAYOUTS.name):
         layout = str(bound.execute(sql.select(LAYOUTS.c.version_num)).scalar() or "")
     else:
-        # Tables without a layout are older still: to make the missing ones beside them would damage the log.
+        # Tables without a layout are even older: creating the missing ones beside them would damage the log.
         layout = "none" if has_campaigns else ""
     if layout and not (layout.isdigit() and OLDEST <= int(layout) <= LAYOUT):
         raise InputError(
@@ -153,7 +153,7 @@ def _upgrade(connection: sql.Connection) -> None:
 def keep_copy(engine: sql.Engine, suffix: str) -> str:
     """Copy an SQLite database to a file beside it; return the path, empty if the database is not a file.
 
-    suffix  of the copy's name, with a number if that name is taken
+    suffix  suffix of the copy's name, with a number if that name is taken
     """
     path = DatabaseFile(engine).path
     if path is None:

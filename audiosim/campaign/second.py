@@ -1,4 +1,4 @@
-"""Choice of the pairs that are judged twice, and of the assessors for the second judgment."""
+"""Choice of the pairs to judge twice, and of the assessors for the second judgment."""
 
 import hashlib
 import json
@@ -11,8 +11,8 @@ from audiosim.errors import InputError
 class SecondOpinions:
     """The pairs that wait for a second assessor, kept up to date as judgments change.
 
-    A pair is to be judged twice if a hash of the seed, the query and the document, as a fraction, is below the share:
-    no choice has to be stored, and a larger share keeps the pairs of a smaller one.
+    A pair is judged twice if a hash of the seed, the query and the document, as a fraction, is below the share.
+    Therefore no choice has to be stored, and a larger share includes the pairs of a smaller one.
 
     share  share of the pairs to judge twice, in [0, 1]
     """
@@ -29,7 +29,7 @@ class SecondOpinions:
         return int.from_bytes(digest) < self._share * 2**64
 
     def note(self, pair: Pair, assessors: Collection[str]) -> None:
-        """Update whose judgments of a pair hold now."""
+        """Record the people with a valid judgment of a pair."""
         if not self._share or not self.wanted(pair):
             return
         for waiting in self._waiting.values():

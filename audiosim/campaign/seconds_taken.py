@@ -7,23 +7,23 @@ from audiosim.campaign.event import ANSWERS, Event
 
 GRADE: Literal["grade"] = "grade"
 COMPARISON: Literal["comparison"] = "comparison"
-USUAL_S = {GRADE: 14.0, COMPARISON: 21.0}  # 21 s a comparison of melodies, 13 of them listening: 1.5 times a grade's
-LEAST_S, MOST_S = 1.0, 600.0  # longer is a break
-WORTH = 5  # answers that the prior counts as, at each step
+USUAL_S = {GRADE: 14.0, COMPARISON: 21.0}  # comparing melodies takes 21 s, 13 of them listening: 1.5 times a grade
+LEAST_S, MOST_S = 1.0, 600.0  # a longer time is a break
+WORTH = 5  # weight of the prior at each step, in answers
 
 
 class SecondsTaken:
-    """Typical seconds that answers take, learned from those so far.
+    """Typical times of answers, in seconds, learned from the answers so far.
 
-    The logarithm of the seconds is the usual one of the kind, plus the pace here, plus this kind's own part here, plus
-    the person's; each is shrunk towards 0 as if WORTH answers had given 0.
+    The logarithm of the time is the sum of the kind's usual one, the campaign's pace, the kind's deviation in this
+    campaign, and the person's deviation; each deviation is shrunk towards 0 as if WORTH answers had given 0.
     """
 
     def __init__(self) -> None:
         self._sums: dict[tuple[str, str], tuple[int, float]] = {}  # answers, excess over the usual
 
     def note(self, event: Event) -> None:
-        """Take in an answer, if it says how long it took."""
+        """Add an answer, if its time is known."""
         seconds = event.details.get("seconds")
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
             return
@@ -33,7 +33,7 @@ class SecondsTaken:
         self._sums[event.assessor, kind] = count + 1, total + excess
 
     def expected(self, kind: str, assessor: str) -> float:
-        """Seconds that a person's next answer of a kind is expected to take."""
+        """Expected time of a person's next answer of a kind, in seconds."""
         excess = 0.0
         for about in (
             list(self._sums.values()),

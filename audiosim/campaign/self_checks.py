@@ -17,9 +17,9 @@ from audiosim.arrays import Array
 from audiosim.campaign.event import Record
 from audiosim.corpus.model import Pair, Scale
 
-FEWEST_CHECKS = 5  # pairs before a warning is given
-GUESSING = 0.05  # chance that guesses are as close to the known grades, above which a warning is given
-CARELESS = 0.01  # chance of this much noise at other people's level, below which a warning is given
+FEWEST_CHECKS = 5  # fewest pairs for a warning
+GUESSING = 0.05  # probability of guesses as close to the known grades, above which a warning is given
+CARELESS = 0.01  # probability of this much noise if it were as usual, below which a warning is given
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class SelfCheck:
 
     assessor   name
     repeats    pairs that they judged twice
-    noise      standard deviation of one answer about the same pair, as a share of the scale; None of fewer than two
+    noise      standard deviation of one answer about the same pair, as a share of the scale; None for fewer than two
     noise_low, noise_high  its 95 % interval
     known      number of judged pairs with a known grade
     attention  1: perfect; 0: no better than guessing; None for fewer than two, or for equal grades

@@ -29,19 +29,19 @@ class CampaignSettings:
     selection_rule  as of `Selection.start`
     seed          seed for the pairs to judge twice and the draws of the selection
     learn_later   True if the estimator learns when `Campaign.teach` is called, not before `tell` returns
-    patience_s    how long to wait for other writers before a BusyError
+    patience_s    time to wait for other writers before a BusyError
     unasked       treatment of a judgment of a pair never handed to its assessor: "count" it, "mark" it, so that it is
                   kept but ignored, or "refuse" it
-    adopt         True to continue a log written about another collection
+    adopt         True to continue a log of another collection
     distribution  distribution of a difference between systems: "t", or "normal" as in the 2013 paper
     about         queries that the ranking is about
     whole_queries True to reserve a query for the person who began it, while they are active and other queries remain
     second_opinions  True to hand out pairs judged by others where that is more informative than an unjudged pair, and
                   until people's noise is known to a quarter; see `OpinionValues`
-    comparisons   comparisons among the questions: "none", "some" where they tell more in a person's time than grades
-                  do, or "only"; for models that take comparisons
-    candidates    number of pairs of one query that an assessor is handed at a time at most, for a page on which these
-                  candidates stand beside one another, in [1, 8]; 1: pairs of any queries, as many as are asked for
+    comparisons   comparisons among the questions: "none", "some" if they give more information per second than grades,
+                  or "only"; for models that support comparisons
+    candidates    largest number of pairs of one query that are handed out together, as candidates on one page,
+                  in [1, 8]; 1: pairs of any queries, as many as requested
     repeats       share of each assessor's answers that are about pairs they judged before, in [0, 0.5]
     known         share about pairs with a known grade, likewise
     known_grades  grades of these pairs, on the collection's scale
@@ -78,7 +78,7 @@ class CampaignSettings:
             if not 0 <= share <= MOST_CHECKED:
                 raise InputError(f"the share of {name} must be in [0, {MOST_CHECKED:g}], got {share:g}")
         if self.known and not self.known_grades:
-            raise InputError("a share of known pairs needs the grades that are known")
+            raise InputError("a share of known pairs needs their known grades")
         if self.cannot_limit < 1:
             raise InputError(f"cannot_limit must be at least 1, got {self.cannot_limit}")
         if not 1 <= self.candidates <= MOST_BESIDE:
@@ -86,4 +86,4 @@ class CampaignSettings:
         if self.comparisons not in COMPARISONS:
             raise InputError(f"unknown share of comparisons {self.comparisons!r}, expected {', '.join(COMPARISONS)}")
         if self.unasked not in UNASKED:
-            raise InputError(f"unknown way with unasked judgments {self.unasked!r}, expected {', '.join(UNASKED)}")
+            raise InputError(f"unknown treatment of unasked judgments {self.unasked!r}, expected {', '.join(UNASKED)}")

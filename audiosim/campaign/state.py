@@ -13,12 +13,12 @@ from audiosim.relevance.moments import is_moment
 from audiosim.selection import Selection
 
 AT_ONCE = 100  # with more changes to catch up on, starting the selection anew is faster than updating it
-KEPT = 2  # estimators, beside the first
+KEPT = 2  # most estimators kept, besides the first
 COUNT_S = 0.05  # time to wait for a count by another thread before a request is answered
 
 
 class CampaignState(NamedTuple):
-    """State of a campaign: the selection after so many lines of its log.
+    """State of a campaign: the selection after a number of lines of its log.
 
     judgments  number of judgments in force on pairs of the pool; a pair judged by two assessors counts twice
     """
@@ -32,7 +32,7 @@ class CampaignState(NamedTuple):
 class Progress:
     """Progress of a campaign.
 
-    number     of the last line of the log
+    number     number of the last line of the log
     state      open, paused or closed
     judged     pairs of the pool with a judgment
     pool       pairs of the pool
@@ -53,7 +53,7 @@ class Progress:
 
 
 class Reach(Enum):
-    """Limit of a count: judgments; also results of learning that are at hand; everything, learning where needed."""
+    """Limit of a count: judgments only; also available results of learning; everything, learning if needed."""
 
     JUDGMENTS = 0
     AT_HAND = 1
@@ -61,7 +61,7 @@ class Reach(Enum):
 
 
 class LessonNotes(Protocol):
-    """Store of estimators that have learned: earlier ones are found there, new ones are kept."""
+    """Store of estimators that have learned, to find earlier ones and keep new ones."""
 
     def recall(self, lesson: Lesson) -> RelevanceEstimator | None:
         """The estimator that learned a lesson; None if there is none."""
@@ -76,7 +76,7 @@ class Count:
     """Computes the state after the lines of a log; one thread may note lines while another counts them.
 
     Noting is quick; callers ensure that only one thread notes at a time. Counting asks the estimator, which may be
-    slow. Any number of threads may request it: one does it, and the state is that of the last counted line.
+    slow. Any number of threads may request a count: one thread counts, and the state is that of the last counted line.
     """
 
     def __init__(
@@ -93,23 +93,23 @@ class Count:
         first      the selection before the first line, without any learning
         estimator  the estimator before it learns from any judgment
         judgments  number of the collection's own judgments on pairs of the pool
-        notes      of lessons
-        ready      True to compute a state's weights before anybody sees it, because many will ask at once
+        notes      notes of lessons
+        ready      True to compute a state's weights before it is visible, because many will request them at once
         count_long runs a slow count
         """
         self._notes, self._count_long = notes, count_long
         self._first, self._base, self._ready = first, estimator, ready
         self._long = False  # True during a long count
-        self._noted = 0  # the last line
+        self._noted = 0  # number of the last noted line
         self._changes: list[Change] = []  # changes of pairs in the pool
         self._judgments = [judgments]  # judgments in force, before the first change and after each
         self._learnings: list[Learning] = []
-        self._moments: list[int] = []  # lines at which there was something to learn
+        self._moments: list[int] = []  # lines with a lesson
         self._judged, self._compared = first.judged, len(first.comparisons)
-        self._counted, self._learned = 0, 0  # changes and learnings that the selection knows
+        self._counted, self._learned = 0, 0  # numbers of changes and learnings in the selection
         self._noting, self._counting = Lock(), Lock()
         self.current_state = CampaignState(0, first, judgments)
-        self.chooser = first  # selection that chooses pairs: the last that needs to learn nothing for that
+        self.chooser = first  # selection that chooses pairs: the latest that needs no further learning for that
         self._estimators = {0: first.estimator}
 
     def changes(self, after: int = 0) -> tuple[int, list[Change]]:
@@ -120,7 +120,7 @@ class Count:
     def note(self, number: int, changes: Iterable[Change], anew: bool = False) -> None:
         """Note a line and the changes of pairs that follow from it.
 
-        anew  True if the model must learn again, since it learned from judgments that no longer count
+        anew  True if the model must learn again because it learned from judgments that no longer count
         """
         with self._noting:
             for change in changes:
@@ -149,7 +149,7 @@ class Count:
             self._moments.append(change.number)
 
     def lesson(self) -> Lesson | None:
-        """Next lesson: first those that the log names, then new ones; None if there is none."""
+        """Next lesson: first those named in the log, then new ones; None if there is none."""
         missing = [one.state for one in self._learnings[self._learned :] if one.state not in self._estimators]
         if not missing and self.unsaid and not self.knows(self.unsaid):
             missing = [self.unsaid]
@@ -166,13 +166,13 @@ class Count:
         return state in self._estimators
 
     def teach(self, state: int, estimator: RelevanceEstimator) -> None:
-        """Accept the estimator that learned from a state; the log says from which line on it counts."""
+        """Accept the estimator that learned from a state; the log records the line from which it counts."""
         self._estimators[state] = estimator
 
     def count(self, wait_s: float, reach: Reach = Reach.JUDGMENTS) -> bool:
         """Bring the state up to the last noted line; False if another thread is still busy with it after `patience_s`.
 
-        reach  where a line says that the model has learned, which costs time, the count stops unless this says more
+        reach  limit of the count: it stops at a line that requires learning, unless the limit includes that
         """
         while self._behind(reach):
             if not self._counting.acquire(timeout=wait_s):
@@ -210,7 +210,7 @@ class Count:
         place, past = self._counted, self._learned
         self._long = end - place > AT_ONCE or past < len(learnings)
         if end - place > AT_ONCE:
-            # After a whole batch only the grades count, not how they came.
+            # After a whole batch only the grades count, not their order.
             begun, place = None, end - end % self._first.batch
             past = sum(one.place <= place for one in learnings)
         selection = self._counted_to(end, learnings, begun, place, past)
@@ -224,12 +224,12 @@ class Count:
     def _counted_to(
         self, end: int, learnings: list[Learning], begun: Selection | None, place: int, past: int
     ) -> Selection:
-        """Selection after this many changes and these learnings; for the rest see `Stretch`."""
+        """Selection after a number of changes and these learnings; for the rest see `Stretch`."""
         changes, known = self._changes[:end], dict(self._estimators)
         stretch = Stretch(
             self._first, self._base, known, begun, changes, learnings, place, past, self._ready, self._long
         )
-        for state in known.keys() - stretch.needed:  # each has tens of megabytes, which may go to another process
+        for state in known.keys() - stretch.needed:  # each takes tens of megabytes and may go to another process
             del known[state]
         for state in stretch.missing:
             if (found := self._notes.recall(stretch.lesson(state))) is not None:
@@ -241,9 +241,9 @@ class Count:
         return selection
 
     def prepare(self) -> None:
-        """Let the current selection choose pairs, and learn what it must know of people for that.
+        """Let the current selection choose pairs, after learning the model of people that this needs.
 
-        While a lesson is under way nothing is done: its result knows people.
+        Nothing is done during a lesson, because its result includes that model.
         """
         selection = self.current_state.selection
         if not self.unsaid and self._learned == len(self._learnings) and not selection.knows_people:

@@ -1,4 +1,4 @@
-"""Statements of SQL that read and write a log."""
+"""SQL statements that read and write a log."""
 
 import sqlalchemy as sql
 

@@ -7,7 +7,7 @@ from typing import Protocol
 from audiosim.campaign.event import Event
 from audiosim.errors import InputError
 
-MOST_NOTES = 1000  # beside all logs of a database
+MOST_NOTES = 1000  # note for all logs of a database
 
 
 class Store(Protocol):
@@ -26,9 +26,9 @@ class Store(Protocol):
         ...
 
     def append_all(self, events: Sequence[Event], last: int) -> list[int] | None:
-        """The numbers of the events, all of them safe; None, and nothing written, if the log has grown past `last`.
+        """The numbers of the events, once all are safe; None, with nothing written, if the log has grown past `last`.
 
-        last  number of the last event that the caller knows, 0 if none; a key that was used is an error
+        last  number of the last event known to the caller, 0 if none; an already used key is an error
         """
         ...
 

@@ -19,10 +19,10 @@ from audiosim.selection import Selection
 class Lesson:
     """Material that a campaign's model learns from: the grades after a line of the log.
 
-    number     of that line
-    estimator  as it is before it learns from any judgment of the log
-    grades     (n,) of the pool's pairs, NaN where unjudged
-    comparisons  as they were then
+    number     number of that line
+    estimator  estimator before it learns from any judgment of the log
+    grades     (n,) grades of the pool's pairs, NaN where unjudged
+    comparisons  comparisons at that time
     """
 
     number: int
@@ -31,7 +31,7 @@ class Lesson:
     comparisons: tuple[PairedComparison, ...] = ()
 
     def learned(self) -> RelevanceEstimator:
-        """The estimator that has learned, which may take seconds; with too few judgments left, the one given."""
+        """The estimator that has learned, which may take seconds; the given one if too few judgments are left."""
         few = np.count_nonzero(~np.isnan(self.grades)) < FIRST_LEARNING
         estimator = after_comparisons(self.estimator, self.comparisons)
         return estimator if few else relearned(estimator, self.grades)
@@ -43,7 +43,7 @@ class Lesson:
 
 
 class Learning(NamedTuple):
-    """Mark in the log: from here on the estimator counts that learned from the state after a line."""
+    """Mark in the log: from here on, the estimator that learned from the state after a line is used."""
 
     place: int  # index among the changes
     number: int
@@ -59,7 +59,7 @@ class Counted(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """Stretch of a log that needs to be counted.
+    """Stretch of a log to count.
 
     first      the selection before the log
     base       the estimator before it learns from any judgment of the log
@@ -69,7 +69,7 @@ class Stretch:
     learnings  likewise
     place      number of changes before the stretch
     past       number of learnings before it
-    ready      True to compute the selection's weights, since many will ask for them at once
+    ready      True to compute the selection's weights, because many will request them at once
     stated     True to compute its ranking, which is needed next
     """
 
@@ -102,12 +102,14 @@ class Stretch:
         selection = self._start(known) if self.begun is None else self.begun
         held, taken = ComparisonsInForce(self.first.comparisons), 0
         while place < len(self.changes) or past < len(self.learnings):
-            # A learning counts from the place in the log, however late it is computed here, so that replays agree.
+            # A result of learning counts from its place in the log, however late it is computed here, so that replays
+            # agree.
             if past < len(self.learnings) and self.learnings[past].place == place:
                 selection, past = selection.taught(known[self.learnings[past].state]), past + 1
             else:
                 change = self.changes[place]
-                # In one step up to the next learning: expectation propagation needs their set, not their order.
+                # All comparisons up to the next learning in one step: expectation propagation needs their set, not
+                # their order.
                 if change.comparison is not None:
                     end = self._last_compared(place, past)
                     held.take(self.changes[taken:end])
@@ -128,7 +130,7 @@ class Stretch:
         return self.first.pool, self.first.expected, *_and_its_parts(self.base)
 
     def _last_compared(self, place: int, past: int) -> int:
-        """The place after the comparisons that begin at a place, with no learning between them: they count at once."""
+        """The place after consecutive comparisons from a place on, without learning between them: one step counts them."""
         stop = self.learnings[past].place if past < len(self.learnings) else len(self.changes)
         while place < stop and self.changes[place].comparison is not None:
             place += 1
@@ -148,7 +150,7 @@ class Stretch:
 
 
 def _and_its_parts(estimator: RelevanceEstimator) -> tuple[object, ...]:
-    # An estimator that has learned keeps the pool and the prior of the one before, not this one alone.
+    # An estimator that has learned shares the pool and the prior of the one before it.
     return estimator, *(part for part in getattr(estimator, "__dict__", {}).values() if part is not None)
 
 

@@ -1,6 +1,6 @@
-"""The tables of a database: campaigns, tokens, received files, and what models learned; see `schema`.
+"""The tables of a database: campaigns, tokens, received files, and lessons of models; see `schema`.
 
-One row per collection holds the number and the digest of its last event. A writer first takes the next numbers there
+One row per collection holds the number and the digest of its last event. A writer first reserves the next numbers there
 and locks the row until everything is written, so that events become readable in the order of their numbers.
 """
 
@@ -13,7 +13,7 @@ from audiosim.campaign.event import Event
 
 TABLES = sql.MetaData()
 LAYOUT = 5  # the latest, of migrations/versions
-LAYOUTS = sql.Table(  # Alembic's own: the layout that the database has, in its one row
+LAYOUTS = sql.Table(  # Alembic's table: its single row names the layout of the database
     "audiosim_version",
     TABLES,
     sql.Column("version_num", sql.String(32), nullable=False),
@@ -40,7 +40,7 @@ EVENTS = sql.Table(
     sql.Column("document", sql.Text, nullable=False),
     sql.Column("grades", sql.Text, nullable=False),  # JSON
     sql.Column("details", sql.Text, nullable=False),  # JSON
-    sql.Column("key", sql.Text),  # NULL where there is none: of those there may be many
+    sql.Column("key", sql.Text),  # NULL if there is none, as in many rows
     sql.Column("refers", sql.BigInteger, nullable=False),
     sql.Column("until", sql.Text, nullable=False),
     sql.Column("digest", sql.Text, nullable=False, server_default=""),  # see `chain`
@@ -72,7 +72,7 @@ TOKENS_HISTORY = sql.Table(
     sql.Column("kind", sql.Text, nullable=False),  # create, revoke
     sql.Column("name", sql.Text, nullable=False),
 )
-# Made at its first use, outside the layouts: programs that do not know it lose nothing.
+# Created on first use, outside the layouts: programs that do not know it are not affected.
 BESIDE = sql.MetaData()
 RESULT_LINKS = sql.Table(
     "audiosim_result_links",
@@ -109,7 +109,7 @@ PARTICIPANTS = sql.Table(
     sql.Column("collection", sql.Text, nullable=False),
     sql.Column("code", sql.Text, nullable=False),  # code of the open link
     sql.Column("reference", sql.Text),  # the referrer's own reference for the person; NULL without one
-    sql.Column("device", sql.Text),  # digest of what their browser keeps; NULL where there is a reference
+    sql.Column("device", sql.Text),  # digest of a secret in their browser; NULL if there is a reference
     sql.Column("created", sql.Text, nullable=False),
     sql.UniqueConstraint("code", "reference"),
     sql.UniqueConstraint("code", "device"),
@@ -118,7 +118,7 @@ CARDS = sql.Table(
     "audiosim_cards",
     BESIDE,
     sql.Column("collection", sql.Text, primary_key=True),
-    sql.Column("card", sql.Text, nullable=False),  # JSON: its entry in lists of collections, and how long it holds
+    sql.Column("card", sql.Text, nullable=False),  # JSON: its entry in lists of collections, and its validity
 )
 PUBLICATIONS = sql.Table(
     "audiosim_publications",
@@ -164,25 +164,25 @@ IMPORTS = sql.Table(
     sql.Column("problem", sql.Text, nullable=False),
     sql.Column("body", sql.LargeBinary, nullable=False),  # empty when it has ended
     sql.Column("worker", sql.Text, nullable=False),  # process at work on it
-    sql.Column("seen", sql.Float, nullable=False),  # when they last said so, in seconds since 1970
+    sql.Column("seen", sql.Float, nullable=False),  # last sign of life of that process, in seconds since 1970
 )
 DELIVERIES = sql.Table(  # accepted files of every kind: their senders and their answers
     "audiosim_deliveries",
     TABLES,
     sql.Column("number", sql.Integer, primary_key=True),
     sql.Column("collection", sql.Text, nullable=False),
-    sql.Column("sender", sql.Text, nullable=False),  # empty where no name was given
+    sql.Column("sender", sql.Text, nullable=False),  # empty if no name was given
     sql.Column("key", sql.Text),  # key of the request; NULL without one
     sql.Column("digest", sql.Text, nullable=False),  # SHA-256 of the content sent; empty where unknown
-    sql.Column("bytes", sql.BigInteger, nullable=False),  # kept of it
+    sql.Column("bytes", sql.BigInteger, nullable=False),  # part of the content that is kept
     sql.Column("time", sql.Text, nullable=False),
     sql.Column("answer", sql.Text, nullable=False),  # number of an import, or JSON
     sql.UniqueConstraint("collection", "sender", "key"),
 )
 FIELDS = tuple(EVENTS.c[name] for name in list(EVENTS.c.keys())[2:-2])
 
-# A program that was running when the database was upgraded does not know that it was. It fills no column `layout`, and
-# its lines are refused: it would write them without what the upgrade added, and nobody could read the log any more.
+# A program that runs during an upgrade of the database does not notice it. It does not fill the column `layout`, so its
+# lines are refused: they would lack the additions of the upgrade, and nobody could read the log any more.
 REFUSAL = "the database was upgraded and this program is older: restart it with the version of the upgrade"
 GUARDS = {
     "sqlite": (

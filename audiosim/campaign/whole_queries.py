@@ -9,7 +9,7 @@ from audiosim.corpus.model import Pair
 class WholeQueries:
     """Assessors who have begun each query, updated as judgments come and go.
 
-    A person's severity, and the way they hear a query, affect all its documents alike: if one person judges them all,
+    A person's severity and their view of a query affect all its documents equally: if one person judges all of them,
     both cancel when systems are compared.
     """
 
@@ -25,7 +25,7 @@ class WholeQueries:
         self._assessors[pair] = tuple(assessors)
 
     def of_others(self, assessor: str, here: Collection[str], held: Iterable[tuple[Pair, str]] = ()) -> set[str]:
-        """Queries that belong to another active assessor: they judged the most pairs of it, or hold one.
+        """Queries that belong to another active assessor, who judged the most pairs of the query or has one on lease.
 
         here  active assessors; queries begun by anybody else are free
         held  pairs handed out and not answered yet, with their assessors

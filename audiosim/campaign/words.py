@@ -1,7 +1,7 @@
-"""Texts that an organiser changes during a campaign: lines of its log, so that whoever opens it shows the same ones.
+"""Texts changed by an organiser during a campaign: lines of its log, so that every program shows the same texts.
 
-A line has the new texts of the task under the names of WORDS, or the new `prompt` of a `query`. Nothing of the scale is
-among them: grades that were given keep their meaning.
+A line has the new texts of the task under the names of WORDS, or the new `prompt` of a `query`. The scale cannot be
+changed: existing grades keep their meaning.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -28,7 +28,7 @@ LONGEST_TITLE = 200
 class Rewording:
     """The changes of a campaign's texts.
 
-    The campaign itself shows no texts: whoever serves it applies them to its collection, see `reworded`.
+    The campaign itself shows no texts: the service applies them to its collection, see `reworded`.
 
     tell  adds an event to the campaign's log
     """
@@ -37,11 +37,11 @@ class Rewording:
         self._tell, self._log, self._ledger, self._clock = tell, log, ledger, clock
 
     def change(self, texts: Mapping[str, str], by: str = "", reason: str = "", key: str = "") -> Record:
-        """Record that these texts hold from here on; see `reworded` for their names."""
+        """Record that these texts apply from here on; see `reworded` for their names."""
         return self._tell(turn_event(WORDS, self._clock(), by, reason, key, **texts))
 
     def sent(self, by: str, key: str) -> bool:
-        """True if the log has a line that somebody sent with a key."""
+        """True if the log has a line with this key."""
         with self._log.state:
             return self._ledger.earlier(by, key) is not None
 
@@ -58,7 +58,7 @@ class Rewording:
 
 
 def texts_of(collection: Collection) -> dict[str, str]:
-    """The texts of a collection that may be changed, by their names; languages with commas between them."""
+    """The changeable texts of a collection, by name; languages separated by commas."""
     table = TaskTable() if collection.assessor_task is None else collection.assessor_task.table
     said = {name: str(getattr(table, name)) for name in TASK_TEXTS}
     return {TITLE: collection.name, **said, LANGUAGES: ", ".join(table.languages)}
@@ -67,7 +67,7 @@ def texts_of(collection: Collection) -> dict[str, str]:
 def reworded(collection: Collection, texts: Mapping[str, str]) -> Collection:
     """The collection with other texts.
 
-    texts  of the task, by name in CHANGEABLE; or the `prompt` of a `query`
+    texts  texts of the task, by name in CHANGEABLE; or the `prompt` of a `query`
     """
     if QUERY in texts:
         return _with_prompt(collection, texts[QUERY], texts.get(PROMPT, ""))
@@ -80,9 +80,9 @@ def reworded(collection: Collection, texts: Mapping[str, str]) -> Collection:
 
 
 def reworded_by(collection: Collection, records: Iterable[Record]) -> tuple[Collection, int]:
-    """The collection with the texts that hold after the lines of a log, and the number of the last line about texts.
+    """The collection with the current texts after the lines of a log, and the number of the last line about texts.
 
-    The prompt of a query that no run answers any more is left out.
+    The prompt of a query is left out if no run answers the query any more.
     """
     line = 0
     for number, event, _ in records:
@@ -95,11 +95,11 @@ def reworded_by(collection: Collection, records: Iterable[Record]) -> tuple[Coll
 
 
 def check_new(collection: Collection, changed: Collection) -> None:
-    """Raise an error where other texts are the same ones."""
+    """Raise an error if the new texts equal the present ones."""
     task, other = collection.assessor_task, changed.assessor_task
     tables = [TaskTable() if one is None else one.table for one in (task, other)]
     if collection.name == changed.name and tables[0] == tables[1] and collection.documents == changed.documents:
-        raise ClosedError("these texts are there already: nothing was changed")
+        raise ClosedError("these are the present texts: nothing was changed")
 
 
 def _with_task(collection: Collection, texts: Mapping[str, str]) -> Collection:

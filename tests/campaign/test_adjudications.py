@@ -111,12 +111,12 @@ def test_requests_that_nobody_could_follow_are_refused(disputed, tiny_truth):
         with pytest.raises(kind, match=message):
             campaign.adjudications.ask(pair, name)
 
-    refused(f"^ann has judged {what} already: expected somebody who has not$", name="ann")
+    refused(f"^ann has judged {what} already: expected a person who has not$", name="ann")
     refused("nowhere", Pair(pair.query, "nowhere"))
     campaign.tell(Event("cannot", "2013-05-01T12:00:00Z", "dora", *pair, details={"reason": "silent"}))
     refused(f"^dora cannot judge {what}: expected somebody else$", name="dora")
     campaign.set_aside("bob")
-    refused("^bob is set aside: expected somebody whose judgments count$", name="bob")
+    refused("^bob is set aside: expected a person whose judgments count$", name="bob")
     campaign.adjudications.ask(pair, "carol")
     campaign.pause()
     refused("^the campaign is paused$", kind=ClosedError)

@@ -86,7 +86,7 @@ def test_a_backup_without_somebody_is_the_same_campaign_under_a_drawn_name(kept,
     assert after[0].details == {"played_s": 0.1}
     assert after[3] == before[3]
     assert after[-1].judge == drawn
-    with pytest.raises(InputError, match="no log names 'zoe': expected somebody who judged"):
+    with pytest.raises(InputError, match="no log names 'zoe': expected a person who has judged"):
         back_up(kept, tmp_path / "zoe.jsonl", ["zoe"])
 
 
@@ -143,9 +143,9 @@ def another(lines):
         (cut, "jsonl:1: expected a campaign after this line: the backup was cut off"),
         (change, r"jsonl:3: event 1 of one was altered after it was written"),
         (drop, r"jsonl:4: event 2 of one was altered after it was written"),
-        (add, r"jsonl:\d: expected the end of the backup here: it was cut off, or added to"),
+        (add, r"jsonl:\d: expected the end of the backup here: it was cut off or extended"),
         (swap, r"jsonl:3: event 1 of one was altered after it was written"),
-        (end, r"jsonl:5: the log of one does not end as its campaign says"),
+        (end, r"jsonl:5: the log of one does not end with the event in its header"),
         (spoil, r"jsonl:3: not JSON: the backup was cut off, or the file is not a backup"),
         (another, r"jsonl:1: expected a backup of format audiosim-log/1 or audiosim-log/2"),
     ],

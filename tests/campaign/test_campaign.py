@@ -222,7 +222,7 @@ def test_a_refused_judgment_leaves_no_trace_in_the_log(opened, store):
             Event("lease", NOON, "ann", "q1", "a", until="2013-05-02T00:00:00Z"),
             "a lease cannot be recorded: ask for pairs instead",
         ),
-        (Event("undo", NOON, "ann", refers=1), "event 1 is no answer of ann that counts"),
+        (Event("undo", NOON, "ann", refers=1), "event 1 is not a valid answer of ann"),
         (("q1", "a", 10.0), "expected a judgment such as"),
     ]:
         with pytest.raises(InputError, match=complaint):
@@ -292,7 +292,7 @@ def test_undoing_a_judgment_that_was_revised_leaves_the_revision(opened, said):
     campaign.tell(said(grade=70.0))
     campaign.undo("ann", first.number)
     assert [judgment.grade for judgment in campaign.judgments()] == [70]
-    with pytest.raises(InputError, match="event 1 is no answer of ann that counts"):
+    with pytest.raises(InputError, match="event 1 is not a valid answer of ann"):
         campaign.undo("ann", first.number)
 
 
@@ -301,7 +301,7 @@ def test_nobody_undoes_what_another_said_or_what_is_no_answer(opened, said):
     campaign.tell(said())
     campaign.ask(1, "bob")
     for number in (1, 2, 99):
-        with pytest.raises(InputError, match=f"event {number} is no answer of bob that counts"):
+        with pytest.raises(InputError, match=f"event {number} is not a valid answer of bob"):
             campaign.undo("bob", number)
 
 

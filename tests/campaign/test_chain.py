@@ -139,7 +139,7 @@ def test_a_line_that_is_missing_at_the_end_is_found_at_the_start(database, said)
     rewrite(database, sql.delete(EVENTS).where(EVENTS.c.collection == "short", EVENTS.c.number == 2))
     with (
         closing(DatabaseStore(database, "short")) as store,
-        pytest.raises(StoreError, match="the log of short ends at line 1, and its campaign says line 2"),
+        pytest.raises(StoreError, match="the log of short ends at line 1, but its campaign's row names line 2"),
     ):
         store.read()
 

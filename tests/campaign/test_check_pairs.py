@@ -158,7 +158,7 @@ def test_somebody_noisier_than_the_others_is_warned_of():
     [
         ({"repeats": 0.6}, r"the share of repeats must be in \[0, 0.5\], got 0.6"),
         ({"known": -0.1}, r"the share of known must be in \[0, 0.5\], got -0.1"),
-        ({"known": 0.1}, "a share of known pairs needs the grades that are known"),
+        ({"known": 0.1}, "a share of known pairs needs their known grades"),
     ],
 )
 def test_shares_that_cannot_be_are_refused(options, complaint):

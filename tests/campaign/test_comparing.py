@@ -265,7 +265,7 @@ def test_the_command_says_which_kind_of_question_tells_most_per_second(collectio
     assert [kinds(*more)[0].exit_code for more in (["-n", "3"], ["--by-query"])] == [2, 2]
     assert 0 < slow["relative"] < 0.1
     refused = kinds("--model", "uniform")[0].exception
-    assert "only models that take comparisons tell kinds of questions apart, such as joint, got uniform" in str(refused)
+    assert "kinds of questions need a model that supports comparisons, such as joint, got uniform" in str(refused)
     assert CliRunner().invoke(app, ["next", str(tmp_path / "drawn"), "--assessor", "ann"]).exit_code == 2
 
 
@@ -338,7 +338,7 @@ def test_a_malformed_comparison_is_refused(details, message):
 
 
 def test_comparisons_that_cannot_be_are_refused(collection):
-    with pytest.raises(InputError, match="comparisons need a model that takes them, such as joint, got uniform"):
+    with pytest.raises(InputError, match="comparisons need a model that supports them, such as joint, got uniform"):
         Campaign(collection, "uniform", "CG@1", settings=ONLY)
     with pytest.raises(InputError, match="unknown share of comparisons 'many', expected none, some, only"):
         CampaignSettings(comparisons="many")

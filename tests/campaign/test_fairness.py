@@ -72,13 +72,13 @@ def test_a_name_is_taken_literally_by_all_that_does_not_come_from_typing(tiny):
 
 
 def test_a_name_of_which_nothing_is_to_be_seen_is_none(tiny):
-    with pytest.raises(InputError, match="is not a name: no character of it is visible"):
+    with pytest.raises(InputError, match="is not a name: it has no visible character"):
         opened(tiny).known_as("\u200b\u2060")
 
 
 def test_a_grade_that_contradicts_the_grade_on_its_scale_is_refused(tiny, said):
     campaign = opened(tiny)
-    with pytest.raises(InputError, match="grade 10 contradicts fine 90: both are on one scale"):
+    with pytest.raises(InputError, match="grade 10 contradicts fine 90: both are on the same scale"):
         campaign.tell(replace(said(), grades={"fine": 90.0, "grade": 10.0}))
     campaign.tell(replace(said(), grades={"fine": 90.0, "grade": 90.0, "broad": 0.0}))  # another scale may disagree
 
@@ -130,7 +130,7 @@ def test_a_log_of_another_collection_is_refused_unless_it_is_adopted(tiny, datab
         tiny = replace(tiny, task="how alike they sound")
         opened(tiny, store)
         other = change(tiny)
-        expected = f"the campaign in the database is of another collection: {message}; --adopt goes on with it"
+        expected = f"the campaign in the database is of another collection: {message}; --adopt continues with it"
         with pytest.raises(InputError, match=expected):
             opened(other, store)
         with pytest.raises(InputError, match=expected):

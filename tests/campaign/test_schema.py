@@ -172,7 +172,7 @@ def test_a_copy_of_the_file_is_kept_and_its_way_is_said(tmp_path, caplog):
     load_older(url, "4")
     DatabaseStore(url, "demo").close()
     copy = tmp_path / "campaign.db.layout-4"
-    assert f"layout 4 was brought to {LATEST}; the file as it was is {copy}" in caplog.text
+    assert f"layout 4 was upgraded to {LATEST}; the file as it was is {copy}" in caplog.text
     assert layout_of_database(f"sqlite:///{copy}") == "4"
     assert migrate(url).kept == ""  # there was nothing left to do
     copied = f"sqlite:///{tmp_path / 'again.db'}"

@@ -60,7 +60,7 @@ def test_a_prompt_of_a_query_that_is_gone_keeps_no_campaign_from_being_opened(ca
 
 
 def test_the_same_texts_are_no_change(tiny):
-    with pytest.raises(ClosedError, match="these texts are there already: nothing was changed"):
+    with pytest.raises(ClosedError, match="these are the present texts: nothing was changed"):
         check_new(tiny, reworded(tiny, {"title": tiny.name, "question": ""}))
 
 

@@ -92,7 +92,7 @@ def test_the_client_gives_a_pair_to_a_person_and_lists_it(another):
         (waiting,) = client.organiser.adjudications("coarse").adjudications
         assert (waiting.number, waiting.assessor, waiting.status) == (asked.number, "carol", "waiting")
         assert (waiting.query, waiting.document) == (pair.query, pair.document)
-        with pytest.raises(InputError, match="ann has judged document .* already: expected somebody who has not"):
+        with pytest.raises(InputError, match="ann has judged document .* already: expected a person who has not"):
             client.organiser.ask_adjudication("coarse", pair.query, pair.document, "ann")
 
 
@@ -115,7 +115,7 @@ def test_the_command_gives_a_pair_to_a_person_and_lists_what_was_decided(run, an
     assert all(text in table for text in (pair.query, pair.document, "carol", "judged"))
     code, _, said = run("adjudicate", where, pair.query, pair.document, "ann")
     assert code == 1
-    assert f"ann has judged document {pair.document} for query {pair.query} already: expected somebody who" in said
+    assert f"ann has judged document {pair.document} for query {pair.query} already: expected a person who" in said
 
 
 def test_the_command_refuses_half_a_pair_and_an_address_of_no_collection(run):

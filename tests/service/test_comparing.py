@@ -166,5 +166,5 @@ def test_a_model_that_takes_no_comparisons_refuses_a_file_of_them(coarse, in_pro
         answer = client.post(f"{COARSE}/comparisons/import", content="query\tdocument_a\tdocument_b\tanswer\n")
     assert (answer.status_code, answer.json()["detail"]) == (
         422,
-        "the model uniform takes no comparisons, as joint does",
+        "the model uniform does not support comparisons; joint does",
     )

@@ -353,7 +353,7 @@ def test_another_collection_of_the_same_name_is_not_served_unless_it_is_adopted(
     assert code == 1
     last = printed.splitlines()[-1]
     assert last.startswith("audiosim: the campaign in the database is of another collection: ")
-    assert last.endswith("--adopt goes on with it all the same")
+    assert last.endswith("--adopt continues with it anyway")
     with commanded([tmp_path / "other" / "coarse"], tmp_path / "adopted", "--db", database, "--adopt") as server:
         assert server.url
 

@@ -124,7 +124,7 @@ def test_an_answer_is_undone_by_its_number_and_what_it_replaced_counts_again(htt
     rows = http.get(f"{path}?format=csv").text.splitlines()
     assert [row for row in rows if row.startswith(f"{line},")]
     refused = post(http, "/v1/collections/coarse/undo", 422, assessor="una", number=10**6)
-    assert refused["detail"] == "event 1000000 is no answer of una that counts"
+    assert refused["detail"] == "event 1000000 is not a valid answer of una"
 
 
 def test_another_assessors_lease_is_respected(http):

@@ -99,7 +99,7 @@ def test_under_an_older_server_reading_changes_nothing_and_an_upgrade_stops_it_w
             commanded([plain], tmp_path / "new", "--db", url, "--model", "uniform") as server,
             server.client() as new,
         ):
-            assert server.says(f"layout {layout} was brought to {LATEST}")
+            assert server.says(f"layout {layout} was upgraded to {LATEST}")
             assert judge(new, pairs[4], "k4").json()["number"] == 5
             refused = judge(old, pairs[5], "k5")
             assert refused.status_code in (422, 500, 503)

@@ -120,7 +120,7 @@ def test_changed_texts_are_read_by_everybody_and_judgments_and_scale_stay(
         ),
         ({"title": "x", "scale": "broad"}, "scale belongs to the scale, which a campaign cannot change"),
         ({}, "expected a text to change: title, question, instructions, consent, language or languages"),
-        ({"question": "Which is closer?"}, "these texts are there already: nothing was changed"),
+        ({"question": "Which is closer?"}, "these are the present texts: nothing was changed"),
         ({"title": " "}, "expected a title of 1 to 200 printable characters, got ''"),
         ({"languages": "English"}, "languages: expected a code such as es or pt-BR, found 'English'"),
         ({"consent": "x" * 4001}, "consent"),
@@ -185,7 +185,7 @@ def test_a_prompt_is_changed_while_people_judge(commanded, folder, tmp_path, dat
             client.organiser.change_prompt("small", "nowhere", "x")
         with pytest.raises(InputError, match="the prompt is empty, expected text"):
             client.organiser.change_prompt("small", pair.query, " ")
-        with pytest.raises(InputError, match="these texts are there already: nothing was changed"):
+        with pytest.raises(InputError, match="these are the present texts: nothing was changed"):
             client.organiser.change_prompt("small", pair.query, text)
     with commanded([folder], tmp_path / "again", "--db", database) as again, Client(again.url) as client:
         assert client.organiser.prompts("small").prompts == {pair.query: text}

@@ -1,4 +1,4 @@
-"""Environment of the migrations, as Alembic reads it: it receives an open connection that is in a transaction."""
+"""Environment of the migrations for Alembic: it receives an open connection in a transaction."""
 
 from alembic import context
 

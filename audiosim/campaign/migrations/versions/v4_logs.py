@@ -1,4 +1,4 @@
-"""Layout 4: the logs of campaigns, tokens, imports and deliveries, and what models learned.
+"""Layout 4: the logs of campaigns, tokens, imports and deliveries, and the lessons of models.
 
 This is the oldest layout that can be upgraded.
 """
@@ -15,7 +15,7 @@ IMPORT = ("collection", "prefix", "by", "time", "status")
 
 
 def upgrade() -> None:
-    """Make the tables."""
+    """Create the tables."""
     _make_logs()
     _make_tokens()
     _make_files()

@@ -1,4 +1,4 @@
-"""Layout 5: each line names the layout that its writer knew; lines by writers of older layouts are refused."""
+"""Layout 5: each line names its writer's layout; lines by writers of older layouts are refused."""
 
 import sqlalchemy as sql
 from alembic import op
