@@ -42,7 +42,10 @@ WRONG = {
         "0 of 3 retrieved documents have a line, expected",
     ),
     "unknown pairs": ({"judgments.qrels": b"q1 0 x 1\n"}, "judgments.qrels: 0 of 1 judgment are of retrieved pairs"),
-    "semicolons": ({"judgments.csv": b"query;document;broad\nq1;d1;1\n"}, "the columns look parted by semicolons"),
+    "semicolons": (
+        {"judgments.csv": b"query;document;broad\nq1;d1;1\n"},
+        "columns seem to be separated by semicolons",
+    ),
     "capitals": ({"judgments.csv": b"Query,Document,Broad\nq1,d1,1\n"}, "did you mean query for Query?"),
     "decimal comma": ({"judgments.csv": b'query,document,broad\nq1,d1,"1,0"\n'}, "a decimal comma: write 1.0"),
     "Latin-1": ({"documents.tsv": b"document\tartist\nd1\tBj\xf6rk\n"}, "documents.tsv:2: byte 0xf6 is not UTF-8"),

@@ -69,7 +69,7 @@ def test_in_files_collection_toml_sets_aside(folder):
         file.write('set_aside = ["bob"]\n')
     found = Collection.load(folder)
     assert {one.assessor for one in found.judgments} == {"ann"}
-    assert "12 judgments by bob left out: set_aside in collection.toml names them" in found.guesses
+    assert "12 judgments by bob left out: they are in set_aside of collection.toml" in found.guesses
     assert json.loads(run(folder, "--take-back", "bob").stdout)["systems"] == json.loads(shown.stdout)["systems"]
     assert [row["judge"] for row in json.loads(run(folder).stdout)] == ["ann"]
 

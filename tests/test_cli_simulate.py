@@ -264,7 +264,7 @@ def test_simulate_reports_what_it_found_as_a_page(run, folder, tmp_path):
     assert text.count("<svg") == 2
     # What cannot be written is refused before anything is played, even before the collection is missed.
     for place in (tmp_path / "none" / "page.html", tmp_path):
-        said = f"audiosim: {place}: cannot be written: expected a file in a folder that exists and is open to you\n"
+        said = f"audiosim: {place}: cannot be written: expected a file in an existing, writable folder\n"
         assert run("simulate", tmp_path / "none", *FOLLOW[1:], "--report", place) == (1, "", said)
     assert run(*played, "--at", "0,-5", "--report", page)[0] == 1
     assert [page.read_text(encoding="utf-8"), *tmp_path.iterdir()] == [text, page]

@@ -107,7 +107,7 @@ def test_saved_results_and_bundles_stand_side_by_side(run, small_demo, tmp_path)
     ("name", "problem"),
     [
         ("x.bmp", "expected a name that ends in .png, .svg or .pdf"),
-        ("nowhere/x.png", "cannot be written: expected a file in a folder that exists and is open to you"),
+        ("nowhere/x.png", "cannot be written: expected a file in an existing, writable folder"),
     ],
 )
 def test_a_plot_that_cannot_be_written_is_refused_before_the_work(run, tmp_path, name, problem):

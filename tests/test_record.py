@@ -196,7 +196,7 @@ def test_a_bundle_is_a_zip_file_or_a_new_folder(whole, tmp_path):
     assert (tmp_path / "made.zip").read_bytes() == zipped(files, "made")
     write_bundle(files, tmp_path / "folder")
     assert {path.name: path.read_bytes() for path in (tmp_path / "folder").iterdir()} == files
-    with pytest.raises(InputError, match=r"nowhere/made\.zip: cannot be written: expected a file in a folder that exi"):
+    with pytest.raises(InputError, match=r"nowhere/made\.zip: cannot be written: expected a file in an existing"):
         write_bundle(files, tmp_path / "nowhere/made.zip")
     with pytest.raises(
         InputError, match=r"made\.pdf: expected a name that ends in \.html for a page or in \.zip for a"

@@ -1,4 +1,4 @@
-"""Collections as Python callers give them: a folder, a Collection, or runs and judgments in memory."""
+"""Arguments of Python callers: a collection as a folder, a Collection, or runs and judgments in memory."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -51,7 +51,7 @@ def as_collection(
 
 
 def _judged(collection: Collection, judgments: Sequence[Judgment]) -> Collection:
-    """A collection with other judgments: parted by their aspects, where they have any."""
+    """A collection with other judgments, divided by aspect if they have any."""
     if not any(one.aspect for one in judgments):
         return replace(collection, judgments=tuple(judgments))
     task, before = collection.assessor_task, collection.aspects
@@ -66,7 +66,7 @@ def judgments_in_place_of(second: Argument, judgments: object, usual: Argument) 
     """The second argument and the judgments; callers may pass judgments second: `estimate(runs, qrels)`.
 
     second  model or measure, or judgments in memory
-    usual   default for the second argument, used where judgments were passed in its place
+    usual   default for the second argument, used if judgments were passed in its place
     """
     if not _is_judgments(second):
         return second, judgments
@@ -76,9 +76,9 @@ def judgments_in_place_of(second: Argument, judgments: object, usual: Argument) 
 
 
 def judgments_second(function: Callable[P, Result]) -> Callable[P, Result]:
-    """Let callers pass judgments second, `estimate(runs, qrels)`, beside whatever else the function takes.
+    """Let callers of a function pass judgments second: `estimate(runs, qrels)`.
 
-    The argument that is second otherwise, a model or a measure, may then be named, or follow where it is the last one:
+    The usual second argument, a model or a measure, may then be named, or follow as the last one:
     `estimate(runs, qrels, model="mout")`, `evaluate(runs, qrels, "CG@5")`.
     """
     second, *others = list(signature(function).parameters.values())[1:]

@@ -1,4 +1,4 @@
-"""NumPy array files and Parquet columns: only what is requested is read, and never more than memory holds.
+"""NumPy array files and Parquet columns: only requested data are read, and never more than fits into memory.
 
 A few kilobytes can unpack to gigabytes, and a header can promise any shape, so both are checked before reading.
 """
@@ -17,12 +17,12 @@ import numpy as np
 from audiosim.arrays import Array
 from audiosim.errors import InputError
 
-UNPACKED = 2**28  # bytes that a packed file of arrays may always unpack to
-EXPANSION = 20  # times its own size is the limit for larger files; embeddings hardly compress
+UNPACKED = 2**28  # size in bytes to which any packed file of arrays may unpack
+EXPANSION = 20  # limit for larger files, as a multiple of the packed size; embeddings hardly compress
 NUMBER = 8  # bytes
-BUFFER = 2**20  # bytes of each column of a Parquet file that are read at once
+BUFFER = 2**20  # bytes read at once of each column of a Parquet file
 MOST_WORDS = 300  # characters quoted from another library's error message
-INDEX = "__index_level_"  # columns that pandas writes beside those of a frame
+INDEX = "__index_level_"  # columns that pandas adds to those of a frame
 
 
 def check_regular(path: Path) -> None:
@@ -75,13 +75,13 @@ def _array(file: BinaryIO, size: int) -> Array:
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, fortran, kind = read(file)
     if kind.hasobject:
-        raise InputError("it has Python objects in it, expected numbers or texts")
+        raise InputError("it contains Python objects, expected numbers or texts")
     promised, there = math.prod(shape) * kind.itemsize, size - file.tell()
     if promised != there or min(shape, default=1) < 0:
         raise InputError(f"its header promises {promised:,} bytes of numbers, found {there:,}")
     data = file.read(promised)
     if len(data) < promised:
-        raise InputError("it is cut short")
+        raise InputError("it is truncated")
     return np.frombuffer(data, kind).reshape(shape, order="F" if fortran else "C").copy()
 
 
@@ -115,15 +115,15 @@ def read_parquet(path: Path, keys: Iterable[Sequence[str]]) -> dict[str, Sequenc
 def parquet_portions(
     path: Path, numbers: Names[str], words: Names[str], size: int
 ) -> Iterator[dict[str, Array | list[str | None]]]:
-    """Some columns of a Parquet file in portions of rows, of which one is in memory; at least one, which may be empty.
+    """Some columns of a Parquet file in portions of rows, one in memory at a time; at least one, which may be empty.
 
     numbers  names of columns with numbers (m,), NaN where empty; the file may lack some
-    words    the same with text, None where empty
+    words    names of columns with text, None where empty
     size     rows of a portion
     """
     arrow, parquet = _pyarrow(path, "reading")
     try:
-        # A row group may hold all rows; read through a buffer, it need not be in memory as a whole.
+        # A row group may hold all rows; a buffer avoids reading it into memory as a whole.
         with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
             columns = [name for name in file.schema_arrow.names if name in numbers or name in words]
             _check_columns([file.schema_arrow.field(name) for name in columns], [*words])
@@ -144,7 +144,7 @@ def parquet_portions(
 
 
 def write_parquet(path: Path, portions: Iterable[Mapping[str, Array | Sequence[str | None]]]) -> None:
-    """Write a Parquet file, a row group for each portion, so that only one is in memory; on an error nothing is left.
+    """Write a Parquet file, one row group per portion, so that only one is in memory; an error leaves no file.
 
     portions  at least one, each with the same columns: arrays of numbers, or sequences of words
     """
@@ -202,7 +202,7 @@ def _values(column: Any, is_key: bool) -> Sequence[Any]:
 
 
 def _check_columns(columns: Iterable[Any], keys: Sequence[str]) -> list[str]:
-    """The key columns; an InputError where a key is not text, or another column is neither numbers nor vectors."""
+    """The key columns; an InputError if a key is not text, or if another column has neither numbers nor vectors."""
     from pyarrow import types
 
     texts = []

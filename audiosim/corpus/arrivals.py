@@ -3,7 +3,7 @@
     arrivals/runs/NAME.trec    run of a system; replaces the collection's run of that system
     arrivals/systems.tsv       teams of these systems
     arrivals/judges/NAME.tsv   grades of a machine; replace the collection's grades of that machine
-    arrivals/documents.tsv     metadata of added recordings, or more metadata of others
+    arrivals/documents.tsv     metadata of added recordings, or further metadata of others
     arrivals/sounds/           their sound files
     arrivals/sounds.index      their descriptions
 
@@ -27,7 +27,7 @@ from audiosim.errors import InputError
 ARRIVALS = "arrivals"
 RUNS, SYSTEMS, DOCUMENTS, SOUND_FILES = "runs", "systems.tsv", "documents.tsv", "sounds"
 OWN = ("artist", "genre", "path")
-LONGEST_FILE = 200  # bytes of a file name; file systems allow 255
+LONGEST_FILE = 200  # longest file name in bytes; file systems allow 255
 
 Stamp = tuple[tuple[str, int, int], ...]
 
@@ -92,7 +92,7 @@ def completed(known: Document | None, came: Document) -> Document:
 
 
 def check_agrees(known: Document | None, came: Document) -> None:
-    """Raise an error where new metadata contradict known metadata; sound files are not compared."""
+    """Raise an error if new metadata contradict known metadata; sound files are not compared."""
     if known is None:
         return
     said, new = ({"artist": one.artist, "genre": one.genre, **one.more} for one in (known, came))
@@ -103,14 +103,12 @@ def check_agrees(known: Document | None, came: Document) -> None:
 
 
 def check_distinct(what: str, names: Iterable[str], known: Collection[str]) -> None:
-    """Raise an error where a new name differs from a known one only in case, width or spaces, and so is a typo."""
+    """Raise an error if a new name differs from a known one only in case, width or spaces, and so is a typo."""
     new = sorted(set(names).difference(known))
     alike = {_alike(name): name for name in known} if new else {}
     for name in new:
         if (meant := alike.get(_alike(name))) is not None:
-            raise InputError(
-                f"{what} {name!r:.80} is not known, and {meant!r:.80} is, which differs only in case or spaces"
-            )
+            raise InputError(f"unknown {what} {name!r:.80}: the known {meant!r:.80} differs only in case or spaces")
 
 
 def _alike(name: str) -> str:
@@ -132,7 +130,7 @@ def arrivals_stamp(folder: str | Path) -> Stamp:
 def keep_runs(folder: str | Path, runs: Sequence[Run], teams: Mapping[str, str]) -> None:
     """Write runs to a collection's `arrivals/`, replacing earlier additions of the same systems.
 
-    teams   of their systems, where known
+    teams   teams of their systems, if known
     """
     place = _made(Path(folder) / ARRIVALS / RUNS)
     systems = place.parent / SYSTEMS
@@ -166,7 +164,7 @@ def take_back_judge(folder: str | Path, name: str) -> None:
 
 
 def _file_of(run: Run) -> str:
-    """File name of a run: the system's name, or its beginning and a digest where the name is too long."""
+    """File name of a run: the system's name, or its beginning and a digest if the name is too long."""
     name = quote(run.system, safe=" ")
     if len(name) > LONGEST_FILE:
         name = f"{name[: LONGEST_FILE // 2]}-{hashlib.sha256(run.system.encode()).hexdigest()}"
@@ -174,7 +172,7 @@ def _file_of(run: Run) -> str:
 
 
 def keep_documents(folder: str | Path, documents: Iterable[Document]) -> None:
-    """Write metadata of documents to a collection's `arrivals/`, merged with what was added earlier."""
+    """Write metadata of documents to a collection's `arrivals/`, merged with earlier additions."""
     path = _made(Path(folder) / ARRIVALS) / DOCUMENTS
     known = read_documents(path) if path.exists() else {}
     for document in documents:

@@ -1,8 +1,8 @@
 """Several aspects of each pair, each judged on a scale of its own: rankings by one of them, or by their mean.
 
-A file of judgments has them in a column `aspect`. Where assessors judge all aspects on one page, other aspects tell
-nothing about an unjudged pair: it has none. Where they judged different pairs, the grades of one aspect are evidence
-about another: a covariate of its grades, whose slope is learned, as the grades of a judging machine are.
+A file of judgments has them in a column `aspect`. If assessors judge all aspects on one page, other aspects give no
+information on an unjudged pair, which has none. If they judged different pairs, the grades of one aspect are evidence
+about another: a covariate of its grades with a learned slope, like the grades of a judging machine.
 """
 
 from bisect import bisect_left
@@ -19,15 +19,15 @@ from audiosim.messages import did_you_mean
 
 MEAN = "mean"
 MOST_LEVELS = 10_000
-EXACT = 9  # decimals of a mean
+EXACT = 9  # decimals to which a mean is rounded
 
 
 @dataclass(frozen=True)
 class Aspects:
     """Judgments by aspect.
 
-    scale      of each aspect's grades
-    judgments  by aspect, in the order in which they were made
+    scale      scale of each aspect's grades
+    judgments  judgments by aspect, in the order in which they were made
     """
 
     scale: Scale
@@ -41,16 +41,16 @@ class Aspects:
         names: Sequence[str] = (),
         judges: Sequence[MachineJudge] = (),
     ) -> "Aspects":
-        """The judgments of a collection, parted by their aspects.
+        """The judgments of a collection, divided by aspect.
 
-        names   aspects that there are; none: those of the judgments
-        judges  of the collection, none of which may have the name of an aspect's evidence
+        names   names of the aspects; none: those of the judgments
+        judges  judges of the collection; none may have the name of an aspect's evidence
         """
         parted: dict[str, list[Judgment]] = {name: [] for name in names}
         for one in judgments:
             if names and one.aspect not in parted:
                 raise InputError(
-                    f"expected an aspect of {', '.join(names)}, as task.toml says, for document {one.document} "
+                    f"expected an aspect of {', '.join(names)}, as in task.toml, for document {one.document} "
                     f"of query {one.query}, got {one.aspect or 'none'}"
                 )
             parted.setdefault(one.aspect, []).append(one)
@@ -70,7 +70,7 @@ class Aspects:
         return mean_scale(self.scale, len(self.judgments)) if aspect == MEAN else self.scale
 
     def judged(self, aspect: str) -> tuple[Judgment, ...]:
-        """The judgments of one aspect, or the means of those who judged a pair in all of them."""
+        """The judgments of one aspect, or the means of assessors who judged all aspects of a pair."""
         if aspect == MEAN:
             return tuple(self._means())
         if aspect not in self.judgments:
@@ -88,7 +88,7 @@ class Aspects:
                 )
 
     def evidence(self, aspect: str) -> tuple[MachineJudge, ...]:
-        """The grades of other aspects as evidence about one; none where they concern no further pair."""
+        """The grades of other aspects as evidence about one; none if they cover no further pairs."""
         own = {one.pair for one in self.judged(aspect)}
         others = {name: mean_grades(some) for name, some in self.judgments.items() if name != aspect}
         telling = {name: grades for name, grades in others.items() if not own.issuperset(grades)}
@@ -108,13 +108,13 @@ def mean_of(grades: Sequence[float], scale: Scale) -> float:
     """The mean of a pair's grades in all aspects, as the nearest level of `mean_scale`."""
     mean, levels = sum(grades) / len(grades), mean_scale(scale, len(grades)).levels
     place = bisect_left(levels, mean)
-    # Levels such as 1/7 are rounded sum by sum, so that a level may lie a little to either side of the mean.
+    # Sums of levels such as 1/7 are rounded, so that a level may lie slightly on either side of the mean.
     return min(levels[max(0, place - 1) : place + 1], key=lambda level: abs(level - mean))
 
 
 @lru_cache(maxsize=16)
 def mean_scale(scale: Scale, count: int) -> Scale:
-    """The scale of the means of so many grades: all values that these can have."""
+    """The scale of the means of a number of grades: all possible values of the mean."""
     if count < 2:
         return scale
     *_, sums = accumulate(range(count), lambda some, _: _sums(some, scale), initial=frozenset([0.0]))

@@ -14,7 +14,7 @@ from audiosim.properties import cached_property
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CodedJudgments(Sequence[Judgment]):
-    """Judgments of one nameless assessor, each of a pair of its own; reads as a tuple of judgments and equals one.
+    """Judgments of one unnamed assessor, at most one per pair; behaves like a tuple of judgments and equals one.
 
     queries    names, in order of first appearance
     documents  names by their codes
@@ -68,8 +68,8 @@ class CodedJudgments(Sequence[Judgment]):
     def chosen(self, which: Booleans, grades: Array) -> "CodedJudgments":
         """Some of the judgments, with other grades.
 
-        which   (j,) True for those that stay
-        grades  a grade for each of these
+        which   (j,) True for the judgments to keep
+        grades  new grade of each of these
         """
         return replace(self, query=self.query[which], document=self.document[which], grades=grades)
 
@@ -84,7 +84,7 @@ class CodedJudgments(Sequence[Judgment]):
         return [self.documents[code] for code in np.flatnonzero(np.bincount(self.document, minlength=1)).tolist()]
 
     def on(self, queries: Mapping[str, int], documents: Mapping[str, int]) -> tuple[Integers, Integers]:
-        """(j,) codes of the queries and of the documents in other tables, -1 where these lack the name."""
+        """(j,) codes of the queries and of the documents in other tables, -1 if a name is missing there."""
         query = np.array([queries.get(name, -1) for name in self.queries], dtype=np.int64)
         document = np.array([documents.get(name, -1) for name in self.documents], dtype=np.int64)
         return query[self.query], document[self.document]
@@ -108,7 +108,7 @@ def assessors_in(judgments: Sequence[Judgment]) -> set[str]:
 
 
 def have_aspects(judgments: Sequence[Judgment]) -> bool:
-    """True if any judgment is of one aspect; never of judgments as codes, none of which becomes an object here."""
+    """True if any judgment has an aspect; judgments as codes have none, and do not become objects here."""
     return not isinstance(judgments, CodedJudgments) and any(one.aspect for one in judgments)
 
 

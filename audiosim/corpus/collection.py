@@ -49,11 +49,11 @@ SOUNDS = "sounds.index"
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """One evaluation; in a folder, the files that the README lists.
+    """One evaluation; its folder contains the files listed in the README.
 
     identifier       the folder's name; the service serves it under this
     name             shown to people
-    task             what a grade measures, such as "how similar the two sound"; empty: unspecified
+    task             question that a grade answers, such as "how similar the two sound"; empty: unspecified
     scale            grades that an assessor may give
     cutoff           depth of rankings for measures that name none
     runs             one per system, at least one
@@ -62,18 +62,18 @@ class Collection:
     teams            team of each system; an unlisted system is its own team
     judgments        in the order they were made
     comparisons      each of two documents for one query, in the order they were made
-    not_artists      values of `artist` that name no artist and count as unknown
-    guesses          one sentence for each setting that the files leave open and that was guessed
+    not_artists      values of `artist` that do not name an artist and count as unknown
+    guesses          one sentence for each setting that is missing in the files and was guessed
     readings         one line per file: its contents, and how much of them concerns retrieved pairs
     sound_folder     further folder of recordings that `serve` may play; not written by `save`
     sounds           folder of the index of its recordings, or None; not written by `save`
     evidence         further evidence given by the user, under distinct names
     judges           machines that judge, under distinct names
-    edition_of       collection of which this is an edition, or a name shared by its editions; empty: unspecified
-    assessor_task    task.toml: what assessors are asked, and how; None: the usual questions
-    aspects          judgments by aspect; None where a pair has one grade
-    aspect           the one that `judgments` and `scale` are of, or "mean"; empty where there are none
-    before           collection before runs or documents were added; None if none were
+    edition_of       collection that this one is an edition of, or a name shared by its editions; empty: unspecified
+    assessor_task    task.toml: the questions to assessors and their form; None: the usual questions
+    aspects          judgments by aspect; None if a pair has one grade
+    aspect           aspect of `judgments` and `scale`, or "mean"; empty without aspects
+    before           collection before runs or documents were added; None if none were added
     """
 
     identifier: str
@@ -162,13 +162,13 @@ class Collection:
         same_artist: SameArtist | None = None,
         partial: bool = False,
     ) -> "Collection":
-        """The collection in a folder; an InputError where one of its files matches nothing that was retrieved.
+        """The collection in a folder; an InputError if one of its files has no retrieved document, query or system.
 
         judgments    file of judgments, `none` for no judgments, None for the folder's own
         scale        scale of the judgments, such as "broad" or [0, 1, 2, 3]; None for the folder's
         system_from  source of system names in run files, `file` or `tag`; None for the folder's setting
         same_artist  `drop` leaves out results that are the query's own recording or by its artist; `keep` keeps them;
-                     None uses the folder's setting, and without one keeps them and says so in `guesses`
+                     None uses the folder's setting, or else keeps them with a note in `guesses`
         partial      allows runs that answer less than 90 % of the queries that at least half of the systems answer;
                      otherwise such a run is an InputError
         """
@@ -239,8 +239,8 @@ class Collection:
         judgments  a frame with columns query, document, grade, or another form; None for no judgments
         documents  a frame with columns document, artist, genre, or a dict of document -> columns
         systems    the team of each system: a frame with columns system, team, or a dict
-        queries    which document each query is: a frame with columns query, document, or a dict
-        judges     grades by name of the machine that gave them; see `with_judge`
+        queries    the document of each query: a frame with columns query, document, or a dict
+        judges     grades by machine, under its name; see `with_judge`
         scale      `fine`, `broad`, `binary`, or levels such as [0, 1, 2, 3]; guessed from the grades where None
         cutoff     depth of rankings; guessed from the rankings where None
 
@@ -315,7 +315,7 @@ class Collection:
 
         values  numbers or vectors by document, numbers by (query, document) or by system: a mapping, or keys and an
                 array
-        about   `document`, `pair` or `system`; where not given, keys that are pairs are (query, document), others are
+        about   `document`, `pair` or `system`; by default, keys that are pairs are (query, document), others are
                 documents
 
             collection = Collection.load("mine").with_evidence("clap", dict(zip(ids, embeddings)))
@@ -336,7 +336,7 @@ class Collection:
     def by_aspect(self, aspect: str) -> "Collection":
         """The collection with the judgments of one aspect, or with their means for `mean`.
 
-        Grades of other aspects, as far as they are of further pairs, count as evidence; see `corpus.aspects`.
+        Grades of other aspects count as evidence if they cover further pairs; see `corpus.aspects`.
         """
         if self.aspects is None:
             raise InputError(f"collection {self.identifier} has no aspects: its judgments have no column aspect")
@@ -355,7 +355,7 @@ class Collection:
         return self.documents[document].genre if document in self.documents else None
 
     def named(self) -> dict[str, set[str]]:
-        """The names of all queries, and of all documents: those retrieved, and those of queries."""
+        """The names of all queries, and of all documents: retrieved ones, and those of queries."""
         retrieved = retrieved_by(self.runs)
         own = {self.query_document(query) for query in retrieved}
         return {"query": set(retrieved), "document": own.union(*retrieved.values())}
@@ -369,19 +369,19 @@ class Collection:
         return self.teams.get(system, system)
 
     def grades(self) -> dict[Pair, float]:
-        """The grade of each judged pair: the mean over its assessors of the last grade each gave it."""
+        """The grade of each judged pair: the mean of the last grades by its assessors."""
         return mean_grades(self.judgments)
 
 
 def _checked(collection: Collection) -> Collection:
-    """The collection; an error where evidence or a judge concerns nothing in it."""
+    """The collection; an error if a piece of evidence or a judge covers nothing in it."""
     teams = {collection.team(run.system) for run in collection.runs}
     check_met(collection.runs, collection.documents, teams, collection.evidence, collection.judges)
     return collection
 
 
 def _parted(collection: Collection) -> Collection:
-    """The collection ranked by the mean of its aspects, where its judgments or its task have any."""
+    """The collection ranked by the mean of its aspects, if its judgments or its task have any."""
     names = () if collection.assessor_task is None else collection.assessor_task.aspects
     if not names and not have_aspects(collection.judgments):
         return collection

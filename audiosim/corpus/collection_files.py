@@ -45,7 +45,7 @@ def open_folder(folder: str | Path) -> Path:
 
 
 def is_file(path: Path) -> bool:
-    """True if there is a file; a path that none can have, such as one that is too long, has none."""
+    """True if there is a file; False for an impossible path, such as one that is too long."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -62,16 +62,16 @@ def find_file(folder: Path, *names: str) -> Path | None:
     for path in found:
         check_regular(path)
     if len(found) > 1:
-        raise InputError(f"{found[0]}: there is {found[1].name} too, expected one of them")
+        raise InputError(f"{found[0]}: {found[1].name} exists too, expected only one of them")
     return found[0] if found else None
 
 
 def find_runs(folder: Path) -> list[Path]:
-    """The run files of a collection: runs.trec, all visible files in the folder runs, or those that hold TREC runs."""
+    """The run files of a collection: runs.trec, all visible files in the folder runs, or any files with TREC runs."""
     file = find_file(folder, "runs.trec")
     many = folder / "runs"
     if file and many.is_dir():
-        raise InputError(f"{file}: there is a folder runs too, expected one of them")
+        raise InputError(f"{file}: a folder runs exists too, expected only one of them")
     if file:
         return [file]
     if not many.is_dir():
@@ -88,7 +88,7 @@ def find_runs(folder: Path) -> list[Path]:
 
 
 def names_its_runs(folder: Path) -> bool:
-    """True if a folder has runs under the names that we give them."""
+    """True if a folder has runs under audiosim's own file names."""
     return find_file(folder, "runs.trec") is not None or (folder / "runs").is_dir()
 
 
@@ -96,7 +96,7 @@ def check_names(folder: Path, judged: bool, taken: Container[Path] = ()) -> None
     """Raise an error for a misnamed file, such as documents.csv, that would otherwise be ignored.
 
     judged  True if the folder's judgments will be read
-    taken   files that are read under whatever name
+    taken   files that are read whatever their names
     """
     there = {path.name.removesuffix(".gz") for path in folder.iterdir()}
     found = {stem: any(part in there for part in PARTS if part.partition(".")[0] == stem) for stem in STEMS}
@@ -113,8 +113,8 @@ def check_names(folder: Path, judged: bool, taken: Container[Path] = ()) -> None
 def prepare_folder(folder: str | Path, names: set[str]) -> Path:
     """Create a folder for a collection's files if need be, and return it.
 
-    names   files that will be written and may be replaced; other files of a collection there would contradict them, and
-            we must not delete them, so they are an error
+    names   files that will be written and may be replaced; other files of a collection in the folder would contradict
+            them and must not be deleted, so they are an error
     """
     folder = Path(folder)
     if folder.exists():

@@ -23,13 +23,13 @@ DEEPEST_GUESS = 10
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of a collection.toml; None where it leaves one open.
+    """Settings of a collection.toml; None for a missing one.
 
     evidence      file of each piece of evidence by its name, relative to the folder
     judges    settings of each judging machine, by its name
-    set_aside people whose judgments in the folder's files are ignored
+    set_aside people to ignore: their judgments in the folder's files do not count
     sounds    further folder of recordings that `serve` may play, relative to the collection's
-    edition_of  identifier of a collection of which this is another edition, or a name they share
+    edition_of  identifier of a collection that this one is another edition of, or a name they share
     """
 
     name: str | None = None
@@ -50,7 +50,7 @@ class Settings:
         for name in self.set_aside:
             count = sum(one.assessor == name for one in judgments)
             left = f"{count:,} {'judgment' if count == 1 else 'judgments'} by {name} left out"
-            say(f"{left}: set_aside in collection.toml names them" if count else f"set_aside: {name} judged nothing")
+            say(f"{left}: they are in set_aside of collection.toml" if count else f"set_aside: {name} has no judgments")
         return tuple(one for one in judgments if one.assessor not in self.set_aside) if self.set_aside else judgments
 
 
@@ -194,12 +194,12 @@ def settings_lines(settings: Settings) -> list[str]:
 
 
 def _quote(text: str) -> str:
-    # A JSON string is a valid TOML string, except for one character that TOML wants escaped.
+    # A JSON string is a valid TOML string, except for one character that TOML requires to be escaped.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def left_open(settings: Settings, judged: bool, deepest: int) -> tuple[str, ...]:
-    """One sentence per setting that collection.toml leaves open, except the name and a scale evident from grades."""
+    """One sentence per setting missing in collection.toml, except the name and a scale evident from grades."""
     depth = "the longest ranking" if deepest <= DEEPEST_GUESS else "as the longest ranking is deeper"
     guesses = {
         "scale not given, no judgments: taken as fine, 0 to 100": settings.scale is None and not judged,

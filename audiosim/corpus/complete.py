@@ -19,11 +19,11 @@ class CompletePart(NamedTuple):
 
 
 def complete_part(collection: Collection, cutoff: int) -> CompletePart:
-    """Systems and queries between which every document down to a cutoff is judged.
+    """Part of a collection in which every retrieved document down to a cutoff is judged.
 
     Leaves out, one at a time, the system or query with the largest share of incompletely judged rankings, until none is
-    incomplete. Between equal shares a query goes before a system, and the later of two queries or systems first. A
-    system that retrieves nothing for a query is complete there.
+    incomplete. If shares are equal, a query goes before a system, and the later of two queries or systems goes first.
+    A system that retrieves nothing for a query is complete there.
     """
     queries = list(queries_of(collection.runs))
     holes = _holes(collection, queries, cutoff)
@@ -54,7 +54,7 @@ def _holes(collection: Collection, queries: list[str], cutoff: int) -> Booleans:
 
 
 def _without_holes(holes: Booleans) -> tuple[Booleans, Booleans]:
-    """Rows and columns that remain after leaving out those with most holes, one at a time."""
+    """Rows and columns that remain after removing those with most unjudged documents, one at a time."""
     rows, columns = np.ones(holes.shape[0], dtype=bool), np.ones(holes.shape[1], dtype=bool)
     while np.any(left := holes & rows[:, None] & columns):
         by_row = left.sum(axis=1) / columns.sum()

@@ -1,6 +1,6 @@
 """The user's own evidence: vectors by document, and numbers by document, by query and document, or by system.
 
-It lies in the folder `evidence/` of a collection, one piece per file or several as columns of a table:
+It is in the folder `evidence/` of a collection, one piece per file, or several as columns of a table:
 
     clap.npy, clap.ids       (k, d) vectors, and their documents one per line
     mert.npz                 arrays `document` (k,) and `vector` (k, d), or `value` (k,)
@@ -9,8 +9,8 @@ It lies in the folder `evidence/` of a collection, one piece per file or several
     lyrics.parquet           the same columns, or `document` and a column `vector` of lists
 
 Text may be compressed, `.csv.gz`. `[evidence]` in collection.toml names further files, as in
-`clap = "../embeddings/clap.npy"`, or gives these other names. Otherwise a piece has its file's name; where a table has
-several number columns, file and column together name it, as in `clicks-count`.
+`clap = "../embeddings/clap.npy"`, or renames these. Otherwise a piece has its file's name; if a table has several
+columns of numbers, file and column together name it, as in `clicks-count`.
 """
 
 import csv
@@ -32,7 +32,7 @@ from audiosim.messages import repeated
 
 EvidenceOf = Literal["document", "pair", "system"]
 EVIDENCE = "evidence"
-VECTORS = "vectors"  # folder inside that of an index
+VECTORS = "vectors"  # name of a folder inside an index
 RESERVED = ("output", "genre", "artist", "sound", "judgments")
 PIECE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 NUMBERED = re.compile(r"(.*?)(\d+)")
@@ -47,7 +47,7 @@ Key = str | tuple[str, str]
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Knowledge about documents, about pairs of query and document, or about systems; it need not cover them all.
+    """Knowledge about documents, about pairs of query and document, or about systems; it need not cover all of them.
 
     name    letters, digits, - and _, beginning with a letter
     about   kind of the keys: documents, pairs of query and document, or systems
@@ -86,9 +86,9 @@ class Evidence:
                 f"each document, got an array of {values.shape}"
             )
         if not self.keys:
-            raise InputError(f"evidence {self.name}: nothing is known of any {self.about}, expected some")
+            raise InputError(f"evidence {self.name}: it covers no {self.about}, expected at least one")
         if self.of_sound and values.ndim != 2:
-            raise InputError(f"evidence {self.name}: expected vectors where documents are described by their sound")
+            raise InputError(f"evidence {self.name}: expected vectors, as it describes how documents sound")
         if (wrong := wrong_row(self.keys, values)) is not None:
             row, problem = wrong
             raise InputError(f"evidence {self.name}: row {row}, {spelled(self.keys[row])}, {problem}")
@@ -111,7 +111,7 @@ class Evidence:
         )
         if about is None:
             about = "pair" if keys and not isinstance(keys[0], str) else "document"
-        if about == "pair":  # plain tuples become Pairs, which compare equal
+        if about == "pair":  # plain tuples compare equal to Pairs
             keys = tuple((key[0], key[1]) for key in keys)
         try:
             return cls(name, about, keys, np.array(rows, dtype=np.float64))
@@ -151,7 +151,7 @@ def read_vectors(index: Path) -> tuple[Evidence, ...]:
 def read_evidence(
     folder: Path, named: Mapping[str, str] | None = None, index: Path | None = None
 ) -> tuple[Evidence, ...]:
-    """All evidence of a collection: first the pieces that it names, then other files of its folder `evidence/`.
+    """All evidence of a collection: first the pieces in collection.toml, then other files of its folder `evidence/`.
 
     named   a file for each name, relative to the collection's folder
     index   index of its sounds; its vectors are evidence too, unless their names are taken
@@ -162,7 +162,7 @@ def read_evidence(
     found: list[tuple[Path, Evidence]] = []
     for name, path in files.items():
         if not path.exists():
-            raise InputError(f"{path}: no such file, expected evidence {name} as collection.toml says")
+            raise InputError(f"{path}: no such file, expected the evidence {name} named in collection.toml")
         check_regular(path)
         found += [(path, _renamed(piece, without_gz(path).stem, name)) for piece in read_pieces(path)]
     for path in others:
@@ -213,7 +213,7 @@ def _made(
 ) -> Evidence:
     """A piece of evidence; errors name its file.
 
-    lines   line of each row, for files that have lines
+    lines   line of each row, for text files
     """
     if lines is not None and len(keys) and (wrong := wrong_row(keys, values)) is not None:
         row, problem = wrong
@@ -341,7 +341,7 @@ def _read_parquet(path: Path) -> Iterator[Evidence]:
 
 
 def _stacked(path: Path, rows: Sequence[object]) -> Array:
-    """(k, d) the vectors in a column of lists; an error where one is no list or has another length."""
+    """(k, d) vectors in a column of lists; an error if one is not a list or differs in length."""
     found: list[Array] = []
     for number, row in enumerate(rows):
         try:

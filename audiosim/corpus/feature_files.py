@@ -1,4 +1,4 @@
-"""Files of features: a row for each document to predict, read in portions, so that a file may exceed memory.
+"""Files of features: one row for each document to predict, read in portions, so that a file may exceed memory.
 
     rows.csv, rows.tsv    header; a column for each feature, and `query` and `document` if wanted; empty: unknown
     rows.parquet          the same columns
@@ -47,7 +47,7 @@ def is_feature_file(path: Path) -> bool:
 def read_feature_rows(path: Path, features: Sequence[str], size: int) -> Iterator[FeatureRows]:
     """The rows of a file in portions; at least one portion, which may be empty.
 
-    features  those to read; the file may lack some
+    features  features to read; the file may lack some
     size      rows of a portion
     """
     first = 0

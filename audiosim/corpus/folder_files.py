@@ -25,9 +25,9 @@ from audiosim.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class FolderFiles:
-    """The files of a collection; None for absent ones.
+    """The files of a collection; None for missing ones.
 
-    guesses  a sentence where files were recognised by their contents
+    guesses  a sentence if files were recognised by their contents
     """
 
     settings: Path | None
@@ -72,7 +72,7 @@ class FolderFiles:
         evidence: Sequence[Evidence],
         judges: Sequence[MachineJudge],
     ) -> tuple[Reading, ...]:
-        """A line on each file except the settings; an error where a file matches nothing in the runs."""
+        """A line on each file except the settings; an error if a file has nothing in common with the runs."""
         matching = Matching(runs)
         lines = [matching.runs(self.runs)]
         if self.documents and documents:

@@ -9,13 +9,13 @@ from audiosim.corpus.arrivals import SOUND_FILES, Stamp
 from audiosim.corpus.run_facts import SOUND_SUFFIXES
 
 DEEPEST = 2  # folders inside folders, as in arrivals/runs
-DESCRIBED = ".index"  # suffix of folders that describe recordings; each change renames a file in them
+DESCRIBED = ".index"  # suffix of folders with an index; each change renames a file in them
 
 
 def folder_stamp(folder: str | Path, database: Path | None = None) -> Stamp:
     """Paths, sizes and times of the visible files in a collection's folder, except recordings.
 
-    database  an SQLite file, which changes with each judgment and belongs to no collection
+    database  an SQLite file, which changes with each judgment and is not part of the collection
     """
     excluded = "" if database is None else str(database.absolute())
     found = _stamps(str(Path(folder).absolute()), "", 0)
@@ -23,7 +23,7 @@ def folder_stamp(folder: str | Path, database: Path | None = None) -> Stamp:
 
 
 def file_stamp(path: str | Path | None) -> str:
-    """Path, size and time of a file that options name; without the last two if there is none."""
+    """Path, size and time of a file named in options; only the path if there is no such file."""
     if path is None or not Path(path).exists():
         return f"{path}"
     of = Path(path).stat()
@@ -31,7 +31,7 @@ def file_stamp(path: str | Path | None) -> str:
 
 
 def _stamps(place: str, inside: str, depth: int) -> Iterator[tuple[str, tuple[str, int, int]]]:
-    """Path and stamp of each file; of folders that are not entered, the folder's own."""
+    """Path and stamp of each file, or of the folder itself if it is not entered."""
     with os.scandir(place) as entries:
         for entry in entries:
             name = f"{inside}{entry.name}"

@@ -1,4 +1,4 @@
-"""Runs and judgments in a folder that knows nothing of our file names: recognised by their contents."""
+"""Runs and judgments in a folder with other file names than ours, recognised by their contents."""
 
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
@@ -8,21 +8,21 @@ from pathlib import Path
 from audiosim.corpus.lines import every_line
 from audiosim.errors import FormatError, InputError
 
-LOOKED_AT = 20  # lines of a file, of which half must have the form: the reader complains about the others by number
-MOST_NAMED = 3  # files that a note names
+LOOKED_AT = 20  # first lines of a file: half of them must have the form, and the reader reports the others by number
+MOST_NAMED = 3  # most files named in a note
 MOST_FILES = 5_000
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignFiles:
-    """Files that are TREC runs, files that are TREC qrels, by their contents, and the others in the same folders."""
+    """Files with TREC runs, files with TREC qrels, by their contents, and the other files in the same folders."""
 
     runs: tuple[Path, ...] = ()
     qrels: tuple[Path, ...] = ()
     others: tuple[Path, ...] = ()
 
     def the_judgments(self, folder: Path) -> Path | None:
-        """The file of judgments, None without one; an error where there are several."""
+        """The file of judgments; None if there is none, an error if there are several."""
         if len(self.qrels) > 1:
             names = ", ".join(str(path.relative_to(folder)) for path in self.qrels)
             raise InputError(f"{folder}: {names} all look like judgments, expected one: name it with --judgments FILE")
@@ -31,7 +31,7 @@ class ForeignFiles:
     def sentence(self, folder: Path, judgments: Path | None, known: Container[str] = ()) -> str:
         """A note on which files were taken for runs and judgments, and which were not read.
 
-        known  names of files that are read for something else
+        known  names of files that are read for other purposes
         """
         where = self.runs[0] if len(self.runs) == 1 else f"{len(self.runs)} files in {self.runs[0].parent}"
         judged = "" if judgments is None else f", judgments are {judgments}"
@@ -69,7 +69,7 @@ def recognise_files(folder: Path) -> ForeignFiles:
 def _visible(folder: Path) -> list[Path]:
     try:
         return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
-    except PermissionError:  # a folder beside the runs, which need not concern us
+    except PermissionError:  # an unreadable folder beside the runs is ignored
         return []
 
 
@@ -82,7 +82,7 @@ def _is_qrels(path: Path) -> bool:
 
 
 def _has_form(path: Path, columns: int, fits: Callable[[Sequence[str]], bool]) -> bool:
-    """True if most of the first lines have a form; files that are no text have none."""
+    """True if most of the first lines have a form; False for files that are not text."""
     try:
         rows = [text.split() for _, text in islice(every_line(path), LOOKED_AT) if text and not text.isspace()]
     except (FormatError, InputError):

@@ -1,4 +1,4 @@
-"""Conversion of runs, judgments and metadata in a program's memory to the values of a collection.
+"""Conversion of runs, judgments and metadata in memory to the values of a collection.
 
 Runs and judgments may be data frames (pandas, Polars), dicts, objects of ranx, or iterables of ir_measures and
 ir_datasets. Nothing here imports these packages: objects are recognised by their attributes.
@@ -11,7 +11,7 @@ ir_datasets. Nothing here imports these packages: objects are recognised by thei
 | ir_measures | system -> iterable of `ScoredDoc` | iterable of `Qrel` |
 
 As in TREC runs, scores order documents, highest first, and equal scores by document name, highest first. Without scores
-the ranks order them; without either, the order of the rows does.
+the ranks order them; without both, the order of the rows counts.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ from audiosim.corpus.runs import Say
 from audiosim.errors import InputError
 from audiosim.messages import did_you_mean
 
-# Names that pandas users, PyTerrier, ranx and ir_measures give to one thing; audiosim's own name comes first.
+# Names used by pandas users, PyTerrier, ranx and ir_measures for the same thing; audiosim's own name comes first.
 SYSTEM = ("system", "run", "tag", "name")
 QUERY = ("query", "query_id", "qid", "q_id", "topic")
 DOCUMENT = ("document", "doc_id", "docno", "docid")
@@ -54,8 +54,8 @@ def runs_in_memory(given: object) -> tuple[Run, ...]:
 def judgments_in_memory(given: object, scale: Scale | None = None, say: Say = lambda _: None) -> tuple[Judgment, ...]:
     """The judgments, in the order given; see the module for the forms. A missing grade means unjudged.
 
-    scale   of the grades; None: one whose lowest is 0
-    say     gets a sentence on how odd grades were taken; they are taken as in files: see `corpus.judgments`
+    scale   scale of the grades; None: a scale that starts at 0
+    say     called with a sentence on the treatment of odd grades, which is the same as in files: see `corpus.judgments`
     """
     judgments, grades = list(_stated(given)), Counter[float]()
     grades.update(one.grade for one in judgments)

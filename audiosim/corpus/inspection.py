@@ -25,7 +25,7 @@ class Inspection:
     runs      facts about each run
     queries   number of queries that at least half of the systems answer
     problems  one sentence per likely mistake
-    notes     one sentence per peculiarity that may well be right
+    notes     one sentence per peculiarity that may be correct
     """
 
     runs: tuple[RunFacts, ...]
@@ -35,7 +35,7 @@ class Inspection:
 
 
 def inspect(collection: Collection) -> Inspection:
-    """Look through a collection down to its cutoff, using only its own files."""
+    """Inspect a collection down to its cutoff, using only its own files."""
     runs, cutoff = collection.runs, collection.cutoff
     results = Results.of([run.rankings for run in runs], cutoff)
     facts, queries = run_facts(runs, cutoff, collection.judgments, results), len(common_queries(runs))

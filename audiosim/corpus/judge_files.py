@@ -1,9 +1,9 @@
-"""Machines that judge: their grades of pairs, in the folder `judges/` of a collection, one table per machine.
+"""Grades by judging machines, in the folder `judges/` of a collection, one table per machine.
 
     judges/NAME.tsv    header; `query`, `document`, and `grade` or `score`: any number, on any scale; empty is unknown
 
-`[judges.NAME]` in collection.toml says more about one: `kind`, always "machine"; `maker`, the team or system that made
-it or contains it; `file`, the place of its table if it lies elsewhere.
+`[judges.NAME]` in collection.toml has further facts on one: `kind`, always "machine"; `maker`, the team or system that
+made it or contains it; `file`, the path of its table if it is elsewhere.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -105,7 +105,7 @@ def read_judges(folder: Path, settings: Mapping[str, JudgeSettings] | None = Non
     }
     for name, path in paths.items():
         if not path.exists():
-            raise InputError(f"{path}: no such file, expected the grades of judge {name} as collection.toml says")
+            raise InputError(f"{path}: no such file, expected the grades of judge {name} named in collection.toml")
     return tuple(
         read_judge(path, name, settings[name].maker if name in settings else "")
         for name, path in {**paths, **{name: path for name, path in files.items() if name not in paths}}.items()
@@ -113,7 +113,7 @@ def read_judges(folder: Path, settings: Mapping[str, JudgeSettings] | None = Non
 
 
 def read_judge(path: Path, name: str, maker: str = "") -> MachineJudge:
-    """The machine whose grades are in a table; every error names the line."""
+    """The machine with the grades in a table; every error names the line."""
     check_regular(path)
     lines = read_lines(path, "a header with query, document and grade")
     grades: dict[Pair, float] = {}
@@ -144,7 +144,7 @@ def judge_lines(judge: MachineJudge) -> list[str]:
 
 
 def check_names_of_judges(judges: Iterable[MachineJudge], evidence: Iterable[str]) -> None:
-    """An error where two judges, or a judge and a piece of evidence, share a name."""
+    """Raise an error if two judges, or a judge and a piece of evidence, share a name."""
     taken = set(evidence)
     for judge in judges:
         if judge.name in taken:
@@ -155,7 +155,7 @@ def check_names_of_judges(judges: Iterable[MachineJudge], evidence: Iterable[str
 
 
 def check_makers(judges: Iterable[MachineJudge], names: Collection[str]) -> None:
-    """An error where the maker of a judge is not one of these teams and systems."""
+    """Raise an error if the maker of a judge is not one of these teams and systems."""
     for judge in judges:
         if judge.maker and judge.maker not in names:
             near = did_you_mean(judge.maker, sorted(names))

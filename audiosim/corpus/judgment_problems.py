@@ -12,17 +12,17 @@ from audiosim.corpus.model import Judgment, Run, Scale, queries_of
 
 MANY_LEVELS = 20
 FILLED = 0.25  # share of exact zeros on a fine scale that suggests filled-in grades; MIREX 2011 has 0.08
-OVER_LOW = 3  # times the number of other grades in the lowest tenth of the scale
-NOTHING_FOUND = 0.2  # share of queries without a grade above 0
+OVER_LOW = 3  # multiple of the number of other grades in the lowest tenth of the scale that makes zeros suspicious
+NOTHING_FOUND = 0.2  # share of queries without a grade above 0 that is suspicious
 MOST_ZERO = 0.9
-FEWEST = 20  # judgments needed before a share means anything
+FEWEST = 20  # fewest judgments for a meaningful share
 JUDGED_OF_QUERY = 3
 CLEAR = 3  # standard errors
-SHIFTED_OVER = 1.5  # times as many results of the query's genre if queries.tsv is shifted by a line
+SHIFTED_OVER = 1.5  # ratio of results of the query's genre, with queries.tsv shifted by a line, that is suspicious
 
 
 def filled_problems(judgments: Sequence[Judgment], scale: Scale) -> Iterator[str]:
-    """Grades of 0 that a spreadsheet probably filled in for unjudged pairs."""
+    """Sentence on grades of 0 that a spreadsheet probably filled in for unjudged pairs."""
     query, grades = _mean_grades(judgments)
     zeros = int((grades == 0).sum())
     if len(grades) < FEWEST or zeros == len(grades) or not zeros:
@@ -62,7 +62,7 @@ def _empty_queries(query: Integers, grades: Array, advice: str) -> Iterator[str]
 def unanswered_notes(
     judgments: Sequence[Judgment], query_documents: Mapping[str, str], runs: Sequence[Run]
 ) -> Iterator[str]:
-    """Queries that are judged or listed but answered by no run."""
+    """Sentences on queries that are judged or listed but not answered by any run."""
     answered = queries_of(runs).keys()
     for what, some in (("judgments", set(judged_names(judgments)[0])), ("queries.tsv", set(query_documents))):
         missing = sorted(some - answered)
@@ -73,11 +73,11 @@ def unanswered_notes(
 def shifted_problems(
     query_documents: Mapping[str, str], genres: Mapping[str, str], runs: Sequence[Run], cutoff: int
 ) -> Iterator[str]:
-    """A queries.tsv whose documents stand a line too high or too low.
+    """Sentence on a queries.tsv with documents shifted by a line.
 
     genres  genre of each document, where known
 
-    Results resemble their query: more of them share its genre than the genre of the query on the next line.
+    Results resemble their query: more of them share the query's genre than the genre of the query on the next line.
     """
     queries, documents = list(query_documents), list(query_documents.values())
     if len(queries) < FEWEST // 2:
@@ -112,6 +112,6 @@ def _of_genre(
 
 
 def _is_clear(moved: Mapping[str, float], own: Mapping[str, float]) -> bool:
-    """True if the mean difference over queries is above what chance gives: results of one query are alike."""
+    """True if the mean difference over queries exceeds chance; a query counts once, as its results are alike."""
     gained = np.array([moved[query] - own[query] for query in moved.keys() & own.keys()])
     return len(gained) > 1 and bool(gained.mean() > CLEAR * gained.std(ddof=1) / np.sqrt(len(gained)))

@@ -5,11 +5,11 @@ The form is recognised from the file's contents:
 - TREC qrels: `query 0 document grade`; lists: `query document grade`, with or without exactly these words as a header.
   The grade -1 means unjudged and is left out; -2 is junk, the lowest grade. A pair has one line.
 - CSV or a tab-separated table with a header, or JSON Lines, with COLUMNS. The grade is in `grade`, or in `fine` and
-  `broad`, from which the scale picks its own; a line with only the other one is left out. A second line on a pair by
-  the same assessor is a revision: all are kept, in order. CARRIED may be present too: a line with a reason in `cannot`
-  instead of a grade leaves the pair unjudged, and a line whose `counts` says no is ignored. `defused` names the
-  columns of a line whose text has a leading apostrophe to protect spreadsheets.
-- XML, and JSON as ranx writes it: see `audiosim.corpus.nested_judgments`.
+  `broad`, of which the scale selects one; a line with only the other one is left out. A second line on a pair by the
+  same assessor is a revision: all are kept, in order. The columns CARRIED may be present too: a line with a reason in
+  `cannot` instead of a grade leaves the pair unjudged, and a line with `no` in `counts` is ignored. `defused` names
+  the columns of a line in which a leading apostrophe protects spreadsheets from the text.
+- XML, and JSON as written by ranx: see `audiosim.corpus.nested_judgments`.
 - Groups of equal relevance, 1 the most relevant, in a column `group` of a table, or as the last column of
   `query 0 document group` or `query document group` in a file called `groups`. The last group of the file is level 1,
   groups before it are higher; 0 is left for documents in no group.
@@ -42,7 +42,7 @@ from audiosim.messages import did_you_mean, quoted, shortened
 
 GRADES = ("grade", "fine", "broad")
 COLUMNS = ("query", "document", *GRADES, "assessor", "time")
-# Further columns of files that a service exports; they are ignored.
+# Further columns of files exported by a service; they are ignored.
 CARRIED = (
     "note",
     "seconds",
@@ -81,8 +81,8 @@ def read_judgments(
 ) -> tuple[Scale, JudgmentSequence]:
     """The scale and the judgments of a file.
 
-    scale  of the grades; None: guessed from the columns and grades
-    say    called with a sentence on how the scale was guessed, and one on each kind of odd grade
+    scale  scale of the grades; None: guessed from the columns and grades
+    say    called with a sentence on the guess of the scale, and with one on each kind of odd grade
     """
     path, column = Path(path), "grade"
     if (plain := _read_columns(path)) is not None:
@@ -113,12 +113,12 @@ def lines_of_pairs(path: Path) -> list[tuple[int, Pair, str]]:
 
 
 def _read_columns(path: Path) -> CodedJudgments | None:
-    """The lines of a plain file of qrels, None for any other file; see `plain_judgments`."""
+    """The lines of a plain file of qrels; None for any other file; see `plain_judgments`."""
     if _named_groups(path):
         return None
     try:
         _, first = next(read_lines(path, FORMS))
-    except InputError:  # the reader of lines says it
+    except InputError:  # the line-by-line reader reports the error
         return None
     text = first.strip()
     columns = 0 if is_xml(first) or text.startswith("{") or _is_header(first) else len(text.split())
@@ -126,7 +126,7 @@ def _read_columns(path: Path) -> CodedJudgments | None:
 
 
 def _check_aspects(path: Path, statements: Sequence[Statement]) -> None:
-    """Raise an error where only some lines have an aspect, or one has a name that none can have."""
+    """Raise an error if only some lines have an aspect, or if the name of an aspect is not allowed."""
     several = any(statement.aspect for statement in statements)
     for statement in statements if several else ():
         try:
@@ -198,7 +198,7 @@ def _read_statements(path: Path, say: Say) -> list[Statement]:
 
 
 def _from_braces(path: Path, number: int, first: str, lines: Lines) -> list[Statement]:
-    """The statements of a JSON file: an object per line, or one object query -> document -> grade as ranx writes it."""
+    """The statements of a JSON file: an object per line, or one object query -> document -> grade, as by ranx."""
     try:
         record = json.loads(first)
     except (ValueError, RecursionError):
@@ -220,7 +220,7 @@ def _names_columns(line: str) -> bool:
 
 
 def _read_once(path: Path, lines: Lines, columns: int, say: Say) -> list[Statement]:
-    """The statements of TREC qrels or of a list of three columns, where each pair has one line."""
+    """The statements of TREC qrels or of a list of three columns, with one line per pair."""
     column = GROUP if _named_groups(path) else "grade"
     seen: dict[Pair, int] = {}
     statements = []
@@ -281,7 +281,7 @@ def _from_row(path: Path, number: int, row: dict[str, str]) -> Statement:
 
 
 def _rests(path: Path, number: int, row: Mapping[str, object]) -> bool:
-    """True if a line is to be used: it counts, and does not declare the pair impossible to judge."""
+    """True if a line is used: it counts, and it does not declare the pair impossible to judge."""
     said = row.get(COUNTS)
     counts = True if said in (None, "") else YES_NO.get(str(said).strip().lower())
     if counts is None:
@@ -294,7 +294,7 @@ def _armed(path: Path, number: int, row: dict[str, str]) -> dict[str, str]:
     names = row.get(DEFUSED, "").split()
     for name in names:
         if not row.get(name, "").startswith("'"):
-            raise FormatError(path, number, f"expected an apostrophe first in {quoted(name)}, as {DEFUSED} says")
+            raise FormatError(path, number, f"expected a leading apostrophe in {quoted(name)}, as {DEFUSED} names it")
     return {name: value[1:] if name in names else value for name, value in row.items()}
 
 
@@ -360,7 +360,7 @@ def fits_qrels(judgments: Sequence[Judgment]) -> bool:
 
 
 def judgments_csv_lines(judgments: Iterable[Judgment]) -> list[str]:
-    """The lines of a judgments.csv: query, document, grade, assessor, time, and aspect where there are any."""
+    """The lines of a judgments.csv: query, document, grade, assessor, time, and aspect if there are any."""
     judgments = tuple(judgments)
     several = any(judgment.aspect for judgment in judgments)
     lines = [csv_line(["query", "document", "grade", "assessor", "time", *([ASPECT] if several else [])])]

@@ -20,7 +20,7 @@ Lines = Iterator[tuple[int, str]]  # lines with their numbers, from 1
 BYTE_ORDER_MARK = "\ufeff"
 LONGEST_LINE = 2**25  # bytes
 EXPANSION = 200  # largest ratio of a file to its `.gz`; runs have 5 to 30
-UNPACKED = 2**26  # bytes that any `.gz` may unpack to
+UNPACKED = 2**26  # size in bytes to which any `.gz` may unpack
 SEPARATORS = {";": "semicolons", ",": "commas", "\t": "tabs"}
 
 
@@ -43,12 +43,12 @@ def every_line(path: Path) -> Lines:
 
 
 def whole_text(path: Path) -> str:
-    """The text of a UTF-8 file, read like its lines: to send it elsewhere."""
+    """The text of a UTF-8 file, read like its lines, for sending it elsewhere."""
     return "".join(f"{text}\n" for _, text in every_line(path))
 
 
 def read_lines(path: Path, expected: str) -> Iterator[tuple[int, str]]:
-    """The non-blank lines with their numbers; an error that says what was expected if there are none."""
+    """The non-blank lines with their numbers; an error with the expected content if there are none."""
     empty = True
     for number, text in every_line(path):
         if text and not text.isspace():
@@ -64,7 +64,7 @@ def finite(path: Path, number: int, kind: str, text: str) -> float:
         value = float(text)
     except ValueError:
         value = math.nan
-    # Python reads 1_000 as a thousand; other programs that read these files do not.
+    # Python reads 1_000 as a thousand; other readers of these files do not.
     if not math.isfinite(value) or "_" in text:
         problem = f"expected a finite number for {kind}, found {quoted(text)}"
         raise FormatError(path, number, f"{problem}{_decimal_comma(text)}")
@@ -77,12 +77,12 @@ def _decimal_comma(text: str) -> str:
 
 
 def columns_hint(text: str, expected: str) -> str:
-    """End of an error message on a line with too few columns: the separator it seems to use, or nothing.
+    """End of an error message on a line with too few columns: the line's apparent separator, or nothing.
 
     expected  the separator it should use, such as "tabs"
     """
     found = [name for sign, name in SEPARATORS.items() if name not in expected and text.count(sign) > 0]
-    return f"; the columns look parted by {found[0]}, expected {expected}: save the file so" if found else ""
+    return f"; the columns seem to be separated by {found[0]}, expected {expected}" if found else ""
 
 
 def open_bytes(path: Path) -> BinaryIO:
@@ -115,16 +115,16 @@ def _decode(path: Path, number: int, raw: bytes) -> str:
 
 
 def _is_utf16(raw: bytes) -> bool:
-    """True if a file with this beginning is UTF-16: it has the mark, or every other byte is 0 as in plain letters."""
+    """True if a file with this beginning is UTF-16: it has the byte order mark, or every other byte is 0."""
     return raw.startswith((b"\xff\xfe", b"\xfe\xff")) or raw[1:8:2] == bytes(4) or raw[0:7:2] == bytes(4)
 
 
 def check_output_file(path: Path) -> None:
-    """An error where a file cannot be written: to be called before long work whose result it is for."""
-    # A file is written beside where it goes; a pipe or a terminal is not.
+    """Raise an error if a file cannot be written; called before long work, so that its result is not lost."""
+    # A file is first written beside its final place; a pipe or a terminal is written directly.
     place = path.resolve().parent if path.is_file() or not path.exists() else path
     if path.is_dir() or not os.access(place, os.W_OK):
-        raise InputError(f"{path}: cannot be written: expected a file in a folder that exists and is open to you")
+        raise InputError(f"{path}: cannot be written: expected a file in an existing, writable folder")
 
 
 def write_text(path: str | Path, lines: Iterable[str]) -> None:
@@ -143,7 +143,7 @@ def write_text(path: str | Path, lines: Iterable[str]) -> None:
 
 
 def write_texts(texts: Mapping[Path, Iterable[str] | bytes]) -> None:
-    """Write several files like `write_text`, bytes unchanged; none is replaced before all are on the disk."""
+    """Write several files like `write_text`, bytes unchanged; no file is replaced before all are on the disk."""
     ready = {path: text if isinstance(text, bytes) else _encode(path, text) for path, text in texts.items()}
     beside: dict[Path, Path] = {}
     path = Path()

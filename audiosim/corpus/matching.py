@@ -1,6 +1,6 @@
-"""Comparison of a collection's files with its runs: how many of a file's names occur there.
+"""Comparison of a collection's files with its runs: the number of a file's names that occur in the runs.
 
-A file with no name in common is a mistake, such as identifiers in another case; it never passes silently.
+A file without any common name is a mistake, such as identifiers in another case; it is always reported.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ class Reading(NamedTuple):
 
 
 def check_judgments(runs: Sequence[Run], judgments: Sequence[Judgment], source: str | Path) -> None:
-    """An error where no judgment is of a pair that a system retrieved.
+    """Raise an error if no judgment is about a pair that a system retrieved.
 
     source  file of the judgments, or a word for judgments in memory
     """
@@ -38,7 +38,7 @@ def check_judgments(runs: Sequence[Run], judgments: Sequence[Judgment], source: 
 
 
 class Matching:
-    """Names in the runs, and a line on how well each other file matches them."""
+    """Names in the runs, and a line on the overlap of each other file with them."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
         self._runs = runs
@@ -150,7 +150,7 @@ def check_met(
     evidence: Sequence[Evidence],
     judges: Sequence[MachineJudge],
 ) -> None:
-    """An error where a piece of evidence or a judge covers nothing that runs or documents.tsv name.
+    """Raise an error if a piece of evidence or a judge covers nothing named in runs or documents.tsv.
 
     documents, teams  of a collection with these runs
     """
@@ -186,7 +186,7 @@ def _some(count: int, noun: str) -> str:
 
 
 def _checked(line: str, met: int, wanted: Names[str], known: Names[str]) -> Reading:
-    """The reading, with a suggestion for a misspelt name; an error where nothing matches."""
+    """The reading, with a suggestion for a misspelt name; an error if nothing matches."""
     there = set(known)
     missing = sorted(name for name in wanted if name not in there)
     meant = _meant_in(missing, there, str.casefold)
@@ -201,7 +201,7 @@ def _stem(name: str) -> str:
 
 
 def _meant_in(missing: Sequence[str], known: set[str], folded: Callable[[str], str] | None) -> str:
-    """A question that suggests a known name for the first missing one that equals it when folded, or resembles it."""
+    """A question that suggests a known name for the first missing one that differs in case or form only, or little."""
     if folded is None:
         pairs = ((name, nearest_name(name, known)) for name in missing)
     else:

@@ -39,9 +39,9 @@ def read_systems(path: str | Path) -> dict[str, str]:
 def _read_unique(
     path: Path, key: str, others: Sequence[str] | None = None, known: Sequence[str] = ()
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """The rows of a tab-separated file by their identifier; any other columns are allowed where `others` is None.
+    """The rows of a tab-separated file by their identifier; any other columns are allowed if `others` is None.
 
-    known   columns with a meaning, where any are allowed
+    known   columns with a meaning, if any are allowed
     """
     lines = read_lines(path, f"a header with {' and '.join([key, *(others or [])])}")
     seen: dict[str, int] = {}
@@ -71,7 +71,7 @@ def read_rows(
     split     splits a line, given with its number, into fields
     required  columns that must be present
     allowed   columns that may be present, None for any
-    known     columns with a meaning, where any are allowed
+    known     columns with a meaning, if any are allowed
     """
     number, text = next(lines)
     header = split(number, text)
@@ -115,7 +115,7 @@ def _header_hint(column: str, header: list[str]) -> str:
 
 
 def _check_misspelt(path: Path, number: int, header: list[str], known: Sequence[str]) -> None:
-    """An error where a column has almost the name of a missing known one: its values would go unnoticed."""
+    """Raise an error if a column's name resembles that of a missing known one: its values would go unnoticed."""
     for column in header:
         near = None if column in known else nearest_name(column, [name for name in known if name not in header])
         if near:
@@ -132,7 +132,7 @@ def check_identifier(path: Path, number: int, kind: str, identifier: str) -> Non
 
 
 def document_lines(documents: Iterable[Document]) -> list[str]:
-    """The lines of a documents.tsv; columns that no document fills are left out."""
+    """The lines of a documents.tsv; columns that are empty for all documents are left out."""
     filled = [_columns(document) for document in documents]
     columns = dict.fromkeys(column for row in filled for column in row)
     header = [column for column in DOCUMENT_COLUMNS if column in columns]
@@ -159,7 +159,7 @@ def system_lines(teams: Mapping[str, str]) -> list[str]:
 
 
 def tsv_line(values: Sequence[str]) -> str:
-    """One line of a table; an InputError where a value would break it, or the first is not an identifier."""
+    """One line of a table; an InputError if a value would break it, or the first is not an identifier."""
     for value in values:
         if "\t" in value or "\n" in value or "\r" in value:
             raise InputError(f"{value!r} cannot be written to a table: it contains a tab or a line end")

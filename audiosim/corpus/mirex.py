@@ -1,12 +1,12 @@
 """Result files of the MIREX task Audio Music Similarity and Retrieval: a sparse list, or all distances.
 
-Sparse list: a line that names the system; then one line per query, its file name and the results, nearest first.
+Sparse list: a line with the system's name; then one line per query, with its file name and the results, nearest first.
 
     MyAlgorithm (my.email@address.com)
     a009342.wav<TAB>b229311.wav,0.16<TAB>a023821.wav,0.19<TAB>...
 
-Full matrix: a line that names the system; the files, numbered from 1; a line Q/R with the numbers of the columns; then
-one line per query, its number and its distance to the file of each column.
+Full matrix: a line with the system's name; the files, numbered from 1; a line Q/R with the numbers of the columns; then
+one line per query, with its number and its distance to the file of each column.
 
     Example distance matrix 0.1
     1<TAB>/path/to/a009342.wav
@@ -15,8 +15,8 @@ one line per query, its number and its distance to the file of each column.
     1<TAB>0.0<TAB>0.16
     2<TAB>0.16<TAB>0.0
 
-In both the smallest distance is best; the list keeps its order, the matrix breaks ties by column. The file's name
-without folder and suffix names a document; the first line without the address in brackets at its end names the system.
+In both, the smallest distance is best; the list keeps its order, the matrix breaks ties by column. A document is named
+by its file's name without folder and suffix; a system by the first line without the address in brackets at its end.
 
 www.music-ir.org/mirex/wiki/2013:Audio_Music_Similarity_and_Retrieval, section "Distance matrix output files". The task
 removes the query and everything else by its artist from the results before scoring: see `Exclusions`.
@@ -39,7 +39,7 @@ ADDRESS = re.compile(r"\s*\([^()]*@[^()]*\)\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Exclusions:
-    """Queries that count, and documents that cannot be results of one: the query itself and others by its artist.
+    """Valid queries, and documents that cannot be results of a query: the query itself and others by its artist.
 
     query_documents  document of each query; if there are any, other rows of a file are not queries
     artists          artist of each document, where known
@@ -66,13 +66,13 @@ class Exclusions:
 
 
 def is_sparse(line: str) -> bool:
-    """True if a line is the query of a sparse list: a name and, after tabs, `name,distance`."""
+    """True if a line is a query of a sparse list: a name and, after tabs, `name,distance`."""
     _, *results = line.rstrip("\t").split("\t")
     return bool(results) and all("," in result for result in results)
 
 
 def is_numbered(line: str) -> bool:
-    """True if a line is the file of a full matrix: a number and a path."""
+    """True if a line is a file of a full matrix: a number and a path."""
     return len(fields := _split(line)) == 2 and fields[0].isdecimal()
 
 
@@ -140,7 +140,7 @@ def _matrix_results(
             raise FormatError(path, number, f"expected a row that begins with the number of a file, found {row!r}")
         if len(values) != len(documents):
             raise FormatError(path, number, f"expected {len(documents)} distances, found {len(values)}")
-        # Parsing and sorting a row takes milliseconds: and few of thousands of rows may be queries.
+        # Parsing and sorting a row takes milliseconds, and only few of thousands of rows may be queries.
         if not wanted or files[row] in wanted:
             distances = [_distance(path, number, value) for value in values]
             yield number, files[row], [documents[i] for i in sorted(range(len(distances)), key=distances.__getitem__)]
@@ -156,7 +156,7 @@ def _run(path: Path, header: str, results: Iterator[MirexResult], exclusions: Ex
         lines[document] = number
         _check_once(path, number, document, retrieved)
         admitted = exclusions.admit(document, retrieved)
-        # A query with nothing left is one for which the system retrieves nothing.
+        # If no document is left, the system retrieves nothing for the query.
         for query in queries.get(document, [document]) if admitted else []:
             rankings[query] = admitted
     if not rankings:
@@ -177,7 +177,7 @@ def _distance(path: Path, number: int, text: str) -> float:
 
 
 def _split(text: str) -> list[str]:
-    """The columns between tabs, so that a path may hold spaces; where there is no tab, between spaces."""
+    """The columns between tabs, so that a path may hold spaces; between spaces if there is no tab."""
     return [part.strip() for part in text.split("\t")] if "\t" in text else text.split()
 
 

@@ -40,7 +40,7 @@ class Scale:
             raise InputError(f"a scale needs at least two levels, all finite, got {list(self.levels)}")
         if any(low >= high for low, high in zip(self.levels, self.levels[1:], strict=False)) or self.levels[0] < 0:
             raise InputError(f"the levels of a scale must rise from 0 or more, got {list(self.levels)}")
-        if self.levels[-1] > HIGHEST_LEVEL:  # its powers must be finite numbers too
+        if self.levels[-1] > HIGHEST_LEVEL:  # powers of it must also be finite
             raise InputError(f"the levels of a scale may go up to {HIGHEST_LEVEL:g}, got {self.levels[-1]:g}")
 
     @property
@@ -120,9 +120,9 @@ class Judgment:
     """Judgment of one pair by one assessor.
 
     grade     on the collection's scale, a finite number; NumPy numbers become Python's
-    assessor  empty if not named
+    assessor  name; empty if not named
     time      ISO 8601, empty where unknown
-    aspect    empty where a pair has one grade
+    aspect    name of the aspect; empty if a pair has one grade
     """
 
     query: str
@@ -153,7 +153,7 @@ class PairedComparison:
     """Comparison of two documents of a query by one assessor.
 
     answer    the more relevant one, "a" or "b", or "=" if equal
-    assessor  empty if not named
+    assessor  name; empty if not named
     seconds   time taken, None where unknown
     """
 

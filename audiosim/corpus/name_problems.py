@@ -36,7 +36,7 @@ def _respelt(kind: str, values: Iterable[str | None], slips: bool) -> Iterator[s
     if several:
         said = "; ".join(", ".join(f"{value} ({counts[value]})" for value in alike) for alike in several[:SHOWN])
         more = f"; and {len(several) - SHOWN} more" if len(several) > SHOWN else ""
-        yield f"documents.tsv: {kind} spelt in several ways, which count as different: {said}{more}"
+        yield f"documents.tsv: {kind} spelt in several ways, counted as different: {said}{more}"
 
 
 def swapped_problems(artists: Iterable[str | None], genres: Iterable[str | None]) -> Iterator[str]:
@@ -61,7 +61,7 @@ def encoding_problems(names: Mapping[str, Iterable[str]]) -> Iterator[str]:
         wrong = {name: meant for name in sorted(set(some)) if (meant := misread(name)) is not None}
         if wrong:
             name = next(iter(wrong))
-            should = f", which should be {wrong[name]}" if wrong[name] else ", of which letters are lost"
+            should = f", which should be {wrong[name]}" if wrong[name] else ", which has lost letters"
             count = "one" if len(wrong) == 1 else f"{len(wrong)}"
             yield f"{count} of the {kind} in a wrong encoding, such as {name}{should}"
 

@@ -1,11 +1,11 @@
-"""Judgments in nested files: XML, and JSON as ranx writes it. Each pair becomes a row, as in a table.
+"""Judgments in nested files: XML, and JSON as written by ranx. Each pair becomes a row, as in a table.
 
 XML is read by the names of its parts, at any depth; each may be an element or an attribute:
 
     <judgment query="q1" document="d1" assessor="ann" fine="63" broad="SS"/>
     <query id="q1"><candidate id="d1"><broad>VS</broad></candidate></query>
 
-ranx: {"q1": {"d1": 2, "d2": 0}}, a grade by document by query.
+ranx: {"q1": {"d1": 2, "d2": 0}}, grades by query and document.
 """
 
 import json
@@ -26,7 +26,7 @@ NAMES = {
     **dict.fromkeys(("assessor", "grader", "evaluator", "user"), "assessor"),
     **{name: name for name in ("fine", "broad", "group", "time")},
 }
-OF_ELEMENT = ("id", "name", "value")  # attributes that hold the value of their element
+OF_ELEMENT = ("id", "name", "value")  # names of attributes with the value of their element
 VALUES = ("grade", "fine", "broad", "group")
 
 
@@ -43,7 +43,7 @@ def xml_rows(path: Path, lines: Lines) -> JudgmentRows:
     parser.StartElementHandler = reader.start
     parser.CharacterDataHandler = reader.words.append
     parser.EndElementHandler = reader.end
-    # Refused: entities are how a small file expands into a huge one.
+    # Entities are refused, as they let a small file expand into a huge one.
     parser.EntityDeclHandler = reader.refuse_entity
     try:
         for reader.line, text in lines:
@@ -63,7 +63,7 @@ class _Reader:
 
     line   number of the current line
     open   known values of each open element, outermost first, and the number of judgments before it
-    words  text of the innermost one
+    words  text of the innermost open element
     found  the judgments so far
     """
 
@@ -97,13 +97,13 @@ class _Reader:
 
 
 def ranx_rows(path: Path, lines: Lines) -> JudgmentRows:
-    """The judgments of a JSON file of grades by document by query; as it is one JSON value, errors name no line."""
+    """The judgments of a JSON file of grades by query and document; as it is one JSON value, errors name no line."""
     for query, document, grade in ranx_values(path, lines):
         yield 1, {"query": query, "document": document, "grade": grade}
 
 
 def ranx_values(path: Path, lines: Lines) -> Iterator[tuple[str, str, str]]:
-    """Query, document and number, as text, of a JSON file of numbers by document by query."""
+    """Query, document and number, as text, of a JSON file of numbers by query and document."""
     try:
         table = json.loads(
             "\n".join(text for _, text in lines), object_pairs_hook=_once, parse_float=str, parse_int=str
@@ -116,7 +116,7 @@ def ranx_values(path: Path, lines: Lines) -> Iterator[tuple[str, str, str]]:
         raise InputError(f"{path}: {error}") from None
     for query, documents in table.items() if isinstance(table, dict) else [("", table)]:
         if not isinstance(documents, dict):
-            raise InputError(f"{path}: expected numbers by document by query, found {shortened(str(documents))}")
+            raise InputError(f"{path}: expected numbers by query and document, found {shortened(str(documents))}")
         for document, number in documents.items():
             if not isinstance(number, str):
                 raise InputError(f"{path}: expected a number for query {query}, document {document}")

@@ -1,4 +1,4 @@
-"""Runs that join a collection: read as its own runs are, and checked against its queries."""
+"""Runs that join a collection: read like its own runs, and checked against its queries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,18 +18,18 @@ from audiosim.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-LONGEST = 200  # characters of the short form
-KEPT = 0.9  # share of a run's queries that its replacement must answer
+LONGEST = 200  # length of the short form, in characters
+KEPT = 0.9  # share of a run's queries that a replacement must answer
 
 
 @dataclass(frozen=True, eq=False)
 class Joined:
     """Runs that joined a collection.
 
-    collection  after the runs joined
-    runs        that joined
-    team        of their systems
-    new, gone   pairs that entered the pool, and pairs that left it with a replaced run
+    collection  collection with the new runs
+    runs        runs that joined
+    team        team of their systems
+    new, gone   numbers of pairs that entered the pool, and of pairs that left it with a replaced run
     """
 
     collection: Collection
@@ -61,11 +61,11 @@ def joining_runs(
 ) -> tuple[Run, ...]:
     """The runs of a file, in any form that a collection's folder may have.
 
-    system      name of the system, for a file with one run; None: as the file says
+    system      name of the system, for a file with one run; None: the name in the file
     replace     allows a run to replace one that answers many more queries
     partial     allows runs that answer less than 90 % of the queries that at least half of the systems answer
 
-    An InputError where no run answers a query of the collection, a run answers too few, a name is unprintable or
+    Raises an InputError if no run answers a query of the collection, a run answers too few, a name is unprintable or
     differs from a known one only in case or spaces, or most of an earlier run would be lost.
     """
     path = Path(path)
@@ -73,7 +73,7 @@ def joining_runs(
     runs = read_runs([path], Exclusions(collection.query_documents, artists))
     if system is not None:
         if len(runs) > 1:
-            raise InputError(f"{path}: holds {len(runs)} runs, expected one to be called {system}")
+            raise InputError(f"{path}: holds {len(runs)} runs, expected a single one for the name {system}")
         runs = (Run(system, runs[0].rankings),)
     known, asked = queries_of(collection.runs), list(queries_of(runs))
     if not known.keys() & asked:
@@ -96,7 +96,7 @@ def _check_names(runs: Sequence[Run], collection: Collection) -> None:
     check_distinct("document", _documents(runs), _documents(there) | collection.documents.keys())
     for name in (*(run.system for run in runs), *queries_of(runs), *_documents(runs)):
         if not name.isprintable():
-            raise InputError(f"the run holds the name {name!r:.80}, expected characters that can be shown")
+            raise InputError(f"the run has the name {name!r:.80}, expected printable characters")
 
 
 def _documents(runs: Sequence[Run]) -> set[str]:
@@ -111,7 +111,7 @@ def _check_kept(runs: Sequence[Run], collection: Collection) -> None:
         if kept < KEPT * len(before):
             raise InputError(
                 f"the run of {run.system} answers {kept} of the {len(before)} queries that its earlier run answers; "
-                "--replace (?replace=true) replaces that run all the same"
+                "--replace (?replace=true) replaces that run anyway"
             )
 
 
@@ -126,7 +126,7 @@ def join(
     """Add the runs of a file to a collection's folder; each replaces an earlier run of its system.
 
     system   as for `joining_runs`
-    team     of the systems
+    team     team of the systems
     replace  as for `joining_runs`
     partial  as for `joining_runs`
 

@@ -1,4 +1,4 @@
-"""Grades of TREC qrels that are on no scale: unjudged pairs, and junk."""
+"""Grades of TREC qrels outside any scale: unjudged pairs, and junk."""
 
 from collections import Counter
 
@@ -9,7 +9,7 @@ ODD = {UNJUDGED: "unjudged, left out", JUNK: "junk, the lowest grade"}
 
 
 def say_odd(grades: Counter[float], say: Say) -> None:
-    """Say how grades of qrels outside the scale were taken, one sentence for each kind."""
+    """Report the treatment of grades of qrels outside the scale, one sentence for each kind."""
     for grade, what in ODD.items():
         if grades[grade]:
             say(f"{grades[grade]:,} {'grade' if grades[grade] == 1 else 'grades'} of {grade}: taken as {what}")

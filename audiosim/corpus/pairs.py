@@ -12,7 +12,7 @@ HEADER = ["query", "document"]
 def read_pairs(path: str | Path) -> dict[Pair, int]:
     """The pairs of a file in their order, each with the number of its line.
 
-    An error where a line is not two names, or a pair is repeated.
+    Raises an error if a line does not have two names, or if a pair is repeated.
     """
     path, pairs = Path(path), dict[Pair, int]()
     for number, text in read_lines(path, "a query and a document per line"):

@@ -1,7 +1,8 @@
 """Large files of TREC qrels and lists of query, document and grade as arrays; others are left to `judgments`.
 
 Plain means ASCII, the same three or four columns throughout with one space or tab between, numbers as grades, and one
-line for each pair. `corpus.judgments` reads all other files line by line and reports all errors. Both give the same.
+line for each pair. `corpus.judgments` reads all other files line by line and reports all errors. Both give the same
+result.
 """
 
 from collections import Counter
@@ -19,9 +20,9 @@ from audiosim.errors import FormatError, InputError
 
 
 def read_plain_judgments(path: Path, columns: int) -> CodedJudgments | None:
-    """A judgment for each line, with the grade as it stands there; None where the file is not plain.
+    """A judgment for each line, with its grade unchanged; None if the file is not plain.
 
-    columns  of the first line, 3 or 4
+    columns  number of columns of the first line, 3 or 4
     """
     found = Columns.read(path, columns)
     query, document, grade = 0, columns - 2, columns - 1
@@ -65,5 +66,5 @@ def graded_columns(path: Path, plain: CodedJudgments, scale: Scale | None, say: 
 
 
 def _line_of_grade(plain: CodedJudgments, grades: list[float]) -> int:
-    """The first line of a plain file with one of some grades."""
+    """The first line of a plain file with any of some grades."""
     return int(np.flatnonzero(np.isin(plain.grades, grades))[0]) + 1

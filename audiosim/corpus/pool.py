@@ -1,4 +1,4 @@
-"""The pool: every pair that may have to be judged, as arrays."""
+"""The pool: all pairs that may need a judgment, as arrays."""
 
 import hashlib
 import json
@@ -38,15 +38,15 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The distinct pairs within a cutoff of any run, in order of first appearance in the runs; then others.
+    """The distinct pairs down to a cutoff in any run, in order of first appearance in the runs; then further ones.
 
-    Others are pairs that no system retrieved but that somebody asks about; they do not change the statements about the
-    rest. n is the number of pairs, s that of systems. Codes number the distinct values; -1 is unknown.
+    Further pairs were requested without being retrieved by any system; they do not change the statements about the
+    others. n is the number of pairs, s that of systems. Codes number the distinct values; -1 is unknown.
 
     collection       identifier of the collection
-    scale            of its judgments
-    pairs            n pairs
-    systems          s names
+    scale            scale of its judgments
+    pairs            (n) pairs
+    systems          (s) names
     teams            (s,) code of each system's team
     queries          names, in the order of their codes
     query_documents  document of each query, in the same order
@@ -59,11 +59,11 @@ class Pool:
     sounds           folder of the index of the recordings, or None
     evidence         further evidence given by the user
     judges           machines that judge
-    genre_names      of the codes of genres
-    artist_names     of the codes of artists
-    team_names       the team of each system
-    edition_of       collection of which this is an edition; empty: unspecified
-    comparisons      of its pairs, and of others
+    genre_names      names of genres, by code
+    artist_names     names of artists, by code
+    team_names       team of each system
+    edition_of       collection that this one is an edition of; empty: unspecified
+    comparisons      comparisons of its pairs, and of others
     """
 
     collection: str

@@ -8,25 +8,25 @@ from msgspec import Struct
 
 from audiosim.errors import InputError
 
-TEXT_LIMIT = 4000  # characters of a written answer
+TEXT_LIMIT = 4000  # most characters of a written answer
 ANSWER_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 WIDEST_RANGE = 1000
 DETAILS_LIMIT = 33  # most details of an event in the log, one answer to a question each
 MARKS = ("unasked", "rushed")  # marks of an answer, among its details in the log
-ON_ONE_PAGE = "beside"  # number of candidates that were judged on one page
-PLACE = "beside_place"  # place of the candidate among these, from 1
+ON_ONE_PAGE = "beside"  # key of the number of candidates judged on one page
+PLACE = "beside_place"  # key of the candidate's place among these, from 1
 MEASURED = ("seconds", "played_s", "query_played_s", "document_played_s", ON_ONE_PAGE, PLACE)
-MOMENT, CONSENT, CONSENT_TEXT = PERSONAL = ("moment", "consent", "consent_text")  # beside a person's answers
-HEADPHONES = "headphones"  # moment of the check, kept as the answers at other moments are
+MOMENT, CONSENT, CONSENT_TEXT = PERSONAL = ("moment", "consent", "consent_text")  # details beside a person's answers
+HEADPHONES = "headphones"  # moment of the headphone check, stored like the other moments
 HEADPHONE_CHECK, TRIALS_RIGHT, CHECK_ROUND = CHECKED = ("headphone_check", "trials_right", "check_round")
-# Other fields of an answer, in requests, in the log and in exports: an answer under such a name would overwrite one.
+# Names of other fields of an answer in requests, the log and exports: a question with such a name would overwrite one.
 TAKEN = (
     *("query", "document", "document_b", "assessor", "time", "key", "number", "pair", "counts"),
     *("fine", "broad", "grade", "note", "cannot", "reason", "answer", "answers", "why", "judge", "consent_to"),
     *(*MARKS, *MEASURED, *PERSONAL, *CHECKED),
 )
-MOST_OF_PAIR = DETAILS_LIMIT - len(MEASURED) - len(MARKS) - 1  # questions about a pair, beside the note
-MOST_OF_PERSON = DETAILS_LIMIT - len(PERSONAL)  # questions about a person at one moment
+MOST_OF_PAIR = DETAILS_LIMIT - len(MEASURED) - len(MARKS) - 1  # most questions about a pair, besides the note
+MOST_OF_PERSON = DETAILS_LIMIT - len(PERSONAL)  # most questions about a person at one moment
 
 Value = float | str
 
@@ -34,9 +34,9 @@ Value = float | str
 class Question(Struct, frozen=True, forbid_unknown_fields=True):
     """One question about a pair, and its possible answers.
 
-    `name` is the answer's key in requests, in the log and in exports. `text` stands above the control: buttons for a
+    `name` is the answer's key in requests, in the log and in exports. `text` is shown above the control: buttons for a
     `choice`, a `slider`, or a field for a `text`. `levels` are the possible answers in the order shown, with `words`
-    for each (an empty one stands for the level itself) and words for the `ends` of a slider. If `required`, a pair
+    for each (if empty, the level itself is shown) and words for the `ends` of a slider. If `required`, a pair
     cannot be judged without an answer. A `grade` decides the systems' scores.
     """
 
@@ -68,7 +68,7 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
             raise InputError(f"question {self.name} needs words for both ends or none, got {len(self.ends)}")
 
     def check(self, answer: Value) -> Value:
-        """The answer, checked to be one to this question."""
+        """The answer, checked against this question."""
         if self.kind == "text":
             if not isinstance(answer, str) or len(answer) > TEXT_LIMIT:
                 raise InputError(f"{self.name} must be a text of up to {TEXT_LIMIT} characters, got {answer!r:.80}")
@@ -90,7 +90,7 @@ def with_levels(said: object) -> object:
         case [int() as low, int() as high] if low < high <= low + WIDEST_RANGE and "levels" not in said:
             rest = {name: value for name, value in said.items() if name != "range"}
             return rest | {"levels": list(range(low, high + 1))}
-    raise InputError("range must be two whole numbers, rising, at most 1000 apart, and stands in place of levels")
+    raise InputError("range must be two whole numbers, rising, at most 1000 apart, in place of levels")
 
 
 def _shown(level: Value) -> str:

@@ -10,7 +10,7 @@ from audiosim.arrays import Booleans, Integers
 from audiosim.properties import cached_property
 
 Codes = NDArray[np.int32]
-# Pairs are marked in a table of all queries x documents up to this many bytes for each result, and of 256 MB.
+# Pairs are marked in a table of all queries x documents, if it takes at most this many bytes per result, and 256 MB.
 BYTES_A_RESULT, LARGEST_TABLE = 16, 2**28
 
 
@@ -146,7 +146,7 @@ class Results:
 
     @cached_property
     def finders(self) -> Integers:
-        """(r,) number of systems that have the same result."""
+        """(r,) number of systems with the same result."""
         if fits_table(len(self.queries) * len(self.names), len(self.document)):
             return np.bincount(self.keys)[self.keys]
         _, code, count = np.unique(self.keys, return_inverse=True, return_counts=True)
@@ -180,14 +180,14 @@ def _names_in(codes: Codes | Integers, names: Sequence[str]) -> list[str]:
 
 
 def _distinct(codes: Codes | Integers, size: int) -> Integers:
-    """The codes that occur, rising; of a table of so many names."""
+    """The codes that occur, rising, from a table with a given number of names."""
     found = np.zeros(size, dtype=np.bool_)
     found[codes] = True
     return np.flatnonzero(found)
 
 
 def fits_table(places: int, results: int) -> bool:
-    """True if a table of so many places is small beside so many results."""
+    """True if a table with this many places is small compared with this many results."""
     return places <= min(LARGEST_TABLE, BYTES_A_RESULT * max(results, 1))
 
 
@@ -211,7 +211,7 @@ class Retrieved:
         codes: dict[str, int] = {}
         own = [np.array([codes.setdefault(query, len(codes)) for query in run.queries], dtype=np.int64) for run in runs]
         names = runs[0].names if runs else ()
-        # One system after the other: all results at once would take twelve bytes each.
+        # One system after the other: all results together would take twelve bytes each.
         keys = (np.repeat(one * len(names), run.lengths) + run.documents for one, run in zip(own, runs, strict=True))
         places, results = len(codes) * len(names), sum(len(run.documents) for run in runs)
         if places <= largest and fits_table(places, results):

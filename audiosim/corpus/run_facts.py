@@ -15,10 +15,10 @@ from audiosim.corpus.rankings import Results, contained, lengths_of
 from audiosim.errors import InputError
 
 LEAST_ANSWERED = 0.9  # share of the queries that a complete run answers
-FEW_OTHERS = 0.1  # share of other queries too small to come from another year's set
-SPELT_OTHERWISE = 0.1  # share of a system's documents above which it is no accident
+FEW_OTHERS = 0.1  # share of other queries below which they do not come from another year's set
+SPELT_OTHERWISE = 0.1  # share of a system's documents above which a different spelling is not accidental
 FEW = 3
-OVERLAPPING = 0.5  # largest usual share of results that a system has alone
+OVERLAPPING = 0.5  # largest usual share of results that only one system has
 SOUND_SUFFIXES = (".wav", ".mp3", ".ogg", ".flac", ".m4a", ".aac", ".aif", ".aiff", ".au", ".opus", ".wma")
 
 
@@ -26,7 +26,7 @@ SOUND_SUFFIXES = (".wav", ".mp3", ".ogg", ".flac", ".m4a", ".aac", ".aif", ".aif
 class RunFacts:
     """Facts about one run, counting documents down to the cutoff.
 
-    queries  number it answers of the queries that at least half of the systems answer
+    queries  number of queries it answers among those that at least half of the systems answer
     others   number of other queries it answers
     depth    median number of results per query
     alone    share of its results that no other system has for the query; None for a single system
@@ -50,7 +50,7 @@ def common_queries(runs: Sequence[Run]) -> frozenset[str]:
 
 
 def check_whole(runs: Sequence[Run], wanted: Names[str], where: str) -> None:
-    """Raise an InputError where a run answers less than 90 % of the queries it should."""
+    """Raise an InputError if a run answers less than 90 % of the queries it should."""
     for run in runs:
         answered = len(wanted & set(run.rankings))
         others = len(run.rankings) - answered
@@ -60,7 +60,7 @@ def check_whole(runs: Sequence[Run], wanted: Names[str], where: str) -> None:
                 beside += ", but documents: query and document look swapped"
             raise InputError(
                 f"{where}: system {run.system} answers {answered} of the {len(wanted)} queries{beside}, expected 90 % "
-                f"of them; --partial, or partial=true, takes the run as it is"
+                f"of them; --partial, or partial=true, accepts the run as it is"
             )
 
 
@@ -69,7 +69,7 @@ def run_facts(
 ) -> tuple[RunFacts, ...]:
     """Facts about each run, in the order of the runs.
 
-    results  of the runs down to the cutoff, where they are at hand
+    results  results of the runs down to the cutoff, if available
     """
     wanted = common_queries(runs)
     results = Results.of([run.rankings for run in runs], cutoff) if results is None else results
@@ -129,7 +129,7 @@ def run_problems(facts: Sequence[RunFacts], queries: int, cutoff: int) -> Iterat
 
 
 def run_notes(facts: Sequence[RunFacts], queries: int) -> Iterator[str]:
-    """Peculiarities of runs that may well be right."""
+    """Peculiarities of runs that may be correct."""
     usual = median_low([one.alone or 0.0 for one in facts] or [0.0])
     for one in facts:
         if LEAST_ANSWERED * queries <= one.queries < queries:
@@ -141,9 +141,9 @@ def run_notes(facts: Sequence[RunFacts], queries: int) -> Iterator[str]:
 
 
 def spelling_problems(runs: Sequence[Run], results: Results, described: Names[str]) -> Iterator[str]:
-    """Systems whose documents others spell differently: with a suffix, in another case, in another Unicode form.
+    """Systems that spell documents differently from others: with a suffix, in another case, in another Unicode form.
 
-    results    of the runs down to the cutoff
+    results    results of the runs down to the cutoff
     described  identifiers in documents.tsv
     """
     codes = {run.system: results.documents_of(place) for place, run in enumerate(runs)}

@@ -3,11 +3,11 @@
 The form is recognised from the file's contents; a file has one form throughout.
 
 - TREC: `query Q0 document rank score system`. The score orders, highest first; equal scores are ordered by document,
-  highest first, as trec_eval does it (form_res_rels.c: scores and then strcmp, both falling; double precision as since
+  highest first, as in trec_eval (form_res_rels.c: scores and then strcmp, both falling; double precision since
   its pull request 38). As there, the rank is not used; a repeated rank within a ranking is noted.
 - Lists: `system query document`, best first; a first line with just these words is a header.
 - MIREX result files: see `audiosim.corpus.mirex`.
-- JSON as ranx writes it: {"q1": {"d1": 0.9, "d2": 0.4}}, a score by document by query; ordered as TREC runs.
+- JSON as written by ranx: {"q1": {"d1": 0.9, "d2": 0.4}}, scores by query and document; ordered like TREC runs.
 
 A system is named by its tag. If several files share a tag for rankings of the same queries, their file names name the
 systems, as `system_from="file"` does throughout: the name without `.gz` and without a suffix of letters.
@@ -80,8 +80,8 @@ def read_runs(
 ) -> tuple[Run, ...]:
     """The runs of one file or several, in order of appearance; each system is in one file.
 
-    exclusions   for MIREX result files: queries that count, and documents that cannot be results
-    system_from  source of system names; None: the tag, or the file where several files share a tag
+    exclusions   for MIREX result files: valid queries, and documents that cannot be results
+    system_from  source of system names; None: the tag, or the file if several files share a tag
     say          called with one sentence on each peculiarity that is not an error
     """
     if system_from not in (None, *get_args(SystemFrom)):
@@ -115,19 +115,19 @@ class _Found:
 
     def named_by_file(self) -> "_Found":
         name = Path(self.path.name.removesuffix(".gz"))
-        # Only an ending in letters is a suffix: the 2 of KL.2 tells two systems apart.
+        # Only an ending in letters is a suffix: the 2 of KL.2 distinguishes two systems.
         return _Found(
             self.path, self.line, Run(name.stem if name.suffix[1:].isalpha() else name.name, self.run.rankings)
         )
 
 
 def _check_other_rankings(found: Sequence[_Found]) -> None:
-    """Raise an error where files with one tag rank different queries: they look like parts of one run."""
+    """Raise an error if files with one tag rank different queries: they look like parts of one run."""
     first: dict[str, _Found] = {}
     for one in found:
         other = first.setdefault(one.run.system, one)
         if other is not one and not one.run.rankings.keys() & other.run.rankings.keys():
-            raise _again(one, other, "one system in one file, or --system-from file where they are two systems")
+            raise _again(one, other, "one system in one file, or --system-from file if they are two systems")
 
 
 def _check_single(found: Sequence[_Found]) -> None:
@@ -139,14 +139,14 @@ def _check_single(found: Sequence[_Found]) -> None:
             raise _again(one, other, "it once")
         if other is not one:
             both = f"the file holds systems {other.run.system} and {one.run.system}"
-            raise FormatError(one.path, one.line, f"{both}, expected one where files name the systems")
+            raise FormatError(one.path, one.line, f"{both}, expected one if files name the systems")
 
 
 def _unique(found: Sequence[_Found]) -> tuple[Run, ...]:
     first: dict[str, _Found] = {}
     for one in found:
         if (other := first.setdefault(one.run.system, one)) is not one:
-            raise _again(one, other, "it once, or --system-from file where they are two systems")
+            raise _again(one, other, "it once, or --system-from file if they are two systems")
     return tuple(one.run for one in found)
 
 
@@ -176,7 +176,7 @@ def _read_file(path: Path, exclusions: Exclusions, say: Say) -> list[tuple[int, 
 
 
 def _read_ranx(path: Path, lines: Lines) -> Run:
-    """The run of a JSON file of scores by document by query, as ranx writes it; its file names the system."""
+    """The run of a JSON file of scores by query and document, as written by ranx; the file's name is the system's."""
     rankings: dict[str, _Ranking] = {}
     system = path.name.removesuffix(".gz").removesuffix(".json")
     for place, (query, document, score) in enumerate(ranx_values(path, lines)):
@@ -185,7 +185,7 @@ def _read_ranx(path: Path, lines: Lines) -> Run:
 
 
 def _is_trec(line: str) -> bool:
-    """True if a first line is certainly of a TREC run; the name line of a matrix may have six words too."""
+    """True if a first line certainly belongs to a TREC run; the name line of a matrix may also have six words."""
     fields = line.split()
     return len(fields) == 6 and fields[3].isdecimal()
 
@@ -287,18 +287,18 @@ def run_lines(runs: Iterable[Run]) -> list[str]:
 
 
 def _filled(run: Run) -> Mapping[str, tuple[str, ...]]:
-    """The rankings of a run; an error where one is empty, which a TREC run cannot express."""
+    """The rankings of a run; an error if one is empty, which a TREC run cannot express."""
     empty = [query for query, documents in run.rankings.items() if not documents]
     if empty or not run.rankings:
         where = f"query {empty[0]}" if empty else "any query"
-        raise InputError(f"system {run.system} retrieves nothing for {where}: a TREC run cannot say that")
+        raise InputError(f"system {run.system} retrieves nothing for {where}, which a TREC run cannot express")
     return run.rankings
 
 
 def check_word(identifier: str) -> str:
     """The identifier, checked to contain no white space."""
     if identifier.split() != [identifier] or identifier.startswith(BYTE_ORDER_MARK):
-        raise InputError(f"{identifier!r} cannot be written: white space parts the columns of this form, expected none")
+        raise InputError(f"{identifier!r} cannot be written: white space separates columns here, expected none")
     return identifier
 
 

@@ -1,4 +1,4 @@
-"""Results that are no discoveries: the query's own recording, and others by its artist."""
+"""Trivial results: the query's own recording, and others by its artist."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,11 +17,11 @@ SameArtist = Literal["keep", "drop"]
 def without_same_artist(
     runs: Sequence[Run], exclusions: Exclusions, choice: SameArtist | None
 ) -> tuple[tuple[Run, ...], str | None]:
-    """The runs to be evaluated, and a sentence on such results in them, or None.
+    """The runs to evaluate, and a sentence on such results in them, or None.
 
     exclusions  document of each query, and the artists; an unlisted query is the document of the same name
     choice      `drop` leaves such results out and moves up those below, as MIREX does; `keep` keeps them; None keeps
-                them and says so
+                them with a note
     """
     if choice not in (None, *get_args(SameArtist)):
         raise InputError(f"same_artist must be keep or drop, got {choice!r}")
@@ -46,7 +46,7 @@ def without_same_artist(
     found = f"{_results(own)} the query's own recording, {_results(artist)} by its artist, {example}"
     if choice == "drop":
         return tuple(kept), f"{found}: left out"
-    return tuple(runs), f"{found}: kept; --same-artist drop leaves them out, keep leaves this unsaid"
+    return tuple(runs), f"{found}: kept; --same-artist drop leaves them out, keep omits this note"
 
 
 def _any(runs: Sequence[Run], exclusions: Exclusions) -> bool:

@@ -6,10 +6,10 @@ from collections.abc import Collection as Grades
 from audiosim.corpus.model import BINARY, BROAD, FINE, Scale
 from audiosim.errors import InputError
 
-HIGHEST_LEVELS = 10  # highest grade taken as a level: TREC has 0 to 4, questionnaires 1 to 5 or 0 to 10
+HIGHEST_LEVELS = 10  # highest grade that counts as a level: TREC has 0 to 4, questionnaires 1 to 5 or 0 to 10
 STEPS = (1, 2, 4, 5, 10)  # levels per whole number: wholes, halves, quarters, fifths, tenths
 SHOWN = 8
-MANY = 20  # grades: so many of a 0-100 scale would not all stay below 10 by chance
+MANY = 20  # number of grades from a 0-100 scale that would not all stay below 10 by chance
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
 
 
@@ -18,22 +18,22 @@ class OffScaleError(InputError):
 
     def __init__(self, grade: float) -> None:
         super().__init__(
-            f"grade {grade:g} is on no usual scale (binary, broad, levels up to {HIGHEST_LEVELS}, fine), expected a "
+            f"grade {grade:g} fits no usual scale (binary, broad, levels up to {HIGHEST_LEVELS}, fine), expected a "
             f"scale in collection.toml or --scale"
         )
         self.grade = grade
 
 
 def guess_scale(grades: Grades[float], column: str = "grade", count: int = 0) -> tuple[Scale, str]:
-    """The scale of some grades, and a sentence on what was seen and how it was interpreted.
+    """The scale of some grades, and a sentence on the observed grades and their interpretation.
 
     grades  the distinct grades, at least one
     column  column of the grades: `fine` and `broad` are scales of their own
     count   number of all grades, repeated ones included
 
-    Whole numbers up to 10 are levels, with those between them: 0 1 3 means 0 to 3. Levels begin at 0, or at 1 where
-    there are grades of 3 and more and none below 1, as questionnaires have it. Halves, quarters, fifths and tenths up
-    to 10 are levels likewise. Whole numbers beyond are grades of 0 to 100. Anything else is an InputError.
+    Whole numbers up to 10 are levels, including missing ones between them: 0 1 3 means 0 to 3. Levels begin at 0, or at
+    1 if there are grades of 3 or more and none below 1, as in questionnaires. Halves, quarters, fifths and tenths up to
+    10 are levels likewise. Larger whole numbers are grades of 0 to 100. Anything else is an InputError.
     """
     seen = sorted(grades)
     if column == "broad" and all(grade in BROAD for grade in seen):

@@ -1,6 +1,6 @@
 """Vectors that describe the recordings of an index beside its Gaussians, one file vectors/NAME.npz per kind.
 
-Each is a piece of evidence about sound, like those in the folder `evidence/` of a collection. Where audiosim computed
+Each is a piece of evidence about sound, like those in the folder `evidence/` of a collection. If audiosim computed
 the vectors with the embedding of that name, the file also lists the source files, to detect changed ones.
 """
 
@@ -17,9 +17,9 @@ from audiosim.corpus.evidence_files import VECTORS, Evidence, packed, read_piece
 from audiosim.corpus.lines import write_texts
 from audiosim.errors import InputError
 
-GAUSSIANS = "gaussians"  # name of the description that every recording of an index has
+GAUSSIANS = "gaussians"  # name of the description of all recordings in an index
 LEVELLED = "levelled"  # the same description without loudness
-FILES = "files"  # array in a file of vectors: size in bytes and time of change of the file of each recording
+FILES = "files"  # array in a file of vectors: size in bytes and time of change of each recording's file
 
 
 def vectors_path(index: Path, name: str) -> Path:
@@ -31,7 +31,7 @@ def keep_vectors(index: Path, paths: Iterable[Path], recordings: Collection[str]
     """Store the vectors of some files beside an index, replacing those of the same names; all of them or none.
 
     paths       files of evidence: NAME.npy with NAME.ids, one identifier per line, or npz, CSV, Parquet
-    recordings  of the index
+    recordings  recordings of the index
     """
     pieces = tuple(replace(_vectors(piece), of_sound=True) for path in paths for piece in read_pieces(path))
     known = set(recordings)
@@ -40,7 +40,7 @@ def keep_vectors(index: Path, paths: Iterable[Path], recordings: Collection[str]
             raise InputError(f"{piece.source}: the name {piece.name} is taken, expected another")
         if known.isdisjoint(piece.keys):
             raise InputError(
-                f"{piece.source}: the index knows none of its {len(piece.keys)} recordings, such as {piece.keys[0]}"
+                f"{piece.source}: none of its {len(piece.keys)} recordings is in the index, such as {piece.keys[0]}"
             )
     (index / VECTORS).mkdir(exist_ok=True)
     write_texts({vectors_path(index, piece.name): packed(piece) for piece in pieces})
@@ -62,7 +62,7 @@ def keep_embedded(index: Path, piece: Evidence, files: Integers) -> None:
 
 
 def embedded_files(index: Path, name: str) -> Integers | None:
-    """(k, 2) sizes and times of change of the source files of vectors; None where audiosim did not compute them."""
+    """(k, 2) sizes and times of change of the source files of vectors; None if audiosim did not compute them."""
     path = vectors_path(index, name)
     if not path.exists():
         return None

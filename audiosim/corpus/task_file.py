@@ -1,24 +1,24 @@
 """task.toml of a collection's folder: the questions to assessors, their wording, and their controls.
 
-    question = "How well does the melody fit the prompt?"   # above the clips
-    instructions = "Listen to both clips to the end."       # before the start, and under Help
-    consent = "I am over 18 and agree that ..."             # to be agreed to before the start
-    kept_until = 2027-12-31                                 # day after which nobody is to be identified any more
-    break_after = 20                                        # answers between two breaks that the page suggests
-    headphones = true                                       # nobody judges before they passed a check of headphones
-    languages = ["en", "de"]                                # only people whose browser asks for one of them take part
-    devices = ["computer", "tablet"]                        # and only on one of these
-    language = "es"                                         # of these texts and of the page
-    grades = "fine"                                         # or broad, or both: on the fine and broad scales
+    question = "How well does the melody fit the prompt?"   # shown above the clips
+    instructions = "Listen to both clips to the end."       # shown before the start, and under Help
+    consent = "I am over 18 and agree that ..."             # consent required before the start
+    kept_until = 2027-12-31                                 # day after which nobody may be identified any more
+    break_after = 20                                        # answers between two suggested breaks
+    headphones = true                                       # people must pass a headphone check before judging
+    languages = ["en", "de"]                                # only people with a browser in one of these take part
+    devices = ["computer", "tablet"]                        # only these devices are admitted
+    language = "es"                                         # language of these texts and of the page
+    grades = "fine"                                         # or broad, or both, on the fine and broad scales
     control = "slider"                                      # or buttons
-    labels = ["not at all", "perfectly"]                    # of every button, or of a slider's two ends
-    steps = 11                                              # levels of the scale that the control offers
+    labels = ["not at all", "perfectly"]                    # labels of all buttons, or of a slider's two ends
+    steps = 11                                              # number of levels offered by the control
 
-    [[aspect]]     # name, question, labels: each a scale of its own, judged on one page
+    [[aspect]]     # name, question, labels: each aspect has its own scale; all are judged on one page
     [[further]]    # a question about each pair, as in `serve --questions`
     [[before]]     # a question about the person, before the first pair
     [[after]]      # the same, when all is judged
-    [[training]]   # query, document, grade: a pair whose answer is known; text: said after it
+    [[training]]   # query, document, grade: a pair with a known answer; text: shown after it
 
 Every key is optional. A wrong key is a FormatError, `task.toml:12: problem`.
 """
@@ -56,8 +56,8 @@ class TaskAspect(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     """One aspect of a pair, judged on the collection's scale.
 
     name      name in the log, in files and in `--aspect`
-    question  above its control
-    labels    labels of every button, or of both ends of the slider; empty: the task's
+    question  text above its control
+    labels    labels of all buttons, or of both ends of the slider; empty: the task's
     """
 
     name: str
@@ -71,7 +71,7 @@ class TaskAspect(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 
 
 class TrainingPair(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A pair whose answer is known: `grade` on the collection's scale, and a `text` that is shown after it."""
+    """A pair with a known answer: `grade` on the collection's scale, and a `text` that is shown after it."""
 
     query: str
     document: str
@@ -118,7 +118,7 @@ class AssessorTask:
 
     @property
     def aspects(self) -> tuple[str, ...]:
-        """Names of the aspects; none where a pair has one grade."""
+        """Names of the aspects; none if a pair has one grade."""
         return tuple(one.name for one in self.table.aspect)
 
     @property
@@ -180,7 +180,7 @@ def _with_levels(key: str, number: int, one: object) -> object:
 
 
 def checked_table(table: TaskTable) -> TaskTable:
-    """The keys, checked to go with one another."""
+    """The keys, checked to be consistent."""
     for key in ("question", "instructions", "consent"):
         if len(getattr(table, key)) > LONGEST:
             raise _WrongKeyError(key, f"{key}: expected up to {LONGEST} characters, found {len(getattr(table, key))}")
@@ -209,7 +209,7 @@ def checked_table(table: TaskTable) -> TaskTable:
     for key in QUESTIONS:
         for number, one in enumerate(getattr(table, key)):
             if one.grade:
-                problem = f"{key}: grade = true is for grades on the collection's scale, found it at {one.name}"
+                problem = f"{key}: grade = true is only for grades on the collection's scale, found it at {one.name}"
                 raise _WrongKeyError(key, problem, number, "grade")
     return table
 
@@ -293,7 +293,7 @@ def task_lines(table: TaskTable) -> list[str]:
 
 
 def _quoted(value: object) -> str:
-    # JSON is valid TOML here, except for one character that TOML wants escaped.
+    # JSON is valid TOML here, except for one character that TOML requires to be escaped.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -317,7 +317,7 @@ def _check_labels(key: str, labels: Sequence[str], control: str, levels: int, nu
 
 
 def _place_of(text: str, key: str, number: int = 0, inner: str = "") -> int:
-    """The line of a key, or of the key `inner` in the table of this number; 1 if it is not found."""
+    """The line of a key, or of the key `inner` in the table with this number; 1 if it is not found."""
     lines = text.split("\n")
     name = re.escape(key)
     tables = [at for at, line in enumerate(lines) if re.match(rf"\s*\[\[\s*{name}\s*\]\]", line)]

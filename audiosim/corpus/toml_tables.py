@@ -25,14 +25,14 @@ def _parse(path: Path, text: str) -> dict[str, object]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        # tomllib gives the place only in its message, and no line number at the end of the file.
+        # tomllib reports the place only in its message, and no line number at the end of the file.
         problem, _, place = str(error).rpartition(" (at ")
         line = re.match(r"line (\d+)", place)
         number = int(line[1]) if line else text.count("\n") + 1
         raise FormatError(path, number, f"not TOML: {problem or error}") from None
     except (ValueError, RecursionError):
         raise FormatError(
-            path, 1, "this TOML cannot be read: it has a number of thousands of digits, or is nested too deeply"
+            path, 1, "this TOML cannot be read: it has a number with thousands of digits, or is nested too deeply"
         ) from None
 
 

@@ -42,7 +42,7 @@ class Columns:
 
     @classmethod
     def read(cls, path: Path, columns: int) -> "Columns | None":
-        """The fields of a file, None where it is not plain or unreadable."""
+        """The fields of a file, None if it is not plain or not readable."""
         try:
             with open_bytes(path) as file:
                 most = most_unpacked(path)
@@ -55,12 +55,12 @@ class Columns:
 
     @classmethod
     def split(cls, data: bytes, columns: int) -> "Columns | None":
-        """The fields of ASCII text, None where it is not plain."""
+        """The fields of ASCII text; None if it is not plain."""
         text = np.frombuffer(data + b"\n" * (not data.endswith(b"\n")) + bytes(WIDEST), dtype=np.uint8)
         written = text[:-WIDEST]
         blank = written <= ord(" ")
         ends = np.flatnonzero(blank)
-        # Passes over all bytes are cheaper here than one over the blanks, whose bytes would have to be gathered.
+        # Passes over all bytes are cheaper here than one over the blanks, which would need gathering.
         lines = np.count_nonzero(written == ord("\n"))
         between = np.count_nonzero((written == ord(" ")) | (written == ord("\t")))
         if not lines or lines * columns != len(ends) or lines + between != len(ends):
@@ -69,7 +69,7 @@ class Columns:
             return None
         starts = np.empty_like(ends)
         starts[0], starts[1:] = 0, ends[:-1] + 1
-        # A column lies in one piece, because all that follows goes by columns.
+        # Each column is contiguous, because all later steps work by column.
         return cls(text, starts.reshape(-1, columns).T.copy(), ends.reshape(-1, columns).T.copy())
 
     def lengths(self, column: int) -> Integers:
@@ -93,27 +93,27 @@ class Columns:
         return words
 
     def _word(self, starts: Integers, lengths: Integers) -> Words:
-        """(lines,) up to eight bytes from each of some places; none where a length is not above 0."""
+        """(lines,) up to eight bytes from each of some places; no bytes if a length is not above 0."""
         # A word starts at every byte of the text: they overlap.
         everywhere = np.ndarray((len(self.text) - WORD + 1,), np.dtype("<u8"), self.text, strides=(1,))
-        # A length beyond an end of the table takes that end: the mask of no byte, or of all eight.
+        # A length outside the table takes its nearest end: the mask of no byte, or of all eight.
         return everywhere[starts] & KEPT.take(lengths, mode="clip")
 
     def numbers(self, column: int) -> Array | None:
-        """(lines,) the numbers of a column, None if one is not a finite number."""
+        """(lines,) numbers of a column; None if one is not a finite number."""
         if not self.narrow(column):
             return None
         plain = self._decimals(column) if self.width(column) <= PLAIN_DIGITS else None
         return _floats(self._letters(column)) if plain is None else plain
 
     def whole_numbers(self, column: int) -> Integers | None:
-        """(lines,) the whole numbers of a column, None if one does not have one to eight digits."""
+        """(lines,) whole numbers of a column; None if one does not have one to eight digits."""
         if self.width(column) > WORD:
             return None
         return self._digits(self.starts[column], self.lengths(column))
 
     def _decimals(self, column: int) -> Array | None:
-        """Numbers without exponent, None if others occur; with few enough digits that the division rounds only once."""
+        """Numbers without exponents, with so few digits that the division rounds only once; None if others occur."""
         starts, lengths = self.starts[column], self.lengths(column)
         minus = self.text[starts] == ord("-")
         starts, lengths = starts + minus, lengths - minus
@@ -147,12 +147,12 @@ class Columns:
 def _places_of_point(words: Words) -> Integers:
     """(lines,) the place of the first point among the bytes of each word, 8 where there is none.
 
-    A byte is zero where its highest bit is set in (x - 0x01..) & ~x & 0x80..; of several the lowest is right.
+    A byte is zero if its highest bit is set in (x - 0x01..) & ~x & 0x80..; if several are, only the lowest is certain.
     """
     off = words ^ POINTS
     found = (off - np.uint64(0x0101010101010101)) & ~off & np.uint64(0x8080808080808080)
     lowest = found & (~found + np.uint64(1))
-    # The exponent of a power of two is the place of its bit.
+    # The exponent of a power of two gives the place of its bit.
     exponent = (lowest.astype(np.float64).view(np.int64) >> 52) - 1023
     return np.where(lowest == 0, WORD, exponent >> 3)
 
@@ -188,7 +188,7 @@ def _eight_digits(words: Words, lengths: Integers) -> Words | None:
 
     Converts all eight digits at once: neighbours combine to numbers of two digits, these to four, these to eight.
     """
-    gap = (8 * (WORD - lengths)).astype(np.uint64)  # 64 where there is no digit: NumPy shifts everything out
+    gap = (8 * (WORD - lengths)).astype(np.uint64)  # 64 without any digit: NumPy shifts everything out
     digits = (words - (ZEROS >> gap)) << gap
     if ((digits | (digits + np.uint64(0x0606060606060606))) & np.uint64(0xF0F0F0F0F0F0F0F0)).any():
         return None
@@ -200,8 +200,8 @@ def _eight_digits(words: Words, lengths: Integers) -> Words | None:
 def coded_words(words: Words) -> tuple[Words, NDArray[np.int32]]:
     """Distinct fields (d, w), and (lines,) the index of each line's field among them.
 
-    Uses a hash table with as many places as lines. Each line writes its number at the place of its hash; a line whose
-    field equals that of the line found there is done, the others try another hash. Several times as fast as sorting.
+    Uses a hash table with as many places as lines. Each line writes its number at the place of its hash. A line is done
+    if its field equals that of the line found there; the others try another hash. Several times as fast as sorting.
     """
     lines = len(words)
     bits = np.uint64(64 - max(4, (2 * lines - 1).bit_length()))
@@ -241,7 +241,7 @@ def words_by_appearance(words: Words) -> tuple[tuple[str, ...], NDArray[np.int32
     """Distinct fields in order of first appearance, and (lines,) the place of each line's field among them."""
     distinct, codes = coded_words(words)
     first = np.empty(len(distinct), dtype=np.int64)
-    first[codes[::-1]] = np.arange(len(codes))[::-1]  # the last to write is the first line
+    first[codes[::-1]] = np.arange(len(codes))[::-1]  # the first line writes last
     order: Integers = np.argsort(first)
     moved = np.empty(len(order), dtype=np.int32)
     moved[order] = np.arange(len(order), dtype=np.int32)

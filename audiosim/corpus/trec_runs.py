@@ -1,4 +1,4 @@
-"""Large TREC runs as arrays, a few megabytes at a time, several at once; files that are not plain are left to `runs`.
+"""Large TREC runs as arrays, a few megabytes at a time, several in parallel; `runs` reads files that are not plain.
 
 Plain means ASCII, six columns with one space or tab between, and ranks that rise within each ranking. `corpus.runs`
 reads all other files line by line and reports all errors. Both give the same rankings.
@@ -27,9 +27,9 @@ from audiosim.corpus.trec_columns import (
     words_by_appearance,
 )
 
-CHUNK = 2**23  # bytes that are read at a time
-PIECE = 2**18  # bytes that are split at a time: their arrays fit a core's own cache, which halves the time
-WINDOW = 6  # chunks that may wait to be added; bounds memory
+CHUNK = 2**23  # bytes read at a time
+PIECE = 2**18  # bytes split at a time: their arrays fit into a core's own cache, which halves the time
+WINDOW = 6  # most chunks that wait to be added; limits memory
 QUERY, DOCUMENT, RANK, SCORE, SYSTEM = 0, 2, 3, 4, 5
 _Systems = list[tuple[int, str, CodedRankings]]  # first line of a system, its tag, and its rankings
 
@@ -64,7 +64,7 @@ class _Piece(NamedTuple):
 
 
 def _chunk(data: bytes) -> _Chunk | None:
-    """The lines of a part of a file, None where they are not plain."""
+    """The lines of a part of a file; None if they are not plain."""
     pieces: list[_Piece] = []
     for some in _in_pieces(data, PIECE):
         piece = _piece(some)
@@ -80,7 +80,7 @@ def _chunk(data: bytes) -> _Chunk | None:
 
 
 def _in_pieces(data: bytes, size: int) -> Iterator[bytes]:
-    """Whole lines of about so many bytes at a time; at least one piece."""
+    """Whole lines in pieces of about this many bytes; at least one piece."""
     start = 0
     while len(data) - start > size:
         end = data.rfind(b"\n", start, start + size) + 1 or data.find(b"\n", start) + 1 or len(data)
@@ -91,7 +91,7 @@ def _in_pieces(data: bytes, size: int) -> Iterator[bytes]:
 
 
 def _piece(data: bytes) -> _Piece | None:
-    """The columns of some lines, None where they are not plain."""
+    """The columns of some lines; None if they are not plain."""
     columns = Columns.split(data, 6) if data.isascii() and b"\0" not in data else None
     if columns is None or not columns.narrow(QUERY, DOCUMENT, SYSTEM):
         return None
@@ -105,14 +105,14 @@ def _piece(data: bytes) -> _Piece | None:
 class _Names:
     """Distinct documents of all chunks, one chunk after the other; the same document may be in several.
 
-    Names are compared once for all chunks, as bytes: in text, 50 files of 7,000 documents would be 350,000 look-ups.
+    Names are compared once for all chunks, as bytes: as text, 50 files of 7,000 documents would need 350,000 look-ups.
     """
 
     parts: list[Words] = field(default_factory=list)
     count: int = 0
 
     def add(self, distinct: Words) -> int:
-        """Take in the documents of a chunk; returns the number of those before."""
+        """Add the documents of a chunk; return the number of earlier ones."""
         self.parts.append(distinct)
         before, self.count = self.count, self.count + len(distinct)
         return before
@@ -128,9 +128,9 @@ class _Names:
 class _File:
     """A file while its chunks arrive.
 
-    names   shared by all files
-    lines   added so far
-    chunks  (block, document, rank, score) of each, the documents by their place in `names`
+    names   names shared by all files
+    lines   number of lines added so far
+    chunks  (block, document, rank, score) of each chunk, the documents by their place in `names`
     """
 
     names: _Names
@@ -150,9 +150,9 @@ class _File:
         self.lines += len(chunk.document)
 
     def systems(self, names: tuple[str, ...], codes: Codes) -> _Systems | None:
-        """The rankings of each system of the file, None where a rule of the form is broken or a note is due.
+        """The rankings of each system of the file; None if a rule of the form is broken or a note is due.
 
-        names, codes  as `_Names.settled` gives them
+        names, codes  result of `_Names.settled`
         """
         if not self.plain or not self.chunks:
             return None
@@ -161,7 +161,7 @@ class _File:
         keys: dict[tuple[str, str], int] = {}
         owner = np.array([keys.setdefault(key, len(keys)) for key in self.named], dtype=np.int64)
         line, document = np.repeat(owner, np.diff(np.append(block, len(found)))), codes[found]
-        if np.any(owner[1:] < owner[:-1]):  # a ranking that is continued further down
+        if np.any(owner[1:] < owner[:-1]):  # a ranking that continues further down
             order = np.argsort(line, kind="stable")
             line, document, rank, score = line[order], document[order], rank[order], score[order]
         same = line[1:] == line[:-1]
@@ -187,7 +187,7 @@ class _File:
 
 
 def _by_system(keys: Mapping[tuple[str, str], int]) -> dict[str, dict[str, int]]:
-    """The number of each ranking by its query, by its system, all in order of appearance."""
+    """The number of each ranking, by system and query, all in order of appearance."""
     found: dict[str, dict[str, int]] = {}
     for (query, system), code in keys.items():
         found.setdefault(system, {})[query] = code
@@ -195,7 +195,7 @@ def _by_system(keys: Mapping[tuple[str, str], int]) -> dict[str, dict[str, int]]
 
 
 def _joined(document: Codes, starts: Integers, places: Sequence[int]) -> tuple[Integers, Codes]:
-    """(q + 1,) ends of some rankings put one after the other, from 0, and their documents."""
+    """(q + 1,) ends of some concatenated rankings, from 0, and their documents."""
     if places[-1] - places[0] == len(places) - 1:
         some = document[starts[places[0]] : starts[places[-1] + 1]]
     else:
@@ -207,7 +207,7 @@ def _best_first(line: Integers, document: Codes, score: Array, loose: Integers, 
     """The documents of each ranking by score, equal ones by name, highest first, as trec_eval does it.
 
     line   (lines,) number of the ranking, rising
-    loose  numbers of the rankings whose scores do not always fall
+    loose  numbers of the rankings with scores that do not always fall
     """
     block = np.flatnonzero(np.isin(line, loose))
     some, place = np.unique(document[block], return_inverse=True)
@@ -219,9 +219,9 @@ def _best_first(line: Integers, document: Codes, score: Array, loose: Integers, 
 
 
 def read_plain(paths: Sequence[Path], chunk: int = CHUNK) -> dict[Path, _Systems]:
-    """The systems of those files that are plain TREC runs.
+    """The systems of the files that are plain TREC runs.
 
-    chunk  bytes that are read at a time
+    chunk  bytes read at a time
     """
     every = _Names()
     files = {path: _File(every) for path in paths}
@@ -247,7 +247,7 @@ def _take(files: dict[Path, _File], waiting: "deque[tuple[Path, Future[_Chunk | 
 
 
 def _parts(path: Path, chunk: int) -> Iterator[bytes]:
-    """The bytes of a file in parts of whole lines; an empty part, which is not plain, where it cannot be read."""
+    """The bytes of a file in parts of whole lines; an empty part, which is not plain, if the file cannot be read."""
     try:
         yield from _whole_lines(path, chunk)
     except (OSError, EOFError, zlib.error):

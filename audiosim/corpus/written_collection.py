@@ -21,7 +21,7 @@ from audiosim.corpus.task_file import TASK_FILE, AssessorTask
 
 
 class Writable(Protocol):
-    """Parts of a collection that a folder holds."""
+    """Parts of a collection that are written to a folder."""
 
     @property
     def name(self) -> str: ...

@@ -107,7 +107,7 @@ def test_the_command_takes_all_that_the_index_has(folder, run):
 def test_vectors_that_fit_no_recording_are_refused(folder, tmp_path):
     np.save(tmp_path / "other.npy", np.ones((1, 3)))
     (tmp_path / "other.ids").write_text("x\n")
-    with pytest.raises(InputError, match="the index knows none of its 1 recordings, such as x"):
+    with pytest.raises(InputError, match="none of its 1 recordings is in the index, such as x"):
         keep_vectors(folder, [tmp_path / "other.npy"], ["r0"])
     (tmp_path / "numbers.csv").write_text("document,year\nr0,1999\n")
     with pytest.raises(InputError, match="numbers has a number for each document, expected a vector"):
@@ -134,7 +134,7 @@ def test_how_loud_a_recording_is_does_not_matter_where_it_is_levelled(tmp_path, 
 def test_vectors_of_an_index_are_evidence_of_sound(folder):
     (piece,) = read_vectors(folder)
     assert piece.of_sound
-    with pytest.raises(InputError, match="expected vectors where documents are described by their sound"):
+    with pytest.raises(InputError, match="expected vectors, as it describes how documents sound"):
         Evidence("year", "document", ("r0",), np.ones(1), of_sound=True)
 
 

@@ -59,7 +59,7 @@ WRONG = {
     ),
     "negative": (header("(-1,)") + bytes(8), "promises -8 bytes"),
     "nested": (header("(" * 4000 + ")" * 4000), "cannot be read as npy: "),
-    "objects": (header("(1,)", "|O") + bytes(8), "it has Python objects in it, expected numbers or texts"),
+    "objects": (header("(1,)", "|O") + bytes(8), "it contains Python objects, expected numbers or texts"),
     "cut short": (header("(2,)") + bytes(8), "promises 16 bytes of numbers, found 8"),
     "no header": (b"\x93NUMPY\x01\x00\xff\xff{", "cannot be read as npy: "),
     "text": (b"0 1 2\n", "cannot be read as npy: "),

@@ -125,21 +125,21 @@ ERRORS = {
     ),
     "runs twice": (
         {"runs.trec": RUN, "runs/a": RUN},
-        r"small/runs.trec: there is a folder runs too, expected one of them$",
+        r"small/runs.trec: a folder runs exists too, expected only one of them$",
     ),
     "empty folder": ({"runs/.hidden": ""}, r"small/runs: holds no file, expected at least one run$"),
     "folder in runs": ({"runs/a/b": RUN}, r"small/runs/a: is a folder, expected a file$"),
     "plain and packed": (
         {"runs.trec": RUN, "runs.trec.gz": RUN},
-        r"small/runs.trec: there is runs.trec.gz too, expected one of them$",
+        r"small/runs.trec: runs.trec.gz exists too, expected only one of them$",
     ),
     "plain and packed in the folder": (
         {"runs/a": RUN, "runs/a.gz": RUN},
-        r"small/runs/a: there is a.gz too, expected one of them$",
+        r"small/runs/a: a.gz exists too, expected only one of them$",
     ),
     "two files of judgments": (
         {"runs.trec": RUN, "judgments.qrels": "q 0 a 1\n", "judgments.csv": ""},
-        r"small/judgments.qrels: there is judgments.csv too, expected one of them$",
+        r"small/judgments.qrels: judgments.csv exists too, expected only one of them$",
     ),
 }
 
@@ -386,7 +386,7 @@ def test_a_query_s_own_recording_and_its_artist_are_noted_and_dropped_where_aske
         "2 results are the query's own recording, 1 result is by its artist, such as document a for query "
         "q1 in system S"
     )
-    assert noted.guesses[0] == f"{found}: kept; --same-artist drop leaves them out, keep leaves this unsaid"
+    assert noted.guesses[0] == f"{found}: kept; --same-artist drop leaves them out, keep omits this note"
     dropped = Collection.load(folder, same_artist="drop")
     assert dropped.runs[0].rankings == {"q1": ("b", "d"), "q2": ("b",)}
     assert dropped.guesses[0] == f"{found}: left out"

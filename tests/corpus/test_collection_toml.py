@@ -50,10 +50,10 @@ ERRORS = {
     "scale = [0, 1" + 400 * "0" + "]\n": r":1: scale: expected levels that are finite$",
     "cutoff = "
     + 6000 * "9"
-    + "\n": r":1: this TOML cannot be read: it has a number of thousands of digits, or is nested too deeply$",
+    + "\n": r":1: this TOML cannot be read: it has a number with thousands of digits, or is nested too deeply$",
     "scale = "
     + 20_000 * "["
-    + "\n": r":1: this TOML cannot be read: it has a number of thousands of digits, or is nested too deeply$",
+    + "\n": r":1: this TOML cannot be read: it has a number with thousands of digits, or is nested too deeply$",
     "same_artist = true\n": r":1: same_artist: expected keep or drop, found True$",
     'system_from = "name"\n': r":1: system_from: expected file or tag, found 'name'$",
     'not_artists = "Various Artists"\n': r":1: not_artists: expected a list of texts, found 'Various Artists'$",

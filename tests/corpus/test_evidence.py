@@ -72,8 +72,8 @@ def test_a_collection_has_the_evidence_of_its_folder(folder):
         ({"a.csv": "document,x\nd1,1\nd1,2\n"}, r"a.csv:3: d1 occurs twice, expected it once$"),
         ({"a.csv": "query,document,x\nq,d,1\nq,d,1\n"}, r"a.csv:3: query q, document d occurs twice, expected it on"),
         ({"a.csv": ""}, r"a.csv:1: the file is empty, expected a header with document, query and document, or system$"),
-        ({"a.csv": "document,x\n"}, r"a.csv: evidence a: nothing is known of any document, expected some$"),
-        ({"a.csv": "document;x\nd1;2\n"}, r"a.csv:1: .* look parted by semicolons, expected commas: save the file so$"),
+        ({"a.csv": "document,x\n"}, r"a.csv: evidence a: it covers no document, expected at least one$"),
+        ({"a.csv": "document;x\nd1;2\n"}, r"a.csv:1: .* seem to be separated by semicolons, expected commas$"),
         ({"a.ids": "d1\n"}, r"a.ids: expected the vectors of these documents in a.npy beside it$"),
         ({"a.npz": ""}, r"a.npz: cannot be read as npz: File is not a zip file$"),
         ({"a.npz": "no"}, r"a.npz: cannot be read as npz: File is not a zip file$"),
@@ -146,7 +146,7 @@ ARRAYS = {
     ),
     "objects": (
         {"document": np.array(IDS, dtype=object)},
-        "cannot be read as npz: it has Python objects in it, expected numbers or texts",
+        "cannot be read as npz: it contains Python objects, expected numbers or texts",
     ),
 }
 
@@ -188,7 +188,7 @@ FRAMES = {
     "infinite": ({"document": ["d1", "d2"], "x": [1.0, np.inf]}, "evidence a: row 1, d2, has a number that is not fin"),
     "nothing": (
         {"document": np.array([], str), "x": []},
-        "evidence a: nothing is known of any document, expected some$",
+        "evidence a: it covers no document, expected at least one$",
     ),
 }
 
@@ -264,7 +264,7 @@ def test_collection_toml_names_files_anywhere_and_others_are_found_beside(folder
 @pytest.mark.parametrize(
     ("toml", "message"),
     [
-        ('[evidence]\nmert = "no.npz"\n', "no.npz: no such file, expected evidence mert as collection.toml says"),
+        ('[evidence]\nmert = "no.npz"\n', "no.npz: no such file, expected the evidence mert named in collection.toml"),
         ("[evidence]\nmert = 3\n", "collection.toml:1: evidence: expected a table of names and files"),
         ('evidence = "mert.npz"\n', "collection.toml:1: evidence: expected a table of names and files"),
         ('[evidence]\ngenre = "year.csv"\n', "year.csv: no such file"),

@@ -193,7 +193,7 @@ def test_one_genre_in_two_spellings_is_said(whole):
     for name in list(documents)[2:20:4]:
         documents[name] = replace(documents[name], genre="techno")
     assert inspect(replace(whole, documents=documents)).problems == (
-        "documents.tsv: genre spelt in several ways, which count as different: Techno (10), techno (5)",
+        "documents.tsv: genre spelt in several ways, counted as different: Techno (10), techno (5)",
     )
 
 

@@ -87,7 +87,7 @@ def test_what_is_wrong_with_a_table_is_one_line(folder, text, message):
         ("[judges.gpt]\nmaker = 3", r"collection.toml:1: judges: gpt: maker: expected text, found 3"),
         ('[judges.gpt]\nmakr = "a"', r"gpt: unknown key makr, expected kind, maker, file; did you mean maker"),
         ('[judges.gpt]\nmaker = "Three"', r"judge gpt: expected a team or a system as maker, got 'Three'"),
-        ("[judges.other]", r"other.tsv: no such file, expected the grades of judge other as collection.toml says"),
+        ("[judges.other]", r"other.tsv: no such file, expected the grades of judge other named in collection.toml"),
     ],
 )
 def test_what_is_wrong_with_the_settings_is_one_line(folder, toml, message):

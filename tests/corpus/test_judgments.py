@@ -94,17 +94,17 @@ def test_a_scale_that_is_not_given_is_guessed_from_columns_and_grades(tmp_path, 
 
 @pytest.mark.parametrize("grade", ["0.5", "101", "-3"])
 def test_a_grade_on_no_known_scale_leaves_nothing_to_guess(tmp_path, grade):
-    error = rf":3: grade {grade} is on no usual scale \(.*\), expected a scale in collection.toml or --scale$"
+    error = rf":3: grade {grade} fits no usual scale \(.*\), expected a scale in collection.toml or --scale$"
     with pytest.raises(FormatError, match=error):
         read(tmp_path, f"q d 1\nq e 99\nq f {grade}\n")
 
 
 ERRORS = {
     "": r":1: the file is empty, expected TREC qrels \(query 0 document grade\), lines of query document grade, CSV",
-    "q,d,50\n": r":1: expected TREC qrels .*, or JSON Lines, found 1 columns; the columns look "
-    r"parted by commas, expected spaces or tabs: save the file so$",
-    "query;document;grade\nq;d;1\n": r":1: expected TREC qrels .*, or JSON Lines, found 1 columns; the columns look "
-    r"parted by semicolons, expected commas or tabs, under a header: save the file so$",
+    "q,d,50\n": r":1: expected TREC qrels .*, or JSON Lines, found 1 columns; the columns seem "
+    r"to be separated by commas, expected spaces or tabs$",
+    "query;document;grade\nq;d;1\n": r":1: expected TREC qrels .*, or JSON Lines, found 1 columns; the columns seem "
+    r"to be separated by semicolons, expected commas or tabs, under a header$",
     "Query,Document,Grade\nq,d,1\n": r":1: expected a column query in the header, found Query, Document, Grade; did "
     r"you mean query for Query\?$",
     "query\tdocument\tgrade\nq\td\t0,5\n": r":2: expected a finite number for grade, found '0,5', which looks like a "
@@ -216,7 +216,7 @@ def test_qrels_refuse_what_they_would_lose(judgments):
 
 
 def test_identifiers_that_a_form_cannot_hold_are_refused():
-    with pytest.raises(InputError, match=r"^'d 1' cannot be written: white space parts the columns of this form"):
+    with pytest.raises(InputError, match=r"^'d 1' cannot be written: white space separates columns here"):
         qrels_lines([Judgment("q", "d 1", 1)])
     with pytest.raises(InputError, match=r"^'d\\n1' cannot be written: it contains a line end$"):
         judgments_csv_lines([Judgment("q", "d\n1", 1)])

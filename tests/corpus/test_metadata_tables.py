@@ -50,7 +50,7 @@ ERRORS = {
     "Document\tartist\n": r":1: expected a column document in the header, found Document, artist; did you mean "
     r"document for Document\?$",
     "document;artist\nd1;Abba\n": r":1: expected a column document in the header, found document;artist; the columns "
-    r"look parted by semicolons, expected tabs: save the file so$",
+    r"seem to be separated by semicolons, expected tabs$",
     "document\tartist\tartist\n": r":1: the header names column artist twice, expected it once$",
     "document\t\tartist\n": r":1: column 2 of the header has no name, expected one$",
     "document\tartist\nd1\ta\nd2\n": r":3: expected 2 columns as in the header, found 1$",

@@ -83,8 +83,8 @@ ERRORS = {
     r"above, found 5$",
     "1 Q0 a 1 2 S\nS 1 b\n": r":2: expected 6 columns .* found 3$",
     "S 1 b\n\n1 Q0 a 1 2 S\n": r":3: expected 3 columns \(system query document\) as on the lines above, found 6$",
-    "1;Q0;a;1;2;S\n": r":1: expected a TREC run .* found 1 columns; the columns look parted by semicolons, expected "
-    r"tabs or spaces: save the file so$",
+    "1;Q0;a;1;2;S\n": r":1: expected a TREC run .* found 1 columns; the columns seem to be separated by semicolons, "
+    r"expected tabs or spaces$",
     "1 Q0 a " + 6000 * "1" + " 2 S\n": r":1: expected a whole number for the rank, found '1{20}'...'1{20}' \(6000 "
     r"characters\)$",
     "1 Q0 a 1 0,5 S\n": r":1: expected a finite number for score, found '0,5', which looks like a decimal comma: write "
@@ -143,7 +143,7 @@ def test_files_that_share_a_tag_name_their_systems(tmp_path):
 
 def test_a_file_that_names_its_system_holds_one(tmp_path):
     path = run_file(tmp_path, "1 Q0 a 1 2 S\n1 Q0 a 1 2 T\n")
-    with pytest.raises(FormatError, match=r":2: the file holds systems S and T, expected one where files name the sys"):
+    with pytest.raises(FormatError, match=r":2: the file holds systems S and T, expected one if files name the sys"):
         read_runs([path], system_from="file")
     one, other = run_file(tmp_path, "1 Q0 a 1 2 S\n", "a.run"), run_file(tmp_path, "1 Q0 a 1 2 S\n", "a.txt")
     with pytest.raises(FormatError, match=r"a\.txt:1: system a is in .*a\.run already, expected it once"):
@@ -173,11 +173,11 @@ def test_a_run_is_written_with_scores_that_count_down_to_one():
 
 
 def test_what_a_trec_run_cannot_say_is_refused_before_anything_is_written(tmp_path):
-    with pytest.raises(InputError, match=r"^'a b' cannot be written: white space parts the columns of this form"):
+    with pytest.raises(InputError, match=r"^'a b' cannot be written: white space separates columns here"):
         write_run(tmp_path / "runs.trec", [Run("S", {"q": ("fine", "a b")})])
-    with pytest.raises(InputError, match=r"^system S retrieves nothing for query q: a TREC run cannot say that$"):
+    with pytest.raises(InputError, match=r"^system S retrieves nothing for query q, which a TREC run cannot express$"):
         write_run(tmp_path / "runs.trec", [Run("S", {"q": ()})])
-    with pytest.raises(InputError, match=r"^system S retrieves nothing for any query: a TREC run cannot say that$"):
+    with pytest.raises(InputError, match=r"^system S retrieves nothing for any query, which a TREC run cannot"):
         write_run(tmp_path / "runs.trec", [Run("S", {})])
     assert not list(tmp_path.iterdir())
 

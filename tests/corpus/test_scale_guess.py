@@ -58,7 +58,7 @@ def test_scales_with_a_name_keep_it():
 
 @pytest.mark.parametrize("grades", [{0.0, 1 / 3}, {-3.0, 1.0}, {0.0, 101.0}, {55.5}])
 def test_grades_of_no_usual_scale_are_refused(grades):
-    with pytest.raises(InputError, match=r"is on no usual scale .* expected a scale in collection.toml or --scale$"):
+    with pytest.raises(InputError, match=r"fits no usual scale .* expected a scale in collection.toml or --scale$"):
         guess_scale(grades)
 
 
@@ -173,7 +173,7 @@ def test_qrels_that_ranx_wrote_are_read(tmp_path, ranx):
         ('{"q": {"a": 1, "a": 2}}', r"judgments: 'a' occurs twice|judgments: a occurs twice, expected it once$"),
         ('{"q": {"a": "x"}}', r"judgments:1: expected a finite number for grade, found 'x'$"),
         ('{"q": {"a": [1]}}', r"judgments: expected a number for query q, document a$"),
-        ('{\n"q": {"a": 1},\n"r": 2}', r"judgments: expected numbers by document by query, found 2$"),
+        ('{\n"q": {"a": 1},\n"r": 2}', r"judgments: expected numbers by query and document, found 2$"),
         ('{\n"q": {"a": 1}\n"r": {}}', r"judgments:3: not JSON: Expecting ',' delimiter$"),
     ],
 )

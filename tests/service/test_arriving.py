@@ -398,10 +398,10 @@ def test_a_system_may_have_a_name_that_is_too_long_for_a_file(both, place, name)
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (run_of("N\x1b[31mEW", "d7"), r"the run holds the name 'N\\x1b\[31mEW', expected characters that can be shown"),
-        (run_of("NEW", "d7\x1b[2J"), "expected characters that can be shown"),
-        (run_of("NEW", "D7"), "document 'D7' is not known, and 'd7' is, which differs only in case or spaces"),
-        (run_of("s", "d7"), "system 's' is not known, and 'S' is, which differs only in case or spaces"),
+        (run_of("N\x1b[31mEW", "d7"), r"the run has the name 'N\\x1b\[31mEW', expected printable characters"),
+        (run_of("NEW", "d7\x1b[2J"), "expected printable characters"),
+        (run_of("NEW", "D7"), "unknown document 'D7': the known 'd7' differs only in case or spaces"),
+        (run_of("s", "d7"), "unknown system 's': the known 'S' differs only in case or spaces"),
         (run_of("x" * 1001, "d7"), "expected a name of 1 to 1000 printable characters"),
     ],
 )

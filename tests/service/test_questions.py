@@ -77,7 +77,7 @@ def test_a_setting_that_there_is_not_is_refused(scale, ask, message):
         (MOOD.replace('"choice"', '"text"'), "question mood: a text has no levels, words or ends"),
         (
             TEMPO.replace("[0, 10]", "[10, 0]"),
-            "range must be two whole numbers, rising, at most 1000 apart, and stands",
+            "range must be two whole numbers, rising, at most 1000 apart, in place",
         ),
         ("[[question]", "Expected ']]' at the end of an array declaration"),
     ],
