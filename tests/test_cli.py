@@ -469,7 +469,7 @@ def test_train_writes_a_model_a_report_and_says_how_good_it_is(trained_file):
     fields = json.loads(path.read_text(encoding="utf-8"))
     assert (fields["name"], fields["terms"]) == ("mine", ["fSYS", "fART", "sGEN"])
     assert fields["training"]["date"] == "2024-01-05"
-    for words in ("Coefficients", "What each term explains", "10 folds by query", "uniform", "historical, shipped"):
+    for words in ("Coefficients", "Contribution of each term", "10 folds by query", "uniform", "historical, shipped"):
         assert words in said.stdout
     page = path.with_suffix(".html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")

@@ -18,7 +18,7 @@ def test_a_collection_is_one_line(tiny, tiny_truth):
 def test_a_ranking_is_one_line_and_a_table_in_a_notebook(tiny):
     ranking = audiosim.estimate(tiny, "uniform", "CG@2")
     assert repr(ranking).startswith(
-        "CG@2 of 3 systems, predicted, nothing judged: all 7 pairs are as uniform expects them: confidence "
+        "CG@2 of 3 systems, predicted, nothing judged: uniform predicts all 7 pairs: confidence "
     )
     html = ranking._repr_html_()
     assert html.count("<tr") == 1 + 3 + 1  # the heads, the systems, the name of the index

@@ -119,7 +119,7 @@ def test_a_number_agrees_to_every_printed_digit(printed, computed, digits, agree
         "printed": printed,
         "computed": computed,
         "agrees": agrees,
-        "reason": "" if agrees else "The data for it is not in the folder." if computed is None else "because",
+        "reason": "" if agrees else "The data are not in the folder." if computed is None else "because",
     }
 
 

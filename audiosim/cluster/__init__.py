@@ -1,1 +1,1 @@
-"""Work spread over processes, and over the machines of a Dask cluster."""
+"""Work distributed over processes, and over the machines of a Dask cluster."""

@@ -1,8 +1,8 @@
-"""Work spread over the machines of a Dask cluster: small tasks in batches, large ones one by one.
+"""Work distributed over the machines of a Dask cluster: small tasks in batches, large ones one by one.
 
 This uses distributed's own futures, not joblib's backend for Dask. That backend (joblib 1.6) survives the loss of a
-machine, but waits for ever once the scheduler gives a batch up, as it does when a fourth machine is lost with the same
-batch; and it counts only the machines present at the start.
+machine. But it waits forever if the scheduler gives up a batch, for instance when a fourth machine is lost with the
+same batch, and it uses only the machines present at the start.
 """
 
 import math
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-BATCH = 1000  # tasks sent together, at most: seconds of work, beside which starting a process is little
-ROUNDS = 4  # batches for each thread of the cluster, at least, where there is work enough
-WINDOW = 4  # batches for each thread that may be under way, or done before an earlier one is
+BATCH = 1000  # most tasks sent together: seconds of work, compared with which starting a process takes little time
+ROUNDS = 4  # fewest batches for each thread of the cluster, if there is enough work
+WINDOW = 4  # most batches per thread that are in progress, or finished before an earlier one
 RETRIES = 2  # retries of a batch that raises, for instance on a machine without free memory
 CONNECT_S = 10
 JOIN_S = 60  # time allowed for the first machine to join
-DECIDING = ("audiosim", "numpy", "scipy")  # packages whose versions decide what comes out, to the last bit
+DECIDING = ("audiosim", "numpy", "scipy")  # packages with versions that affect results to the last bit
 Versions = dict[str, str | None]
 
 
@@ -46,14 +46,14 @@ def spread_on_cluster(
 
     scheduler  address, such as tcp://10.0.0.1:8786
 
-    Each thread of the cluster does its batch in a separate process, so that a crash costs one task there too. A batch
-    whose machine is lost is done again by another machine; after four losses its tasks are lost. Machines may come and
-    go meanwhile. Closing the generator cancels the batches not begun.
+    Each thread of the cluster does its batch in a separate process, so that a crash costs one task there too. If a
+    machine is lost, another one repeats its batch; after four losses the tasks of a batch are lost. Machines may come
+    and go meanwhile. Closing the generator cancels the batches not yet begun.
     """
     with _connect(scheduler) as client:
         try:
             yield from _in_batches(client, partial(_whole, work, limit_s=limit_s, lost=lost), tasks, lost)
-        except (CancelledError, OSError):  # a connection that closes, or that nobody takes up again
+        except (CancelledError, OSError):  # the connection closes, or is not restored
             raise InputError(f"the scheduler at {scheduler} is gone; finished results are kept") from None
 
 
@@ -79,7 +79,7 @@ def number_by_number(work: Callable[[int], Result], count: int, scheduler: str) 
     work  must pickle, as must the results; it is sent to each machine once
 
     Matrix products use one thread, so that results equal those of this machine bit for bit; a machine with other
-    versions of the libraries is refused. Work of a lost machine is done again by another. An exception in the work is
+    versions of the libraries is refused. Another machine repeats the work of a lost one. An exception in the work is
     raised here. Closing the generator cancels work not begun.
     """
     with _connect(scheduler) as client:
@@ -90,7 +90,8 @@ def number_by_number(work: Callable[[int], Result], count: int, scheduler: str) 
         here = _versions()
         _check_machines(client, here)
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "10GB"}):
-            # The result of a task, not scattered data: the scheduler has it made again where a machine takes it along.
+            # The result of a task instead of scattered data: if it is lost with a machine, the scheduler has it
+            # computed again.
             packed = client.submit(bytes, dumps(work), pure=False)
         futures = deque(client.submit(_unpacked, packed, number, here, pure=False) for number in range(count))
         try:
@@ -107,7 +108,7 @@ def _unpacked(packed: bytes, number: int, expected: Versions) -> object:
     if (here := _versions()) != expected:
         raise InputError(f"a worker that joined runs {_spelled(here)}, expected {_spelled(expected)} as here")
     with one_thread():
-        return pickle.loads(packed)(number)  # noqa: S301  from who may have this machine do anything
+        return pickle.loads(packed)(number)  # noqa: S301  the sender may run anything on this machine anyway
 
 
 def _result(future: "Future", what: str) -> Any:
@@ -132,7 +133,7 @@ def _check_machines(client: "Client", here: Versions) -> None:
     """Raise an InputError that names the workers whose versions differ from this machine's."""
 
     def asked(names: tuple[str, ...] = DECIDING) -> Versions:
-        # Sent as it stands, since it is no name of a module: an older audiosim, or none, can answer, too.
+        # Sent as code, not as the name of a module, so that machines with an older audiosim, or none, can also answer.
         from importlib import import_module
 
         found: Versions = {}
@@ -182,7 +183,7 @@ def _results(batch: Sequence[Task], future: "Future", lost: Callable[[Task, str]
     try:
         yield from future.result()
     except KilledWorker:
-        yield from (lost(task, "was given up: every machine that was at it was lost") for task in batch)
+        yield from (lost(task, "was given up: every machine that worked on it was lost") for task in batch)
 
 
 def _connect(scheduler: str) -> "Client":
@@ -194,8 +195,8 @@ def _connect(scheduler: str) -> "Client":
     class ClosedAtOnce(Client):  # type: ignore[misc]  # distributed has no types
         """Client that is closed as soon as it cannot connect.
 
-        distributed leaves this to the garbage collector, which may run in the thread of the next client's loop: there
-        closing waits for a lock that the next client holds until its loop has started.
+        distributed leaves this to the garbage collector, which may run in the thread of the next client's loop. Closing
+        there waits for a lock that the next client holds until its loop has started.
         """
 
         def start(self, **options: object) -> None:
@@ -203,12 +204,12 @@ def _connect(scheduler: str) -> "Client":
                 super().start(**options)
             except BaseException:
                 self.close()
-                self._loop_runner.stop()  # close() leaves the thread of a client that has closed itself
+                self._loop_runner.stop()  # close() does not end the thread of a client that has closed itself
                 raise
 
     try:
         return ClosedAtOnce(scheduler, timeout=CONNECT_S, set_as_default=False)
-    except (OSError, ValueError, MemoryError):  # the last where another server's answer is read as a length
+    except (OSError, ValueError, MemoryError):  # the last one if another server's answer is read as a length
         raise InputError(f"no scheduler answers at {scheduler}, expected an address like tcp://10.0.0.1:8786") from None
 
 

@@ -47,7 +47,7 @@ def each_in_turn(
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """Processes of this machine, or a Dask cluster by its address, that share work; see `each_in_turn`."""
+    """Processes of this machine that share work, or a Dask cluster given by its address; see `each_in_turn`."""
 
     jobs: int = 1
     scheduler: str | None = None
@@ -79,12 +79,12 @@ def _own_backend() -> Any:
     """Backend that the user chose with `joblib.parallel_config`; None for joblib's default."""
     import sys
 
-    if "joblib" not in sys.modules:  # costs start-up time that one process need not pay
+    if "joblib" not in sys.modules:  # imported here, as a single process need not pay for its start-up time
         return None
     from joblib.parallel import BACKENDS, DEFAULT_BACKEND, get_active_backend
 
     backend, jobs = get_active_backend()
-    # The default backend was chosen by the user only where a number of processes came with it.
+    # If the backend is the default one, the user chose it only together with a number of processes.
     return None if type(backend) is BACKENDS[DEFAULT_BACKEND] and jobs in (None, 1) else backend
 
 
@@ -101,7 +101,7 @@ def _in_processes(work: Callable[[int], Result], count: int, jobs: int) -> Gener
                 yield result
         except TerminatedWorkerError as error:
             code = re.search(r"exit codes of the workers are {(.*)}", str(error))
-            how = f" ({', '.join(dict.fromkeys(code[1].split(', ')))})" if code else ""  # two may end at once
+            how = f" ({', '.join(dict.fromkeys(code[1].split(', ')))})" if code else ""  # two processes may end at once
             raise InputError(f"a worker process at part {done + 1} of {count}, or a later one, crashed{how}") from None
 
 

@@ -36,7 +36,7 @@ def breed(file: int) -> None:
     """Prepare once, then fork a worker for each pipe received, until the other end is closed.
 
     Receives the work first; then either a pipe for a new worker, answered with its process, or a process and the
-    seconds that it has to end by itself, answered with its exit code, negative for a signal.
+    seconds it is given to end by itself, answered with its exit code, negative for a signal.
     """
     connection = Connection(file)
     _settle()
@@ -72,7 +72,7 @@ def _serve_with(connection: Connection, work: Callable[[Task], Result]) -> None:
 
 def _settle() -> None:
     _mute_libraries()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever interrupts means the process that started this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is meant for the process that started this one
 
 
 def _ready(job: tuple[Callable[[Task], Result], Callable[[], object] | None]) -> Callable[[Task], Result]:
@@ -105,7 +105,7 @@ def _mute_libraries() -> None:
 
 
 def _end_with_parent(file: int) -> None:
-    """End this process as soon as the other end of the pipe is gone, whatever it is doing."""
+    """End this process as soon as the other end of the pipe is gone, whatever the process is doing."""
     from select import poll
 
     hung_up = poll()
@@ -119,7 +119,7 @@ def _answer(work: Callable[[Task], Result], task: Task) -> tuple[bool, Any]:
         return True, work(task)
     except AudiosimError as error:
         return False, error
-    except Exception as error:  # a bug: its traceback is what is wanted of it
+    except Exception as error:  # a bug: send its traceback
         error.add_note(f"in a worker process:\n{''.join(traceback.format_exception(error))}")
         return False, _sendable(error)
 
@@ -127,7 +127,7 @@ def _answer(work: Callable[[Task], Result], task: Task) -> tuple[bool, Any]:
 def _sendable(error: Exception) -> Exception:
     """The error itself if it pickles."""
     try:
-        pickle.loads(pickle.dumps(error))  # noqa: S301 - what was written just here
+        pickle.loads(pickle.dumps(error))  # noqa: S301 - written just here
     except Exception:
         return RuntimeError("".join(traceback.format_exception(error)))
     return error

@@ -1,7 +1,7 @@
-"""Work done in separate processes: a task that crashes or hangs its process costs itself, never the rest.
+"""Work done in separate processes: if a task crashes or hangs its process, only that task is lost.
 
-Each worker holds a few tasks and answers them one by one, in order. So when a worker ends, the first unanswered task
-ended it; the others go to another worker.
+Each worker holds a few tasks and answers them one by one, in order. If a worker ends, the first unanswered task
+must have ended it; the others go to another worker.
 """
 
 import math
@@ -25,17 +25,17 @@ if sys.platform != "win32":
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-AHEAD = 4  # tasks at hand for each worker, so that it need not wait for the next
-WINDOW = 256  # tasks per worker that may be under way, or done before an earlier one is
+AHEAD = 4  # tasks held by each worker, so that it need not wait for the next
+WINDOW = 256  # most tasks per worker that are in progress, or finished before an earlier one
 START_S = 120.0  # time allowed for a worker to start
 END_S = 10.0  # time allowed for a worker to end after it has closed its connection
 CALL = "import sys; sys.path[:] = {}; from audiosim.cluster import worker; worker.{}({})"
 FORKS = sys.platform != "win32"
-# Threads of the arithmetic libraries would fight over the processors that the workers fill already.
+# Threads of the arithmetic libraries would compete for the processors that the workers already use.
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
-# Memory that a task gives back is kept for the next: asked for anew, it costs a quarter of describing a clip (glibc).
+# Keep freed memory for the next task: requesting it again takes a quarter of the time to describe a clip (glibc).
 KEPT_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_TRIM_THRESHOLD_": str(2**26)}
 
 
@@ -47,17 +47,19 @@ def spread_on_workers(
     lost: Callable[[Task, str], Result],
     prepare: Callable[[], object] | None = None,
 ) -> Generator[Result, None, None]:
-    """The result of each task, in the order of the tasks, each as soon as it and all before it are done.
+    """The result of each task, in the order of the tasks, each as early as possible.
 
-    work     done in the workers; it, the tasks and the results must pickle, and stay below about 10 kB
-    tasks    taken when needed, not all at once
-    workers  at least 1; no more are started than there is work for, and each uses one thread
+    work     function called in the workers; it, the tasks and the results must pickle, and stay below about 10 kB
+    tasks    iterated when needed, not all at once
+    workers  number of workers, at least 1; not more than needed are started, and each uses one thread
     limit_s  seconds that a task may take before its worker is ended
-    lost     gives the result of a task that ended its worker, from how: "crashed (...)" or "took more than ... s"
-    prepare  called before the first task, to load what the tasks need; only once for all workers where processes fork
+    lost     function that gives the result of a task that ended its worker, from the way it ended: "crashed (...)" or
+             "took more than ... s"
+    prepare  called before the first task, to load what the tasks need; only once for all workers if processes can fork
 
     An exception in the work is raised here in its turn. Closing the generator ends the workers at once; they also end
-    with this process, however it ends. They do not run the main module, so a script needs no guard against that.
+    with this process, in whatever way it ends. They do not run the main module, so a script needs no guard against
+    that.
     """
     nursery = _Nursery((work, prepare))
     crew = _Crew(nursery, workers, limit_s, lost)
@@ -206,7 +208,7 @@ class _Forked:
             self._parent.send((self._process, patience_s))
             return int(self._parent.recv())
         except (EOFError, OSError):
-            return -signal.SIGKILL  # the nursery is gone, and the pipes that keep its workers with it
+            return -signal.SIGKILL  # the nursery is gone, and with it the pipes that keep its workers
 
 
 def _how(code: int) -> str:
@@ -214,7 +216,7 @@ def _how(code: int) -> str:
 
 
 class _Worker(Generic[Task]):
-    """A worker's process, and the numbered tasks that it has not answered yet."""
+    """A worker's process, and its unanswered tasks by number."""
 
     def __init__(self, nursery: _Nursery) -> None:
         self.connection, there = Pipe()
@@ -251,12 +253,12 @@ class _Worker(Generic[Task]):
         return _how(code)
 
     def _send(self, message: object) -> None:
-        with suppress(OSError):  # where the process has ended, the next receipt tells
+        with suppress(OSError):  # if the process has ended, the next receipt reports it
             self.connection.send(message)
 
 
 def _start(role: str, file: int) -> "Popen[bytes]":
-    """Start a Python that answers tasks on the pipe with a number, or that forks such workers."""
+    """Start a Python process that answers tasks on the pipe with a number, or that forks such workers."""
     command = [sys.executable, "-c", CALL.format(ascii(sys.path), role, file)]
     environment = os.environ | ONE_THREAD | KEPT_MEMORY
     if sys.platform == "win32":
@@ -278,7 +280,7 @@ class _Crew(Generic[Task, Result]):
         self._nursery, self._size, self._limit_s, self._lost = nursery, size, limit_s, lost
         self._workers: list[_Worker[Task]] = []
         self._again: deque[tuple[int, Task]] = deque()  # tasks to give to another worker
-        self._done: dict[int, tuple[bool, Any]] = {}  # but not those before
+        self._done: dict[int, tuple[bool, Any]] = {}  # but none of the earlier ones
         self._given = self._yielded = 0
 
     def results(self, tasks: Iterator[tuple[int, Task]]) -> Iterator[Result]:

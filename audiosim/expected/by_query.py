@@ -1,4 +1,4 @@
-"""Scores of systems query by query: the parts that a ranking's mean scores are made of."""
+"""Scores of systems query by query, whose means are the scores of a ranking."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -16,11 +16,11 @@ def rankings_by_query(
 ) -> Iterator[tuple[str, Ranking]]:
     """Each query, and the ranking of some systems on it alone.
 
-    belief   behind the ranking, unwidened
-    ranking  of all systems, whose distribution and failed check hold for each query too
+    belief   belief behind the ranking, unwidened
+    ranking  ranking of all systems; its distribution and its failed check apply to each query too
 
-    The mean of the scores over the queries is that of the ranking. A query for which nobody retrieved anything has no
-    ranking. An interval is about that query, so the variation between queries has no part in it.
+    The mean of the scores over the queries is that of the ranking. A query without any retrieved document has no
+    ranking. An interval is about a single query, so it does not include the variation between queries.
     """
     whole, pool = ranking.of_these, expected.pool
     own = [pool.systems.index(system) for system in systems]

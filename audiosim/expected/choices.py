@@ -1,23 +1,23 @@
-"""Choices of how what is expected of systems is computed, under the names that options have for them."""
+"""Choices in the computation of expected scores, named as in the options."""
 
 from typing import Literal, get_args
 
 from audiosim.errors import InputError
 
-# Of a difference between systems: t as in the thesis, normal as in the paper of 2013; see `Ranking`.
+# Distribution of a difference between systems: t as in the thesis, normal as in the paper of 2013; see `Ranking`.
 DifferenceDistribution = Literal["t", "normal"]
 
-# The ideal ranking of a measure that has one, while judgments are missing; see `RatioScores`.
+# Form of the ideal ranking, if the measure has one, while judgments are missing; see `RatioScores`.
 Ideal = Literal["ordered", "correlated", "independent"]
 
 
 def check_distribution(given: object) -> None:
-    """An error unless this is a known distribution of differences."""
+    """Raise an error unless this is a known distribution of differences."""
     _check(given, "distribution", get_args(DifferenceDistribution))
 
 
 def check_ideal(given: object) -> None:
-    """An error unless this is a known ideal ranking."""
+    """Raise an error unless this is a known ideal ranking."""
     _check(given, "ideal", get_args(Ideal))
 
 

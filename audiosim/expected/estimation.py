@@ -28,7 +28,7 @@ from audiosim.relevance.relearning import after_judgments
 from audiosim.stats.normal.multivariate import Moments, MultivariateNormal
 from audiosim.users.satisfaction import SatisfactionMapping
 
-FEWEST_QUERIES = 2  # needed to estimate the variation between queries
+FEWEST_QUERIES = 2  # fewest queries to estimate the variation between queries
 
 
 class ExpectedScores(Protocol):
@@ -79,7 +79,7 @@ class ExpectedScores(Protocol):
         ...
 
     def discounted(self, belief: Belief) -> sparse.csc_array:
-        """(s, n) the discount at which each system retrieved each pair, over the ideal where there is one."""
+        """(s, n) the discount at which each system retrieved each pair, divided by the ideal if there is one."""
         ...
 
 
@@ -134,10 +134,10 @@ def estimate(
     collection    `Collection` or its folder, or runs in memory; see `Collection.from_frames`
     model         name in models/ such as "mout", a model file, "uniform", an estimator for this collection's pool
                   down to the measure's cutoff, or None for "joint"
-    measure       any, such as "CG@5"
-    ideal         of nDCG and RBP: `ordered`, or `independent` as in the thesis; see `RatioScores`
-    draws         of grades, for measures that are simulated; see `SampledScores`
-    distribution  of scores and differences: "t", or "normal" as in the paper of 2013
+    measure       any measure, such as "CG@5"
+    ideal         ideal ranking of nDCG and RBP: `ordered`, or `independent` as in the thesis; see `RatioScores`
+    draws         number of draws of grades, for simulated measures; see `SampledScores`
+    distribution  distribution of scores and differences: "t", or "normal" as in the paper of 2013
     about         "these" queries, or "queries" of this kind; and the "panel" of assessors, "listeners" at large, or a
                   number of people such as "6"
     judgments     in memory, or a file, in place of the collection's; `estimate(runs, qrels)` also works
@@ -173,7 +173,7 @@ def estimate_pool(
 
     grades  (n,) NaN where unjudged
     order   (k,) places of the judged pairs, in the order of judging; the pool's order if None
-    about   which queries the ranking is about
+    about   subject of the ranking
     """
     return rank_belief(expected, estimator, estimator.predict(grades), distribution, order, about)
 
@@ -206,9 +206,9 @@ def grounds_of(
 def unchecked_ranking(
     expected: ExpectedScores, model: str, belief: Belief, scores: Moments, distribution: DifferenceDistribution
 ) -> Ranking:
-    """Ranking by a belief about these queries, as it stands without any check against the judgments.
+    """Ranking by a belief about these queries, without any check against the judgments.
 
-    scores  expected by the belief
+    scores  scores expected by the belief
     """
     found = rank(expected, model, scores, int(belief.judged.sum()), distribution, belief.prior.correlated)
     return found if belief.answers is None else replace(found, comparisons=len(belief.answers.model.compared))
@@ -218,9 +218,9 @@ def unchecked_ranking(
 class Grounds:
     """Basis of a ranking, from which statements about other queries or other people are derived.
 
-    ranking   about these queries
+    ranking   ranking about these queries
     belief    belief from which its scores were computed
-    believed  scores by that belief, before a failed check widened them
+    believed  scores by that belief, before widening by a failed check
     """
 
     ranking: Ranking
@@ -230,7 +230,7 @@ class Grounds:
     def about(self, about: About, expected: ExpectedScores) -> Ranking:
         """The ranking about some queries.
 
-        expected  how the measure is expected
+        expected  expectation of the measure
         """
         if about.listeners != self.ranking.about.listeners:
             return self._of_people(about, expected).about(about, expected)
@@ -269,13 +269,13 @@ def check_ranking(
 ) -> Grounds:
     """Ranking with a check of its model; if the check fails, the more cautious replacement.
 
-    belief   of the estimator, given the judgments
-    ranking  by that belief, about these queries
+    belief   belief of the estimator, given the judgments
+    ranking  ranking by that belief, about these queries
     order    (k,) places of the judged pairs, in the order of judging
     kept     earlier check, by fewer judgments, that remains in force; None to check the model now
 
-    A model that has a replacement in reserve (see `Reserved`) gives its scores from that one if it fails the check: it
-    has then learned something that does not hold here. All deviations are multiplied by the `factor` of the check.
+    If a model with a replacement (see `Reserved`) fails the check, the scores come from the replacement: the model
+    has then learned something that is not true here. All deviations are multiplied by the `factor` of the check.
     If every pair is judged, nothing depends on the model, and it is not checked.
     """
     if ranking.judged == ranking.pool:

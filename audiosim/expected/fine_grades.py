@@ -1,4 +1,4 @@
-"""Grades of the scale drawn within levels of the model that are coarser, for measures that compare grades."""
+"""Grades of the scale drawn within the model's coarser levels, for measures that compare grades."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from audiosim.corpus.model import Scale
 from audiosim.relevance.belief import Belief
 from audiosim.relevance.level_chances import nearest_level
 
-HELD = 1.0  # judgments' worth of every grade of a level being as likely as any other
+HELD = 1.0  # weight, in judgments, of the prior under which all grades of a level are equally likely
 
 
 def within_levels(belief: Belief, scale: Scale, rows: Integers, grades: Array, rng: np.random.Generator) -> Array:
@@ -19,9 +19,9 @@ def within_levels(belief: Belief, scale: Scale, rows: Integers, grades: Array, r
     rows    (m,) places of the pairs
     grades  (draws, m)
 
-    Ten levels for a hundred grades create ties that the scale does not have, and a measure that compares grades counts
-    a tie as success. Ties on round grades, which people give more often, are real and stay. Grades of judged pairs are
-    known.
+    Ten levels for a hundred grades create ties that are not on the scale, and a measure that compares grades counts
+    a tie as success. Ties on round grades, which people give more often, are real and remain. Grades of judged pairs
+    are known.
     """
     every = np.array(scale.levels)
     if len(every) == len(belief.levels):

@@ -18,7 +18,7 @@ def expected_ideal(
 
     rows       (m,) all pairs of the q queries
     query      (m,) query of each pair
-    discounts  (k,) of the ranks
+    discounts  (k,) discounts of the ranks
 
     Exact for independent gains. The number of unjudged documents that reach a level is a sum of independent Bernoulli
     variables (Poisson binomial); its distribution is built up document by document, k + 1 numbers per level. The
@@ -71,7 +71,7 @@ def _best(gains: Array, query: Integers, count: int, k: int) -> Array:
 
 
 def _lengths(best: Array, levels: Array) -> Array:
-    """(k + 1, q, l + 1) length of the part of each step between levels above which exactly c judged documents gain.
+    """(k + 1, q, l + 1) length of each step's part, between levels, that exactly c judged documents exceed.
 
     best    (k, q) falling
     levels  (l,) rising; the steps are from 0 to the first, from each to the next, and from the last to 1

@@ -25,7 +25,7 @@ class Ratios:
 
     For a normal distribution the mean derivative is the slope of the best linear approximation: Cov[f(G), G] =
     E[f'(G)] Cov[G] (Stein 1981, doi:10.1214/aos/1176345632). The moments of the linear part are known exactly, so it
-    serves as a control variate of the mean; only the covariance of the remainder is simulated, and added to its own.
+    serves as a control variate of the mean. Only the covariance of the remainder is simulated and added.
     """
 
     mean: Array
@@ -43,7 +43,7 @@ class QueryRatio:
     rows        (m,) places of its pairs
     ratio       (s, draws) scores
     slope       (s, m) mean derivative of each score by each gain
-    controlled  (s, draws) scores less what the slopes explain: see `Ratios`
+    controlled  (s, draws) scores less their part explained by the slopes: see `Ratios`
     """
 
     query: int
@@ -60,9 +60,9 @@ def ratios_by_query(
 
     gains      in parts: the places of some pairs (m,), all of a query or none, and their gains (draws, m)
     mean       (n,) expected gains
-    query      (n,) which of the queries each pair is of
+    query      (n,) index of each pair's query
     weights    (s, n) the discount of each pair in each system, 0 where not retrieved
-    discounts  (k,) of the ideal ranking
+    discounts  (k,) discounts of the ideal ranking
 
     A query without any document of positive gain scores 0.
     """
@@ -77,7 +77,7 @@ def ratios_by_query(
 def drawn_ratios(parts: Iterator[QueryRatio], systems: int, pairs: int, count: int) -> Ratios:
     """Ratios over all queries.
 
-    parts  of the queries that have any document
+    parts  ratios of each query with any document
     count  number of all queries
     """
     slopes, scores = np.zeros((systems, pairs)), np.zeros(1)

@@ -23,8 +23,8 @@ class JudgeEffect:
 
     judge      name
     judgments  number of their judgments of pairs in the pool
-    having     ranking with all that they said
-    lacking    ranking without it, their comparisons included, learned anew from the others' answers
+    having     ranking with all their answers
+    lacking    ranking without their answers, including comparisons, learned again from the others'
     """
 
     judge: str
@@ -34,12 +34,12 @@ class JudgeEffect:
 
     @property
     def change(self) -> RankingChange:
-        """Change of the ranking when what they said is left out."""
+        """Change of the ranking when their answers are left out."""
         return RankingChange(self.having, self.lacking)
 
     @property
     def turned(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of systems that change places; the one that is better with their judgments comes first."""
+        """Pairs of systems that change places; the better one with their judgments comes first."""
         return self.change.turned
 
     @property
@@ -93,8 +93,8 @@ def judge_effect(
 ) -> JudgeEffect:
     """Effect of one person's judgments on the ranking.
 
-    estimator  for the pool, before it learned from any judgment, with the comparisons that count
-    judgments  theirs among them
+    estimator  estimator of the pool, before it learned from any judgment, with all valid comparisons
+    judgments  judgments of all people, including this person
     """
     return judge_effects(expected, estimator, judgments, [judge], distribution, about)[0]
 
@@ -107,7 +107,7 @@ def judge_effects(
     distribution: DifferenceDistribution = "t",
     about: About = THESE,
 ) -> list[JudgeEffect]:
-    """Effects of some people, each alone left out; the arguments are those of `judge_effect`."""
+    """Effects of some people, leaving out one at a time; the arguments are those of `judge_effect`."""
     pool = expected.pool
     inside = [one for one in judgments if one.pair in pool.positions]
     without = {name: without_comparisons_of(estimator, name) for name in judges}

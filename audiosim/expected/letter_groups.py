@@ -10,19 +10,19 @@ STEPS = 2_000  # steps of the search, after which the number of sets counts as t
 
 
 def largest_sets(alike: Booleans, most: int) -> list[tuple[int, ...]] | None:
-    """Largest sets of which all are alike, in the order of their members; None where there are more than `most`.
+    """Largest sets of mutually similar systems, in the order of their members; None if there are more than `most`.
 
     alike  (s, s) symmetric, True on its diagonal
 
     The maximal cliques of a graph: Bron & Kerbosch (1973), doi:10.1145/362342.362367, with the pivot of Tomita, Tanaka
     & Takahashi (2006), doi:10.1016/j.tcs.2006.06.015. A candidate that is like all others joins at once, so that the
-    search is as deep as the sets differ, not as they are large.
+    depth of the search grows with the differences between the sets, not with their size.
     """
     others = alike & ~np.eye(len(alike), dtype=np.bool_)
     near = [int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little") for row in others]
     found: list[tuple[int, ...]] = []
     steps = 0
-    open_ = [(0, (1 << len(near)) - 1, 0)]  # members, candidates, and those looked at before: bit by system
+    open_ = [(0, (1 << len(near)) - 1, 0)]  # members, candidates, and earlier candidates, with one bit per system
     while open_:
         members, candidates, before = open_.pop()
         steps += 1

@@ -42,7 +42,7 @@ def spread_over_ranks(pool: Pool, weights: Array) -> sparse.csc_array:
 
 
 def check_cutoff(pool: Pool, cutoff: int) -> None:
-    """Refuse a pool with another cutoff than the measure: documents below it must not count."""
+    """Refuse a pool with another cutoff than the measure's, as documents below the cutoff must not count."""
     if pool.cutoff != cutoff:
         raise InputError(
             f"a measure at {cutoff} needs the pool of the top {cutoff}, this one is of the top {pool.cutoff}"
@@ -62,7 +62,7 @@ class LinearScores:
         E = W mu,  Var = W Sigma W',  W[a, d] = weight of the rank of d in a / number of queries
 
     Exact for any covariance of the gains. Urbano (2013), equations 8.9 to 8.14 and 8.17 to 8.18; a document
-    that two systems retrieved cancels in their difference by itself. A system that retrieved fewer documents than
+    retrieved by two systems cancels in their difference. A system that retrieved fewer documents than
     the cutoff, or nothing for a query, gains 0 there.
     """
 
@@ -130,7 +130,7 @@ class LinearScores:
         old = self.gains(before)
         column = old.column(index)
         linear = gain_of(self.measure) is linear_gain or np.count_nonzero(column) < 2
-        if not linear or column[index] <= 0:  # not linear: other gains move differently; 0: judged before
+        if not linear or column[index] <= 0:  # 1: other gains change in a nonlinear way; 0: already judged
             return self.scores(belief)
         moved = self.weights @ column
         mean = scores.mean + moved * ((self.gains(belief).mean[index] - old.mean[index]) / column[index])

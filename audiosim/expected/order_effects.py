@@ -1,6 +1,6 @@
 """Effects of the order of questions: drift of all people together, and preference for the document shown first.
 
-The effect of the place on a page of several candidates is that of `position_effect`.
+For the effect of the place on a page of several candidates, see `position_effect`.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class OrderEffect:
                position: the same from the first to the last place of a page of several candidates;
                first: share of `a`, the document shown first, among comparisons without ties
     count      number of people, or of these comparisons
-    by_chance  whether no effect at all is within the interval
+    by_chance  True if the interval contains no effect at all
     between    standard deviation of the change from person to person, as a share of the scale; None for comparisons
     """
 
@@ -67,7 +67,7 @@ class OrderEffect:
 def order_effects(
     people: Sequence[JudgeReport], comparisons: Sequence[PairedComparison] = ()
 ) -> tuple[OrderEffect, ...]:
-    """Effects of order that people's judgments and comparisons can tell; empty if there are too few of either."""
+    """Effects of order that people's judgments and comparisons show; empty if there are too few of either."""
     drifts = [one.drift for one in people if one.drift is not None]
     answers = [one.answer for one in comparisons if one.answer != "="]
     found = []

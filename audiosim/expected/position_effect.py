@@ -1,4 +1,4 @@
-"""Effect of a candidate's place on a page of several: how far grades rise from the first place to the last."""
+"""Effect of a candidate's place on a page of several: the rise of grades from the first place to the last."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,16 +8,16 @@ import numpy as np
 from audiosim.arrays import Array, Integers
 from audiosim.expected.order_effects import FEWEST_PEOPLE, OrderEffect, mean_of_people
 
-FEWEST_FREE = 10  # degrees of freedom of the residual
+FEWEST_FREE = 10  # fewest degrees of freedom of the residual
 
 
 class PlacedGrade(NamedTuple):
     """Grade of one of several candidates on a page.
 
-    person  who graded it
+    person  person who graded it
     page    number of the page, different for each page of each person
-    place   on the page, from 0, the first, to 1, the last
-    grade   as a share of the scale
+    place   place on the page, from 0, the first, to 1, the last
+    grade   grade as a share of the scale
     """
 
     person: str
@@ -33,8 +33,8 @@ def position_effect(placed: Sequence[PlacedGrade]) -> OrderEffect | None:
 
         y = level of the page + b x + residual
 
-    by least squares, with one variance of the residual for all. Pages draw their order by lot, so what the candidates
-    are is part of the residual. The mean over people, who may differ, is that of `mean_of_people`.
+    by least squares, with one variance of the residual for all. The order on a page is random, so differences between
+    the candidates are part of the residual. The mean over people, who may differ, is that of `mean_of_people`.
     """
     if not placed:
         return None
@@ -52,7 +52,7 @@ def position_effect(placed: Sequence[PlacedGrade]) -> OrderEffect | None:
     by_person[several] = slopes
     residual = grade - by_person[person] * place
     variance = float(residual @ residual) / free
-    if variance <= np.finfo(float).eps:  # everybody gave every page one grade
+    if variance <= np.finfo(float).eps:  # everybody gave all candidates of a page the same grade
         return None
     return mean_of_people("position", slopes, np.sqrt(variance / squares[several]))
 

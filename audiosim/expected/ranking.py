@@ -1,4 +1,4 @@
-"""The systems' expected scores, and how sure their order is."""
+"""The systems' expected scores, and the confidence in their order."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-PREDICTED = "predicted, nothing judged"  # right over collections, not on each
+PREDICTED = "predicted, nothing judged"  # correct over all collections, not on each
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """The systems' expected scores, and how sure their order is.
+    """The systems' expected scores, and the confidence in their order.
 
     measure       measure of the scores
     model         name of the estimator
@@ -69,7 +69,7 @@ class Ranking:
 
     @cached_property
     def at_large(self) -> "Ranking | None":
-        """Ranking about listeners at large; None if only one person judged, or if this ranking already is."""
+        """Ranking about listeners at large; None if only one person judged, or if it is about them already."""
         return None if self.others is None else self.others()
 
     def with_check(self, check: ModelCheck) -> "Ranking":
@@ -161,7 +161,7 @@ class Ranking:
 
     @cached_property
     def tied(self) -> Booleans:
-        """(p,) pairs of systems known to be equal, such as one run under two names: there is no order to be sure of."""
+        """(p,) pairs of systems known to be equal, such as one run under two names; these have no order."""
         expectation, variance = self.differences
         size = np.abs(self.scores.mean[self.pairs[0]]) + np.abs(self.scores.mean[self.pairs[1]])
         return np.asarray((variance == 0) & (np.abs(expectation) <= size * self.pool * np.finfo(float).eps))
@@ -178,7 +178,7 @@ class Ranking:
         return np.where(self.tied, 1.0, self.above(0.0))
 
     def above(self, size: float) -> Array:
-        """(p,) the probability that the better of each pair is better by more than `size`; a known tie with it is 1/2.
+        """(p,) probability that the better of each pair is better by more than `size`; 1/2 if the difference equals it.
 
         F_t((E - size) / sqrt(Var))
         """
@@ -268,18 +268,18 @@ class Ranking:
 
     @property
     def resting(self) -> str:
-        """The basis of the scores in words: a prediction where nothing is judged, and called one."""
+        """The basis of the scores in words; called a prediction if nothing is judged."""
         if not self.judged and self.comparisons:
-            return f"no pair is judged, and the order rests on {self.comparisons:,} comparisons"
+            return f"no pair is judged; the order is based on {self.comparisons:,} comparisons"
         if not self.judged:
-            return f"{PREDICTED}: all {self.pool:,} pairs are as {self.model} expects them"
+            return f"{PREDICTED}: {self.model} predicts all {self.pool:,} pairs"
         if self.judged == self.pool:
             return f"all {self.pool:,} pairs judged"
         return f"{self.judged:,} of {self.pool:,} pairs judged, the others predicted by {self.model}"
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom of Student's t: one less than there are queries, at least 1."""
+        """Degrees of freedom of Student's t: the number of queries less 1, at least 1."""
         return max(1, self.queries - 1)
 
     def system_rows(self) -> list[dict[str, Any]]:
@@ -303,7 +303,7 @@ class Ranking:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """The ranking as plain values, ready for JSON; with the number of draws, where grades are drawn."""
+        """The ranking as plain values, ready for JSON; with the number of draws, if grades are drawn."""
         drawn = {} if self.draws is None else {"draws": self.draws}
         return {
             "measure": str(self.measure),

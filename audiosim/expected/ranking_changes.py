@@ -1,4 +1,4 @@
-"""Changes from one ranking of some systems to another, such as the one by another model."""
+"""Changes from one ranking of some systems to another, such as the ranking by another model."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ class RankingChange:
 
     @property
     def turned(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of systems that change places; the one that was better comes first."""
+        """Pairs of systems that change places; the previously better one comes first."""
         names, before, after = self.before.systems, self.before.scores.mean, self.after.scores.mean
         pairs = zip(*self.before.pairs, strict=True)
         return tuple((names[a], names[b]) for a, b in pairs if before[a] > before[b] and after[a] < after[b])
@@ -45,9 +45,9 @@ class RankingChange:
         )
 
     def rows(self, word: str) -> list[dict[str, Any]]:
-        """One row per system, best before first: rank and score before and after.
+        """One row per system, in the order before the change: rank and score before and after.
 
-        word  end of the names of columns about the ranking after
+        word  end of the names of columns about the later ranking
         """
         rank = np.argsort(self.after.order)
         (low, high), (low_after, high_after) = self.before.interval(), self.after.interval()

@@ -46,8 +46,8 @@ class _Expansion:
     """Numerators and ideals of some queries, with the gains that they depend on.
 
     weights  (s, m) sparse: discount of each of m pairs in each system
-    gains    of the m pairs
-    query    (m,) which of the q queries each pair is of
+    gains    gains of the m pairs
+    query    (m,) index of each pair's query, out of q
     place    (m,) discount of each pair in the ranking by expected gain, 0 below the cutoff
     ideal    (q,) expected sum of the ideal ranking
     """
@@ -88,10 +88,10 @@ class RatioScores:
            correlated   E[Y] is the sum over the k documents expected to be best, which is less; also correlated
            independent  the same E[Y], treated as independent of the numerator: the thesis's form
 
-    On MIREX 2011 `ordered` is within .001 of simulation from the level probabilities where the other two are .09 to
-    .25 too high, see benchmarks/expected.py; on pools of a dozen documents within .0025, with exponential gains .011.
-    With correlated gains `ordered` is simulated, always with the same random draws; see `drawn_ratios`. The other forms
-    then correlate numerators and ideals in any case.
+    On MIREX 2011 `ordered` is within .001 of simulation from the level probabilities, while the other two are .09 to
+    .25 too high, see benchmarks/expected.py. On pools of a dozen documents it is within .0025, with exponential gains
+    within .011. With correlated gains `ordered` is simulated, always with the same random draws; see `drawn_ratios`.
+    The other forms then correlate numerators and ideals in any case.
     """
 
     measure: Measure
@@ -108,7 +108,7 @@ class RatioScores:
     def _discounts(self) -> Array:
         weights = self.measure.rank_weights
         if weights is None:
-            raise InputError(f"{self.measure} is no weighted sum of gains, expected a measure with weights of ranks")
+            raise InputError(f"{self.measure} is not a weighted sum of gains, expected a measure with weights of ranks")
         return weights
 
     @cached_property

@@ -29,7 +29,7 @@ from audiosim.users.satisfaction import SatisfactionMapping
 DRAWS = 1000
 RELEVANT = 0.4  # share of the highest grade: the binary scale that works best, Urbano (2013), section 3.3.1
 
-MapScores = Callable[[Array], Array]  # scores (s, draws) for a query -> mapped scores
+MapScores = Callable[[Array], Array]  # function from scores (s, draws) of a query to mapped scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class SampledScores:
     """Moments of the systems' mean scores over the queries, for any measure, by simulation.
 
     draws  number of draws of all grades; the standard error of a mean score is sqrt(Var / draws)
-    seed   of the draws; every state of the judgments uses the same random numbers, so that states can be compared
+    seed   seed of the draws; every state of the judgments uses the same random numbers, so that states can be compared
 
     Grades are drawn from the belief, independent or correlated. Every retrieved document counts as judged in the ideal
     ranking.
@@ -55,7 +55,7 @@ class SampledScores:
 
     @cached_property
     def _ranked(self) -> Integers:
-        """(s, q, k) the pair at each rank down to the last at which any was retrieved; else the number of pairs."""
+        """(s, q, k) the pair at each rank, down to the last rank with any; the number of pairs where there is none."""
         pool = self.pool
         deepest = int(pool.ranks.data.max(initial=1))
         ranked = np.full((len(pool.systems), len(pool.queries), deepest), len(pool.pairs))
@@ -83,7 +83,7 @@ class SampledScores:
     def between_queries(self, belief: Belief, scores: Moments, mapping: SatisfactionMapping | None = None) -> Array:
         """(s, s) expected sample covariance of the systems' scores over the queries: the mean over the same draws.
 
-        Where queries are independent, see `sample_covariance`.
+        For independent queries, see `sample_covariance`.
         """
         seen: MapScores = mapping.probability if mapping is not None else lambda scores: scores
         if belief.prior.correlated:
@@ -111,7 +111,7 @@ class SampledScores:
         if takes and predicted and lowest < belief.levels[0] >= self.measure.number("min"):
             name, cutoff, least = self.measure.name, self.measure.cutoff, belief.levels[0]
             raise InputError(
-                f"{self.measure} takes every level of the model as relevant, the lowest being {least:g}; "
+                f"{self.measure} counts every level of the model as relevant, as the lowest is {least:g}; "
                 f"expected a higher min, such as {name}(min={self._possible_min(belief):g})@{cutoff}"
             )
 
@@ -169,7 +169,7 @@ class SampledScores:
                 yield code, self._scores(code, rows[own], self._on_the_scale(belief, code, rows[own], grades[:, own]))
 
     def _on_the_scale(self, belief: Belief, code: int, rows: Integers, grades: Array) -> Array:
-        """(draws, m) the grades of one query, in the scale's own steps where the measure compares them."""
+        """(draws, m) the grades of one query, in the scale's own steps if the measure compares them."""
         if not self.measure.definition.compares:
             return grades
         return within_levels(belief, self.pool.scale, rows, grades, np.random.default_rng([self.seed, code, 1]))

@@ -1,4 +1,4 @@
-"""Verdicts on the systems of a pool, and how many further judgments would probably tell two of them apart."""
+"""Verdicts on the systems of a pool, and the number of further judgments that would probably separate two of them."""
 
 from dataclasses import dataclass, replace
 
@@ -18,7 +18,7 @@ from audiosim.stats.normal.multivariate import MultivariateNormal, Sparse
 
 PROBABLY = 0.8
 MOST = 1000  # most further judgments considered
-FIRST = 125  # considered first, as most answers are below
+FIRST = 125  # number considered first, as most answers are lower
 
 
 def verdicts_of_pool(
@@ -52,8 +52,8 @@ def two_systems_of_pool(
 ) -> TwoSystems:
     """Verdict on two systems of a pool, and the number of further judgments that would probably separate them.
 
-    names  of the two systems
-    level  of the interval, and the confidence that a verdict needs
+    names  names of the two systems
+    level  confidence of the interval, and required for a verdict
     about  subject of the verdict; the verdict about the other kind of queries is given beside it. None: queries of
            this kind, or, with a single query, that query alone, as it shows no variation
     """
@@ -118,19 +118,19 @@ def next_separation(expected: ExpectedScores, belief: Belief, verdicts: Verdicts
 def judgments_to_separate(
     expected: ExpectedScores, belief: Belief, ranking: Ranking, pair: int, critical: float
 ) -> int | None:
-    """Least number of further judgments after which two systems are told apart with probability PROBABLY.
+    """Least number of further judgments that separate two systems with probability PROBABLY.
 
     pair      place among the pairs of the ranking
     critical  standard deviations that a difference must exceed
 
     The pairs with the largest C_d^2 / Var[G_d] are judged first; C_d is the covariance of the difference D with the
-    gain of d. The variance V_n that remains after n judgments is known in advance. The expected difference will then be
-    normal around its present value E, with variance V - V_n:
+    gain of d. The variance V_n that remains after n judgments is known in advance. The expected difference after them
+    is normal around its present value E, with variance V - V_n:
 
         P(told apart) = F((E - c sqrt(V_n)) / sqrt(V - V_n)) + F((-E - c sqrt(V_n)) / sqrt(V - V_n))
 
     Raiffa & Schlaifer (1961), Applied Statistical Decision Theory, section 5.4 (preposterior analysis). If the
-    ranking's deviations are wider than the belief's, they remain so; judgments do not reduce the variation between
+    ranking's deviations are wider than the belief's, they remain wider; judgments do not reduce the variation between
     queries of this kind. None if more than MOST judgments would be needed.
     """
     better, worse = (int(of[pair]) for of in ranking.pairs)
@@ -158,10 +158,10 @@ def judgments_to_separate(
 class TellingPairs:
     """Unjudged pairs, ordered by the information of their judgment about the difference of two systems.
 
-    gains       of the n pairs
+    gains       gains of the n pairs
     order       places of the unjudged pairs that carry any information, most informative first
-    covariance  (n,) of the difference with the gain of each pair, C_d
-    reduction   (n,) of the variance of the difference by a judgment, C_d^2 / Var[G_d]; -1 where judged
+    covariance  (n,) covariance of the difference with the gain of each pair, C_d
+    reduction   (n,) reduction of the difference's variance by a judgment, C_d^2 / Var[G_d]; -1 where judged
     whole       variance of the difference
     """
 
@@ -173,7 +173,7 @@ class TellingPairs:
 
 
 def telling_pairs(expected: ExpectedScores, belief: Belief, first: int, second: int) -> TellingPairs:
-    """The pairs whose judgment would inform most about the difference of two systems, given by their places."""
+    """The most informative pairs for the difference of two systems, given by their places."""
     if belief.people is not None:
         # As in the selection rules, a further judgment reveals the mean grade of a pair.
         belief = belief.revise(belief.grades)

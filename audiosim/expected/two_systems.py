@@ -1,4 +1,4 @@
-"""Verdict on two systems: the better one, the difference, and conditions that are shown to hold."""
+"""Verdict on two systems: the better one, the difference, and conditions that hold at a stated confidence."""
 
 import math
 import re
@@ -38,7 +38,7 @@ class Condition:
     def parse(cls, text: str, first: str, second: str) -> "Condition":
         """Condition from text: `[A] better [than B] [by SIZE]` or `[A] not worse [than B] [by SIZE]`.
 
-        first, second  the systems compared; a condition that names neither is about the first
+        first, second  the compared systems; a condition without a name is about the first
         """
         one = f"(?P<one>{re.escape(first)}|{re.escape(second)})"
         than = f"(?: than (?P<{{}}>{re.escape(first)}|{re.escape(second)}))?"
@@ -87,9 +87,9 @@ def check_level(level: float) -> None:
 class TwoSystems:
     """A verdict on two systems of a ranking.
 
-    ranking  of several systems
+    ranking  ranking of several systems
     a, b     names of two of them
-    level    of the interval, and the confidence that a verdict needs, in (.5, 1)
+    level    confidence of the interval, and required for a verdict, in (.5, 1)
     more     further judgments that would probably separate them; None if they are separated, or if it is unknown
     beside   verdict about the other kind of queries; None if unknown
     """
@@ -125,7 +125,7 @@ class TwoSystems:
         return self.expectation - half, self.expectation + half
 
     def above(self, size: float) -> float:
-        """P(`a` is better than `b` by more than `size`), in [0, 1]; a known tie with it gives 1/2."""
+        """P(`a` is better than `b` by more than `size`), in [0, 1]; 1/2 if the difference is known to equal it."""
         return self.ranking.cumulative(self.expectation - size, self._moments[1])
 
     @property
@@ -135,7 +135,7 @@ class TwoSystems:
 
     @property
     def confidence(self) -> float:
-        """Probability of the likelier order, in [1/2, 1]; 1 where they are known to be equal."""
+        """Probability of the likelier order, in [1/2, 1]; 1 if they are known to be equal."""
         if self.equal:
             return 1.0
         above = self.above(0.0)
@@ -145,7 +145,7 @@ class TwoSystems:
     def again(self) -> float | None:
         """Probability of the likelier order on another sample of as many queries, see `on_another_sample`.
 
-        None for a verdict about these queries, and of systems known to be equal.
+        None for a verdict about these queries, and for systems known to be equal.
         """
         if self.ranking.sampling is None or self.equal:
             return None

@@ -1,4 +1,4 @@
-"""Statements about all systems at once: which can be told apart, the ranks each may have, and which are best."""
+"""Statements about all systems at once: separated pairs, possible ranks, and probabilities of being the best."""
 
 from dataclasses import dataclass
 from string import ascii_lowercase
@@ -16,8 +16,8 @@ from audiosim.stats.inference.largest_difference import FEW_NUMBERS, largest_dif
 from audiosim.stats.normal.covariance_roots import root_of
 
 DRAWS = 10_000  # standard error of a 95 % quantile's level: .002
-SHOWN = 4  # systems that a sentence names one by one
-TOP = 3  # systems at the top, of which a system may be one
+SHOWN = 4  # most systems named one by one in a sentence
+TOP = 3  # default number of systems at the top
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Separation:
 class Verdicts:
     """Statements about all systems of a ranking that hold together with a stated probability.
 
-    ranking  of s systems, with the joint distribution of their scores
+    ranking  ranking of s systems, with the joint distribution of their scores
     level    probability, in (0, 1), that all statements about pairs of systems hold at once (family-wise)
     seed     of the draws of scores: the same ranking always gets the same verdicts
     k        number of best systems for `top`, at least 1; cut to the number of systems
@@ -112,7 +112,7 @@ class Verdicts:
 
     @cached_property
     def groups(self) -> tuple[tuple[int, ...], ...]:
-        """Largest sets of systems no two of which can be told apart, best first; a system may be in several.
+        """Largest sets of systems that cannot be told apart, best first; a system may be in several.
 
         A compact letter display, Piepho (2004), doi:10.1198/1061860043515. Empty if there would be more groups than
         letters: such a display is unreadable, and the ranks carry the same information.
@@ -143,11 +143,11 @@ class Verdicts:
 
     @cached_property
     def best(self) -> Array:
-        """(s,) the probability that each system is the best of all; equals share it."""
+        """(s,) the probability that each system is the best of all; equal systems share it."""
         return self.top(1)
 
     def top(self, k: int) -> Array:
-        """(s,) the probability that each system is among the best k, in [0, 1]; those equal at the edge share it.
+        """(s,) the probability that each system is among the best k, in [0, 1]; equal systems at the edge share it.
 
         k  1 to the number of systems
         """
@@ -181,7 +181,7 @@ class Verdicts:
 
     @property
     def _equals(self) -> str:
-        """Systems known to be equal, in words; empty where there are none."""
+        """Systems known to be equal, in words; empty without any."""
         tied, names = np.flatnonzero(self.ranking.tied), self.ranking.systems
         if not len(tied):
             return ""
@@ -216,7 +216,7 @@ class Verdicts:
     def to_dict(self) -> dict[str, Any]:
         """The ranking as plain values, ready for JSON, with groups and ranks.
 
-        groups   names of the systems that cannot be told apart, a list for each group; none where too many
+        groups   names of the systems that cannot be told apart, a list for each group; none if there are too many
         top_k    number of best systems that `top` refers to
         nearest  a, b and judgments; null if unknown
         """
@@ -233,7 +233,7 @@ class Verdicts:
 
 
 def _listed(names: list[str]) -> str:
-    """A, B and C; of many the first few and how many more."""
+    """A, B and C; for many names the first few and the number of others."""
     if len(names) > SHOWN + 1:
         return f"{', '.join(names[:SHOWN])} and {len(names) - SHOWN} more"
     return f"{', '.join(names[:-1])} and {names[-1]}"

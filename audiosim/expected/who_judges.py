@@ -1,4 +1,4 @@
-"""Reports on all who judge a collection: people first, then machines."""
+"""Reports on all judges of a collection: people first, then machines."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Judges:
-    """Reports on all who judge a collection.
+    """Reports on all judges of a collection.
 
-    people         in the order of their first judgments
-    machines       in the order of the collection
+    people         reports on people, in the order of their first judgments
+    machines       reports on machines, in the order of the collection
     effects        effects of people on the ranking, each left out in turn; most active first
     order_effects  drift of all people together, effect of the place on a page of several candidates, and preference for
                    the document shown first; each left out if too few answered
@@ -74,7 +74,7 @@ class Judges:
     def with_effects(
         self, measure: Measure, pool: Pool, judgments: Sequence[Judgment], count: int, about: About = THESE
     ) -> "Judges":
-        """Reports with the effects on a ranking added, of at most so many people, the most active first."""
+        """Reports with the effects of people on a ranking, up to a number of people, the most active first."""
         most = sorted((one for one in self.people if len(self.people) > 1), key=lambda one: -one.judgments)[:count]
         names = [one.judge for one in most if one.judgments]
         if not names:
@@ -137,7 +137,7 @@ def judges(
 def all_order_effects(
     people: Sequence[JudgeReport], comparisons: Sequence[PairedComparison] = (), placed: Sequence[PlacedGrade] = ()
 ) -> tuple[OrderEffect, ...]:
-    """Effects of order that people's judgments, pages and comparisons can tell; empty if there are too few of each."""
+    """Effects of order that people's judgments, pages and comparisons show; empty if there are too few of each."""
     position = position_effect(placed)
     return (*order_effects(people, comparisons), *([] if position is None else [position]))
 
@@ -155,7 +155,7 @@ def most_disputed(pool: Pool, judgments: Sequence[Judgment], count: int) -> list
 
 
 def reports_on_machines(pool: Pool, judgments: Sequence[Judgment]) -> list[MachineReport]:
-    """Reports on the machines that judge, each compared with people's judgments only, not with other machines."""
+    """Reports on the judging machines, each compared with people's judgments only, not with other machines."""
     machines = machine_grades(pool)
     if not machines:
         return []

@@ -1,1 +1,1 @@
-"""Pairs in, a table of named columns out."""
+"""Features of pairs: a table of named columns."""

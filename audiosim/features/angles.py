@@ -68,7 +68,7 @@ def angles_of(pool: Pool, piece: Evidence) -> Angles:
     places = {key: place for place, key in enumerate(piece.keys)}
     vectors = piece.values / np.abs(piece.values).max(
         axis=1, keepdims=True
-    )  # squares of these neither over- nor underflow
+    )  # keeps squares from overflow and underflow
     return Angles(
         vectors / np.linalg.norm(vectors, axis=1, keepdims=True),
         references_among(len(piece.keys)),

@@ -23,7 +23,7 @@ from audiosim.features.systems import ratio_or_nan
 if TYPE_CHECKING:
     from audiosim.audio.index import AudioIndex
 
-NEAREST = 7  # number of the neighbour whose divergence is the bandwidth
+NEAREST = 7  # rank of the neighbour that determines the bandwidth by its divergence
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +79,7 @@ def neighbourhood_of(pool: Pool) -> Neighbourhood | None:
 def query_proximity(pool: Pool) -> Array:
     """qSIM: closeness of the document to the query, as a rank within the index, in [0, 1].
 
-    Mean over the descriptions that both have: Gaussians of an index (`gaussian_proximity`), and vectors of sound.
+    Mean over the descriptions of both: Gaussians of an index (`gaussian_proximity`), and vectors of sound.
     NaN if they have none in common.
     """
     vectors = [angles_of(pool, piece).to_query(pool) for piece in pool.evidence if piece.of_sound]
@@ -91,9 +91,9 @@ def query_proximity(pool: Pool) -> Array:
 def gaussian_proximity(pool: Pool) -> Array:
     """Closeness of the document to the query by the Gaussians of an index, as a rank within it, in [0, 1].
 
-    Their mutual proximity by the Jensen-Shannon divergence of their Gaussians, see `Neighbourhood`. 1: each is the
-    other's nearest, or they are the same; 0: nothing is farther from both. NaN if the document or the query has no
-    recording, or the index holds no third one.
+    Their mutual proximity by the Jensen-Shannon divergence of their Gaussians, see `Neighbourhood`. 1: each is
+    nearest to the other, or they are the same; 0: no other recording is farther from both. NaN if the document or the
+    query has no recording, or the index holds no third one.
     """
     proximity = np.full(len(pool.pairs), np.nan)
     sounds, neighbourhood = sounds_of(pool), neighbourhood_of(pool)
@@ -114,9 +114,9 @@ def closeness(pool: Pool, rows: Integers) -> Array:
     rows  (r,) pairs of the pool
 
     0 if one of the two has no recording. Divergences and their exponentials depend on the index: in most indexes
-    nothing would be close to anything. The share of recordings that are farther away is comparable between indexes, and
-    its eighth power falls off about as fast as people's grades. The result need not be positive semidefinite: see
-    `likeness`.
+    no recording would be close to any other. The share of recordings that are farther away is comparable between
+    indexes, and its eighth power falls off about as fast as people's grades. The result need not be positive
+    semidefinite: see `likeness`.
     """
     return _among_heard(pool, rows, Neighbourhood.closeness)
 
@@ -155,7 +155,7 @@ class GradeOfNearest:
 
     This is the grade of the nearest other judged document; of equally near grades, the lowest. In units of the scale;
     unknown if the document, or every other judged document of the query, has no recording. Urbano (2013), section
-    7.2.3, leaves open the distance to several documents; here it is that to the nearest.
+    7.2.3, does not define the distance to several documents; here it is the distance to the nearest.
     """
 
     def compute(self, pool: Pool, grades: Array, rows: Integers) -> Array:
@@ -174,7 +174,7 @@ class MeanByCloseness:
     The bandwidth h_i is the divergence from i to the seventh nearest other recording among the query's documents, or to
     the farthest if there are fewer; it makes the weights independent of scale and damps hubs. In units of the scale;
     unknown if the document, or every other judged document of the query, has no recording, or if all are infinitely far
-    in units of a bandwidth of 0. Only ratios of weights count, so far documents do not vanish.
+    in units of a bandwidth of 0. Only ratios of weights count, so distant documents do not vanish.
 
     A smooth aSIM; Nadaraya-Watson with the self-tuning bandwidth of Zelnik-Manor & Perona (2004).
     """
@@ -243,7 +243,7 @@ def _mean_distances(found: Sequence[Array]) -> Array:
     total, count = np.zeros_like(found[0]), np.zeros_like(found[0])
     for one in found:
         positive = one[np.triu_indices(len(one), 1)]
-        positive = positive[positive > 0]  # NaN is not
+        positive = positive[positive > 0]  # False for NaN
         total += np.nan_to_num(one) / (np.median(positive) if len(positive) else 1.0)
         count += ~np.isnan(one)
     return ratio_or_nan(total, count)
@@ -270,7 +270,7 @@ def _grade_of_nearest(divergences: Array, grades: Array, chosen: Booleans) -> Ar
 
 
 def _mean_by_closeness(divergences: Array, grades: Array, chosen: Booleans) -> Array:
-    """Sums run over all documents with sound, unjudged ones at weight 0: a pair's own judgment changes no rounding."""
+    """Sums run over all documents with sound, unjudged ones at weight 0: the own judgment does not affect rounding."""
     others = np.isfinite(divergences).sum(axis=1)
     last = np.maximum(0, np.minimum(NEAREST, others) - 1)
     bandwidth = np.sqrt(np.take_along_axis(np.sort(divergences, axis=1), last[:, None], axis=1)[:, 0])

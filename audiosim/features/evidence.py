@@ -1,7 +1,7 @@
 """Evidence about the pairs of a pool, each piece as columns of one kind: sound, and the user's own.
 
 A column is in standard deviations over the retrieved pairs, with mean 0, and 0 where unknown, so that one prior of the
-slopes suits all columns whatever their units. The proximity of a document to the query, by sound or vectors, becomes
+slopes suits all columns, whatever their units. The proximity of a document to the query, by sound or vectors, becomes
 
     e = -ln(1 - P + 1 / r),   P the mutual proximity of the two among r references
 
@@ -98,7 +98,7 @@ def _own(pool: Pool, piece: Evidence) -> Array:
 
 
 def normal_scores(numbers: Array, counted: Booleans) -> Array:
-    """(n,) normal quantiles of the ranks among the numbers that count; ties get their middle; NaN stays."""
+    """(n,) normal quantiles of the ranks among the counted numbers; ties get their middle; NaN stays NaN."""
     others = np.sort(numbers[counted & ~np.isnan(numbers)])
     if len(others) == 0:
         return np.full(len(numbers), np.nan)

@@ -22,13 +22,13 @@ class Learned(Protocol):
     def compute(self, pool: Pool, grades: Array, rows: Integers) -> Array:
         """(r,) the values of some pairs, NaN where unknown.
 
-        grades  (n,) of all pairs, NaN where unjudged
+        grades  (n,) grades of all pairs, NaN where unjudged
         rows    (r,) places of the pairs in the pool
         """
         ...
 
     def touched(self, pool: Pool, index: int) -> Integers:
-        """Pairs, rising, whose value may change with a judgment of the pair at `index`; never `index` itself."""
+        """Pairs, rising, with a value that a judgment of the pair at `index` may change; never `index` itself."""
         ...
 
 
@@ -38,10 +38,10 @@ class Feature:
 
     name     letters and digits, such as fSYS
     kind     its source: the systems' output, judgments, or sound
-    reads    queries whose judgments it uses; a query without judgments has no values of kind `own query`
-    version  of the definition, from 1: it rises when the same data give different values
-    meaning  one line
-    values   (n,) of all pairs of a pool, NaN where unknown; or how they are learned from judgments
+    reads    queries from which it uses judgments; a query without judgments has no values of kind `own query`
+    version  version of the definition, from 1: it rises when the same data give different values
+    meaning  description in one line
+    values   (n,) values of all pairs of a pool, NaN where unknown; or their computation from judgments
     about    its subject, unless it is sound: the systems that retrieved a document, or the document's genre or artist
     """
 
@@ -63,7 +63,7 @@ class Feature:
 
 
 def once_per_pool(compute: Callable[[Pool], Result]) -> Callable[[Pool], Result]:
-    """The same function with its result kept as long as the pool lives; the result must not refer to the pool."""
+    """The same function with its result cached as long as the pool exists; the result must not refer to the pool."""
     results: WeakKeyDictionary[Pool, Result] = WeakKeyDictionary()
 
     @wraps(compute)

@@ -1,6 +1,6 @@
 """Features of the judgments made so far; a pair's own judgment never enters its own features.
 
-Urbano (2013), section 7.2.3, in a reading of its definitions that applies to unjudged pairs and means the same for
+Urbano (2013), section 7.2.3; its definitions are read so that they apply to unjudged pairs and mean the same for
 judged ones. Grades are in units of the scale: 0 to 100 for Fine.
 
 Grades are rounded to multiples of 2^-26 (whole ones unchanged, others moved by less than 1e-8), so that all sums are
@@ -29,7 +29,7 @@ def exact(grades: Array) -> Array:
 class MeanOfGroup:
     """Mean grade of the query's other judged documents that belong to the same group as this one.
 
-        sum over judged pairs j of the group, j not i, of grade_j  /  how many there are
+        sum over judged pairs j of the group, j not i, of grade_j  /  number of such pairs
 
     groups  groups of pairs, such as by artist
 
@@ -57,10 +57,10 @@ class MeanOfGroup:
 class MeanElsewhere:
     """Mean grade of the judged pairs of other queries that have a property of this pair.
 
-        sum over judged pairs j of the same key and another query of grade_j  /  how many there are
+        sum over judged pairs j of the same key and another query of grade_j  /  number of such pairs
 
-    key     (n,) code of the property, UNKNOWN where unknown
-    groups  the pairs of one query that have one key
+            key     (n,) code of the property, UNKNOWN where unknown
+            groups  the pairs of one query with one key
 
     In units of the scale; unknown if the property is unknown or no such pair is judged.
     """
@@ -89,7 +89,7 @@ class MeanElsewhere:
 class MeanOfSystems:
     """aSYS: mean grade, over all queries, of the judged documents of the systems that retrieved this document.
 
-        sum over systems s of d, over judged pairs j of s, j not i, of grade_j  /  how many (s, j) there are
+        sum over systems s of d, over judged pairs j of s, j not i, of grade_j  /  number of such (s, j)
 
     In units of the scale; unknown if its systems have no other judged document. Documents of the pair's own query count
     like all others.

@@ -1,14 +1,14 @@
-"""Grades of machines that judge, split into parts for queries, for systems, and for documents within both.
+"""Grades by judging machines, split into parts for queries, for systems, and for documents within both.
 
 A machine's grades, as normal scores in standard deviations over the retrieved pairs, are the sum of
 
     query      the mean over the retrieved pairs of the query
     system     the least change of single pairs that gives each system its mean grade m, tempered: REACH tanh(m / REACH)
-    excess     the remainder of these means: more than systems differ by in people's grades
+    excess     the remainder of these means, beyond the differences between systems in people's grades
     within     the rest, which adds nothing to the mean grade of any system
 
-If a machine favours a system, the system's mean grade stands out by more than systems differ in people's grades. That
-is the excess, and models weight it separately.
+If a machine favours a system, the system's mean grade stands out by more than the differences between systems in
+people's grades. This is the excess, and models weight it separately.
 """
 
 from dataclasses import dataclass
@@ -31,9 +31,9 @@ RIDGE = 0.02  # share of the mean square, so that systems with nearly the same r
 class MachineGrades:
     """Grades of one machine, split into parts.
 
-    name    of the machine
+    name    name of the machine
     known   (n,) True if the machine graded the pair
-    parts   (n, 4) of LEVELS each; they sum to the grade, 0 where unknown
+    parts   (n, 4) part of each of LEVELS; they sum to the grade, 0 where unknown
     scores  (s,) mean grade of each system, from the mean of all
     """
 
@@ -45,7 +45,7 @@ class MachineGrades:
 
 @once_per_pool
 def machine_grades(pool: Pool) -> tuple[MachineGrades, ...]:
-    """The grades of a pool's machines, without machines whose grades carry no information."""
+    """The grades of a pool's machines, without uninformative machines."""
     found = (_decomposed(pool, judge) for judge in pool.judges)
     return tuple(one for one in found if one is not None)
 

@@ -26,14 +26,14 @@ from audiosim.stats.gaussians.gaussian import Singles
 from audiosim.stats.gaussians.proximity import mutual_proximity, nearest_correlation
 from audiosim.stats.threads import one_thread
 
-DIVERGENCES = 2_000_000  # held at a time: 16 MB
-REFERENCES = 250  # recordings that mutual proximity refers to: with more, its standard error of .03 hardly falls
+DIVERGENCES = 2_000_000  # divergences held at a time: 16 MB
+REFERENCES = 250  # references of mutual proximity: with more of them, its standard error of .03 hardly falls
 SEED = 2012
-SHAPE = 8  # power of the proximity: 4 or 16 do as well; 1 is too wide, the divergence itself too narrow
+SHAPE = 8  # power of the proximity: 4 or 16 work equally well; 1 is too wide, the divergence itself too narrow
 FILE = "closeness.npz"
-MOST_BYTES = 2**26  # remembered of one index
-WORTH_KEEPING = 20_000  # divergences: they take a tenth of a second
-KEPT = 4  # indexes, in the process
+MOST_BYTES = 2**26  # divergences cached for one index
+WORTH_KEEPING = 20_000  # number of new divergences worth saving: they take a tenth of a second
+KEPT = 4  # indexes cached in the process
 DIGEST_BYTES = 16
 
 Digest = bytes
@@ -64,7 +64,7 @@ class ClosenessMemory:
         self._recall()
 
     def missing(self, keys: list[Digest]) -> int:
-        """Number of divergences of some recordings from the references that are not computed yet."""
+        """Number of missing divergences of some recordings from the references."""
         return len({key for key in keys if key not in self._far}) * len(self._rows)
 
     def far(self, keys: list[Digest], rows: Callable[[list[int]], Singles], many: bool | None = None) -> Singles:
@@ -89,7 +89,7 @@ class ClosenessMemory:
     def remembered(self, key: Digest, cost: int, compute: Callable[[], Array]) -> Array:
         """The array of a key; computed if unknown.
 
-        cost  number of divergences that computing it takes
+        cost  number of divergences needed to compute it
         """
         known = self._found.get(key)
         if known is None:
@@ -100,7 +100,7 @@ class ClosenessMemory:
         return known
 
     def _takes(self, size: int, cost: int) -> bool:
-        """True if this many more bytes fit into memory; they are then counted."""
+        """True if this many more bytes fit into the cache; they are then counted."""
         takes = self._held + size <= MOST_BYTES
         if takes:
             self._held, self._new = self._held + size, self._new + cost
@@ -197,7 +197,7 @@ class Neighbourhood:
         self._many: bool | None = None
 
     def expect(self, places: Integers) -> None:
-        """Announce all recordings that will be asked about: if many are new, machine code is worth compiling."""
+        """Announce all recordings that will be requested: if many are new, machine code is worth compiling."""
         self._many = self.memory.missing(self._digests(places)) >= jensen_shannon.MANY or None
 
     def proximity(self, one: int, others: Integers) -> Array:
@@ -216,7 +216,7 @@ class Neighbourhood:
     def closeness(self, places: Integers, settled: int = 0) -> Array:
         """(m, m) mutual proximity of some recordings to the power of SHAPE; 1 on the diagonal.
 
-        settled  number of first recordings that are asked for repeatedly, with changing others after them
+        settled  number of first recordings that are requested repeatedly, with changing others after them
         """
         if not 1 < settled < len(places):
             return self.memory.remembered(self._key(b"near", places), _pairs(places), lambda: self._among(places, 0))

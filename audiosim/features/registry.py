@@ -1,4 +1,4 @@
-"""Features by name: the built-in ones, and those that a program registers."""
+"""Features by name: the built-in ones, and those registered by a program."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -16,7 +16,7 @@ AUDIO = tuple(feature for feature in BUILT_IN.values() if feature.kind == "audio
 
 
 def register_feature(feature: Feature) -> None:
-    """Register a feature of one's own in this process, so that models may have it among their terms.
+    """Register a new feature in this process, for use in the terms of models.
 
     A name that is taken is an error; registering the same feature again changes nothing.
     """

@@ -32,7 +32,7 @@ def mean_of_systems_elsewhere(pool: Pool, values: Array, rows: Integers) -> Arra
     values  (n,) NaN where unknown
     rows    (r,) pairs of the result
 
-    A pair that s retrieved counts once. Systems with an unknown m are left out; (r,) NaN if all are.
+    Each pair retrieved by s counts once. Systems with an unknown m are left out; NaN if all are unknown.
     """
     worth = _worth_elsewhere(pool, values)
     chosen = systems_of_pairs(pool)[rows]

@@ -1,4 +1,4 @@
-"""Features by name: one column, the design matrix of a model, a table that follows the judgments."""
+"""Features by name: one column, the design matrix of a model, or a table updated with the judgments."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from audiosim.features.feature import Feature
 from audiosim.features.registry import FEATURES
 from audiosim.messages import did_you_mean
 
-MANY = 32  # changed judgments; from here on a table is computed anew
+MANY = 32  # number of changed judgments from which a table is computed again
 
 
 def factors(term: str) -> list[str]:
@@ -51,7 +51,7 @@ def design(table: Mapping[str, Array], terms: Sequence[str]) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Features of all pairs of a pool in one state of the judgments; a value: `after` returns the next one.
+    """Features of all pairs of a pool in one state of the judgments; immutable: `after` returns the next one.
 
     pool      n pairs
     features  its columns
@@ -68,7 +68,7 @@ class Table:
 
     @classmethod
     def of(cls, pool: Pool, grades: Array, features: Iterable[Feature]) -> "Table":
-        """The table of some features, computed anew."""
+        """The table of some features, computed from scratch."""
         features = tuple(features)
         table = {feature.name: _column(feature, pool, grades) for feature in features}
         return cls(pool, features, grades.copy(), table, np.arange(len(grades)))

@@ -1,1 +1,1 @@
-"""Machine code for the two loops that take most of the time, and the arrays that define them; see docs/kernels.md."""
+"""Machine code for the two most expensive loops, and the array code that defines their results; see docs/kernels.md."""

@@ -1,4 +1,4 @@
-"""Choice between machine code and arrays: without LLVM, or permission to use it, arrays give the same, but slower."""
+"""Choice between machine code and arrays: without LLVM, or permission to use it, arrays give the same more slowly."""
 
 import ctypes
 import mmap
@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 def by_code(code: Callable[[], Result], arrays: Callable[[], Result]) -> Result:
-    """Result of machine code, or of arrays if that is impossible; a warning says so once per process."""
+    """Result of machine code, or of arrays if machine code is impossible, with one warning per process."""
     reason = obstacle()
     if reason is None:
         return code()
@@ -22,7 +22,7 @@ def by_code(code: Callable[[], Result], arrays: Callable[[], Result]) -> Result:
 
 @cache
 def obstacle() -> str | None:
-    """Reason why no machine code can be made here, or None.
+    """Reason why machine code is impossible here, or None.
 
     LLVM aborts the process if memory must not become executable (SELinux, PaX, systemd's MemoryDenyWriteExecute), so
     this is tested before LLVM is used.
@@ -56,4 +56,4 @@ def _may_execute() -> bool:
 
 @cache
 def _warn(reason: str) -> None:
-    warnings.warn(f"no machine code: {reason}; arrays are used, which take several times as long", stacklevel=4)
+    warnings.warn(f"no machine code: {reason}; arrays are used, which takes several times as long", stacklevel=4)

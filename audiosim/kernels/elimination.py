@@ -1,4 +1,4 @@
-"""Determinants of the mixtures of many pairs of Gaussians, eliminated in step: each operation acts on all pairs.
+"""Determinants of the mixtures of many pairs of Gaussians, by simultaneous elimination: each step acts on all pairs.
 
 Half a mixture is stored as the upper triangle, row by row, of half the covariance bordered by half the mean and -1/2:
 
@@ -6,8 +6,8 @@ Half a mixture is stored as the upper triangle, row by row, of half the covarian
        -1/2
 
 The sum of the bordered matrices of (A, a) and (B, -b) has the determinant -det(A + B) (1 + v' (A + B)^-1 v) with
-v = a - b, which is -det(A + B + v v'). The last pivot of its elimination is -1 - v' (A + B)^-1 v: both terms have one
-sign, so nothing cancels however far apart the means are. A pair costs one addition and one elimination.
+v = a - b, which is -det(A + B + v v'). The last pivot of its elimination is -1 - v' (A + B)^-1 v: both terms have the
+same sign, so nothing cancels, however far apart the means are. A pair costs one addition and one elimination.
 """
 
 import numpy as np

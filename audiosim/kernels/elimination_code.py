@@ -1,13 +1,13 @@
-"""Machine code for elimination in step: eight pairs side by side, in double precision."""
+"""Machine code for simultaneous elimination: eight pairs side by side, in double precision."""
 
 from functools import lru_cache
 
 from audiosim.kernels.vector_code import SIDE_BY_SIDE, Code, Lanes, NumbersInMemory, Place, Translated
 
 PAIRS_AT_ONCE = SIDE_BY_SIDE["double"]
-AT_ONCE = 4  # numbers of a row computed together, so that what they share is read once
+AT_ONCE = 4  # numbers of a row computed together, so that their common operands are read once
 BEYOND = AT_ONCE + 1  # numbers that may be read or written past the end of the last row
-PIVOTS_AT_ONCE = 7  # pivots multiplied before taking a logarithm; a product of more could overflow or underflow
+PIVOTS_AT_ONCE = 7  # pivots multiplied before a logarithm is taken; a product of more could overflow or underflow
 
 
 @lru_cache

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Octaves = tuple[tuple[slice, int], ...]
 
-OVERLAP = 4  # hops in a frame, for machine code
+OVERLAP = 4  # number of hops per frame that machine code requires
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,7 +18,7 @@ class FrameTransform:
     hop      samples from one frame to the next, at most a frame
     taper    (frame,) factors of the samples of a frame, which is even
     filters  (bands, 1 + frame / 2) weights of the bins in each band
-    octaves  the bins of each octave, and how many of them count as its peak; none if extremes are not wanted
+    octaves  the bins of each octave, and the number that form its peak; none if extremes are not needed
     """
 
     hop: int

@@ -1,4 +1,4 @@
-"""Frames of a recording -> mel powers and extremes of octaves: by arrays, the definition, or by machine code."""
+"""Mel powers and extremes of octaves of a recording's frames: by arrays, which define them, or by machine code."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -10,16 +10,16 @@ from audiosim.arrays import Integers
 from audiosim.kernels.door import by_code
 from audiosim.kernels.framing import Floats, FrameTransform, cut, has_code
 
-BLOCK = 128  # frames handed out at a time: fewer, and the products with the mel filters are too small to be fast
+BLOCK = 128  # frames returned at a time: with fewer, the products with the mel filters are too small to be fast
 PIECE = 65_536  # samples transformed at a time: they stay in cache
-SPAN = 96  # bins that bands filtered together span: more would multiply by more zeros, fewer be too many products
+SPAN = 96  # bins of bands filtered together: more would add products with 0, fewer too many small products
 
 
 def spectrum(samples: Floats, transform: FrameTransform, source: Integers | None = None) -> tuple[Floats, Floats]:
-    """Spectrum of frames, by machine code if there is any for them; see `spectrum_by_arrays`."""
+    """Spectrum of frames, by machine code if available for them; see `spectrum_by_arrays`."""
 
     def code() -> tuple[Floats, Floats]:
-        from audiosim.kernels.spectrum_code import spectrum_by_code  # loads LLVM
+        from audiosim.kernels.spectrum_code import spectrum_by_code  # imported here, as it loads LLVM
 
         return spectrum_by_code(samples, transform, source)
 
@@ -58,14 +58,14 @@ def powers(samples: Floats, taper: Floats, hop: int) -> Iterator[tuple[slice, Fl
     Yields a slice of the 1 + n // hop frames, and their powers (frames in the slice, 1 + frame / 2), valid until the
     next request.
     """
-    from scipy.fft import rfft  # takes half as long as numpy's, and 0.2 s to load, which machine code need not pay
+    from scipy.fft import rfft  # half as slow as numpy's, but takes 0.2 s to load, which machine code avoids
 
     n, frame = 1 + len(samples) // hop, len(taper)
     rows = max(1, PIECE // frame)
-    # Made once and small: fresh memory costs as much as the transforms, a padded copy of the samples more.
+    # Allocated once and small: new memory costs as much as the transforms, and a padded copy of the samples costs more.
     stretch, power = np.empty((BLOCK - 1) * hop + frame, np.float32), np.empty((BLOCK, frame // 2 + 1), np.float32)
     windows, tapered = sliding_window_view(stretch, frame)[::hop], np.empty((rows, frame), np.float32)
-    tapers = np.tile(taper, (rows, 1))  # a quarter faster than one that is broadcast
+    tapers = np.tile(taper, (rows, 1))  # a quarter faster than a broadcast product
     squares = np.empty((rows, frame // 2 + 1), np.float32)
     for start in range(0, n, BLOCK):
         cut(samples, start * hop - frame // 2, stretch)
@@ -115,7 +115,7 @@ def _write_extremes(power: Floats, transform: FrameTransform, out: Floats) -> No
 
 @lru_cache
 def _averages(transform: FrameTransform) -> Floats:
-    """Divide (m, 2 octaves) sums of the chosen magnitudes, loudest then softest of each octave, to get their means."""
+    """Divide (m, 2 octaves) sums of the selected magnitudes, loudest then softest of each octave, for their means."""
     counts = [count for _, count in transform.octaves]
     means = np.zeros((2 * sum(counts), 2 * len(counts)), np.float32)
     start = 0

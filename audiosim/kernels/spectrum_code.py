@@ -1,9 +1,10 @@
 """Spectra of recordings by machine code, sixteen frames side by side: transforms, mel bands, extremes of octaves.
 
-The transform of a frame of 2 m numbers is made from that of m complex ones, its even numbers real and its odd ones
-imaginary parts, by decimation in frequency with radix 4 (Cooley & Tukey 1965, doi:10.1090/S0025-5718-1965-0178586-1;
-Sorensen et al. 1987, doi:10.1109/TASSP.1987.1165220). Every number stands for sixteen, one per frame, so each step is
-written for a single frame. Eight times as fast as arrays, most of all for contrast.
+The transform of a frame of 2 m numbers is computed from that of m complex numbers, with the even numbers as real and
+the odd ones as imaginary parts, by decimation in frequency with radix 4 (Cooley & Tukey 1965,
+doi:10.1090/S0025-5718-1965-0178586-1; Sorensen et al. 1987, doi:10.1109/TASSP.1987.1165220). Every number stands for
+sixteen, one per frame, so each step is written for a single frame. This is eight times as fast as arrays, and even
+faster for contrast.
 """
 
 from functools import lru_cache, reduce
@@ -21,13 +22,13 @@ RADIX = 4
 WIDTH = LANES + OVERLAP  # length of a row of samples: those of sixteen frames, and of the frames that overlap the last
 HUGE = 3e38
 
-ComplexLanes = tuple[Lanes, Lanes]  # a complex number of each frame
+ComplexLanes = tuple[Lanes, Lanes]  # one complex number per frame
 
 
 def spectrum_by_code(
     samples: Floats, transform: FrameTransform, source: Integers | None = None
 ) -> tuple[Floats, Floats]:
-    """Spectrum of frames that have machine code (see `has_code`), as `spectrum_by_arrays` gives it."""
+    """Spectrum of frames with machine code (see `has_code`), in the form of `spectrum_by_arrays`."""
     hop, n, samples = transform.hop, 1 + len(samples) // transform.hop, np.ascontiguousarray(samples, np.float32)
     bands, frame, octaves = len(transform.filters), len(transform.taper), transform.octaves
     code, tables = _code(transform), _tables(transform)
@@ -37,7 +38,7 @@ def spectrum_by_code(
         np.empty((groups, 2 * len(octaves), LANES), np.float32),
     )
     own = dict(tables.named, source=tables.places_of(source), memory=np.empty(tables.memory, np.float32))
-    inside = max(1, 1 + (len(samples) + before - span) // (LANES * hop))  # groups from there on end beyond the samples
+    inside = max(1, 1 + (len(samples) + before - span) // (LANES * hop))  # later groups end beyond the samples
     stretch = np.empty(span, np.float32)
     for first, last in [(0, 1), (1, inside), *((one, one + 1) for one in range(inside, groups))]:
         start = first * LANES * hop - before
@@ -58,7 +59,7 @@ def _strides(points: int) -> list[int]:
 
 
 class _Tables(NamedTuple):
-    """Constants that the code reads, by the names of its memories, and the amount of memory it works in."""
+    """Constants that the code reads, by the names of its memories, and the size of its working memory."""
 
     named: dict[str, NDArray[np.float32] | NDArray[np.int64]]
     bins: int
@@ -110,7 +111,7 @@ def _code(transform: FrameTransform) -> Translated:
     with code.loop(0, code.count) as group:
         _write_rows(code, group, hop)
         _write_first_stage(code, work, points, hop)
-        with code.loop(0, points, points // RADIX) as start:  # a quarter stays in cache through all the other stages
+        with code.loop(0, points, points // RADIX) as start:  # a quarter stays in cache through all further stages
             for number in range(1, len(_strides(points))):
                 _write_stage(code, work, points, number, start)
         _write_powers(code, work, powers, points)
@@ -144,7 +145,7 @@ def _write_first_stage(code: Code, work: NumbersInMemory, points: int, hop: int)
 
 
 def _write_stage(code: Code, work: NumbersInMemory, points: int, number: int, start: Place) -> None:
-    """One of the other stages, of the quarter of the points from `start` on, in place."""
+    """One of the further stages, on the quarter of the points from `start` on, in place."""
     strides = _strides(points)
     stride, turns = strides[number], code["turns"].after(2 * (RADIX - 1) * sum(strides[:number]))
     with code.loop(0, points // RADIX, RADIX * stride) as block, code.loop(0, stride) as place:
@@ -200,7 +201,7 @@ def _write_powers(code: Code, work: NumbersInMemory, powers: NumbersInMemory, po
     with code.loop(1, points // 2 + 1) as k:
         a, ai = _point(work, points, code["places"].place(k))
         b, bi = _point(work, points, code["places"].place(code.whole(points) - k))
-        even, eveni, odd, oddi = a + b, ai - bi, ai + bi, b - a  # twice
+        even, eveni, odd, oddi = a + b, ai - bi, ai + bi, b - a  # E and O, both doubled
         c, s = code["halves"].spread(k * 2), code["halves"].spread(k * 2 + 1)
         turned, turnedi = c * odd - s * oddi, c * oddi + s * odd
         x, xi, y, yi = even + turned, eveni + turnedi, even - turned, eveni - turnedi

@@ -1,8 +1,8 @@
 """A small language for machine code that handles several numbers at a time, translated by LLVM.
 
 Adjacent numbers are read, added, multiplied and written together. numba cannot infer from loops over arrays that this
-is allowed, takes seconds to compile them, and a quarter of a second to load; its llvmlite takes a tenth of a second for
-both. Nothing is kept on disk.
+is allowed; it takes seconds to compile them, and a quarter of a second to load. Its package llvmlite takes a tenth of a
+second for both. Nothing is kept on disk.
 
 Numbers are read 64 bytes at a time: sixteen in single, eight in double precision.
 """
@@ -22,7 +22,7 @@ SIDE_BY_SIDE: Mapping[Precision, int] = {"single": 16, "double": 8}
 
 _NUMBERS = {"single": ir.FloatType(), "double": ir.DoubleType()}
 _WHOLE, _POINTER = ir.IntType(64), ir.PointerType()
-_FLAGS = ("contract",)  # a product and a sum may be rounded once, together
+_FLAGS = ("contract",)  # lets a product and a sum be rounded once, together
 
 
 class Lanes(NamedTuple):
@@ -51,7 +51,7 @@ class Lanes(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A whole number that is a place in memory."""
+    """A whole number that denotes a place in memory."""
 
     builder: Any
     value: Any
@@ -86,11 +86,11 @@ class NumbersInMemory(NamedTuple):
         return self._replace(pointer=self._at(place))
 
     def take(self, place: Place | int) -> Lanes:
-        """Read as many numbers as there are lanes, from a place on."""
+        """Read one number per lane, from a place on."""
         return Lanes(self.builder, self.builder.load(self._at(place), align=4, typ=self.vector))
 
     def put(self, place: Place | int, lanes: Lanes) -> None:
-        """Write as many numbers as there are lanes, from a place on."""
+        """Write one number per lane, from a place on."""
         self.builder.store(lanes.value, self._at(place), align=4)
 
     def spread(self, place: Place | int) -> Lanes:
@@ -115,7 +115,7 @@ class NumbersInMemory(NamedTuple):
 
 
 class Code:
-    """A function of a count and of memories that do not overlap, while it is being written."""
+    """A function under construction, of a count and of memories that do not overlap."""
 
     def __init__(self, memories: Sequence[str], precision: Precision = "single") -> None:
         self._module, self._kind = ir.Module(), _NUMBERS[precision]
@@ -186,7 +186,7 @@ class Code:
         builder.position_at_end(end)
 
     def translated(self) -> "Translated":
-        """The function, for the present processor; nothing more can be written."""
+        """The function, compiled for the present processor; nothing can be added to it."""
         self._builder.ret_void()
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
@@ -202,7 +202,7 @@ class Translated:
 
     def __init__(self, engine: Any, memories: Sequence[str]) -> None:
         pointers = [ctypes.c_void_p] * len(memories)
-        self._engine = engine  # holds the code
+        self._engine = engine  # keeps the code alive
         self._call = ctypes.CFUNCTYPE(None, ctypes.c_int64, *pointers)(engine.get_function_address("code"))
         self._memories = memories
 

@@ -1,6 +1,6 @@
 """Measures that use only whether a document is relevant: P, AP and RR.
 
-Throughout, `relevant` is (..., n), best rank first; ranks past n hold nothing relevant.
+Throughout, `relevant` is (..., n), best rank first; ranks past n have no relevant document.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ def precision(relevant: Booleans, cutoff: int) -> Array:
 
 
 def ap(relevant: Booleans, best: Array | float, cutoff: int) -> Array:
-    """(...,) Average precision, 0 to 1; 0 where nothing relevant could be retrieved.
+    """(...,) Average precision, 0 to 1; 0 if no relevant document exists.
 
         1/best  sum over i <= k of  1(r_i >= l_min) P@i
 
@@ -37,7 +37,7 @@ def ap(relevant: Booleans, best: Array | float, cutoff: int) -> Array:
 
 
 def rr(relevant: Booleans, cutoff: int) -> Array:
-    """(...,) Reciprocal rank, 0 to 1; 0 where nothing relevant is retrieved down to the cutoff.
+    """(...,) Reciprocal rank, 0 to 1; 0 if no relevant document is retrieved down to the cutoff.
 
         1 / min {i <= k : r_i >= l_min}      (3.2)
 

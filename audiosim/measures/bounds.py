@@ -11,8 +11,8 @@ from audiosim.measures.measure import Measure, as_measure
 from audiosim.measures.scores import score
 from audiosim.measures.system_scores import judged_runs
 
-# Measures that are no weights of ranks, and never fall when a document in the ranking gets a higher grade, nor rise
-# when one in the ideal does.
+# Measures without weights of ranks that never fall when a document in the ranking gets a higher grade, and never rise
+# when one in the ideal ranking does.
 RISING = {"P", "AP", "RR", "Q", "ERR", "GAP"}
 
 
@@ -34,7 +34,7 @@ def score_bounds(collection: Collection, measure: str | Measure) -> tuple[Array,
     most = judged_runs(_filled(collection, measure.cutoff), measure.cutoff)
     low = score(measure, collection.scale, least.grades, most.judged)
     fully = score(measure, collection.scale, most.grades, most.judged)
-    # Where anything scores at all some document is relevant: by how much, a measure may decide.
+    # A score above 0 implies a relevant document; each measure decides the grade that counts as relevant.
     some = (collection.scale.levels[1], collection.scale.maximum)
     high = [score(measure, collection.scale, most.grades, _at_least(least.judged, level)) for level in some]
     return low, np.minimum(np.maximum.reduce([fully, *high]), np.maximum(fully, 1.0))

@@ -18,7 +18,7 @@ from audiosim.measures.graded_lists import GradedLists, of_lists
 def err(gains: Array, highest: float, cutoff: int, ideal: Array | None = None) -> Array:
     """(...,) Expected reciprocal rank, 0 to 1.
 
-        E = sum over i <= k of  P_i / i           (2.14), down to the cutoff, where no ideal ranking is given
+        E = sum over i <= k of  P_i / i           (2.14), down to the cutoff, if no ideal ranking is given
         E of the ranking / E of the ideal one     (3.7)
 
     highest  gain of the highest grade

@@ -28,7 +28,7 @@ def cg(gains: Array, cutoff: int, highest: float | None = None) -> Array:
     """(...,) Cumulative gain.
 
         sum over i <= k of  g_i / (k highest)      (3.3), 0 to 1
-        sum over i <= k of  g_i                    (2.8), in gain units, where no highest gain is given
+        sum over i <= k of  g_i                    (2.8), in gain units, if no highest gain is given
 
     highest  gain of the highest grade
 
@@ -74,7 +74,7 @@ def rbp(gains: Array, ideal: Array, cutoff: int, p: float = 0.8) -> Array:
 
     ideal  (..., m) gains of the ideal ranking: of all judged documents of the query, best first, for chapter 5; k times
            the highest gain for chapter 3
-    p      persistence, between 0 and 1: probability that a listener goes on to the next rank
+    p      persistence, between 0 and 1: probability that a listener continues to the next rank
 
     Urbano (2013), after Moffat & Zobel (2008), doi:10.1145/1416950.1416952.
     """

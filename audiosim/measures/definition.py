@@ -19,7 +19,7 @@ class Parameter:
     """Parameter of a measure.
 
     name      name as written
-    default   value if none is written; None if the scale of the judgments decides
+    default   value if none is written; None if it depends on the scale of the judgments
     expected  description of the valid values, for error messages
     choices   valid words; empty for a number
     low       lower bound of a number
@@ -81,21 +81,21 @@ class Definition:
     """Definition of a measure, without a cutoff and parameters.
 
     Entry-point group `audiosim.measures`: each entry is a definition, under its own name. Contract:
-    `audiosim.plugins.check_measure`. Functions must be those of a module, so that measures can be sent to other
-    processes.
+    `audiosim.plugins.check_measure`. Functions must be defined at the top of a module, so that measures can be sent to
+    other processes.
 
     name          a letter, then letters and digits
     parameters    in the order in which they are printed
-    score         scores of rankings, all at once: see `audiosim.measures.scores.score`, which passes on the ranks down
-                  to the cutoff; None for the weighted sum defined by `rank_weights` and `relative`
+    score         function for the scores of all rankings at once: see `audiosim.measures.scores.score`, which passes
+                  the ranks down to the cutoff; None for the weighted sum defined by `rank_weights` and `relative`
     rank_weights  (cutoff,) weight of the gain at each rank, 0 or more, the first above 0, if scores are weighted sums
                   of gains, which have exact expectations; None for any other measure
     relative      True if that sum is divided by that of the ideal ranking of the judged documents, or a function that
-                  says so, such as `judged_ideal`; None for a sum that never is
+                  returns this, such as `judged_ideal`; None if the sum is never divided
     two_levels    measure that this one equals, in its user-oriented form, on a scale of two levels
-    compares      True if grades are compared with each other, so that ties that the scale does not have would count
-    words         meaning for people, such as "share of the first {cutoff} results that are relevant"; {p} is that
-                  parameter
+    compares      True if grades are compared with each other, so that ties absent from the scale would matter
+    words         meaning for people, such as "share of the first {cutoff} results that are relevant"; {p} is the
+                  parameter p
     """
 
     name: str
@@ -140,20 +140,20 @@ class Definition:
 class Measure:
     """Measure of a ranking.
 
-    definition  of P AP RR CG DCG nDCG Q RBP ERR EDCG GAP or ADR, or of a measure from elsewhere
+    definition  definition of P AP RR CG DCG nDCG Q RBP ERR EDCG GAP or ADR, or of a measure from elsewhere
     cutoff      last rank that counts, at least 1
     parameters  pairs of name and value, without those at their default, in one fixed order
 
     gain    linear, a gain is its grade; or exponential, gain_base^grade - 1
     gain_base  base of exponential gains, 2 by default
-    thresholds of GAP: the share of users for whom each grade is the lowest relevant one; uniform over the levels
+    thresholds  for GAP: the share of users for whom each grade is the lowest relevant one; uniform over the levels
     min     lowest relevant grade; by default the lowest above 0
     base    base of the logarithm in the discount
     beta    weight of the gains in Q
     p       persistence of RBP
     ideal   judged, scores are relative to the best ranking of the judged documents; or user, to the highest grade at
             every rank
-    form    bounded, scores are 0 to 1; or original, as the measure was first published
+    form    bounded, scores are 0 to 1; or original, the first published form of the measure
 
     Urbano (2013): form=original is chapter 2, ideal=user chapter 3, ideal=judged chapter 5.
     """
@@ -175,11 +175,11 @@ class Measure:
         object.__setattr__(self, "_chosen", ordered)
         object.__setattr__(self, "parameters", tuple(ordered.items()))
         if ordered.get("form") == "original" and "ideal" in ordered:
-            raise InputError(f"{self.name} has form=original or ideal=user, expected one of them")
+            raise InputError(f"{self.name} has both form=original and ideal=user, expected only one of them")
         for parameter in self.definition.parameters:
             if parameter.name in ordered and parameter.needs not in (None, *ordered.items()):
                 with_it = "=".join(parameter.needs or ())
-                raise InputError(f"{parameter.name} of {self.name} needs {with_it}, got it alone")
+                raise InputError(f"{parameter.name} of {self.name} is only allowed with {with_it}")
 
     @property
     def name(self) -> str:
@@ -234,9 +234,9 @@ class Measure:
 
 
 def _number(value: ParameterValue) -> float:
-    """The number in a parameter's text; NaN, which no rule allows, if it has none."""
+    """The number in a parameter's text; NaN, which no rule allows, if the text is not a number."""
     try:
-        # Python reads 1_0 as ten; nobody else does.
+        # Python reads 1_0 as ten; other programs do not.
         return math.nan if isinstance(value, str) and "_" in value else float(value)
     except ValueError:
         return math.nan

@@ -19,10 +19,10 @@ def judged_files(
 ) -> JudgedRuns:
     """The rankings of run files down to a cutoff, with the grades of their documents.
 
-    runs       in any form that a collection may have
-    judgments  in any form that a collection may have
+    runs       run files, in any form that a collection may have
+    judgments  file of judgments, in any form that a collection may have
     scale      scale of the grades; None: guessed from them
-    unjudged   treatment of a document without judgment: `error`; `zero`, it gains 0; `skip`, those below it move up
+    unjudged   treatment of a document without judgment: `error`; `zero`, it gains 0; `skip`, lower ones move up
     """
     check_unjudged(unjudged)
     scale, judged = read_judgments(judgments, scale)

@@ -18,12 +18,12 @@ def share_of(score: Array, best: Array | float) -> Array:
 
 
 def linear_gain(grades: Array) -> Array:
-    """A grade gains itself; nothing retrieved (NaN) gains 0. Järvelin & Kekäläinen (2002)."""
+    """The gain is the grade; 0 where nothing was retrieved (NaN). Järvelin & Kekäläinen (2002)."""
     return np.where(np.isnan(grades), 0.0, grades)
 
 
 def exponential_gain(grades: Array, base: float = 2.0) -> Array:
-    """A grade gains base^grade - 1; nothing retrieved (NaN) gains 0.
+    """The gain is base^grade - 1; 0 where nothing was retrieved (NaN).
 
     base  above 1; 2 in Burges et al. (2005), doi:10.1145/1102351.1102363
     """
@@ -45,7 +45,7 @@ def discounts(cutoff: int, base: float = 2.0) -> Array:
 def first_discounts(cutoff: int, base: float = 2.0) -> Array:
     """(cutoff,) weight of a gain at each rank, as first published.
 
-        1 for i < b, 1 / log_b i from there
+        1 for i < b, otherwise 1 / log_b i
 
     base  b, above 1
 

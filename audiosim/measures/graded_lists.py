@@ -1,4 +1,4 @@
-"""Material of all measures: lists with a grade at each rank, as one measure reads them."""
+"""Input of all measures: lists with a grade at each rank, as interpreted by one measure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from audiosim.properties import cached_property
 class GradedLists:
     """Result lists with a grade at each rank, and their gains, relevance and ideal by one measure.
 
-    measure  measure that reads the lists
-    scale    of the grades
-    grades   (..., n) down to the cutoff, best rank first; NaN where nothing was retrieved
+    measure  measure that interprets the lists
+    scale    scale of the grades
+    grades   (..., n) grades down to the cutoff, best rank first; NaN where nothing was retrieved
     judged   (..., m) grades of all judged documents of the query, best first, 0 after the last
     """
 
@@ -53,7 +53,7 @@ class GradedLists:
 
     @property
     def bound(self) -> float | None:
-        """The highest gain; None for a measure as first published, which has no bound."""
+        """The highest gain; None for the first published form of a measure, which has no bound."""
         return None if self.original else self.highest
 
     @cached_property
@@ -73,7 +73,7 @@ class GradedLists:
 
     @property
     def most_relevant(self) -> Array:
-        """Largest possible number of relevant documents: all judged ones, those or k if it is less, or k."""
+        """Largest possible number of relevant documents: that of all judged ones, the smaller of this and k, or k."""
         if self.user:
             return np.array(float(self.cutoff))
         number = self.relevant(self.judged).sum(axis=-1, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Average dynamic recall on partially ordered lists: the ground truth orders groups, not the items within one."""
+"""Average dynamic recall on partially ordered lists: the ground truth orders groups, but not the items within them."""
 
 from collections.abc import Hashable, Sequence
 
@@ -18,7 +18,7 @@ def adr_of_groups(results: Sequence[Item], groups: Sequence[Sequence[Item]], ran
     groups   the ground truth, best group first
     ranks    n; None: the number of items in the ground truth
 
-    Typke, Veltkamp & Wiering (2006), section 3. An item that was retrieved twice counts once.
+    Typke, Veltkamp & Wiering (2006), section 3. An item retrieved twice counts once.
     """
     group_of, last = _ground_truth(groups)
     total = 0.0
@@ -59,5 +59,5 @@ def _ground_truth(groups: Sequence[Sequence[Item]]) -> tuple[dict[Item, int], li
     group_of = dict(zip(items, last, strict=True))
     if len(group_of) < len(items):
         twice = next(item for i, item in enumerate(items) if item in items[:i])
-        raise InputError(f"item {twice} is in the ground truth twice, expected it in one group")
+        raise InputError(f"item {twice} is in the ground truth twice, expected it in only one group")
     return group_of, last

@@ -1,4 +1,4 @@
-"""Our measures for users of ir_measures, where that package is installed:
+"""Our measures for users of the package ir_measures:
 
     import ir_measures
     from audiosim.measures.ir_measures_provider import register
@@ -31,7 +31,7 @@ INFO = measures.ParamInfo
 
 
 def _parameters(name: str) -> dict[str, measures.ParamInfo]:
-    """Parameters of one of our measures, as ir_measures declares them."""
+    """Parameters of one of our measures, in the form of ir_measures."""
     own = {
         parameter.name: INFO(dtype=str if parameter.choices else (int, float), desc=parameter.expected)
         for parameter in MEASURES[name].parameters
@@ -41,15 +41,19 @@ def _parameters(name: str) -> dict[str, measures.ParamInfo]:
 
 
 def _added(name: str, words: str, text: str) -> type[measures.Measure]:
-    """One of our measures as ir_measures has it."""
+    """One of our measures, in the form of ir_measures."""
     known = {"__name__": name, "NAME": name, "PRETTY_NAME": words, "SHORT_DESC": text}
     return type(f"_{name}", (measures.Measure,), known | {"SUPPORTED_PARAMS": _parameters(name)})
 
 
 ADDED = (
     _added("Q", "Q-measure", "Average precision for graded relevance: precision blended with cumulative gain."),
-    _added("GAP", "Graded Average Precision", "Expected average precision over users who differ in what is relevant."),
-    _added("ADR", "Average Dynamic Recall", "Recall of what should have been retrieved so far, averaged over ranks."),
+    _added(
+        "GAP",
+        "Graded Average Precision",
+        "Expected average precision over users with different thresholds of relevance.",
+    ),
+    _added("ADR", "Average Dynamic Recall", "Recall of the documents due so far, averaged over ranks."),
     _added("EDCG", "Expected Discounted Cumulative Gain", "Expected gain of the document at which a user stops."),
 )
 
@@ -95,7 +99,7 @@ def _scale(measure: measures.Measure, judged: dict[str, dict[str, float]]) -> Sc
     least = GDEVAL_HIGHEST if measure.NAME == "ERR" else 1
     highest = measure.params.get("max_rel", max(found, least))
     if found > highest:
-        raise InputError(f"max_rel of {measure} must be at least {found}, which is in the qrels, got {highest}")
+        raise InputError(f"max_rel of {measure} must be at least {found}, the highest in the qrels, got {highest}")
     return Scale("qrels", tuple(np.arange(highest + 1.0).tolist()))
 
 

@@ -10,7 +10,7 @@ from audiosim.measures.graded_lists import GradedLists, of_lists
 
 
 def gap(shares: Array, best: Array | float, cutoff: int) -> Array:
-    """(...,) Graded average precision, 0 to 1; 0 where nothing relevant could be retrieved.
+    """(...,) Graded average precision, 0 to 1; 0 if no relevant document exists.
 
         1/best  sum over i <= k of  1/i  sum over j <= i of  min(F(r_i), F(r_j))
 
@@ -29,14 +29,14 @@ def gap(shares: Array, best: Array | float, cutoff: int) -> Array:
 
 
 def adr(grades: Array, ideal: Array, ranks: Integers | int) -> Array:
-    """(...,) Average dynamic recall, 0 to 1; 0 over no rank.
+    """(...,) Average dynamic recall, 0 to 1; 0 without any rank.
 
         1/n  sum over i <= n of  1/i  number of ranks j <= i with r_j >= ideal_i      (2.17)
 
     grades  (..., w) grade at each rank, best rank first, NaN where nothing was retrieved; nothing comes after w
     ideal   (..., m) grades of all judged documents of the query, best first; 0 after m
-    ranks   (...,) n: the cutoff k for chapter 2; for chapter 5 that, or the number of judged documents above 0 if it is
-            less: this is the length of the ground truth in Typke et al. (2006), and gain 0 is in no group there
+    ranks   (...,) n: the cutoff k for chapter 2; for chapter 5 the smaller of k and the number of judged documents
+            above 0, which is the length of the ground truth in Typke et al. (2006), where gain 0 belongs to no group
 
     The document at rank j counts from rank t_j = max(j, 1 + number of ideal_i > r_j) on, so it adds 1/t_j + ... + 1/n.
     Urbano (2013), after Typke, Veltkamp & Wiering (2006).

@@ -1,4 +1,4 @@
-"""Measures by name: those of audiosim, parsed and found."""
+"""Measures by name: parsing of text, and the measures of audiosim."""
 
 import re
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ def as_measure(measure: str | Measure) -> Measure:
 def parse_measure(text: str, known: Mapping[str, Definition] = MEASURES) -> Measure:
     """The measure in a text such as CG@5 or RBP(p=0.5,ideal=user)@10.
 
-    known  definitions by name; `audiosim.plugins.find_measure` knows those of installed packages too
+    known  definitions by name; `audiosim.plugins.find_measure` also has those of installed packages
     """
     parts = WRITTEN.fullmatch(text) if isinstance(text, str) else None
     if parts is None:

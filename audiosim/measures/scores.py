@@ -1,4 +1,4 @@
-"""Scores of rankings from grades, for every measure in all of its forms."""
+"""Scores of rankings from grades, for all forms of every measure."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from audiosim.measures.graded_lists import GradedLists
 def score(measure: Measure, scale: Scale, grades: Array, judged: Array) -> Array:
     """(...,) scores of rankings, all at once.
 
-    scale   of the grades
+    scale   scale of the grades
     grades  (..., n) grade at each rank, best rank first; NaN where nothing was retrieved, as after rank n
     judged  (..., m) grades of all judged documents of the query, best first, 0 after the last; its shape may be that of
             the queries alone, (q, m) for grades (s, q, n)

@@ -1,4 +1,4 @@
-"""Scores of every system for every query, with all judgments made."""
+"""Scores of every system for every query, if all documents are judged."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -91,8 +91,8 @@ class JudgedRuns:
 def judged_runs(collection: Collection, cutoff: int, unjudged: Unjudged = "error") -> JudgedRuns:
     """The rankings of a collection down to a cutoff, with the grades of their documents.
 
-    unjudged  documents without judgment: `error`; `zero`, they gain 0; `skip`, those below move up, as in the condensed
-              lists of Sakai (2007)
+    unjudged  treatment of documents without judgment: `error`; `zero`, they gain 0; `skip`, lower ones move up, as in
+              the condensed lists of Sakai (2007)
 
     Queries are those of all runs, in order of first appearance; a system that retrieves nothing for a query gains
     nothing there.
@@ -105,7 +105,7 @@ def judged_runs(collection: Collection, cutoff: int, unjudged: Unjudged = "error
 def graded_runs(
     collection: Collection, given: Mapping[Pair, float] | CodedJudgments, cutoff: int, unjudged: Unjudged = "error"
 ) -> JudgedRuns:
-    """The rankings of a collection with other grades than its own judgments, such as drawn ones; as `judged_runs`.
+    """The rankings of a collection with grades other than its own judgments, such as drawn ones; see `judged_runs`.
 
     given  grades by pair, from 0 to the highest of the scale
     """
@@ -147,7 +147,7 @@ def grades_of(
     deepest = 0
     for system, run in enumerate(
         runs
-    ):  # one after the other: all results as codes of 8 bytes would take four times more
+    ):  # one system after the other: all results as codes of 8 bytes would take four times as much
         of = _graded(run, queries, known, depth)
         if unjudged == "error" and np.isnan(of.grade).any():
             missing.append(of.lines(np.flatnonzero(np.isnan(of.grade))))
@@ -183,11 +183,11 @@ class _Known:
 
     queries  number of queries
     names    number of documents with a code
-    results  number of results whose grades will be asked for
+    results  number of results with grades that will be requested
     keys    (g,) query x names + document, rising
-    grades  (g,) of these
-    query   (j,) query of every grade, also of documents without a code
-    every   (j,) these grades
+    grades  (g,) their grades
+    query   (j,) query of every grade, including those of documents without a code
+    every   (j,) all these grades
     """
 
     queries: int
@@ -227,7 +227,7 @@ class _Known:
 
     @cached_property
     def _places(self) -> NDArray[np.int32] | None:
-        """The place of each key in `keys`, -1 where it is not there; None where there are too many possible keys."""
+        """The place of each key in `keys`, -1 if it is missing; None if there are too many possible keys."""
         if not fits_table(self.queries * self.names, self.results):
             return None
         places = np.full(self.queries * self.names, -1, dtype=np.int32)
@@ -254,7 +254,7 @@ def _graded(run: CodedRankings, queries: Mapping[str, int], known: _Known, depth
 
 
 def _settled(of: _Graded, unjudged: str, cutoff: int) -> _Graded:
-    """Results without unknown grades: these become 0, or their documents are left out and those below move up."""
+    """Results without unknown grades: these become 0, or their documents are left out and lower ones move up."""
     if unjudged != "skip":
         return of._replace(grade=np.nan_to_num(of.grade))
     judged = np.flatnonzero(~np.isnan(of.grade))
@@ -282,7 +282,7 @@ def _incomplete(
 ) -> InputError:
     """Error message about results without judgment: the number of pairs, and the first one.
 
-    missing  missing results of the systems that have any
+    missing  unjudged results, for each system with any
     """
     of = missing[0]
     line = np.lexsort((of.rank, of.query))[0]

@@ -1,4 +1,4 @@
-"""Bundle to publish of a report of record: a folder or a zip file that opens without the service or the program."""
+"""Bundle of a report of record for publication: a folder or a zip file, readable without the service or the program."""
 
 import csv
 import hashlib
@@ -22,7 +22,7 @@ from audiosim.report.imprint import NOBODY, Imprint, citation_file, citation_lin
 from audiosim.report.plain_words import facts
 from audiosim.report.rendering import inline_svg, render
 
-CALIBRATED = 10  # judgments from which their places are drawn
+CALIBRATED = 10  # fewest judgments for a plot of their places
 OTHER_FORMS = {".htm", ".pdf", ".svg", ".png", ".json", ".csv", ".tsv", ".txt", ".md", ".gz", ".tar", ".tgz"}
 PACKAGES = ("audiosim", "numpy", "scipy")
 READABLE = stat.S_IFREG | 0o644
@@ -55,7 +55,7 @@ def bundle(
     written  date of the report
     sources  SHA-256 of its sources by name: files of the collection, and the model as "model NAME"
     log      lines of a campaign's log, as JSON; None without a campaign
-    imprint  authors, licence and words of those who publish it
+    imprint  authors, licence and words of the publishers
     """
     value = record.to_dict()
     check = record.ranking.check
@@ -88,7 +88,7 @@ def write_bundle(files: Mapping[str, bytes], path: Path) -> None:
 
 
 def check_bundle_place(path: Path) -> None:
-    """An error where a bundle cannot be written, or where the name looks like that of a file of another form."""
+    """Raise an error if a bundle cannot be written, or if its name looks like that of another kind of file."""
     if path.suffix == ".zip":
         check_output_file(path)
     elif path.suffix.lower() in OTHER_FORMS:
@@ -106,7 +106,7 @@ def zipped(files: Mapping[str, bytes], folder: str) -> bytes:
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
             entry = zipfile.ZipInfo(f"{folder}/{name}", EPOCH)
-            entry.external_attr = READABLE << 16  # a file for all to read, once it is unpacked
+            entry.external_attr = READABLE << 16  # permissions after unpacking: readable by all
             archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
     return made.getvalue()
 
@@ -199,8 +199,8 @@ def _method(record: Publication) -> list[str]:
     ranking = record.ranking
     score = f"Systems are scored by {ranking.measure}, the mean over {ranking.queries} queries."
     kind = (
-        "Statements on queries of this kind are of means over queries with Student's t (Urbano 2013, sections 4.2 and "
-        f"5.6.2); P(Sat) follows from scores by the published mapping, and P(Succ) is the share of queries with P(Sat) "
+        "Statements on queries of this kind are about means over queries, by Student's t (Urbano 2013, sections 4.2 and "
+        "5.6.2); P(Sat) follows from scores by the published mapping, and P(Succ) is the share of queries with P(Sat) "
         f"above {record.threshold:g}."
     )
     if record.complete:
@@ -212,8 +212,8 @@ def _method(record: Publication) -> list[str]:
         "level: the largest standardised difference over all pairs, from draws of the joint distribution of the scores "
         "(Hothorn, Bretz & Westfall 2008), and intervals of ranks by counting (Klein, Wright & Wieczorek 2020).",
         "The model is checked with each judgment, compared with its prediction from the earlier judgments (Dawid "
-        "1984), by a test martingale that a right model makes fail with a probability of at most 5 % however often one "
-        "looks (Vovk & Wang 2021).",
-        f"{kind} Missing grades were drawn {len(record.scores)} times from the model and the answers put together by "
+        "1984), by a test martingale: a correct model fails with a probability of at most 5 %, however often it is "
+        "checked (Vovk & Wang 2021).",
+        f"{kind} Missing grades were drawn {len(record.scores)} times from the model and the results combined by "
         "the rules of Rubin (1987).",
     ]

@@ -69,7 +69,7 @@ def campaign_page(
     heads = ("System", measure, "Low", "High", "Ranks", *(key.title() for key in groups), "P(best)")
     drawing = inline_svg(ranking.plot(page_axes(len(rows))), f"{measure} of each system")
     cells = {(row["a"], row["b"]): (row["confidence"], row["confidence"] >= SURE) for row in ranking.pair_rows()}
-    meaning = "Confidence that the system of the row is better than that of the column; filled from .95 on. About "
+    meaning = "Confidence that the system of the row is better than that of the column; filled at .95 or more. About "
     meaning += f"{ranking.about.words}."
     return render(
         "campaign.html",
@@ -156,11 +156,11 @@ def _worth(worth: EvidenceWorth | None) -> dict[str, Any] | None:
     ]
     heads = ("Evidence", "Judged", "Error", "Log score", "Judgments saved")
     said = (
-        "How much larger the root mean square error of held-out grades is without it, as a share of the highest grade, "
-        "and how much lower their log score, with 95 % intervals over queries, when this share of the pool is judged"
+        "Increase of the root mean square error of held-out grades without it, as a share of the highest grade, "
+        "and decrease of their log score, with 95 % intervals over queries, when this share of the pool is judged"
     )
     if worth.target is not None:
-        said += f"; and how many judgments it saves until the confidence in the ranking is {worth.target:g}"
+        said += f"; and the number of judgments saved until the confidence in the ranking is {worth.target:g}"
     return {"grid": grid(("evidence", "judged", "rmse", "log", "saved"), heads, rows, _spell), "said": said}
 
 

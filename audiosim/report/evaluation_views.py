@@ -90,7 +90,7 @@ def _pairs(one: Evaluation) -> list[RenderableType]:
 
 def _rank_pairs(one: Evaluation, rows: Sequence[Mapping[str, Any]], least: str) -> list[RenderableType]:
     """Friedman's test, and Tukey's honestly significant differences of mean ranks."""
-    assert one.ranks is not None, "asked for of Friedman's test alone"
+    assert one.ranks is not None, "Friedman's test has ranks"
     test = one.ranks[0]
     head = Text(
         f"Friedman's test: chi-squared {test.statistic:.2f} on {test.freedom} degrees of freedom, "
@@ -137,8 +137,8 @@ def split_half_view(found: Mapping[str, SplitHalf]) -> RenderableType:
         exact = "" if one.relative_error is None else f" Relative error of the conflict rate: {one.relative_error:.3f}."
         parts += [table, Text(f"{one.comparisons:,} comparisons of two systems.{exact}"), own]
     caption = (
-        "Of pairs of systems that differ significantly on half of the queries: the other half says the same "
-        "(success), says nothing (lack of power), or says the opposite (conflict, major where significantly so). "
+        "Of pairs of systems that differ significantly on half of the queries: the other half agrees "
+        "(success), shows nothing (lack of power), or disagrees (conflict, major if significant). "
         "The conflict rate of an exact test equals its level (relative error 0); a stable test gives both halves "
         "nearly the same p-value."
     )
@@ -166,7 +166,7 @@ def assessors_view(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     row = next(iter(found.values()))
     caption = (
         f"Shares of the variance, with {row['assessors']} assessors of each of {row['queries']} queries; queries, or "
-        "assessors of each, that bring a coefficient to .95 by themselves."
+        "assessors of each, that alone bring a coefficient to .95."
     )
     left = len(row["left_out"])
     notes = [Text(f"{left} queries without two assessors who judged all of them are left out.")] if left else []
@@ -178,7 +178,7 @@ def _count(value: int | None) -> str:
 
 
 def growth_view(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> RenderableType:
-    """The coefficients as queries were completed, and the number of queries that would suffice by each."""
+    """The coefficients after each completed query, and the number of queries that would suffice."""
     parts: list[RenderableType] = []
     for measure, rows in found.items():
         table = PlainTable(
@@ -190,7 +190,7 @@ def growth_view(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> RenderableT
             both = (*_coefficient(row, "generalizability"), *_coefficient(row, "dependability"))
             table.add_row(f"{row['queries']} queries", f"{row['judgments']:,}", *both)
         parts.append(table)
-    caption = "After each further query that was judged in full, in the order of the judgments; queries that would do."
+    caption = "After each further query that was judged in full, in order of the judgments; queries that suffice."
     return Group(*parts, Text(caption))
 
 
@@ -213,7 +213,7 @@ def reliability_view(found: Mapping[str, Mapping[str, Any]]) -> RenderableType:
     ]
     queries = next(iter(found.values()))["queries"]
     caption = (
-        f"Shares of the variance; E rho² is of the ranking, Phi of the scores, with the {queries} queries there are."
+        f"Shares of the variance; E rho² is of the ranking, Phi of the scores, with the present {queries} queries."
     )
     return Group(table, Text(caption), *notes)
 
@@ -270,7 +270,7 @@ def examples_view(found: ExampleSet, output: Path) -> RenderableType:
 
 
 def study_view(found: StudyOutcome, output: Path) -> RenderableType:
-    """The people of a study, their traps, and which answers count."""
+    """The people of a study, their traps, and the valid answers."""
     table = PlainTable(("Person", "left"), "Answers", "Traps", "Right", ("Counts", "left"))
     for one in found.rows():
         table.add_row(

@@ -13,7 +13,7 @@ DATABASES = (
     ".db-shm",
     ".db-journal",
     ".sqlite",
-)  # change while a campaign goes on; the report names its log
+)  # these change during a campaign; the report names its log
 
 
 def collection_checksums(folder: str | Path) -> dict[str, str]:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from audiosim.report.screen import PlainTable
 
-MOST_COLUMNS = 8  # looks whose ranks stand side by side
+MOST_COLUMNS = 8  # most looks with ranks shown side by side
 
 
 def history_view(value: Mapping[str, Any]) -> RenderableType:

@@ -1,4 +1,4 @@
-"""Imprint of a publication: authors, licence and words for readers, and the citation of a publication."""
+"""Imprint of a publication: authors, licence and words for readers; and the citation of a publication."""
 
 import json
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ LICENCES = ("CC-BY-4.0", "CC-BY-SA-4.0", "CC-BY-NC-4.0", "CC0-1.0", "ODbL-1.0") 
 
 @dataclass(frozen=True, slots=True)
 class Imprint:
-    """Authors, licence and words of those who publish a record.
+    """Authors, licence and words of the publishers of a record.
 
-    authors  none: the organisers of the collection
+    authors  names; none: the organisers of the collection
     licence  one of LICENCES; empty: none is granted
-    words    for readers, in paragraphs; empty: none
+    words    text for readers, in paragraphs; empty: none
     """
 
     authors: tuple[str, ...] = ()

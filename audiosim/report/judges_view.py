@@ -1,4 +1,4 @@
-"""Terminal view of all people and machines that judge."""
+"""Terminal view of all judging people and machines."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -101,7 +101,7 @@ def disagreements_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
             row["query"], row["document"], spelled_grades(row), f"{row['spread']:.1f}", f"{row['chance']:.2g}"
         )
     said = (
-        "Spread is 1 where people differ as they do here, each person's severity, taste and noise allowed for; "
+        "Spread is 1 if people differ as usual here, given each person's severity, taste and noise; "
         "chance is the probability of at least as much."
     )
     return Group(table, Text(said))
@@ -116,9 +116,7 @@ def checks_view(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
         noise = "-" if row["noise"] is None else _spelled(row, "noise", ".2f")
         attention = "-" if row["attention"] is None else f"{row['attention']:.2f}"
         table.add_row(row["assessor"], str(row["repeats"]), noise, str(row["known"]), attention)
-    said = (
-        "Pairs judged twice by the same person, and pairs whose grade is known; attention is 1 as known, 0 as guessed:"
-    )
+    said = "Pairs judged twice by one person, and pairs with a known grade; attention is 1 if perfect, 0 if guessed:"
     return Group(Text(""), Text(said), table, *(Text(f"warning: {one}") for row in rows for one in row["warnings"]))
 
 

@@ -28,10 +28,10 @@ def map_page(
     """The page of a map; clips are played from their present places.
 
     name        name of the collection
-    paths       recording -> its file or URL
+    paths       file or URL of each recording
     folder      folder of the page; paths of files are relative to it
     collection  collection whose systems and judgments are shown; None: none
-    pictures    recording -> JPEG file, shown when the recording is selected
+    pictures    JPEG file of each recording, shown when it is selected
     """
     groups, drawn = found.shown_groups, pictures or {}
     colours = sorted(set(groups), key=lambda group: (group == "other", group))

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 NOTE = (
     "\nRight: share of pairs of systems in their true order; pairs that are truly equal are left out. Excess: stated "
-    "less right. Systems, differences: share of 95 % intervals that hold, of scores and of differences of two systems. "
-    "Half width: of an interval of a difference, in the mean. After ±: standard error over the parts, which share "
-    "queries and systems: it speaks of this collection. -: not stated."
+    "less right. Systems, differences: share of 95 % intervals that hold, of scores and of differences. "
+    "Half width: mean, of the intervals of differences. After ±: standard error over the parts, which share "
+    "queries and systems: it applies to this collection only. -: not stated."
 )
 
 

@@ -1,4 +1,4 @@
-"""A record in plain words, for readers who know neither measures nor statistics."""
+"""A record in plain words, for readers without knowledge of measures or statistics."""
 
 from audiosim.corpus.aspects import MEAN
 from audiosim.messages import counted
@@ -21,12 +21,12 @@ def facts(record: Publication) -> dict[str, str]:
     if not record.complete:
         found["What is still unknown"] = (
             f"{ranking.pool - ranking.judged:,} of {ranking.pool:,} results have no grade yet. Their grades are "
-            "predicted, and the intervals say how far the predictions may be off."
+            "predicted; the intervals show how far the predictions may be off."
         )
     if collection.aspect == MEAN and record.aspects:
         found["Several questions"] = (
-            f"Each result was graded for {', '.join(record.aspects)}. The ranking is by the mean of them; the ranking "
-            "by each stands below it."
+            f"Each result was graded for {', '.join(record.aspects)}. The ranking is by their mean; the ranking "
+            "by each follows below."
         )
     return found
 
@@ -47,7 +47,7 @@ def _who(record: Publication) -> str:
     by = f"{counted(people, 'person', 'people')} gave " if people else ""
     when = "" if not days else f" on {days[0]}" if days[0] == days[-1] else f" from {days[0]} to {days[-1]}"
     said = f"{by}{counted(len(judgments), 'grade')}{when}"
-    return f"{said[0].upper()}{said[1:]}." if judgments else "Nobody yet: all is predicted."
+    return f"{said[0].upper()}{said[1:]}." if judgments else "Nobody yet: all grades are predicted."
 
 
 def _reading(record: Publication) -> str:
@@ -56,9 +56,9 @@ def _reading(record: Publication) -> str:
         " Systems that share a letter cannot be told apart: their order may be chance." if _grouped(record) else ""
     )
     return (
-        f"Grades go from {low} (worst) to {high} (best), and a system's score sums up the grades of what it returned. "
-        "The line beside a score shows where the score lies with 95 % for queries of this kind; a short line is a sure "
-        f"score.{letters}"
+        f"Grades go from {low} (worst) to {high} (best), and a system's score sums up the grades of its results. "
+        "The line beside a score is its 95 % interval for queries of this kind; the shorter the line, the more certain "
+        f"the score.{letters}"
     )
 
 

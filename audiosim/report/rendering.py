@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
     from matplotlib.axes import Axes
 
-# A colour of a drawing -> that of the page, light or dark as the reader's screen is.
+# Colours of the page for those of a drawing, light or dark like the reader's screen.
 COLOURS = {
     "#000000": "var(--ink)",
     "#1d2530": "var(--ink)",
@@ -35,7 +35,7 @@ COLOURS = {
     "#6a4c93": "var(--third)",
 }
 HOVERING: ContextVar[bool] = ContextVar("hovering", default=False)
-# Each drawing gives way to the same with hover, once the page has read how: without scripts, and in print, it stays.
+# Scripts replace each drawing by the same drawing with hover; without scripts, and in print, it stays.
 HOVER_SCRIPT = """
 for (const place of document.querySelectorAll(".hoverable")) {
   const spec = JSON.parse(place.nextElementSibling.textContent), live = document.createElement("div");
@@ -76,7 +76,7 @@ def grid(
 def render(template: str, title: str, origin: Origin | None = None, **context: Any) -> str:
     """A whole page.
 
-    template  its name in report/templates
+    template  name of the template in report/templates
     title     title of the page
     origin    date, data and versions, shown at the end; None: none
     context   variables of the template
@@ -134,7 +134,7 @@ def inline_svg(axes: "Axes", title: str) -> "Markup":
     from matplotlib.figure import Figure
 
     figure = axes.figure
-    assert isinstance(figure, Figure), "axes of a page are not in a part of a figure"
+    assert isinstance(figure, Figure), "axes of a page must not be in a part of a figure"
     text = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with matplotlib.rc_context({"svg.hashsalt": title, "svg.fonttype": "none"}):

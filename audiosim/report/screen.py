@@ -16,9 +16,9 @@ from audiosim.display import shortened_to
 
 Setting = Literal["left", "whole", "right", "bar"]
 GAP = 2  # characters between columns
-SHORTEST = 8  # characters that a name keeps
+SHORTEST = 8  # fewest characters of a shortened name
 UNLIMITED = 10_000
-EVERY_S = 0.1  # between two looks of a bar in a notebook
+EVERY_S = 0.1  # seconds between two updates of a bar in a notebook
 
 
 class PlainTable:
@@ -60,7 +60,7 @@ class PlainTable:
             table.add_column(self.heads[column], justify=justify, no_wrap=True, min_width=widths[column])
         for row in self.rows:
             table.add_row(*(self._cell(row[column], column, widths[column]) for column in kept))
-        # As wide as it must be: rich would shorten every column by some, numbers among them.
+        # Wide enough for its contents: rich would shorten every column a little, even numbers.
         table.width = max(_whole(widths, kept), 1)
         yield table
 

@@ -26,9 +26,9 @@ def comparison_view(rows: Sequence[Mapping[str, Any]], stop: str) -> "Renderable
         share = f"{row['judged'] / row['pool']:.1%}"
         table.add_row(name, f"{row['judged']:,}", share, *numbers, f"{row['turns']:,}")
     note = (
-        f"Each campaign stops at {stop}, or when no judgment is worth anything to its rule. Error: of the systems' "
-        "scores, in the mean. RMSE d: of the differences between systems. Turns: how often the listener had to turn to "
-        "another query."
+        f"Each campaign stops at {stop}, or when no judgment has any value to its rule. Error: mean error of the "
+        "systems' scores. RMSE d: error of the differences between systems. Turns: number of times the listener had to "
+        "change to another query."
     )
     return Group(table, Text(note))
 
@@ -58,9 +58,9 @@ def followed_view(result: Mapping[str, Any]) -> "RenderableType":
         parts += [Text("\nWhere goals were met", style="bold"), _stops_table(stops, result["repeats"])]
     note = (
         f"\nExcess: stated less accuracy. Clear: pairs of systems that truly differ by more than {result['near']:g}. "
-        "Intervals: how many of those not yet known hold the true score of a system, difference of two, or mean gain "
-        "of a query's documents. Error: of the systems' scores, in the mean; RMSE d: of their differences. After ±: "
-        "standard error over the parts, which share queries and systems: it speaks of this collection."
+        "Intervals: share of those not yet known that hold the true score of a system, difference of two, or mean gain "
+        "of a query's documents. Error: mean error of systems' scores; RMSE d: error of their differences. After ±: "
+        "standard error over the parts, which share queries and systems: it applies to this collection only."
     )
     return Group(*parts, Text(note))
 
@@ -120,7 +120,7 @@ def _stops_table(stops: Sequence[Mapping[str, Any]], repeats: int) -> "Renderabl
 
 
 def _count(row: Mapping[str, Any]) -> str:
-    """Number of judged pairs; a mean where pools ran out of pairs."""
+    """Number of judged pairs; a mean if some pools ran out of pairs."""
     return f"{row['judged']:,.1f}".removesuffix(".0")
 
 

@@ -23,7 +23,7 @@ def followed_page(name: str, result: Mapping[str, Any], origin: Origin | None = 
     """The report on campaigns on many parts of a collection: plots, and the tables and notes of the screen.
 
     name    name of the collection
-    result  see `simulation.Followed.to_dict`, with anything played beside it, as for `followed_view`
+    result  see `simulation.Followed.to_dict`, with the results of further simulations, as for `followed_view`
     origin  origin of the page: see `origin_of`
     """
     curve, (said, *shown, note) = result["curve"], _on_screen(result)

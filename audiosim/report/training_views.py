@@ -38,8 +38,8 @@ MEANINGS = {
 }
 INTERVALS = IntervalCoverage._fields
 INTERVAL_HEADS = ("Interval of", "Judged", "Nominal", "Actual", "Intervals")
-COMPONENTS_TITLE = "How grades go together"
-INTERVALS_TITLE = "How many intervals hold the true mean"
+COMPONENTS_TITLE = "Correlation of grades"
+INTERVALS_TITLE = "Coverage of the true mean by intervals"
 STEPS = Step._fields
 STEP_HEADS = ("Dropped", "χ²", "p", "Rows")
 SIGNIFICANT = {"coefficient", "standard_error", "robust_standard_error", "points", "points_error"}
@@ -48,31 +48,31 @@ DECIMALS = {"actual": 3, "drop_one": 1, "type_two": 1, "chi_squared": 1, "z": 2,
     f"coverage_{nominal}": 3 for nominal in (50, 80, 95)
 }
 SCORES_MEAN = (
-    "Grades are over the scale's maximum. Variance: the squared error that is promised. Log score: -log P(true level). "
-    "50, 80, 95 %: share of true levels in the predictive sets of that probability. Slope: 1 is right."
+    "Grades are divided by the scale's maximum. Variance: the predicted squared error. Log score: -log P(true level). "
+    "50, 80, 95 %: share of true levels in the predictive sets of that probability. Slope: 1 is correct."
 )
 COMPONENTS_MEAN = (
     "Size: standard deviation of the shared effect, as a share of that of a pair's grade by the ordinal part; in "
-    "grades, for a pair of mean standard deviation. Near 0 the effect is absent or not visible."
+    "grades, for a pair with the mean standard deviation. Near 0 the effect is absent or not visible."
 )
 INTERVALS_MEAN = (
-    "Learned on one half of the queries, held against the true means of the other, several halvings. Intervals of one "
-    "half share its judgments: their number says less than it seems."
+    "Learned on one half of the queries, compared with the true means of the other, for several halvings. Intervals "
+    "of one half share its judgments, so their number carries less information than it seems."
 )
 ROBUST_MEAN = (
-    "Robust: judgments of one query may be correlated. Plain standard errors and χ² take them for independent."
+    "Robust: judgments of one query may be correlated. Plain standard errors and χ² treat them as independent."
 )
 
 
 def training_view(trained: Training) -> RenderableType:
-    """The model's terms, what each explains, and measures of its quality."""
+    """The model's terms, the contribution of each, and measures of its quality."""
     findings = trained.findings
     parts: list[RenderableType] = [Text(WARNING, style="bold red")] if findings.own_judgment else []
     parts += [
         Text(fit_summary(trained)),
         _titled("Coefficients", COEFFICIENTS, COEFFICIENT_HEADS, findings.term_rows()),
     ]
-    parts += [_titled("What each term explains", EFFECTS, EFFECT_HEADS, findings.term_rows()), Text(ROBUST_MEAN)]
+    parts += [_titled("Contribution of each term", EFFECTS, EFFECT_HEADS, findings.term_rows()), Text(ROBUST_MEAN)]
     if findings.components:
         rows = component_table(findings)
         parts += [_titled(COMPONENTS_TITLE, COMPONENT_COLUMNS, COMPONENT_HEADS, rows), Text(COMPONENTS_MEAN)]
@@ -100,10 +100,10 @@ def trend(trained: Training) -> str:
         for place, (name, value) in enumerate(found.coefficients.items())
     }
     return (
-        f"Trend, in standard deviations of a grade: {shown['constant']} off what the ordinal part expects, "
+        f"Trend, in standard deviations of a grade: constant {shown['constant']} relative to the ordinal part, "
         f"{shown['system_agreement']} for each standard deviation by which systems agree more with other teams, "
         f"{shown['consensus']} for each unit of the logarithm of the number of teams that found a document, "
-        f"{shown['repetition']} for each unit of that of the number of systems for each of these teams."
+        f"{shown['repetition']} for each unit of the logarithm of the number of systems per such team."
     )
 
 
@@ -127,12 +127,12 @@ def fit_summary(trained: Training) -> str:
 
 
 def _scores(findings: Findings) -> list[RenderableType]:
-    """Tables of scores, one per choice of rows, whose names are too long for a column of a terminal."""
+    """Tables of scores, one per choice of rows, as their names are too long for a column of a terminal."""
     keep = [place for place, key in enumerate(SCORES) if key != "sample"]
     keys, heads = tuple(SCORES[place] for place in keep), tuple(SCORE_HEADS[place] for place in keep)
     samples = dict.fromkeys(row.sample for row in findings.scores)
     return [
-        _titled(f"How good it is, {sample}", keys, heads, [r._asdict() for r in findings.scores if r.sample == sample])
+        _titled(f"Quality, {sample}", keys, heads, [r._asdict() for r in findings.scores if r.sample == sample])
         for sample in samples
     ]
 

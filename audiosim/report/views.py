@@ -28,7 +28,7 @@ TWINS_SHOWN = 20
 def ranking_view(ranking: Ranking, verdicts: Verdicts | None = None) -> RenderableType:
     """The systems, best first, with their intervals drawn, and the confidence in their order.
 
-    verdicts  verdicts on the ranking: possible ranks of each system, and letters shared by those that cannot be told
+    verdicts  verdicts on the ranking: possible ranks of each system, and letters shared by systems that cannot be told
               apart
     """
     rows = ranking.system_rows()
@@ -68,15 +68,15 @@ def beside_in_words(ranking: Ranking) -> str:
 
 
 def effort_view(found: "Effort") -> RenderableType:
-    """Judgments and hours until a goal, and the pairs of systems that stay open."""
+    """Judgments and hours until a goal, and the pairs of systems that remain open."""
     low, high = found.interval
     rule = found.stopping_rule
     if found.judgments is None:
-        said = f"{rule} takes more than {low:,} judgments: no campaign that was played on got there in the time."
+        said = f"{rule} takes more than {low:,} judgments: no simulated campaign met it within the time limit."
     else:
         with_whom = "one listener" if found.listeners == 1 else f"each of {found.listeners} listeners"
         said = (
-            f"{rule} takes about {found.judgments:,} judgments more (80 % interval {low:,} to {high:,}), "
+            f"{rule} takes about {found.judgments:,} more judgments (80 % interval {low:,} to {high:,}), "
             f"{found.hours:.1f} hours of {with_whom} at {found.seconds:.0f} s a judgment."
         )
     basis = (
@@ -85,14 +85,14 @@ def effort_view(found: "Effort") -> RenderableType:
     )
     if found.unmet:
         basis += (
-            f" In {found.unmet} of them everything was judged and the goal, on {found.about.words}, was still not met: "
-            "more queries would help, more judgments would not."
+            f" In {found.unmet} of them everything was judged and the goal, on {found.about.words}, was not met: "
+            "more queries would help, but not more judgments."
         )
     below = [_further(found)] if found.beside else []
     below += [_otherwise(found)] if found.otherwise else []
     if not found.unsettled:
         return Group(Text(said), Text(basis), *below)
-    table = PlainTable(("System", "left"), ("System", "left"), "Confidence at the goal", "Queries to tell apart")
+    table = PlainTable(("System", "left"), ("System", "left"), "Confidence at the goal", "Queries to separate")
     for row in found.unsettled[:ROWS_SHOWN]:
         queries = "over 10,000" if row["queries"] is None else f"{row['queries']:,}"
         table.add_row(row["a"], row["b"], f"{row['confidence']:.3f}", queries)
@@ -118,10 +118,10 @@ def _further(found: "Effort") -> RenderableType:
 def _otherwise(found: "Effort") -> RenderableType:
     """Verdicts that the fully judged collection would allow, as it is and with changes."""
     pairs = found.otherwise[0].pairs
-    table = PlainTable(("All judged", "whole"), "Judgments", f"Told apart of {pairs:,}", ("80 % interval", "whole"))
+    table = PlainTable(("All judged", "whole"), "Judgments", f"Separated, of {pairs:,}", ("80 % interval", "whole"))
     for one in found.otherwise:
         table.add_row(one.what, f"{one.judgments:,}", f"{one.separated:.1f}", f"{one.low:.1f} – {one.high:.1f}")
-    head = "Pairs of systems that a paired t-test at 5 % would tell apart:"
+    head = "Pairs of systems that a paired t-test at 5 % would separate:"
     return Group(Text(f"\n{head}", style="bold"), table)
 
 
@@ -161,9 +161,9 @@ def _fit(ranking: Ranking) -> str:
 
 
 def _rests_on(ranking: Ranking) -> str:
-    """Number of judgments behind a ranking, or that there are none, as a sentence."""
+    """Number of judgments behind a ranking, or their absence, as a sentence."""
     alone = ranking.judges == 1 and ranking.about.listeners != "panel"
-    usual = " One person judged: by how much others differ is what other collections show." if alone else ""
+    usual = " Only one person judged: the differences between people are taken from other collections." if alone else ""
     return f"{ranking.resting[0].upper()}{ranking.resting[1:]}.{usual}"
 
 
@@ -292,7 +292,7 @@ def demo_view(result: "DemoResult") -> RenderableType:
         f"{100 * end.accuracy:.1f} % of the pairs of systems are in the right order (tau {result.tau:.3f}); "
         f"the stated confidence was {100 * (end.confidence or 0):.1f} %."
     )
-    files = PlainTable(("File", "left"), ("What it is", "left"))
+    files = PlainTable(("File", "left"), ("Contents", "left"))
     for path, meaning in result.files:
         files.add_row(path.name, meaning)
     return Group(

@@ -19,7 +19,7 @@ CHAPTER_6 = {
     "P(min=40)@5": (0.167, 0.464, 0.369, 0.9784, 42, 0.9526, 95),
     "AP(min=40)@5": (0.174, 0.452, 0.375, 0.9789, 41, 0.9546, 91),
 }
-# key of a reliability study: its table, what it is, decimals printed
+# by key of a reliability study: table, quantity, printed decimals
 STABILITY = {
     "system": ("6.1", "variance of systems", 3),
     "query": ("6.1", "variance of queries", 3),

@@ -27,9 +27,9 @@ class Printed:
 
     start    Table 8.1: quantities of MOMENT, nothing judged
     judged   Table 8.3: judgments until a mean confidence of .95
-    then     Table 8.3: accuracy, tau and RMSE of the differences there
-    plain    Table 8.5: judgments, mean absolute error of the scores and rho where it stops at +-.05, uncorrected
-    settled  Table 8.6: the same where it stops at +-.05, corrected
+    then     Table 8.3: accuracy, tau and RMSE of the differences at that moment
+    plain    Table 8.5: judgments, mean absolute error of the scores and rho at the stop at +-.05, uncorrected
+    settled  Table 8.6: the same at the stop at +-.05, corrected
     """
 
     start: tuple[float, float, float, float, float, float]
@@ -69,12 +69,12 @@ CHAPTER_8 = {
         (1283, 0.046, 0.975),
     ),
 }
-# Why none of these comes out exactly.
+# Reasons why none of these numbers is reproduced exactly.
 MODEL = "The model fitted without 2011 is not published, and the public files lack the metadata of 23 documents."
 ORDER = f"{MODEL} Pairs are therefore judged in another order."
 CORRECTION = (
-    "The thesis does not define its correction; audiosim's is met before anything is judged, as is the thesis's own "
-    "criterion of .011 for CG."
+    "The thesis does not define its correction. With audiosim's, the criterion is met before anything is judged, as "
+    "is the thesis's own criterion of .011 for CG."
 )
 ERROR = 0.05
 SETTLED = parse_stopping_rule("confidence(floor=0)=0.95")
@@ -82,7 +82,7 @@ MOMENT = ("confidence", "accuracy", "tau", "RMSE of differences", "rho", "RMSE o
 PAPER = "Urbano & Schedl (2013)"
 # Table 5: L_output on the Fine scale of 2011, nothing judged, normal differences
 PAPER_5 = {"confidence": 0.942, "accuracy": 0.948, "tau": 0.895}
-# Table 3: judgments until a mean confidence of .95, then L_judge every 20 judgments; accuracy and tau there
+# Table 3: judgments until a mean confidence of .95, then L_judge every 20 judgments; accuracy and tau at that moment
 PAPER_3 = (120, 0.941, 0.882)
 
 
@@ -156,7 +156,7 @@ def scores_of_mirex_2011(folder: Path) -> Iterator[PrintedRow]:
     """Tables 8.5 and 8.6: errors of the scores when judging stops at an expected error of .05.
 
     The correction is audiosim's, learned on simulated campaigns with its own form of the ideal ranking. The thesis
-    gives its correction only as a figure; the deviation that it names for CG, .011, is reached before anything is
+    gives its correction only as a figure; its deviation for CG, .011, is reached before anything is
     judged.
     """
     collection = mirex_2011(folder)

@@ -30,7 +30,7 @@ CHAPTER_3 = {
     "GAP@5": (0.1224, 0.5229, 0.0478),
     "ADR@5": (0.1874, 0.5827, 0.0574),
 }
-# table: its contents
+# contents of each table
 COLUMNS: dict[str, tuple[str, Callable[[Preferences], float]]] = {
     "3.2": ("bias at the endpoints", lambda found: found.endpoint_bias),
     "3.3": ("distance of P(Agr = 1) from 1", lambda found: found.distance_from_agreement),
@@ -48,7 +48,7 @@ RESIDUALS = {
     "RBP(gain=exponential)@5": 0.0229,
     "GAP@5": 0.0302,
 }
-# section 3.3, with the numbers of good and bad nonpreferences the other way round: the text has swapped them
+# section 3.3, with the numbers of good and bad nonpreferences exchanged, because the text has them swapped
 SAID = {
     "a nonpreference": (("good", "bad"), 2025),
     "both good": (("good",), 969),
@@ -89,7 +89,7 @@ def _cubic(name: str, found: Preferences | None) -> Iterator[PrintedRow]:
         yield PrintedRow(f"{THESIS}, Table 4.3", f"{name}, Broad: a{power}", printed, computed, 4)
 
 
-# The public files have this name in place of the query's, d007449.
+# The public files use this name instead of the query's, d007449.
 STBD1_QUERY = "71cdbd"
 
 
@@ -98,7 +98,7 @@ def satisfaction_examples(folder: Path) -> Iterator[PrintedRow]:
     source, q = f"{THESIS}, section 4.1", parse_measure("Q(ideal=user)@5")
     score = _score(folder, "STBD1", STBD1_QUERY, q)
     share = None if score is None else float(published_mapping(q, "fine").probability(np.array(score)))
-    # The text goes on with the probability as it prints it.
+    # The text continues with the probability as printed.
     ten = None if share is None else float(number_satisfied(np.array(round(share, 1)), 15)[10])
     yield PrintedRow(source, "STBD1, query d007449, Fine: Q@5", 0.6095, score, 4)
     yield PrintedRow(source, "STBD1, query d007449, Fine: P(Sat) from Q@5", 0.7, share, 1)

@@ -8,7 +8,7 @@ from audiosim.reproduce.row import PrintedRow
 
 GROUPS = ((1, 2), (3, 4, 5))
 SOURCE = "Typke, Veltkamp & Wiering (2006), section 3"
-# results: the printed recall, with as many decimals
+# printed recall by results, with the printed decimals
 EXAMPLES = {(2, 3, 1, 5, 7, 8, 9, 4): (0.86, 2), (2, 10, 3, 1, 5, 7, 8, 9, 4): (0.7433, 4)}
 
 

@@ -1,4 +1,4 @@
-"""All sources of printed numbers: each takes the folder of the data and yields rows, even if a file is missing."""
+"""All sources of printed numbers: functions from the folder of the data to rows, even if a file is missing."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -33,7 +33,7 @@ SOURCES: tuple[Callable[[Path], Iterator[PrintedRow]], ...] = (
 def rows(folder: str | Path) -> Iterator[PrintedRow]:
     """All rows of all sources.
 
-    folder  with the published data in subfolders: mirex2011, a collection, and preferences/answers.tsv
+    folder  folder with the published data: mirex2011, a collection, and preferences/answers.tsv
     """
     folder = Path(folder)
     if not folder.is_dir():

@@ -23,7 +23,7 @@ WORKED = {
     "mout-broad": (f"{THESIS}, Appendix A", {"fSYS": 0.25}, 1.7486, 0.2552),
     "loutput-broad": ("Urbano & Schedl (2013), Appendix", {"fTEAM": 0.25}, 1.6577, 0.3233),
 }
-REFITTED = "The model fitted without 2011 is not published; the published one has learned from 2011 too."
+REFITTED = "The model fitted without 2011 is not published; the published one was also fitted to 2011."
 SHARED_FEATURES = {"OV": 0.8053, "fART": 0.0217, "sGEN": 1.0, "fGEN": 0.8478}
 # model: source, unit of its numbers in grades, RMSE and mean variance on the Fine scale of 2011 with their decimals
 ERRORS = {

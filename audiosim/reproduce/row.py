@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 THESIS = "Urbano (2013)"
-NO_DATA = "The data for it is not in the folder."
+NO_DATA = "The data are not in the folder."
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Reproduction:
     rows: tuple[PrintedRow, ...]
 
     def __repr__(self) -> str:
-        return f"{sum(row.agrees for row in self.rows)} of {len(self.rows)} published numbers come out to every digit"
+        return f"{sum(row.agrees for row in self.rows)} of {len(self.rows)} published numbers agree to every digit"
 
     _repr_html_ = in_notebook
 

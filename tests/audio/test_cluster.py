@@ -137,7 +137,7 @@ def test_a_batch_that_takes_every_machine_along_is_given_up(loopback, monkeypatc
             lambda task, why: why,
         )
     )
-    assert results == ["was given up: every machine that was at it was lost", 2, 3, 4, 5]
+    assert results == ["was given up: every machine that worked on it was lost", 2, 3, 4, 5]
 
 
 @pytest.mark.slow

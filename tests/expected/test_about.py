@@ -280,7 +280,7 @@ def test_what_one_person_says_of_others_rests_on_other_collections_and_says_so(d
     alone = estimate(judged_by(demo, "ann"), about="listeners")
     known = estimate(judged_by(demo, "ann"))
     assert np.all(alone.scores.variance > known.scores.variance)
-    assert "One person judged: by how much others differ" in drawn_on_screen(alone)
+    assert "Only one person judged: the differences between people" in drawn_on_screen(alone)
     beside = drawn_on_screen(estimate(judged_by(demo, "ann", "bob")))
     assert "in the opinion of the 2 people who judged; 0." in beside
     assert "for listeners at large" in beside

@@ -117,7 +117,7 @@ def test_a_measure_of_one_s_own_that_is_relative_is_expected_as_the_thesis_has_i
 
 def test_a_measure_that_is_no_sum_has_no_ratio(doubt):
     with pytest.raises(
-        InputError, match="^AP@2 is no weighted sum of gains, expected a measure with weights of ranks$"
+        InputError, match="^AP@2 is not a weighted sum of gains, expected a measure with weights of ranks$"
     ):
         RatioScores(parse_measure("AP@2"), doubt.pool).scores(doubt.belief)
 

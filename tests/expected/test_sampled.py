@@ -211,7 +211,7 @@ def test_a_measure_to_which_every_level_of_a_model_is_relevant_asks_for_a_minimu
     assert (pool.scale.levels[0], belief.levels[0]) == (0, 5)
     for written in (f"{name}@2", f"{name}(min=5)@2"):
         message = (
-            f"{written} takes every level of the model as relevant, the lowest being 5; "
+            f"{written} counts every level of the model as relevant, as the lowest is 5; "
             f"expected a higher min, such as {name}(min=40)@2"
         )
         with pytest.raises(InputError, match=f"^{re.escape(message)}$"):

@@ -85,7 +85,7 @@ def test_a_ground_truth_that_is_none_is_refused():
     for groups in ([], [()], [(1,), ()]):
         with pytest.raises(InputError, match="needs at least one group, and each group at least one item"):
             adr_of_groups([1], groups)
-    with pytest.raises(InputError, match="item 1 is in the ground truth twice, expected it in one group"):
+    with pytest.raises(InputError, match="item 1 is in the ground truth twice, expected it in only one group"):
         adr_of_groups([1], [(1, 2), (1,)])
     with pytest.raises(InputError, match="average dynamic recall needs at least 1 rank, got 0"):
         adr_of_groups([1], [(1,)], 0)

@@ -61,5 +61,5 @@ def test_to_register_again_changes_nothing():
 def test_a_highest_relevance_below_one_in_the_qrels_is_refused():
     register()
     measure = ir_measures.measures.registry["GAP"](max_rel=3) @ 5
-    with pytest.raises(InputError, match="max_rel of GAP.* must be at least 4, which is in the qrels, got 3"):
+    with pytest.raises(InputError, match="max_rel of GAP.* must be at least 4, the highest in the qrels, got 3"):
         list(ir_measures.iter_calc([measure], QRELS, RUN))

@@ -107,8 +107,8 @@ def test_a_measure_is_taken_as_it_is_or_parsed():
         ("Q(beta=-1)@5", "beta of Q must be a number, 0 or more, got -1"),
         ("P(min=0)@5", "min of P must be a grade above 0, got 0"),
         ("P(min=inf)@5", "min of P must be a grade above 0, got inf"),
-        ("Q(form=original,ideal=user)@5", "Q has form=original or ideal=user, expected one of them"),
-        ("CG(gain_base=3)@5", "gain_base of CG needs gain=exponential, got it alone"),
+        ("Q(form=original,ideal=user)@5", "Q has both form=original and ideal=user, expected only one of them"),
+        ("CG(gain_base=3)@5", "gain_base of CG is only allowed with gain=exponential"),
         ("CG(gain=exponential,gain_base=1)@5", "gain_base of CG must be a number above 1 and below 100, got 1"),
         (
             "GAP(thresholds=40)@5",

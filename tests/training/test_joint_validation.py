@@ -371,7 +371,7 @@ def shown(trained):
 @pytest.mark.slow
 def test_the_report_shows_components_and_intervals_on_a_terminal_and_as_a_page(trained):
     text, page = shown(trained[0]), training_page(trained[0])
-    for title in ("How grades go together", "How many intervals hold the true mean"):
+    for title in ("Correlation of grades", "Coverage of the true mean by intervals"):
         assert title in text
         assert f"<h2>{title}</h2>" in page
     for row in component_table(trained[0].findings):
@@ -391,8 +391,8 @@ def test_the_report_of_another_model_has_neither(simulated):
     plain = train([simulated], replace(PLAN, joint=False, judged=()))
     assert plain.findings.components == plain.findings.intervals == ()
     for report in (shown(plain), training_page(plain)):
-        assert "How grades go together" not in report
-        assert "hold the true mean" not in report
+        assert "Correlation of grades" not in report
+        assert "Coverage of the true mean" not in report
         assert "Trend" not in report
 
 

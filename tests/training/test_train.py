@@ -482,7 +482,7 @@ def test_the_command_takes_shares_and_seed_and_shows_them(said, drawn, tmp_path)
     drawn.save(tmp_path / "drawn")
     options = ["--features", "fSYS,sGEN,aDOC", "--folds", "2", "--judged", "0.1,0.2", "--seed", "4"]
     out = said("train", tmp_path / "drawn", *options, "-o", tmp_path / "m.json", "--report", tmp_path / "m.html")
-    assert "How good it is, 2 folds by query, 10 % of each judged" in out
+    assert "Quality, 2 folds by query, 10 % of each judged" in out
     page = (tmp_path / "m.html").read_text(encoding="utf-8")
     assert "2 folds by query, 20 % of each judged" in page
     assert "model fitted at this share" in page
