@@ -1,7 +1,7 @@
 """`python -m audiosim.plugins [NAME...]`: check installed plugins against their contracts; exit code 1 if one fails.
 
-NAME  any name at an extension point, such as CG or fSYS; NAME:TEXT for an estimator that needs a text, NAME:FILE for a
-      decoder and a sound file; by default all plugins of packages other than audiosim
+NAME  any name at an extension point, such as CG or fSYS; NAME:TEXT for an estimator that needs a text; NAME:FILE for a
+      decoder with a sound file; by default all plugins of packages other than audiosim
 """
 
 import sys
@@ -105,7 +105,7 @@ class Asked:
         try:
             if self.entry is not None and self.point.hidden(self.entry):
                 raise InputError(
-                    f"{described_point(self.entry)} is never used, as the name is taken; choose another name"
+                    f"{described_point(self.entry)} is never used because its name is taken; choose another name"
                 )
             thing = self.point.find(self.name) if self.entry is None else self.point.load(self.entry)
             self.check(thing, self.text, np.random.default_rng(SEED))
@@ -115,14 +115,14 @@ class Asked:
 
 
 def main() -> None:
-    """Report for each plugin whether it keeps its contract."""
+    """Report the result of the check for each plugin."""
     asked = wanted(sys.argv[1:])
     if not asked:
         kinds = ", ".join(point.kind for point, _ in CHECKS)
         sys.stdout.write(f"no other package has installed anything: {kinds}\n")
     complaints = [one.complaint() for one in asked]
     for one, wrong in zip(asked, complaints, strict=True):
-        result = "keeps its contract" if wrong is None else f"does not keep its contract: {wrong}"
+        result = "keeps its contract" if wrong is None else f"violates its contract: {wrong}"
         sys.stdout.write(f"{one} {result}\n")
     sys.exit(any(complaints))
 
@@ -135,7 +135,7 @@ def wanted(names: list[str]) -> list[Asked]:
 
 
 def _is_of_others(one: Asked) -> bool:
-    """True if it comes from a package other than audiosim."""
+    """True if the item comes from a package other than audiosim."""
     return one.entry is not None and package_of(one.entry) != OWN
 
 
@@ -150,7 +150,7 @@ def _named(name: str, text: str) -> list[Asked]:
     found += [one for one in entries if _is_of_others(one) or one.point.group not in taken]
     if not found:
         others = ", ".join(one.name for one in wanted([])) or "nothing"
-        raise InputError(f"nothing is called {name!r}; other packages have installed {others}")
+        raise InputError(f"there is nothing named {name!r}; other packages have installed {others}")
     return found
 
 

@@ -126,7 +126,7 @@ def made_rule(factory: SelectionRuleFactory, expected: ExpectedScores, seed: int
     """The selection rule from a factory; an error in the factory becomes one line."""
     try:
         rule = factory(expected, seed)
-    except Exception as error:  # it is another's code, so it may raise anything
+    except Exception as error:  # foreign code may raise anything
         raise InputError(f"a selection rule cannot be made: {one_line(error)}") from error
     if not isinstance(getattr(rule, "name", None), str) or not rule.name:
         raise InputError("a selection rule must have a name")
@@ -142,9 +142,9 @@ def find_stopping_rule(text: str) -> StoppingRule:
 
 
 def find_peers(text: str) -> tuple[dict[str, Peer], list[str]]:
-    """The peers named by a `--peers`, and a message for each left out because its package is missing.
+    """The peers named by a `--peers`, and a message for each one left out because its package is missing.
 
-    text  names joined by commas, each of which must be installed; or `all`: all that are installed
+    text  names of installed peers, joined by commas; or `all`: all installed ones
     """
     if text == "all":
         return peers_there({name: PEER_POINT.find(name) for name in PEER_POINT.names()})
@@ -160,7 +160,7 @@ def load_features() -> None:
         register_feature(feature)
 
 
-@cache  # a process finds what is installed once: to look is dear
+@cache  # looked up once per process, as the search is slow
 def load_evidence_kinds() -> None:
     """Register the kinds of evidence of installed packages in this process."""
     for kind in _of_others(EVIDENCE_POINT):

@@ -1,8 +1,8 @@
 """Contract of decoders, as checks that name violations in words.
 
 A decoder refuses a file of noise, under each of its suffixes, with a SoundError that names the file; it is never given
-an empty file. For a sound file it returns the mean of the channels as float32 at the file's own rate, the same each
-time, and the peak level; it refuses a file beyond the limits.
+an empty file. For a sound file it always returns the same mean of the channels, as float32 at the file's own rate, and
+the peak level; it refuses a file beyond the limits.
 """
 
 from dataclasses import replace
@@ -24,7 +24,7 @@ def check_decoder(decoder: Decoder, sound: Path | None, rng: np.random.Generator
     """Check a decoder against its contract; an InputError names the violation.
 
     decoder  the installed decoder
-    sound    a file that it opens, at least a second long; None: only check its answers to files without sound
+    sound    file that it opens, at least a second long; None: check only its answers to files without sound
     rng      generator for a file of noise
     """
     with TemporaryDirectory() as folder:
@@ -38,12 +38,12 @@ def check_decoder(decoder: Decoder, sound: Path | None, rng: np.random.Generator
         raise InputError(f"decoder {decoder.name} opens {', '.join(decoder.suffixes)}, got {sound.name}")
     first, second = (_check_decoded(decoder, sound) for _ in range(2))
     if not np.array_equal(first.samples, second.samples) or first.rate_hz != second.rate_hz:
-        raise InputError(f"decoder {decoder.name}: the same file twice gives other samples")
+        raise InputError(f"decoder {decoder.name}: the same file gives different samples the second time")
     _check_refuses(decoder, sound, replace(STANDARD_LIMITS, seconds=len(first.samples) / first.rate_hz / 2))
 
 
 def _check_refuses(decoder: Decoder, path: Path, limits: SoundLimits = STANDARD_LIMITS) -> None:
-    what = path.stem if limits == STANDARD_LIMITS else "a file of more than the limits allow"
+    what = path.stem if limits == STANDARD_LIMITS else "a file beyond the limits"
     try:
         decoder.decode(path, path.stat().st_size, limits)
     except SoundError as error:

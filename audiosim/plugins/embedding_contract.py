@@ -12,7 +12,7 @@ from audiosim.messages import one_line
 from audiosim.plugins.points import ExtensionPoint
 
 SECONDS = (3, 30)  # lengths of the test sounds
-SAME = 1e-5  # angle, as 1 - cosine, within which two vectors of the same sound must be
+SAME = 1e-5  # largest angle, as 1 - cosine, between two vectors of the same sound
 
 
 def _accepted(loaded: object, name: str) -> Embedding:
@@ -44,7 +44,7 @@ def check_embedding(embedding: Embedding, rng: np.random.Generator) -> None:
     """Check an embedding against its contract; an InputError names the violation.
 
     For any sound at its rate, short or long, it returns the same number of finite values, with the same angle each time
-    and another angle for another sound; it does not modify the samples.
+    and a different angle for a different sound; it does not modify the samples.
     """
     sizes, angles = [], []
     for seconds in SECONDS:
@@ -53,14 +53,14 @@ def check_embedding(embedding: Embedding, rng: np.random.Generator) -> None:
         sizes.append(len(first))
         angles.append(first)
         if len(second) != len(first) or _angle_between(first, second) > SAME:
-            raise InputError(f"embedding {embedding.name} gives another vector the second time")
+            raise InputError(f"embedding {embedding.name} gives a different vector the second time")
     if len(set(sizes)) > 1:
         raise InputError(
-            f"embedding {embedding.name} gives {sizes[0]} numbers of {SECONDS[0]} s and {sizes[1]} of {SECONDS[1]} s, "
-            f"expected as many of any sound"
+            f"embedding {embedding.name} gives {sizes[0]} numbers for {SECONDS[0]} s but {sizes[1]} for "
+            f"{SECONDS[1]} s, expected as many for any sound"
         )
     if _angle_between(*angles) < np.finfo(float).eps:
-        raise InputError(f"embedding {embedding.name} gives the same of two different sounds")
+        raise InputError(f"embedding {embedding.name} gives the same vector for two different sounds")
 
 
 def _sweep(seconds: int, rate_hz: int, rng: np.random.Generator) -> Samples:
@@ -77,10 +77,10 @@ def _vector(embedding: Embedding, samples: Samples, what: str) -> np.ndarray:
         found = embedding.vector(samples)
     except InputError:
         raise
-    except Exception as error:  # it is another's code, so it may raise anything
+    except Exception as error:  # foreign code may raise anything
         raise InputError(f"embedding {embedding.name} fails on {what}: {one_line(error)}") from error
     if not found.any():
-        raise InputError(f"embedding {embedding.name} gives a vector of length 0 of {what}")
+        raise InputError(f"embedding {embedding.name} gives a vector of length 0 for {what}")
     if not np.array_equal(samples, before):
         raise InputError(f"embedding {embedding.name} changes the samples")
     return found

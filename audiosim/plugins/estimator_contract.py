@@ -1,10 +1,10 @@
 """Contract of an estimator of relevance, as checks that name violations in words.
 
 For any judgments, `predict` returns a Belief about every pair of the pool given these judgments: levels that rise
-within the scale, probabilities whose rows sum to 1, the model used for each pair, and a prior of the gains, correlated
-or not, which the belief itself conditions on the judgments. The same judgments give the same answer, whatever was asked
-before. A pair's own judgment does not change its own prediction. Neither the given judgments nor an earlier answer are
-modified.
+within the scale, probabilities with rows that sum to 1, the model used for each pair, and a prior of the gains,
+correlated or not, which the belief itself conditions on the judgments. The same judgments give the same answer,
+regardless of earlier requests. A pair's own judgment does not change its own prediction. Neither the given judgments
+nor earlier answers are modified.
 """
 
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ def check_estimator(factory: EstimatorFactory, text: str, pool: Pool, rng: np.ra
 def _make(factory: EstimatorFactory, text: str, pool: Pool) -> RelevanceEstimator:
     try:
         made = factory(pool, text)
-    except AudiosimError:  # it says in words what is wrong with the text or the pool
+    except AudiosimError:  # its message explains the error in the text or the pool
         raise
     except Exception as error:
         raise InputError(f"the factory of an estimator raises {one_line(error)}") from error
@@ -64,7 +64,7 @@ def _make(factory: EstimatorFactory, text: str, pool: Pool) -> RelevanceEstimato
 
 @dataclass(frozen=True)
 class _Checked:
-    """An estimator whose every prediction is checked."""
+    """An estimator with a check of every prediction."""
 
     estimator: RelevanceEstimator
     pool: Pool
@@ -74,9 +74,9 @@ class _Checked:
         return self.estimator.name
 
     def predict(self, grades: Array, state: str) -> Belief:
-        """Its belief, if that is about this pool and these judgments; a Belief checks itself.
+        """Its belief, if it is about this pool and these judgments; a Belief checks itself.
 
-        state  of the judgments, in words
+        state  state of the judgments, in words
         """
         given = grades.copy()
         try:
@@ -88,7 +88,7 @@ class _Checked:
         except Exception as error:
             raise InputError(f"{self.name}: predict raises {one_line(error)}, with {state}") from error
         if not np.array_equal(given, grades, equal_nan=True):
-            raise InputError(f"{self.name}: predict changes the grades that it is given")
+            raise InputError(f"{self.name}: predict changes the grades passed to it")
         if not isinstance(belief, Belief):
             raise InputError(f"{self.name}: predict must return a Belief, got {type(belief).__name__}")
         n, scale = len(grades), self.pool.scale
@@ -97,7 +97,7 @@ class _Checked:
         if belief.maximum != scale.maximum:
             raise InputError(f"{self.name}: the highest grade must be {scale.maximum:g}, got {belief.maximum:g}")
         if not np.array_equal(belief.grades, grades, equal_nan=True):
-            raise InputError(f"{self.name}: the grades of a Belief must be those that predict was given")
+            raise InputError(f"{self.name}: the grades of a Belief must be those passed to predict")
         return belief
 
     def check_repeats(self, grades: Array, before: Array) -> None:
@@ -106,7 +106,7 @@ class _Checked:
             raise InputError(f"{self.name}: two predictions from the same judgments differ")
 
     def check_history(self, grades: Array, expected: Array, state: str) -> None:
-        """Check that only the judgments decide, not earlier predictions."""
+        """Check that predictions depend only on the judgments, not on earlier predictions."""
         again = self.predict(grades, state).probabilities
         if again.shape != expected.shape or not np.allclose(again, expected, rtol=0, atol=ROUNDING):
             raise InputError(f"{self.name}: an earlier prediction changes the prediction with {state}")

@@ -15,24 +15,24 @@ from audiosim.messages import one_line, repeated
 from audiosim.relevance.evidence_kind import EvidenceKind, Regressors
 from audiosim.relevance.random_effects import layout_of
 
-LARGEST = 10.0  # standard deviations that the mean square of a column may have
-ROUNDING = 1e-9  # relative
+LARGEST = 10.0  # largest root mean square of a column, in standard deviations
+ROUNDING = 1e-9  # relative tolerance
 
 
 def check_evidence_kind(kind: EvidenceKind, pool: Pool, larger: Pool) -> None:
     """Check a kind of evidence against its contract; an InputError names the violation.
 
-    pool    of pairs that systems retrieved
+    pool    pool of retrieved pairs
     larger  the same pool, with further pairs after its own
     """
     first, again, more = (_said(kind, one) for one in (pool, pool, larger))
     if first is None or again is None or more is None:
         if first is not again:
-            raise InputError(f"evidence {kind.name}: gives a pool evidence at one time and none at another")
+            raise InputError(f"evidence {kind.name}: gives the same pool evidence at one time and none at another")
         return
     _check_said(kind, first, pool)
-    _compare(kind, first, again, len(pool.pairs), "the same pool gives other numbers")
-    _compare(kind, first, more, len(pool.pairs), "pairs that no system retrieved change what it says of the others")
+    _compare(kind, first, again, len(pool.pairs), "the same pool gives different numbers the second time")
+    _compare(kind, first, more, len(pool.pairs), "pairs that no system retrieved change its numbers for the others")
 
 
 def _said(kind: EvidenceKind, pool: Pool) -> Regressors | None:
@@ -49,7 +49,7 @@ def _check_said(kind: EvidenceKind, said: Regressors, pool: Pool) -> None:
     label = f"evidence {kind.name}"
     wrong = next((name for name in said.names if not PIECE_NAME.fullmatch(name)), None)
     if wrong is not None or repeated(said.names) is not None:
-        raise InputError(f"{label}: its pieces must have names of their own that begin with a letter, got {said.names}")
+        raise InputError(f"{label}: its pieces must have unique names that begin with a letter, got {said.names}")
     if kind.name not in RESERVED and (taken := set(said.names) & set(RESERVED)):
         raise InputError(f"{label}: the name {min(taken)} is taken")
     if len(said.columns) != len(pool.pairs):

@@ -19,8 +19,8 @@ RATE_HZ, HOP = STANDARD_FRAMES.rate_hz, STANDARD_FRAMES.hop
 def find_frames(text: str) -> Parameters:
     """The parameters of frames named by `--frames`: "standard", or names of descriptors joined by commas.
 
-    audiosim's own are mfcc, contrast and bands. Others come from the entry-point group `audiosim.descriptors`; audiosim
-    itself installs librosa's chroma, onset, rolloff and tonnetz there.
+    audiosim's own are mfcc, contrast and bands. Others come from the entry-point group `audiosim.descriptors`, in which
+    audiosim itself installs librosa's chroma, onset, rolloff and tonnetz.
     """
     if text in OWN_FRAMES:
         return OWN_FRAMES[text]
@@ -59,8 +59,8 @@ DESCRIPTOR_POINT: ExtensionPoint[Descriptor] = ExtensionPoint(
 def check_descriptor(descriptor: Descriptor) -> None:
     """Check a descriptor of frames against its contract; an InputError names the violation.
 
-    For any sound at 22,050 Hz, including silence, it returns (d, 1 + n // 512) finite numbers, the same each time, with
-    a fixed d, and does not modify the samples.
+    For any sound at 22,050 Hz, including silence, it returns (d, 1 + n // 512) finite numbers with a fixed d, the same
+    each time, and does not modify the samples.
     """
     rng = np.random.default_rng(0)
     for name, n in (("noise", 30_000), ("noise", 22_050), ("silence", 30_000)):
@@ -77,13 +77,13 @@ def _check_once(descriptor: Descriptor, name: str, samples: np.ndarray) -> None:
         first, second = (
             np.atleast_2d(np.asarray(descriptor.function(y=samples, sr=RATE_HZ), dtype=float)) for _ in range(2)
         )
-    except Exception as error:  # it is another's code, so it may raise anything
+    except Exception as error:  # foreign code may raise anything
         raise InputError(f"{where} fails: {one_line(error)}") from error
     if first.shape != expected:
         raise InputError(f"{where} gives {first.shape}, expected {expected}")
     if not np.isfinite(first).all():
         raise InputError(f"{where} gives numbers that are not finite")
     if not np.array_equal(first, second):
-        raise InputError(f"{where} gives other numbers the second time")
+        raise InputError(f"{where} gives different numbers the second time")
     if not np.array_equal(samples, before):
         raise InputError(f"{where} changes the samples")

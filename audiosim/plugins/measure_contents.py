@@ -1,4 +1,4 @@
-"""Measures by name, ours and those of installed packages; beside the other contents, which take longer to load."""
+"""Measures by name, ours and those of installed packages; apart from the other contents, which take longer to load."""
 
 from audiosim.measures.measure import MEASURES, WRITTEN, Definition, Measure, parse_measure
 from audiosim.plugins.points import ExtensionPoint, an_instance

@@ -1,14 +1,14 @@
 """Contract of measures, as checks that name violations in words.
 
-A score is a finite number for each ranking, on any scale; grades may lie between its levels, as expected ones do. A
+A score is a finite number for each ranking, on any scale; grades may lie between its levels, as expected grades do. A
 measure takes the arguments of `audiosim.measures.scores.score` and does not modify them. Rankings get the same scores
-together as one by one, with any number of axes before the last. Ranks without a document (NaN) at the end of a list
+together as separately, with any number of axes before the last. Ranks without a document (NaN) at the end of a list
 change nothing, and neither do the zeros after the last judged document. An empty list scores 0. With default
 parameters, a list with the highest grade at every rank scores more than 0, and all scores are from 0 to 1, since
-intervals are cut to that range. Other parameters may give scores outside, as form=original does.
+intervals are cut to that range. Other parameters, such as form=original, may give scores outside.
 
-A measure declared as a weighted sum of gains scores exactly that sum for all grades. A measure that names another as
-its form on two levels scores the same there, both in the user-oriented form.
+A measure declared as a weighted sum of gains scores exactly that sum for all grades. If a measure names another one as
+its form on two levels, both have the same scores there, in their user-oriented forms.
 
 A score may fall when a grade rises: a better grade also raises the ideal, so a relative score may fall.
 """
@@ -33,7 +33,7 @@ from audiosim.users.satisfaction import user_form
 SYSTEMS, QUERIES, JUDGED = 3, 4, 9
 CUTOFF = 5
 ROUNDING = 1e-9  # relative tolerance of a score: sums may be taken in another order
-PADDING = ((0, 0), (0, 0), (0, 2))  # two ranks more for (s, q, n)
+PADDING = ((0, 0), (0, 0), (0, 2))  # two further ranks in (s, q, n)
 SCALES = (FINE, BROAD, BINARY, Scale("uneven", (0.0, 0.5, 1.0, 3.0)))
 
 
@@ -83,16 +83,16 @@ def _rankings(scale: Scale, depth: int, rng: np.random.Generator) -> tuple[Array
 
 def _check_pickles(measure: Measure) -> None:
     try:
-        same = pickle.loads(pickle.dumps(measure)) == measure  # noqa: S301, it was written here
+        same = pickle.loads(pickle.dumps(measure)) == measure  # noqa: S301, written just here
     except Exception as error:
-        raise InputError(f"{measure}: cannot be sent to another process, {one_line(error)}") from error
+        raise InputError(f"{measure}: cannot be sent to another process: {one_line(error)}") from error
     if not same:
-        raise InputError(f"{measure}: is another measure once it was sent to another process")
+        raise InputError(f"{measure}: becomes a different measure when it is sent to another process")
 
 
 @dataclass(frozen=True)
 class _Checked:
-    """A measure on a scale, whose every score is checked."""
+    """A measure on a scale, with a check of every score."""
 
     measure: Measure
     scale: Scale
@@ -102,7 +102,7 @@ class _Checked:
         return f"{self.measure} on the {self.scale.name} scale"
 
     def score(self, grades: Array, judged: Array) -> Array:
-        """Score that it gives, if that is well-formed."""
+        """Score by the measure, if it is well-formed."""
         given = grades.copy(), judged.copy()
         try:
             found: object = score(self.measure, self.scale, *given)
@@ -111,7 +111,7 @@ class _Checked:
                 f"{self._label}: score raises {one_line(error)}, for grades {grades.shape} and judged {judged.shape}"
             ) from error
         if not all(np.array_equal(*pair, equal_nan=True) for pair in zip(given, (grades, judged), strict=True)):
-            raise InputError(f"{self._label}: score changes the arrays that it is given")
+            raise InputError(f"{self._label}: score changes the arrays passed to it")
         if not isinstance(found, np.ndarray | np.generic) or not np.issubdtype(found.dtype, np.float64):
             came = f"array of {found.dtype}" if isinstance(found, np.ndarray) else type(found).__name__
             raise InputError(f"{self._label}: score must return an array of float64, got {came}")
@@ -128,7 +128,7 @@ class _Checked:
         wrong = (found < -ROUNDING) | (found > 1 + ROUNDING)
         if not self.measure.parameters and np.any(wrong):
             raise InputError(
-                f"{self._label}: scores must be 0 to 1 where no parameter is chosen, got {found[wrong].flat[0]:g}"
+                f"{self._label}: scores must be 0 to 1 with default parameters, got {found[wrong].flat[0]:g}"
             )
 
     def check_edges(self) -> None:
@@ -170,10 +170,10 @@ class _Checked:
         else:
             highest = gain(np.array(self.scale.maximum))
             expected = discounted(gain(grades) / highest, weights_of_ranks(self.measure, self.scale))
-        self._compare(np.asarray(expected), found, "scores must be the sum of gains that rank_weights says")
+        self._compare(np.asarray(expected), found, "scores must be the sum of gains weighted by rank_weights")
 
     def _check_two_levels(self, grades: Array, judged: Array) -> None:
-        """Check that on two levels it scores the same as the measure that it names."""
+        """Check that on two levels it has the same scores as the measure that it names."""
         other = self.measure.definition.two_levels
         if other is None or self.measure.parameters or len(self.scale.levels) > 2:
             return
@@ -182,21 +182,21 @@ class _Checked:
             score(user_form(measure), self.scale, grades, judged)
             for measure in (self.measure, Measure(other, self.measure.cutoff))
         )
-        self._compare(named, own, f"on two levels it must score what {other.name} does")
+        self._compare(named, own, f"on two levels it must have the scores of {other.name}")
 
     def check_rankings(self, grades: Array, judged: Array) -> None:
-        """Check that lists score the same together and alone, every time, and whatever padding follows them."""
+        """Check that lists have the same scores together and alone, every time, and with any padding."""
         together = self.score(grades, judged)
         if not np.array_equal(together, self.score(grades, judged)):
             raise InputError(f"{self._label}: two scores of the same rankings differ")
         self._check_sum(grades, judged, together)
         self._check_two_levels(grades, judged)
         alone = [[self.score(grades[s, q], judged[q]) for q in range(QUERIES)] for s in range(SYSTEMS)]
-        self._compare(together, np.array(alone), "rankings must score all at once as they do one by one")
+        self._compare(together, np.array(alone), "rankings must have the same scores together as one by one")
         turned = self.score(grades[None, :, ::-1], judged[::-1])
         self._compare(together, turned[0, :, ::-1], "the order of the queries must not matter, nor one more axis")
         drawn = self.score(np.stack([grades, grades]), np.stack([judged, judged])[:, None])
-        self._compare(np.stack([together, together]), drawn, "judged may have an axis of draws, too")
+        self._compare(np.stack([together, together]), drawn, "judged may also have an axis of draws")
         longer = self.score(np.pad(grades, PADDING, constant_values=np.nan), np.pad(judged, PADDING[1:]))
         self._compare(together, longer, "ranks without a document and zeros after the judged ones must change nothing")
 

@@ -1,8 +1,8 @@
 """Contract of peers, as checks that name violations in words.
 
 With any budget, including none and all, a peer returns a StatedRanking of the systems of its task: finite scores and
-differences, half widths of 0 or more, confidences from 1/2 to 1, with NaN for anything it does not state. It never
-exceeds the grader's budget. The same draws give the same statement, and the task is not modified.
+differences, half widths of 0 or more, confidences from 1/2 to 1, with NaN for all values that it does not state. It
+never exceeds the grader's budget. The same draws give the same statement, and the task is not modified.
 """
 
 import numpy as np
@@ -43,4 +43,4 @@ def _said(name: str, peer: Peer, task: Task, grader: Grader, seed: int) -> State
 def _check_equal(name: str, first: StatedRanking, second: StatedRanking) -> None:
     for field in ("scores", "half", "differences", "half_differences", "confidence"):
         if not np.array_equal(getattr(first, field), getattr(second, field), equal_nan=True):
-            raise InputError(f"peer {name}: the same draws give other {field}")
+            raise InputError(f"peer {name}: the same draws give different {field}")

@@ -1,6 +1,6 @@
 """Extension points: audiosim's own items and those of other packages, found by name in the same way.
 
-audiosim's own names are reserved: an item that another package installs under one of them is never loaded.
+audiosim's own names are reserved: an item installed under one of them by another package is never loaded.
 """
 
 import sys
@@ -25,7 +25,7 @@ class ExtensionPoint(Generic[Thing]):
     group   group of the entry points
     kind    word for one item
     own     audiosim's own items, by name
-    accept  checks and returns a loaded object, given its name; an InputError says what it must be
+    accept  function that checks and returns a loaded object, given its name; an InputError describes a valid one
     taken   names with another meaning
     """
 
@@ -44,12 +44,12 @@ class ExtensionPoint(Generic[Thing]):
         return list(dict.fromkeys([*self.own(), *(point.name for point in self.installed())]))
 
     def choose(self, name: str) -> EntryPoint | None:
-        """Item with a name, None if there is none; audiosim's own come before those of any other package."""
+        """Item with a name; None if there is none; audiosim's own take precedence over those of other packages."""
         named = [point for point in self.installed() if point.name == name]
         own = [point for point in named if package_of(point) == OWN]
         if len(named) > 1 and not own:
             packages = " and ".join(map(package_of, named))
-            raise InputError(f"{name} is installed by {packages}, expected one package; uninstall the others")
+            raise InputError(f"{name} is installed by {packages}, expected only one package; uninstall the others")
         return next(iter(own or named), None)
 
     def find(self, name: str) -> Thing:
@@ -106,7 +106,7 @@ def load_entry(point: EntryPoint) -> object:
     """The object of an entry point; any error in its package becomes one line."""
     try:
         loaded: object = point.load()
-    except Exception as error:  # it is another's code, so it may raise anything
+    except Exception as error:  # foreign code may raise anything
         raise InputError(f"{described_point(point)} cannot be loaded: {one_line(error)}") from error
     return loaded
 

@@ -1,7 +1,7 @@
 """Contract of selection rules, as checks that name violations in words.
 
 A rule gives every pair of the pool a weight, the value of its judgment: a finite number, 0 or more. The same belief and
-ranking give the same weights, whatever was asked in between. A rule is asked again after every batch of judgments, and
+ranking give the same weights, regardless of other requests. A rule is called again after every batch of judgments, and
 never within one.
 """
 
@@ -31,9 +31,7 @@ def check_selection_rule(factory: SelectionRuleFactory, expected: ExpectedScores
     grades[some] = rng.choice(pool.scale.levels, len(some))
     _weights(rule, expected, grades)
     if not np.array_equal(first, _weights(rule, expected, np.full(len(grades), np.nan))):
-        raise InputError(
-            f"selection rule {rule.name}: the same judgments give other weights after others were asked for"
-        )
+        raise InputError(f"selection rule {rule.name}: the same judgments give different weights after other requests")
 
 
 def _weights(rule: SelectionRule, expected: ExpectedScores, grades: Array) -> Array:

@@ -1,8 +1,8 @@
 """Contract of stopping rules, as checks that name violations in words.
 
 A text is parsed to a rule, and the rule's text is parsed to an equal one. For a judging loop with none, some and all
-pairs judged, a rule gives a finite level and says whether enough is judged; the same state gives the same answer,
-regardless of requests in between.
+pairs judged, a rule gives a finite level, and True if enough is judged; the same state gives the same answer,
+regardless of other requests.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ def check_stopping_rule(definition: StoppingDefinition, expected: ExpectedScores
     """
     rule = _parsed(definition, definition.example)
     if _parsed(definition, str(rule)) != rule:
-        raise InputError(f"stopping rule {definition.name}: {rule} must be parsed again as an equal one")
+        raise InputError(f"stopping rule {definition.name}: {rule} must be parsed as an equal rule")
     pool, pairs = expected.pool, expected.pool.pairs
     grades = rng.choice(pool.scale.levels, len(pairs)).tolist()
     judgments = [Judgment(*pair, grade) for pair, grade in zip(pairs, grades, strict=True)]
@@ -34,7 +34,7 @@ def check_stopping_rule(definition: StoppingDefinition, expected: ExpectedScores
     states = [Selection.start(pool, expected, uniform(pool), judgments[:count]) for count in counts]
     before = [_asked(rule, definition.name, state) for state in states]
     if before != [_asked(rule, definition.name, state) for state in states]:
-        raise InputError(f"stopping rule {definition.name}: the same judgments give another answer")
+        raise InputError(f"stopping rule {definition.name}: the same judgments give a different answer the second time")
 
 
 def _parsed(definition: StoppingDefinition, text: str) -> StoppingRule:

@@ -199,9 +199,9 @@ def _method(record: Publication) -> list[str]:
     ranking = record.ranking
     score = f"Systems are scored by {ranking.measure}, the mean over {ranking.queries} queries."
     kind = (
-        "Statements on queries of this kind are about means over queries, by Student's t (Urbano 2013, sections 4.2 and "
-        "5.6.2); P(Sat) follows from scores by the published mapping, and P(Succ) is the share of queries with P(Sat) "
-        f"above {record.threshold:g}."
+        "Statements on queries of this kind are about means over queries, by Student's t (Urbano 2013, sections 4.2 "
+        "and 5.6.2); P(Sat) follows from scores by the published mapping, and P(Succ) is the share of queries with "
+        f"P(Sat) above {record.threshold:g}."
     )
     if record.complete:
         return [f"{score} All {ranking.pool:,} retrieved pairs of query and document were judged.", kind]

@@ -1,4 +1,4 @@
-"""Values of comparisons and of grades by one person, in the same unit: their information about the order of systems.
+"""Values of comparisons and grades by one person in the same unit: their information on the order of systems.
 
 A question about h = g_i, or h = g_i - g_i' for a comparison, reduces the doubt about the ranking by
 
@@ -6,7 +6,7 @@ A question about h = g_i, or h = g_i - g_i' for a comparison, reduces the doubt 
 
 as in `DoubtAboutDifferences`, where I is the share of a standard normal variable's information that its class retains.
 A grade has I = 1. The answer to a comparison is one of three classes, with limits (-t - m) / s and (t - m) / s for the
-mean m and deviation s of what is heard:
+mean m and deviation s of the perceived difference:
 
     I = sum over classes of  (phi(lower) - phi(upper))^2 / P(class)
 """
@@ -44,16 +44,16 @@ class ComparisonValues:
 
     @classmethod
     def of(cls, selection: Selection, allowed: Booleans) -> "ComparisonValues | None":
-        """Values for a selection; None if its model takes no comparisons.
+        """Values for a selection; None if its model does not support comparisons.
 
-        allowed  (n,) True for pairs that may be asked about
+        allowed  (n,) True for pairs that may be used
         """
         estimator, belief, expected = selection.estimator, selection.belief, selection.expected
         if not isinstance(estimator, Comparing) or not isinstance(belief.gains, BlockNormal):
             return None
         gains = belief.gains
         model = estimator.comparison_model(NOTHING_COMPARED)
-        # NOISE is that of a comparison, of two pairs: a single grade has half of its variance.
+        # NOISE belongs to a comparison of two pairs: a single grade has half of its variance.
         own = model.scale**2 * (model.deviations[OPINION] ** 2 + model.deviations[NOISE] ** 2 / 2)
         heard = gains.variance + own + model.deviations[TASTE] ** 2 * (model.parts**2).sum(axis=1)
         slopes = gains.across(expected.slopes(belief))
@@ -93,7 +93,7 @@ def _considered(query: Integers, values: Array) -> tuple[Integers, Integers]:
     order = np.lexsort((-values, query))
     order = order[values[order] > 0]
     starts = np.flatnonzero(np.diff(query[order], prepend=-1))
-    # All comparisons would be millions; two documents of little value make no valuable one.
+    # There are millions of comparisons, but two documents of low value do not make a valuable one.
     groups = [group[:MOST_DOCUMENTS] for group in np.split(order, starts[1:])] if len(order) else []
     groups = sorted((one for one in groups if len(one) > 1), key=lambda one: -values[one].sum())[:MOST_QUERIES]
     pairs = [tuple(np.sort(one)[of] for of in np.triu_indices(len(one), 1)) for one in groups]

@@ -25,7 +25,7 @@ def confidences(
 ) -> list[tuple[int, float | None]]:
     """Confidence in the ranking over the course of judging: (number of judgments, confidence) at some moments.
 
-    judgments  in the order of judging
+    judgments  judgments in the order of judging
     moments    number of evenly spaced moments, including those before the first and after the last judgment
     """
     places = sorted({round(step * len(judgments) / (moments - 1)) for step in range(moments)})

@@ -1,4 +1,4 @@
-"""Correction of stated deviations of scores, which are smaller than the true errors; learned on simulated campaigns."""
+"""Correction of stated deviations of scores, which are smaller than the true errors, learned on simulated campaigns."""
 
 import json
 from collections.abc import Mapping
@@ -29,8 +29,8 @@ def corrected_deviation(measure: Measure, error: float, known: Mapping[str, Corr
     known  learned corrections by name of the measure; those shipped with the package if None
 
     Linear between learned errors, proportional below the lowest and above the highest. A measure without a learned
-    correction takes the smallest deviation of those with one. Urbano (2013), section 8.4; Figure 8.5 gives no numbers,
-    so they were learned anew by models/make_correction.py.
+    correction takes the smallest deviation among the others. Urbano (2013), section 8.4. Figure 8.5 gives no numbers,
+    so models/make_correction.py learned them again.
     """
     known = corrections() if known is None else known
     return min(_interpolated(known[name], error) for name in ([measure.name] if measure.name in known else known))

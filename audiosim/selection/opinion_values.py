@@ -2,7 +2,7 @@
 
     w_d = 1 / (Var[g_d] + v_d)  sum over pairs of systems (a, b) of  f(z_ab)^2 / V_ab (C_ad - C_bd)^2
 
-as `DoubtAboutDifferences` has it, about listeners at large, with the variance v_d of what the person adds to the pair's
+as in `DoubtAboutDifferences`, about listeners at large, with the variance v_d that the person adds to the pair's
 gain g_d; see `added_variance`.
 """
 
@@ -16,7 +16,7 @@ from audiosim.relevance.judges import added_variance
 from audiosim.selection.rules import DoubtAboutDifferences
 from audiosim.selection.selection import Selection
 
-NOISE_KNOWN = 0.25  # relative standard error of the noise, below which second opinions are no longer asked for by it
+NOISE_KNOWN = 0.25  # relative standard error of the noise below which it needs no further second opinions
 TELLS_MORE, OF_NOISE = "tells more", "noise"
 
 
@@ -49,10 +49,10 @@ class OpinionValues:
         return cls(weights, model.noise_error)
 
     def second_opinion(self, shared: Booleans, fresh: Booleans) -> tuple[int, str] | None:
-        """The pair judged by others that most needs a second opinion, and the reason; None if none is worth one.
+        """The pair judged by others that most needs a second opinion, and the reason; None if no pair is worth one.
 
-        shared  (n,) pairs that others judged and this person did not
-        fresh   (n,) pairs that nobody judged and this person could be asked about
+        shared  (n,) True for pairs judged by others, but not by this person
+        fresh   (n,) True for pairs that nobody judged and this person could judge
         """
         places = np.flatnonzero(shared)
         if not len(places):

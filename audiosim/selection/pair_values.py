@@ -1,4 +1,4 @@
-"""Values of judgments of the pairs of a pool, also of noisy judgments."""
+"""Values of judgments of the pairs of a pool, exact or noisy."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ class PairValues:
 
     by_noise  (n,) values of exact judgments, each with its share of the draws; the first shows whether any gain is left
     variance  (n,) variance of the gains
-    even      share of the draws in which every pair has the same chance, whatever its noise
+    even      share of the draws with equal chances for all pairs, whatever their noise
     open      (n,) pairs that are not judged
     drawn     (n,) numbers that divide the weights; None: the weights are the first values
     """

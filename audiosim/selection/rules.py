@@ -18,9 +18,9 @@ from audiosim.selection.pair_values import PairValues
 from audiosim.stats.normal.covariance_roots import factor_of, lower_root, times_lower
 from audiosim.stats.threads import one_thread
 
-EVEN = 0.1  # share of the draws in which every pair has the same chance
+EVEN = 0.1  # share of the draws with equal chances for all pairs
 SCORED = 0.1  # share of the draws for the scores themselves, not their differences
-SETTLED = 0.95  # confidence from which the order of two systems needs no more judgments
+SETTLED = 0.95  # confidence from which the order of two systems needs no further judgments
 CACHED = 200_000  # numbers of a dense block that fits into the processor's cache
 
 
@@ -37,7 +37,7 @@ class SelectionRule(Protocol):
     def weights(self, belief: Belief, ranking: Ranking) -> Array:
         """(n,) present value of a judgment of each pair, 0 or more; values of judged pairs are ignored.
 
-        belief   about the n pairs of the pool
+        belief   belief about the n pairs of the pool
         ranking  expected ranking of the systems
         """
         ...
@@ -60,7 +60,7 @@ class AffectedDifferences:
 
         w_d = sum over pairs of systems (a, b) of |discount_a(d) - discount_b(d)|
 
-    divided by the expected sum of the ideal ranking if the measure has one. For CG this counts the pairs of systems of
+    divided by the expected sum of the ideal ranking if the measure has one. For CG this counts the pairs of systems in
     which only one retrieved the document. The rule serves to rank the systems. Urbano (2013), section 8.3.
     """
 
@@ -101,7 +101,7 @@ class UnsettledDifferences:
         w_d = sum over pairs of systems (a, b) with C_ab < SETTLED of  C_ab (discount_a(d) - discount_b(d))^2
 
     C_ab is the confidence in their order, so pairs close to being settled come first. Once all are settled, every pair
-    counts the same. Urbano & Schedl (2013), section 3.4, who suggest it for goals that every pair must reach.
+    counts the same. Urbano & Schedl (2013), section 3.4, suggested there for goals that every pair must reach.
     """
 
     name = "unsettled"
@@ -160,9 +160,9 @@ class DoubtAboutDifferences:
         return PairValues(((1.0, doubts),), gains.variance, ~belief.judged)
 
     def of(self, across: sparse.csc_array | Array, variance: Array, ranking: Ranking) -> Array:
-        """(n,) the weights, of the covariances of the scores with the gains (s, n) and the gains' variances (n,)."""
+        """(n,) the weights, from the covariances of the scores with the gains (s, n) and the gains' variances (n,)."""
         difference, uncertain = ranking.differences
-        # Systems known to be equal have a difference of variance 0, and no doubt that a judgment could remove.
+        # The difference of systems known to be equal has variance 0, and a judgment cannot remove any doubt.
         open_ = uncertain > 0
         spread = np.where(open_, uncertain, 1)
         doubt = np.where(open_, np.exp(-(difference**2) / spread) / (2 * np.pi * spread), 0)
@@ -179,17 +179,17 @@ class DrawnByDoubt:
         w = (1 - EVEN - SCORED) doubts + SCORED variances + EVEN 1,  each over its sum over the unjudged pairs
 
     Each pair has the largest weight with a probability equal to its share of the sum of w (Efraimidis & Spirakis 2006,
-    doi:10.1016/j.ipl.2005.11.003). Always judging the pair of greatest doubt ends in overconfidence, as the pairs left
-    unjudged are then no random sample; drawn pairs represent those not drawn. A share of the draws follows the
-    information on the scores themselves, and a share is even: documents that most systems retrieved affect no
-    difference, and would otherwise never be judged.
+    doi:10.1016/j.ipl.2005.11.003). Always judging the pair of greatest doubt leads to overconfidence, because the
+    unjudged pairs are then not a random sample; drawn pairs represent the others. A share of the draws follows the
+    information on the scores themselves, and a share is even: documents retrieved by most systems hardly affect
+    any difference, and would otherwise never be judged.
     """
 
     name = "drawn"
 
     def __init__(self, expected: ExpectedScores, seed: int = 0) -> None:
         self._expected, self._doubts = expected, DoubtAboutDifferences(expected)
-        # Drawn once, not per ask: an ask without an answer changes nothing, and the seed reproduces the order.
+        # Drawn once, not per request: a request without an answer changes nothing, and the seed reproduces the order.
         self._drawn = np.random.default_rng(seed).exponential(size=len(expected.pool.pairs))
 
     def weights(self, belief: Belief, ranking: Ranking) -> Array:
@@ -233,7 +233,7 @@ class DoubtAboutScores:
 
 
 def squares_of(across: sparse.csc_array | Array, variance: Array) -> Array:
-    """(n,) the sum over the systems of C_ad^2 / Var[G_d], of the covariances of scores with gains (s, n)."""
+    """(n,) the sum over the systems of C_ad^2 / Var[G_d], from the covariances of scores with gains (s, n)."""
     if isinstance(across, np.ndarray):
         return _over(np.einsum("sn,sn->n", across, across), variance)
     return _over(np.asarray(across.multiply(across).sum(axis=0)).ravel(), variance)
@@ -259,7 +259,7 @@ def squared_differences(across: sparse.csc_array | Array, weights: Array) -> Arr
     laplacian = (np.diag(weights.sum(axis=1)) - weights)[1:, 1:]
     root = lower_root(factor_of(laplacian).T).astype(across.dtype)
     values, step = np.empty(pairs), max(1, CACHED // systems)
-    by_pair = isinstance(across, np.ndarray) and across.flags.f_contiguous  # a pair's numbers lie side by side
+    by_pair = isinstance(across, np.ndarray) and across.flags.f_contiguous  # the numbers of a pair are adjacent
     work = np.empty((min(step, pairs), systems) if by_pair else (systems - 1, min(step, pairs)), across.dtype)
     if by_pair:
         root = np.pad(root, ((1, 0), (1, 0)))  # adds the difference of the first system from itself, 0
@@ -279,7 +279,7 @@ def squared_differences(across: sparse.csc_array | Array, weights: Array) -> Arr
 
 def _less_first(block: Array, into: Array) -> Array:
     """(m, s) rows of a block (s, m) in Fortran order, less their first numbers."""
-    # By BLAS: NumPy would begin a loop for each of the many short rows.
+    # By BLAS, because NumPy would start a loop for each of the many short rows.
     np.copyto(into, block.T)
     ger = get_blas_funcs("ger", (into,))
     return np.asarray(ger(-1.0, np.ones(len(block), into.dtype), block[0], a=into.T, overwrite_a=1).T)
@@ -298,7 +298,7 @@ class Lot:
 
 
 class PoolOrder:
-    """Order from the top of all rankings downwards: 1 over the best rank at which any system retrieved the document.
+    """Order from the top of all rankings down: 1 divided by the best rank at which any system retrieved the document.
 
     Depth pooling as in TREC, with the ranks of the pool judged one after the other.
     """

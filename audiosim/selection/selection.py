@@ -38,23 +38,23 @@ class Selection:
     """State of a judging loop; immutable: `tell` returns the next state.
 
     expected   expected scores of the ranking's measure in the pool to judge
-    estimator  for this pool
+    estimator  estimator of this pool
     selection_rule  rule that weighs the pairs
     batch      number of judgments between updates of the estimator and the rule
     ties       (n,) drawn once: among pairs of equal weight the one with the larger value comes first
-    belief     about the n pairs; the grade of a judged pair is the mean over its assessors
+    belief     belief about the n pairs; the grade of a judged pair is the mean over its assessors
     scores     moments of the systems' mean scores
     order      (k,) places of the judged pairs, in the order of their first judgments
-    log        judgments as received, an assessor's last of a pair counts; None if the caller keeps it, see `judge`
+    log        judgments as received, the last per assessor and pair counts; None if the caller keeps it, see `judge`
     asked      state at the last update of estimator and rule; None if that is this state
     changes    number of changes of grades since the start
     learns     True if the estimator relearns by itself, at the moments of `relearning`; otherwise through `taught`
-    distribution  of a difference between systems: see `Ranking`
+    distribution  distribution of a difference between systems: see `Ranking`
     checks     True if the model is checked against the judgments
     kept_check  earlier check that remains in force; None to check by the judgments so far
-    comparisons  in force, in the order in which they were made
-    panel      assessors and their judgments: statements use it, `belief` uses the mean grade of each pair
-    about      subject of the ranking, and of stopping rules that name none
+    comparisons  comparisons in force, in the order in which they were made
+    panel      assessors and their judgments, for statements; `belief` uses the mean grade of each pair
+    about      subject of the ranking, and of stopping rules without a subject
     """
 
     expected: ExpectedScores
@@ -94,12 +94,12 @@ class Selection:
     ) -> "Selection":
         """The selection after these judgments, without those of pairs outside the pool.
 
-        measure  or its expected scores, if they differ from those of `expected_scores`
+        measure  measure, or its expected scores, if they differ from those of `expected_scores`
         selection_rule  its name, or a rule for these expected scores; None: see `default_selection_rule`
-        seed     of the draws that break ties and of the rule's own draws
+        seed     seed of the draws that break ties and of the rule's own draws
         learned  grades for the estimator to learn from; None for those of the judgments, in their order
-        learns   True if the estimator relearns by itself as judging goes on
-        distribution  of a difference between systems: "t", or "normal" as in the paper of 2013
+        learns   True if the estimator relearns by itself in the course of judging
+        distribution  distribution of a difference between systems: "t", or "normal" as in the paper of 2013
         about    subject of the ranking
         checks   True to check the model against the judgments; the published method has no such check
         """
@@ -130,7 +130,7 @@ class Selection:
 
     @property
     def measure(self) -> Measure:
-        """Measure that the systems are ranked by."""
+        """Measure for the ranking of the systems."""
         return self.expected.measure
 
     @property
@@ -161,7 +161,7 @@ class Selection:
         order, estimator = np.array(self.order, dtype=np.int64), hearing(self.estimator, self.panel)
         belief, believed, people = self.belief, self.believed, self._people
         if people is not None:
-            # Choosing treats mean grades as exact, which is fast; only statements distinguish the assessors.
+            # The choice of pairs treats mean grades as exact, which is fast; only statements distinguish the assessors.
             belief = belief.heard(people)
             scores = self.expected.scores(belief) if people.panel.several else believed.scores
             believed = replace(believed, scores=scores)
@@ -194,7 +194,7 @@ class Selection:
 
     @property
     def confidence(self) -> float | None:
-        """The mean confidence in the order of two systems now; None where there is nothing to order."""
+        """The mean confidence in the order of two systems now; None if there is nothing to order."""
         return self.ranking.confidence
 
     @cached_property
@@ -210,11 +210,11 @@ class Selection:
         return rule.values(self.belief, self.believed) if isinstance(rule, NoisyRule) else None
 
     def weights_by(self, assessor: str | None) -> Array:
-        """(n,) value of a judgment of each pair by this person, whose noise the judgments so far show.
+        """(n,) value of a judgment of each pair by this person, given their noise in the judgments so far.
 
         assessor  None, or the only person who judged so far: their judgments count as exact
         """
-        # Within a batch all weights are those of its start, so the pairs of a batch do not depend on who answers first.
+        # Within a batch all weights are those of its start, so its pairs do not depend on the order of answers.
         if self.asked is not None:
             return self.asked.weights_by(assessor)
         if assessor is None or {*self.panel.judges} <= {assessor} or self._values is None or self._people is None:
@@ -223,7 +223,7 @@ class Selection:
 
     @property
     def knows_people(self) -> bool:
-        """True if the value of nobody's judgment requires learning about people first, which may take seconds."""
+        """True if judgments have values without first learning a model of people, which may take seconds."""
         if self.asked is not None:
             return self.asked.knows_people
         return not self.panel.several or self._values is None or self._people is None or self._people.known
@@ -238,11 +238,11 @@ class Selection:
     def ask(
         self, count: int = 1, allowed: Booleans | None = None, by_query: bool = False, assessor: str | None = None
     ) -> list[Pair]:
-        """The unjudged pairs most worth judging, best first; fewer where fewer are left.
+        """The most informative unjudged pairs, best first; fewer if fewer are left.
 
-        allowed   (n,) mask of the pairs that may be asked for; None for all
+        allowed   (n,) mask of the pairs that may be returned; None for all
         by_query  take pairs from as few queries as possible, so that assessors stay with one query: first the query
-                  whose best `count` pairs have the highest value, then the next
+                  with the best `count` pairs by value, then the next
         assessor  person who will judge them; see `weights_by`
 
         Ties between pairs are broken by `ties`, those between queries by the first of their pairs.
@@ -262,7 +262,7 @@ class Selection:
     def _best(self, weights: Array, places: Integers, count: int) -> Integers:
         weights = weights[places]
         if count < len(places):
-            # A partial sort: an ask needs a few of possibly a million pairs.
+            # A partial sort: a request needs only a few of possibly a million pairs.
             least = weights.max() if count == 1 else np.partition(weights, len(weights) - count)[len(weights) - count]
             places, weights = places[weights >= least], weights[weights >= least]
         return places[np.lexsort((-self.ties[places], -weights))[:count]]
@@ -293,7 +293,7 @@ class Selection:
     @property
     def _own_log(self) -> tuple[Judgment, ...]:
         if self.log is None:
-            raise InputError("this selection belongs to a campaign, whose log says who judged: use the campaign's tell")
+            raise InputError("this selection belongs to a campaign with a log of its own: use the campaign's tell")
         return self.log
 
     def _logged(self, log: tuple[Judgment, ...], pair: Pair, assessor: str) -> "Selection":
@@ -309,7 +309,7 @@ class Selection:
         return self._asked_now(comparing(estimator, self.comparisons), self.grades, self.order)
 
     def compared(self, comparisons: tuple[PairedComparison, ...], count: int = 1) -> "Selection":
-        """The selection with these comparisons in force, after so many answers to them; predictions are updated."""
+        """The selection with these comparisons in force, after a number of answers to them; predictions are updated."""
         estimator = comparing(self.estimator, comparisons)
         after = self._asked_now(estimator, self.grades, self.order)
         return replace(after, comparisons=comparisons, changes=self.changes + count)
@@ -336,7 +336,7 @@ class Selection:
         return replace(self, estimator=estimator, belief=belief, scores=scores, order=order, asked=None)
 
     def judge(self, place: int, grade: float, said: tuple[str, float] | None = None) -> "Selection":
-        """The selection in which this is the grade of a pair, the mean over its assessors; NaN: it is judged no more.
+        """The selection with this grade of a pair, the mean over its assessors; NaN: it is no longer judged.
 
         said  assessor whose judgment changed the grade, and their own grade of the pair from now on, NaN for none;
               None if all assessors agree
@@ -357,7 +357,7 @@ class Selection:
         # A revised or withdrawn grade cannot be undone by a rank-one step, so the belief is computed from the prior.
         again = not new or estimator is not self.estimator or changes % self.batch == 0
         belief = estimator.predict(grades).resumed(self.belief) if again else self.belief.condition(place, grade)
-        # The scores' update subtracts covariances of the old belief; after another prior these would be wrong.
+        # The scores' update subtracts covariances of the old belief; with another prior these would be wrong.
         if new and belief.prior is self.belief.prior:
             scores = self.expected.after(self.scores, self.belief, belief, place)
         else:
@@ -369,7 +369,7 @@ class Selection:
     def judge_all(self, places: Integers, grades: Array) -> "Selection":
         """The selection after judgments of several pairs, at little more than the cost of one; the rule is updated.
 
-        places  (k,) of pairs that are not judged
+        places  (k,) places of unjudged pairs
         grades  (k,)
 
         The estimator does not relearn: this is for simulated continuations of a campaign.
@@ -384,14 +384,14 @@ class Selection:
 
     @cached_property
     def for_many(self) -> "Selection":
-        """The same loop, prepared for `judge_all` of many pairs again and again."""
+        """The same loop, prepared for repeated `judge_all` of many pairs."""
         gains = self.belief.gains
         even = EvenBlocks.of(gains) if isinstance(gains, BlockNormal | EvenBlocks) else None
         return self if even is None or even is gains else replace(self, belief=replace(self.belief, posterior=even))
 
     @property
     def in_thought(self) -> "Selection":
-        """The same loop for a simulated continuation, whose grades are drawn from its model: no relearning, no check.
+        """The same loop for a simulated continuation with grades drawn from its model: no relearning, no check.
 
         If the model already failed its check, the replacement stays in use: simulated grades are no evidence.
         """

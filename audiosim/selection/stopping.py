@@ -1,23 +1,23 @@
 """Stopping rules, which end the judging; they are written and parsed like measures.
 
-confidence=0.95             the mean confidence in which of two systems is better
+confidence=0.95             the mean confidence in the better of two systems
 every=0.95                  that confidence for every pair of systems
 difference(size=0.02)=0.95  the mean confidence in the likeliest of: better by more than a size, worse, neither
 users(share=0.05)=0.95      the same for the share of users whom the systems satisfy
-success(share=0.5)=0.95     the mean confidence in whether each system satisfies more than a share of the users
+success(share=0.5)=0.95     the mean confidence that each system satisfies more than a share of the users, or does not
 error=0.05                  the error of the systems' scores, corrected by simulated campaigns
 error(corrected=no)=0.05    the same without the correction, the first form in the thesis
 judgments=200               number of judged pairs
 
 A rule uses the subject of the loop's ranking, by default these queries; about=queries asks for a statement about
-queries of this kind: confidence(about=queries)=0.95. Such a goal may stay out of reach however much is judged.
+queries of this kind: confidence(about=queries)=0.95. Such a goal may remain out of reach, however much is judged.
 
 Except for the last, no rule is met before enough pairs are judged to check the model: CHECKED of them, or a fifth of a
 small pool. `floor` sets another number: confidence(floor=0)=0.95 trusts the model unchecked.
 
 A campaign learns its collection from few judgments, and stopping when a statement first reaches a target selects a
-lucky moment: at the stop, statements are overconfident, the more so the earlier it is. With correlated gains, the rules
-on confidence therefore use wider deviations, see `caution`. A model that fails its check cannot meet a rule; its
+lucky moment: statements at the stop are overconfident, the more so the earlier the stop. With correlated gains, the
+rules on confidence therefore use wider deviations, see `caution`. A model that fails its check cannot meet a rule; its
 widened replacement must, see `ModelCheck`.
 """
 
@@ -53,16 +53,16 @@ from audiosim.selection.stopping_definition import (
 )
 from audiosim.users.satisfaction import published_mapping
 
-CAUTION = 50  # judgments, learned on campaigns by benchmarks/verdicts.py; see docs/verdicts.md
+CAUTION = 50  # in judgments; learned on campaigns by benchmarks/verdicts.py; see docs/verdicts.md
 LEVEL = 0.95  # confidence of the intervals in the rule for the error; Urbano (2013), section 8.4
-# That of the thesis. Independent gains have too high an ideal ranking, so all scores are too low together, which no
-# correction of deviations sees: at .02, 4 of 12 campaigns on halves of MIREX 2011 by nDCG and RBP were further off.
+# Limit of the thesis. Independent gains have too high an ideal ranking, so all scores are too low together, which no
+# correction of deviations detects: at .02, 4 of 12 campaigns on halves of MIREX 2011 by nDCG and RBP were further off.
 LEAST_ERROR = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Claim about the systems that judging can make sufficiently certain.
+    """Claim about the systems that becomes certain enough by judging.
 
     name       name of the rule for it
     sure       function of a ranking and a size: probability of the claim, rising as deviations fall
@@ -79,9 +79,9 @@ class Claim:
 class Assurance:
     """Rule that is met when a claim is as certain as its target.
 
-    target  above 0; more than 1 is never reached
+    target  level to reach, above 0; more than 1 is never reached
     size    size in the claim: a difference in score, 0 or more, or a share of users
-    floor   judgments needed before it can be met; see `checked`
+    floor   fewest judgments before it can be met; see `checked`
     about   subject of the claim; None for that of the loop's ranking
     """
 
@@ -128,21 +128,21 @@ def assured(claim: Claim, example: str, usual: str | None = None) -> StoppingDef
 
 
 def _order(ranking: Ranking, _: float) -> float:
-    """Mean over all pairs of systems of the confidence in which is better."""
+    """Mean confidence in the better system, over all pairs of systems."""
     return 1.0 if ranking.confidence is None else ranking.confidence
 
 
 def _every_order(ranking: Ranking, _: float) -> float:
-    """Smallest confidence in which of two systems is better; systems known to be equal are settled."""
+    """Smallest confidence in the better of two systems; systems known to be equal are settled."""
     return float(ranking.confidences.min(initial=1.0))
 
 
 def _verdicts(ranking: Ranking, size: float) -> float:
     """The mean confidence in the likeliest verdict on two systems: better by more than a size, worse, or neither.
 
-    Near-ties, which cost most to tell apart, then need not be. With a size of 0 this equals `_order`. It also applies
-    to shares of satisfied users: the mean over the queries of the mapping of the query's score, for measures with a
-    published mapping (Urbano 2013, Table 4.3). Sections 4.1.1 and 8.5.
+    Near-ties, which are the most expensive to separate, then need no separation. With a size of 0 this equals `_order`.
+    It also applies to shares of satisfied users: the mean over the queries of the mapping of the query's score, for
+    measures with a published mapping (Urbano 2013, Table 4.3). Sections 4.1.1 and 8.5.
     """
     settled = ranking.mean_of_open(ranking.settled(size))
     return 1.0 if settled is None else settled
@@ -187,7 +187,7 @@ class Error:
         return float(np.sqrt(ranking.scores.variance.mean())) / self._deviation(ranking) * self.size
 
     def reached(self, state: LoopState) -> bool:
-        level = self.level(state)  # first, so that an invalid size is refused before anything is judged
+        level = self.level(state)  # first, so that an invalid size is refused before any judgment
         return checked(state, self.floor) and level <= self.size
 
     def _deviation(self, ranking: Ranking) -> float:
@@ -197,9 +197,9 @@ class Error:
             measure = ranking.measure
             if self.size < LEAST_ERROR and (measure.rank_weights is None or measure.relative):
                 raise InputError(
-                    f"{self} cannot be promised of {measure} with the model {ranking.model}, "
-                    f"whose gains are independent: ask for {LEAST_ERROR:g} or more, "
-                    "for CG or DCG, or take a joint model"
+                    f"{self} cannot be guaranteed for {measure} with the model {ranking.model}, "
+                    f"as its gains are independent: use {LEAST_ERROR:g} or more, "
+                    "CG or DCG, or a joint model"
                 )
             return corrected_deviation(measure, self.size)
         return self.size / ranking.quantile(LEVEL)
@@ -258,10 +258,10 @@ class AnyOf:
 
 
 def satisfied_users(state: LoopState, ranking: Ranking | None = None) -> Ranking:
-    """A ranking of the state with each score turned into the share of users it satisfies: the mean over the queries of
+    """A ranking of the state with each score converted to the share of users it satisfies: the mean over the queries of
     the published mapping of its measure, not the mapping of the mean score; Urbano (2013), equation 4.4.
 
-    It is about the same queries, and widened by the same factor as the ranking, which is the state's if None.
+    It is about the same queries as the ranking (None: the state's), and widened by the same factor.
     """
     expected, belief = state.expected, state.belief
     ranking = state.ranking if ranking is None else ranking

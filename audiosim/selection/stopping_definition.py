@@ -1,4 +1,4 @@
-"""Definitions of stopping rules: their protocol, their notation, and checks that they share."""
+"""Definitions of stopping rules: their protocol, their notation, and common checks."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from audiosim.expected.estimation import ExpectedScores
 from audiosim.expected.ranking import Ranking
 from audiosim.relevance.belief import Belief
 
-CHECKED = 50  # judgments after which statements hold on collections that the model did not learn from
+CHECKED = 50  # number of judgments after which statements are valid on collections that the model did not learn from
 NEVER = 2.0  # highest target for a share; targets above 1 are never reached
 SMALL = 5  # in a pool of fewer than SMALL x CHECKED pairs, one pair in SMALL is enough
 RULE_WRITTEN = re.compile(r"(?P<name>[a-z]+)(\((?P<parameters>[^()]+)\))?=(?P<target>[^()=]+)")
@@ -67,9 +67,10 @@ class StoppingDefinition:
     Entry-point group `audiosim.stopping_rules`: each entry is a definition, under its own name. Contract:
     `audiosim.plugins.check_stopping_rule`.
 
-    name        in lower case
-    make        makes the rule from the given parameters and a target; `str` of the rule parses to an equal rule
-    example     of the notation
+    name        name in lower case
+    make        function that makes the rule from given parameters and a target; `str` of the rule parses to an equal
+                one
+    example     example of the notation
     parameters  names of the parameters
     """
 
@@ -133,7 +134,7 @@ def target_above(name: str, target: float) -> float:
 
 
 def share_to_reach(name: str, target: float) -> float:
-    """The target itself, if it is above 0 and not a percentage; slightly more than 1 means never."""
+    """The target itself, if it is above 0 and not a percentage; slightly more than 1 is never reached."""
     if target > NEVER:
         raise InputError(f"the target of {name} is a share such as 0.95, got {target:g}")
     return target_above(name, target)
@@ -154,7 +155,7 @@ def yes_or_no(value: str | None) -> bool:
 
 
 def spelled_target(number: float) -> str:
-    """A number with all its digits, so that the printed text is parsed as the same rule."""
+    """A number with all its digits, so that the printed text parses to the same rule."""
     return repr(float(number)).removesuffix(".0")
 
 

@@ -1,4 +1,4 @@
-"""Stopping rules by name: each is a definition in `stopping` or `success`, beside the rule that it makes."""
+"""Stopping rules by name; their definitions are in `stopping` and `success`, beside the rules."""
 
 from collections.abc import Mapping, Sequence
 from numbers import Real
@@ -24,7 +24,7 @@ STOPPING_RULES: Mapping[str, StoppingDefinition] = {
 def parse_stopping_rule(text: str, known: Mapping[str, StoppingDefinition] = STOPPING_RULES) -> StoppingRule:
     """Stopping rule from text, such as confidence=0.95 or difference(size=0.02)=0.95.
 
-    known  definitions by name; `audiosim.plugins.find_stopping_rule` knows those of installed packages too
+    known  definitions by name; `audiosim.plugins.find_stopping_rule` also has those of installed packages
     """
     parts = RULE_WRITTEN.fullmatch(text.replace(" ", ""))
     if parts is None or parts["name"] not in known:
@@ -40,7 +40,7 @@ def first_of(rules: Sequence[StoppingRule]) -> StoppingRule:
 
 
 def as_stopping_rule(rule: object) -> StoppingRule:
-    """The stopping rule that a rule, its text or a mean confidence stands for."""
+    """The stopping rule given by a rule, its text or a mean confidence."""
     if isinstance(rule, StoppingRule):
         return rule
     if isinstance(rule, str):

@@ -1,4 +1,4 @@
-"""Stopping rule on success: which systems satisfy most users."""
+"""Stopping rule on success: satisfaction of most users by each system."""
 
 import numpy as np
 
@@ -8,9 +8,9 @@ from audiosim.selection.stopping import Claim, assured
 
 
 def _successes(shares: Ranking, share: float) -> float:
-    """The mean over the systems of the confidence in whether they succeed: satisfy more than a share of the users.
+    """Mean over the systems of the confidence in their success or failure: to satisfy more than a share of the users.
 
-    share  such as .5 for most of them
+    share  share of the users, such as .5 for most of them
 
     The share of users whom a system satisfies is the mean over the queries of P(Sat) of the query's score. With P the
     probability that it exceeds `share`, the confidence is max(P, 1 - P). This is not the share of successful queries,

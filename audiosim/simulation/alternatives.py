@@ -1,4 +1,4 @@
-"""Alternatives before judging: pairs of systems that more queries, a deeper cutoff or second opinions would part."""
+"""Alternatives before judging: pairs of systems separated by more queries, a deeper cutoff or second opinions."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ from audiosim.selection import Selection
 
 LEVEL = 0.05  # significance level of the paired test
 TIMES = (2, 4)  # multiples of the number of queries
-TWICE = 10  # pairs judged by several that tell how far assessors differ
+TWICE = 10  # fewest pairs with several judgments to estimate the variance between assessors
 
 
 @dataclass(frozen=True, slots=True)
 class DesignChoice:
-    """A possible form of the collection, and the number of pairs of systems that a test would separate, all judged.
+    """A possible form of the collection, and the number of pairs of systems that a test separates after full judging.
 
     what       description: as it is, 2 times the queries, second opinions, cutoff 10
     queries    number of queries
@@ -69,7 +69,7 @@ class PooledRuns:
 
     @classmethod
     def of(cls, collection: Collection, pool: Pool, cutoff: int) -> "PooledRuns":
-        """Rankings of a collection down to a cutoff, all of whose pairs are in the pool."""
+        """Rankings of a collection down to a cutoff, with all pairs in the pool."""
         found = graded_runs(collection, dict(zip(pool.pairs, map(float, range(len(pool.pairs))), strict=True)), cutoff)
         code = {query: number for number, query in enumerate(found.queries)}
         query = np.array([code[query] for query in pool.queries], dtype=np.int64)[pool.query]
@@ -127,7 +127,7 @@ def after_second_opinions(mean: Array, error: Array, noise: Array, queries: int)
 
         mean' ~ N(mean, noise / 2),   error'^2 = error^2 - noise / 2
 
-    noise  (p,) variance of the mean difference due to single assessors' taste, which the second assessor halves
+    noise  (p,) variance of the mean difference due to single assessors' tastes, halved by the second assessor
     """
     left = np.sqrt(np.maximum(error**2 - noise / 2, 0.25 * error**2))
     spread, needed = np.sqrt(noise / 2), _critical(queries) * left

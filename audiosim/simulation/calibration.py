@@ -66,7 +66,7 @@ class Claims:
 
     @property
     def brier(self) -> float:
-        """Brier score: mean of (confidence - right)^2, with right 1 or 0; 0 is best, 1/4 a coin's.
+        """Brier score: mean of (confidence - right)^2, with right 1 or 0; 0 is best, a coin has 1/4.
 
         Brier (1950), doi:10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2.
         """

@@ -20,12 +20,12 @@ GENRES, ARTISTS_PER_GENRE = 8, 10
 class Effects:
     """Standard deviations of the effects on the relevance of a document to a query, as shares of the scale.
 
-    query         shared by all documents retrieved for a query
-    query_genre   shared by the documents of a genre for a query
-    query_artist  shared by the documents of an artist for a query
-    genres        shared by the documents of one genre for the queries of one genre
-    team, system  of a team or a system: the mean over those that retrieved the document
-    rest          of a single pair
+    query         effect shared by all documents retrieved for a query
+    query_genre   effect shared by the documents of a genre for a query
+    query_artist  effect shared by the documents of an artist for a query
+    genres        effect shared by the documents of one genre for the queries of one genre
+    team, system  effect of a team or a system: the mean over those that retrieved the document
+    rest          effect of a single pair
     mean          mean of all grades
     same_genre    additional relevance of documents of the query's genre
 
@@ -53,7 +53,7 @@ class Design:
     """Dimensions of a synthetic collection.
 
     systems     number of systems, distributed among the teams
-    teams       at most as many as systems
+    teams       number of teams, at most that of the systems
     queries     number of queries, each its own document
     cutoff      number of documents that each system retrieves for a query
     candidates  number of documents that systems choose from for a query, at least the cutoff
@@ -80,8 +80,8 @@ def synthetic_collection(
         grade = level nearest to  maximum x (mean + same_genre 1(genres equal) + sum of effects)
 
     Each effect is normal with mean 0 and the standard deviation that `effects` gives. Runs do not depend on the
-    effects, so that the pool is not a biased selection of pairs. Documents are called d0, d1, ...
-    of genres g0 ... and artists a0 ...; the first `queries` of them are the queries.
+    effects, so that the pool is not a biased selection of pairs. Documents are called d0, d1, ...,
+    genres g0, ... and artists a0, ...; the first `queries` documents are the queries.
     """
     genre, artist = _documents(rng, design)
     candidates, lists = _retrieve(rng, design, genre)
@@ -102,7 +102,7 @@ def synthetic_collection(
 
 
 def _documents(rng: np.random.Generator, design: Design) -> tuple[Integers, Integers]:
-    """The genre and the artist of each document; artists keep to one genre."""
+    """The genre and the artist of each document; each artist has one genre."""
     artist = rng.integers(GENRES * ARTISTS_PER_GENRE, size=design.queries + 10 * design.candidates)
     return artist % GENRES, artist
 

@@ -1,4 +1,4 @@
-"""Effort that a stopping rule will take: judgments, hours, and the pairs of systems that stay unsettled."""
+"""Effort that a stopping rule will take: judgments, hours, and the pairs of systems that remain unsettled."""
 
 import math
 import os
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Maker = Callable[[Pool], RelevanceEstimator]
 SIMULATED_CAMPAIGNS = 10
-FASTEST = 1.0  # seconds of a judgment by a person; programs that simulate one are faster
+FASTEST = 1.0  # fewest seconds of a judgment by a person; simulating programs are faster
 SECONDS = 30.0  # time for a judgment if the pace is unknown: half of each of two 30 s clips
 SETTLED = 0.95
 POWERED = 1.96 + 0.84  # standard errors that a paired test at 5 % needs for a power of 80 %
@@ -48,18 +48,18 @@ MANY = 10_000
 class Effort:
     """Effort for a goal, from simulated continuations with grades drawn from the belief.
 
-    stopping_rule  in its notation
+    stopping_rule  rule in its notation
     judged    number of pairs judged already
     counts    further judgments of the simulated campaigns that reached their end, rising
     cut       judgments of the campaign interrupted when time was up; None if there was time for all
     seconds   time per judgment and assessor
     listeners number of people judging at the same time
-    unsettled pairs of systems whose order was not settled at SETTLED at the goal, in at least half of the campaigns: a,
+    unsettled pairs of systems with an order below SETTLED at the goal, in at least half of the campaigns: a,
               b, confidence (mean at the goal) and queries (number of queries of this kind that would separate them, if
               all were judged: power 80 %, paired t at 5 %; None for over 10,000)
-    otherwise pairs of systems that would be separated as it is, with more queries, a deeper cutoff, second opinions
+    otherwise numbers of separated pairs of systems as it is, with more queries, a deeper cutoff, second opinions
     off       standard deviation of log(judgments needed in replays / judgments predicted)
-    unmet     number of campaigns that did not meet the goal with everything judged: it needs more queries
+    unmet     number of campaigns that did not meet the goal with everything judged: the goal needs more queries
     about     subject of the goal
     beside    confidence about the present judges and about listeners at large, now and after further judgments
     """
@@ -144,7 +144,7 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class _Until:
-    """True before a moment, in seconds of the clock that other processes and machines have too."""
+    """True before a moment, in seconds of the clock shared with other processes and machines."""
 
     end: float
 
@@ -185,7 +185,7 @@ def plan(
                pairs
     seconds    time per judgment, above 0; None for the pace of the judgments so far, or SECONDS if it is unknown
     listeners  number of people judging at the same time, at least 1
-    distribution  of a difference between systems: "t", or "normal" as in the paper of 2013
+    distribution  distribution of a difference between systems: "t", or "normal" as in the paper of 2013
     about      queries that the goal is about: "these", or "queries" of this kind
     seed       seed of all draws, or a generator
     time_limit  seconds after which no further judgment is simulated
@@ -227,8 +227,8 @@ def effort_from(
     """Predict the effort that a stopping rule will take in a judging loop from its present state; rest as in `plan`.
 
     collection  collection with the judgments so far
-    proceed     called before each judgment: True if there is time for it; it must pickle for several processes
-    deeper      makes the model for the pool of a deeper cutoff; None to leave that out
+    proceed     function called before each judgment: True if there is time for it; must pickle for several processes
+    deeper      function that makes the model for the pool of a deeper cutoff; None to leave that out
     """
     for name, value in (("campaigns", campaigns), ("listeners", listeners)):
         if value < 1:
@@ -241,7 +241,7 @@ def effort_from(
     counts, confidences, worlds = [], [], []
     cut, unmet, runs = None, 0, PooledRuns.of(collection, pool, measure.cutoff)
     plays = workers.each(_Campaigns(selection, drawn, stopping_rule, proceed), campaigns)
-    for grades, ended in zip(drawn, plays, strict=False):  # the first that is not finished is the last
+    for grades, ended in zip(drawn, plays, strict=False):  # the first unfinished one is the last
         worlds.append(runs.scores(measure, grades))
         if not ended.finished:
             cut = ended.judged
@@ -289,7 +289,7 @@ def _deeper(
     count: int,
     rng: np.random.Generator,
 ) -> tuple[int, int, list[Array]] | None:
-    """A deeper cutoff, double or as deep as the runs go: the cutoff, its pool's pairs, and scores in drawn worlds."""
+    """A deeper cutoff, double or as deep as the runs: the cutoff, its pool's pairs, and scores in drawn worlds."""
     depth = max((len(top) for run in collection.runs for top in run.rankings.values()), default=0)
     cutoff = min(2 * measure.cutoff, depth)
     if cutoff <= measure.cutoff:
@@ -312,7 +312,7 @@ def seconds_per_judgment(collection: Collection) -> float:
 
 
 def usual_seconds(judging: Pace) -> float:
-    """Median seconds of a judgment; SECONDS if it is unknown, or below FASTEST, as nobody can listen that fast."""
+    """Median seconds of a judgment; SECONDS if it is unknown, or below FASTEST, which is too fast for listening."""
     median = judging.median_s
     return SECONDS if median is None or median < FASTEST else median
 

@@ -2,7 +2,7 @@
 
 The covariance that further judgments remove does not depend on their grades. With C before and C' after, the expected
 scores will be normal around the present ones, with covariance C - C'. The expected confidence is the mean over draws of
-these (Raiffa & Schlaifer 1961, section 5.4: preposterior analysis).
+these scores (Raiffa & Schlaifer 1961, section 5.4: preposterior analysis).
 """
 
 from collections.abc import Callable, Sequence
@@ -31,8 +31,8 @@ class FurtherJudging:
     what       as it is; another 100 judgments; another 100, by another person
     people     number of people who have judged by then
     judgments  number of their judgments by then
-    panel, panel_width          about these people
-    listeners, listeners_width  about listeners at large
+    panel, panel_width          confidence and width about these people
+    listeners, listeners_width  the same about listeners at large
     """
 
     what: str
@@ -51,7 +51,7 @@ class FurtherJudging:
 def further_judging(selection: Selection, rng: np.random.Generator, count: int = FURTHER) -> tuple[FurtherJudging, ...]:
     """Gain of some further judgments, by the present judges and by another person; the first row is the present state.
 
-    The judgments are of the pairs that the selection asks for, fewer if fewer are left. Empty if the model does not
+    The judgments are about the pairs chosen by the selection, fewer if fewer are left. Empty if the model does not
     distinguish people, or if scores are simulated.
     """
     people = selection.stated_belief.people
@@ -104,7 +104,7 @@ def _ranked(
 ) -> tuple[float | None, float]:
     """Expected confidence, and mean width of the intervals of scores, after a panel's further judgments."""
     belief, expected = selection.stated_belief, selection.expected
-    # About the same people before and after: those who judged by then, one where nobody did.
+    # About the same people before and after: the judges at that moment, or one person if there are none.
     people: Who = max(1, len(after.judges)) if who == "panel" else who
     weight, subject = (Listeners.of(people, len(some.judges)) for some in (before, after))
     whose = "panel" if people == len(before.judges) else people

@@ -73,7 +73,7 @@ class Truth:
     def beside(self, selection: Selection) -> Observation:
         """Statements of a selection beside the truth.
 
-        Intervals are  E +- t sqrt(Var),  with the ranking's t; those of known values do not count. The intervals of
+        Intervals are  E +- t sqrt(Var),  with the ranking's t; intervals of known values do not count. The intervals of
                        queries are for the mean gain of their pairs.
         """
         ranking, gains = selection.ranking, selection.belief.gains.project(self.shares)

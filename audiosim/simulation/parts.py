@@ -1,4 +1,4 @@
-"""Random parts of a collection to play campaigns on, and the remainder, from which a model may learn."""
+"""Random parts of a collection for simulated campaigns, and the remainder, from which a model may learn."""
 
 from collections import Counter
 from collections.abc import Set
@@ -18,8 +18,8 @@ HeldOutKind = Literal["queries", "teams"]
 class Part:
     """Some queries and teams of a collection.
 
-    queries   names
-    teams     names
+    queries   names of the queries
+    teams     names of the teams
     held_out  data that a model used here must not have learned from: these queries, or these teams as well
     """
 
@@ -28,13 +28,13 @@ class Part:
     held_out: HeldOutKind
 
     def of(self, collection: Collection) -> Collection:
-        """Part that a campaign is played on."""
+        """Part for a simulated campaign."""
         return part_of(collection, self.queries, self.teams)
 
     def rest(self, collection: Collection) -> Collection:
         """Data that a model may learn from: the other queries, with all systems or only with those of the other teams.
 
-        Judgments of documents that only a held-out system retrieved are left out too.
+        Judgments of documents retrieved only by held-out systems are left out too.
         """
         queries, teams = frozenset(queries_of(collection.runs)), frozenset(teams_of(collection))
         if not queries - self.queries:
@@ -60,7 +60,8 @@ def draw_parts(
 
     times    number of parts
     queries  number in each part; None: half of them, rounded up
-    teams    number in each part; None: all of them if queries are held out, three quarters, rounded up, if teams are
+    teams    number in each part; None: all teams if queries are held out; three quarters, rounded up, if teams are held
+             out
 
     Parts depend only on these arguments, so that all methods and models are compared on equal parts. Their queries are
     the same for any number of teams.
@@ -95,7 +96,7 @@ def _check_pairs(collection: Collection, teams: int) -> None:
     """Check that every part has two systems to compare, even if the smallest teams are drawn."""
     sizes = sorted(Counter(collection.team(run.system) for run in collection.runs).values())
     if sum(sizes[:teams]) < 2:
-        raise InputError(f"a part needs two systems to compare, and one of {teams} teams may have a single one")
+        raise InputError(f"a part needs two systems to compare, but one with {teams} teams may have a single system")
 
 
 def part_of(collection: Collection, queries: Set[str], teams: Set[str]) -> Collection:

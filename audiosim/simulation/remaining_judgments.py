@@ -17,7 +17,8 @@ from audiosim.selection.stopping_rules import as_stopping_rule
 
 REMAINING_DRAWS = 20
 STEP = 4  # a long campaign judges 1/STEP of its judgments so far in one step
-# Pools of more pairs than LARGE: as many as so far, from LONG judgments on 1/LONG_STEP of them. With 17,236 pairs, in
+# In pools with more pairs than LARGE a step is as many as so far; from LONG judgments on, 1/LONG_STEP of them. With
+# 17,236 pairs, in
 # 20 campaigns, counts for confidences of 0.84, 0.9 and 0.95 moved by 2.6 % (standard error 1.6), -0.4 (0.7), 0.8 (1.2)
 # against steps of 1/STEP until LONG; the median of ten campaigns has a standard error of 14 % or more.
 LARGE = 10_000
@@ -56,7 +57,7 @@ def off_of(selection: Selection, stop: StoppingRule) -> float:
 class Remaining:
     """Numbers of further judgments in simulated continuations of a campaign, with grades drawn from the model.
 
-    counts  of the campaigns that reached their end, rising
+    counts  further judgments of the campaigns that reached their end, rising
     cut     judgments of the campaign interrupted when time was up; None if there was time for all
     """
 
@@ -74,7 +75,7 @@ class Remaining:
 
     @property
     def more_than(self) -> int | None:
-        """Lower bound if no campaign was finished: it takes more judgments than this; else None."""
+        """Lower bound of the judgments if no campaign was finished; otherwise None."""
         return None if self.counts else self.cut
 
 
@@ -120,7 +121,7 @@ def drawn_grades(belief: Belief, rng: np.random.Generator) -> Array:
 def played(
     selection: Selection, grades: Array, stop: float | StoppingRule, proceed: Callable[[], bool]
 ) -> tuple[Selection, int, bool]:
-    """Campaign played to its goal: its end, the number of judgments made, and True if they were enough.
+    """Campaign simulated to its goal: its end, the number of judgments made, and True if they were enough.
 
     grades   (n,) grades that the judgments will give
     proceed  called before each step: True if there is time for it
@@ -154,7 +155,7 @@ def played(
 
 
 def _step(count: int, batch: int, large: bool) -> int:
-    """Number of judgments in the next step after so many; see `played`."""
+    """Number of judgments in the next step after a number of them; see `played`."""
     share = STEP if not large else LONG_STEP if count >= LONG else 1
     return max(batch, count // share)
 
@@ -162,9 +163,9 @@ def _step(count: int, batch: int, large: bool) -> int:
 def _first_reached(
     selection: Selection, after: Selection, places: Integers, grades: Array, stop: StoppingRule
 ) -> tuple[Selection, Integers]:
-    """The selection after as many of the pairs as the goal takes, and their places; it is met `after` all of them.
+    """The selection after as many of the pairs as the goal needs, and their places; it is met `after` all of them.
 
-    If the goal itself is met, rather than no pair being worth judging, this needs no weights of pairs.
+    If the goal itself is met, and not merely no pair is worth judging, this needs no weights of pairs.
     """
     met = stop.reached if stop.reached(after) else partial(Selection.reached, stopping_rule=stop)
     least, most = 0, len(places)

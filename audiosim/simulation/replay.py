@@ -124,7 +124,7 @@ def replay(
     """Judge with known grades until a goal is met.
 
     truth          (n,) grade of every pair of the pool
-    stopping_rule  or a mean confidence; above 1, everything that affects the ranking is judged
+    stopping_rule  stopping rule, or a mean confidence; above 1, everything that affects the ranking is judged
     progress       called with every moment
     by_query       True to take each batch from as few queries as possible
     """
@@ -156,7 +156,7 @@ def check_complete(selection: Selection, truth: Array) -> None:
         first = selection.pool.pairs[int(missing[0])]
         raise InputError(
             f"{len(missing)} of the pool's {len(truth)} pairs have no judgment, "
-            f"such as query {first.query}, document {first.document}; a replay needs them all"
+            f"such as query {first.query}, document {first.document}; a replay needs all of them"
         )
 
 
@@ -204,8 +204,8 @@ def agreement_with_truth(ranking: Ranking, scores: Array) -> tuple[float, float]
 
     scores  (s,) true scores
 
-    A tie on one side only counts half; a tie on both sides is right. Pairs known to be equal are left out of the
-    accuracy, as of the confidence. If there is nothing to order, both are 1.
+    A tie on only one side counts half; a tie on both sides is correct. Pairs known to be equal are left out of the
+    accuracy and of the confidence. If there is nothing to order, both are 1.
     """
     better, worse = ranking.pairs
     if len(better) == 0:

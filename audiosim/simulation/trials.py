@@ -1,4 +1,4 @@
-"""Campaigns played on many parts of a collection, with models that learned from the remainder."""
+"""Campaigns simulated on many parts of a collection, with models learned from the remainder."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from audiosim.simulation.observations import Observation, Truth, agreement_of, c
 from audiosim.simulation.parts import Part
 from audiosim.simulation.replay import check_complete
 
-NEAR = 0.02  # differences between systems below this may not matter to anyone
+NEAR = 0.02  # difference between systems below which it may not matter
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
     """Setting to try on parts of a collection.
 
-    collection  every pair of its pool judged
-    campaign    starts a campaign on a part, with the model learned from the rest, or None
-    learn       learns a model from the rest of the collection; None if the campaign has its own
+    collection  collection with all pairs of its pool judged
+    campaign    function that starts a campaign on a part, with the model learned from the rest, or None
+    learn       function that learns a model from the rest of the collection; None if the campaign has its own
     by_query    True to take each batch from as few queries as possible
     """
 
@@ -45,7 +45,7 @@ class Trial:
 def selections(start: Selection, grades: Array, by_query: bool = False) -> Iterator[Selection]:
     """A campaign from its start until everything is judged, after each judgment.
 
-    grades    (n,) of every pair of the pool
+    grades    (n,) grades of every pair of the pool
     by_query  True to take each batch from as few queries as possible
     """
     yield start
@@ -160,7 +160,7 @@ def follow(
 ) -> Followed:
     """Play a campaign on many parts of a collection, and compare its statements at some moments with the truth.
 
-    at     numbers of judged pairs; each campaign goes on to the largest, even if it meets its rules earlier
+    at     numbers of judged pairs; each campaign continues to the largest, even if it meets its rules earlier
     stopping_rules  each is recorded when first met
     jobs   number of processes; with more than one the trial must pickle
     scheduler  address of a Dask cluster that does the work instead; see `each_in_turn`
@@ -196,7 +196,7 @@ class _ToStop:
 class _ToMoments:
     """Plays on the part with a number, so that little is sent to a worker for each part.
 
-    at  rising
+    at  moments, rising
     """
 
     trial: Trial

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 BOOTSTRAPS = 2000
 BATCH = 20
-ALWAYS = ("output", "judgments")  # available in every collection
+ALWAYS = ("output", "judgments")  # evidence available in every collection
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ class PieceWorth:
 class EvidenceWorth:
     """Worth of every piece of evidence.
 
-    pieces   by name, then by the share judged
+    pieces   pieces by name, then by the share judged
     rmse     error with all evidence, for each share judged
-    learned  True if models were learned on other queries, because the shipped one was learned on this collection
+    learned  True if models were learned on other queries, because the shipped one had learned from this collection
     target   confidence at which replays stopped; None without replays
     """
 
@@ -172,7 +172,7 @@ def worth(
              predicted by models learned on the other half
     target   confidence at which replays stop; None, or a pool with an unjudged pair: no replays
     seed     seed of all draws, or a generator
-    progress   called with the number of pieces done and of all; all evidence together counts as one piece
+    progress   called with the number of finished pieces and of all; all evidence together counts as one piece
     jobs       number of processes, each leaving out one piece
     scheduler  address of a Dask cluster that does the work instead; see `each_in_turn`
 
@@ -218,14 +218,14 @@ def _pieces(collection: Collection) -> list[str]:
     found = dict.fromkeys(name for kinds in spoke for name in kinds if name not in ALWAYS)
     if not found:
         raise InputError(
-            f"collection {collection.identifier} has no evidence that {JOINT} reads on the {collection.scale.name} "
-            "scale, beside what systems retrieved"
+            f"collection {collection.identifier} has no evidence that {JOINT} uses on the {collection.scale.name} "
+            "scale, besides the systems' results"
         )
     return sorted(found)
 
 
 def _without(collection: Collection, name: str | None) -> Collection:
-    """The collection without a piece of evidence; unchanged where None."""
+    """The collection without a piece of evidence; unchanged if None."""
     if name is None:
         return collection
     if name == "sound":

@@ -90,7 +90,7 @@ def test_a_database_url_that_cannot_be_used_is_refused_without_its_password(url)
 
 def test_where_the_driver_is_missing_what_installs_it_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(InputError, match=r"'postgresql://u:\*\*\*@host/x': .*audiosim\[postgres\] installs what Post"):
+    with pytest.raises(InputError, match=r"'postgresql://u:\*\*\*@host/x': .*install audiosim\[postgres\] for Post"):
         DatabaseStore("postgresql://u:secret@host/x", "tiny")
 
 

@@ -49,12 +49,12 @@ def broken(y, sr):
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (drawn, "gives another vector the second time$"),
+        (drawn, "gives a different vector the second time$"),
         (careless, "changes the samples$"),
         (broken, "fails on 3 s of sound: ValueError: no$"),
-        (lambda y, sr: np.ones(3), "gives the same of two different sounds$"),
-        (lambda y, sr: np.zeros(3), "gives a vector of length 0 of 3 s of sound$"),
-        (lambda y, sr: np.arange(len(y) // sr) + 1.0, "gives 3 numbers of 3 s and 30 of 30 s, expected as many"),
+        (lambda y, sr: np.ones(3), "gives the same vector for two different sounds$"),
+        (lambda y, sr: np.zeros(3), "gives a vector of length 0 for 3 s of sound$"),
+        (lambda y, sr: np.arange(len(y) // sr) + 1.0, "gives 3 numbers for 3 s but 30 for 30 s, expected as many"),
         (lambda y, sr: np.array([np.inf]), "gives numbers that are not finite$"),
     ],
 )

@@ -99,7 +99,7 @@ def row(*values):
         ({"model": [0] * 7}, "model must be an array of int64, got list"),
         ({"model": np.zeros(6, dtype=np.int64)}, "each of 7 pairs must name one of the models mine"),
         ({"maximum": 200.0}, "the highest grade must be 100, got 200"),
-        ({"grades": np.full(7, 50.0)}, "the grades of a Belief must be those that predict was given"),
+        ({"grades": np.full(7, 50.0)}, "the grades of a Belief must be those passed to predict"),
         ({"model": np.full(7, -1)}, "each of 7 pairs must name one of the models mine"),
     ],
 )
@@ -193,7 +193,7 @@ class Made(Simple):
     [
         (NoPrediction, "mine: predict must return a Belief, got dict"),
         (Raising, "mine: predict raises ZeroDivisionError: nothing is left to predict, with every pair judged"),
-        (Filling, "mine: predict changes the grades that it is given"),
+        (Filling, "mine: predict changes the grades passed to it"),
         (Drawing, "mine: two predictions from the same judgments differ"),
         (Remembering, "mine: an earlier prediction changes the prediction with nothing judged"),
         (Reusing, "mine: a later prediction changes an earlier one"),

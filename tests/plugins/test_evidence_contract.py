@@ -55,7 +55,7 @@ def of_draws():
     [
         (lambda pool, blocks: 1 / 0, "raises ZeroDivisionError"),
         (lambda pool, blocks: 3, "must give Regressors or None, got int"),
-        (lambda pool, blocks: said(pool, names=("1st",)), "names of their own that begin with a letter"),
+        (lambda pool, blocks: said(pool, names=("1st",)), "unique names that begin with a letter"),
         (lambda pool, blocks: said(pool, names=("genre",)), "the name genre is taken"),
         (lambda pool, blocks: said(pool, slopes=np.array([np.nan])), "must be finite"),
         (lambda pool, blocks: said(pool, slopes=np.zeros(2)), "1 columns need"),
@@ -71,7 +71,7 @@ def of_draws():
             ),
             "must be correlations",
         ),
-        (of_draws(), "the same pool gives other numbers"),
+        (of_draws(), "the same pool gives different numbers the second time"),
         (
             lambda pool, blocks: said(pool, columns=np.full((len(pool.pairs), 1), 1 / len(pool.pairs))),
             "pairs that no system retrieved change",
@@ -85,7 +85,7 @@ def test_what_a_kind_does_wrong_is_said_in_words(pools, regressors, message):
 
 def test_a_kind_that_speaks_at_one_time_only_is_told_so(pools):
     answers = iter([None, said(pools[0]), None])
-    with pytest.raises(InputError, match="gives a pool evidence at one time and none at another"):
+    with pytest.raises(InputError, match="gives the same pool evidence at one time and none at another"):
         check_evidence_kind(EvidenceKind("mine", "of a test", lambda pool, blocks: next(answers)), *pools)
 
 

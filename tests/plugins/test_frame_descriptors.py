@@ -67,7 +67,7 @@ def broken(y, sr):
     [
         (short, r"gives \(1, 58\), expected \(1, 59\)$"),
         (of_silence, r"30000 samples of silence gives numbers that are not finite$"),
-        (drawn, "gives other numbers the second time$"),
+        (drawn, "gives different numbers the second time$"),
         (careless, "changes the samples$"),
         (broken, "fails: ValueError: no$"),
         (None, "^descriptor x has no function$"),

@@ -65,7 +65,7 @@ def test_audiosim_s_own_estimator_comes_before_an_installed_one(install, tiny, n
 def test_a_name_that_two_packages_install_is_refused(install):
     install("made-up", TOP, (MEASURES, "TOP", "made_up:TOP"))
     install("also", TOP, (MEASURES, "TOP", "also:TOP"))
-    with pytest.raises(InputError, match="^TOP is installed by also and made-up, expected one package; uninstall the"):
+    with pytest.raises(InputError, match="^TOP is installed by also and made-up, expected only one package; uninstall"):
         find_measure("TOP@5")
 
 
@@ -148,7 +148,7 @@ def test_what_is_named_is_checked(check):
 def test_a_name_that_is_not_installed_cannot_be_checked(check):
     with pytest.raises(
         InputError,
-        match="^nothing is called 'nobody'; other packages have installed nothing$",
+        match="^there is nothing named 'nobody'; other packages have installed nothing$",
     ):
         check("nobody")
 
@@ -160,12 +160,12 @@ def test_what_is_wrong_is_said_of_each(install, check):
     code, lines = check()
     assert code == 1
     assert lines == [
-        "estimator mine of broken does not keep its contract: mine (broken:made) of package broken cannot be loaded: "
+        "estimator mine of broken violates its contract: mine (broken:made) of package broken cannot be loaded: "
         "AttributeError: module 'broken' has no attribute 'made'",
-        "estimator mjud of broken does not keep its contract: mjud (broken:made) of package broken is never used, as "
-        "the name is taken; choose another name",
-        "measure GAP of made-up does not keep its contract: GAP (made_up:TOP) of package made-up is never used, as the "
-        "name is taken; choose another name",
+        "estimator mjud of broken violates its contract: mjud (broken:made) of package broken is never used "
+        "because its name is taken; choose another name",
+        "measure GAP of made-up violates its contract: GAP (made_up:TOP) of package made-up is never used "
+        "because its name is taken; choose another name",
         "measure TOP of made-up keeps its contract",
     ]
 
@@ -186,7 +186,7 @@ def even(expected, seed):
     ("weight", "result"),
     [
         (1, "keeps its contract"),
-        (-1, "does not keep its contract: selection rule even: weights must be finite and 0 or more"),
+        (-1, "violates its contract: selection rule even: weights must be finite and 0 or more"),
     ],
 )
 def test_a_rule_that_chooses_what_to_judge_is_checked_too(install, check, weight, result):
@@ -198,7 +198,7 @@ def test_a_rule_that_chooses_what_to_judge_is_checked_too(install, check, weight
 def test_a_rule_that_is_no_function_is_told(install, check):
     install("made-up", "even = 3", ("audiosim.selection_rules", "even", "made_up:even"))
     wrong = "even (made_up:even) of package made-up must be a function of expected scores and a seed, got int"
-    assert check() == (1, [f"selection rule even of made-up does not keep its contract: {wrong}"])
+    assert check() == (1, [f"selection rule even of made-up violates its contract: {wrong}"])
 
 
 @pytest.mark.slow

@@ -114,11 +114,11 @@ def test_the_score_that_follows_from_weights_is_the_weighted_sum():
         ),
         (
             Definition("MINE", (IDEAL,), falling_share, falling, judged_ideal),
-            "scores must be the sum of gains that rank_weights says, got .* instead of .*",
+            "scores must be the sum of gains weighted by rank_weights, got .* instead of .*",
         ),
         (
             Definition("MINE", (), steep, alike),
-            "scores must be the sum of gains that rank_weights says, got .* instead of .*",
+            "scores must be the sum of gains weighted by rank_weights, got .* instead of .*",
         ),
     ],
 )
@@ -128,7 +128,9 @@ def test_weights_that_are_not_those_of_the_score_are_told(definition, message):
 
 
 def test_a_form_on_two_levels_that_scores_otherwise_is_told():
-    with pytest.raises(InputError, match="^MINE@5 on the binary scale: on two levels it must score what P does, got "):
+    with pytest.raises(
+        InputError, match="^MINE@5 on the binary scale: on two levels it must have the scores of P, got "
+    ):
         check_measure(Definition("MINE", (), first, two_levels=MEASURES["P"]), rng())
 
 
@@ -229,19 +231,22 @@ def by_query(measure, scale, grades, judged):
             r"MINE@5 on the fine scale: score raises IndexError: .*, for grades \(0,\) and judged \(9,\)",
         ),
         (not_finite, "MINE@5 on the fine scale: scores must be finite, got nan"),
-        (unbounded, "MINE@5 on the fine scale: scores must be 0 to 1 where no parameter is chosen, got 500"),
-        (negative, "MINE@5 on the fine scale: scores must be 0 to 1 where no parameter is chosen, got -1"),
+        (unbounded, "MINE@5 on the fine scale: scores must be 0 to 1 with default parameters, got 500"),
+        (negative, "MINE@5 on the fine scale: scores must be 0 to 1 with default parameters, got -1"),
         (generous, "MINE@5 on the fine scale: a list in which nothing was retrieved must score 0, got 0.5"),
         (constant, "MINE@5 on the fine scale: the highest grade at every rank must score more than 0, got 0"),
         (drawn, "MINE@5 on the fine scale: two scores of the same rankings differ"),
-        (changing, "MINE@5 on the fine scale: score changes the arrays that it is given"),
-        (relative_to_others, "MINE@5 on the fine scale: rankings must score all at once as they do one by one, got .*"),
-        (by_place, "MINE@5 on the fine scale: rankings must score all at once as they do one by one, got .*"),
+        (changing, "MINE@5 on the fine scale: score changes the arrays passed to it"),
+        (
+            relative_to_others,
+            "MINE@5 on the fine scale: rankings must have the same scores together as one by one, got .*",
+        ),
+        (by_place, "MINE@5 on the fine scale: rankings must have the same scores together as one by one, got .*"),
         (
             by_query,
             "MINE@5 on the fine scale: the order of the queries must not matter, nor one more axis, got .*",
         ),
-        (three_axes, "MINE@5 on the fine scale: judged may have an axis of draws, too, got .* instead of .*"),
+        (three_axes, "MINE@5 on the fine scale: judged may also have an axis of draws, got .* instead of .*"),
         (
             by_length,
             "MINE@5 on the fine scale: ranks without a document and zeros after the judged ones must change nothing, "
@@ -250,7 +255,7 @@ def by_query(measure, scale, grades, judged):
         (by_judged, "MINE@5 on the fine scale: ranks without a document and zeros after the judged ones .*"),
         (of_levels_only, "MINE@5 on the fine scale: score raises .*"),
         (in_one_form, r"MINE\(way=up\)@5 on the fine scale: score raises KeyError: 'up', for grades .*"),
-        (lambda measure, scale, grades, judged: 0.0, "MINE@5: cannot be sent to another process, .*"),
+        (lambda measure, scale, grades, judged: 0.0, "MINE@5: cannot be sent to another process: .*"),
     ],
 )
 def test_a_measure_that_breaks_the_contract_is_told_how(score, message):
@@ -267,7 +272,7 @@ class Elsewhere:
 
 
 def test_a_measure_that_does_not_arrive_as_it_was_sent_is_told():
-    with pytest.raises(InputError, match="^MINE@5: is another measure once it was sent to another process$"):
+    with pytest.raises(InputError, match="^MINE@5: becomes a different measure when it is sent to another process$"):
         check_measure(Definition("MINE", (), Elsewhere()), rng())
 
 

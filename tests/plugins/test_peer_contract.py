@@ -83,7 +83,7 @@ def spoils(task, grader, rng):
         ),
         (
             lambda task, grader, rng: order_alone(np.random.default_rng().random(10)),
-            "peer mine: the same draws give other scores",
+            "peer mine: the same draws give different scores",
         ),
         (spoils, "peer mine changes the weights of its task"),
     ],

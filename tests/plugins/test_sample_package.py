@@ -269,7 +269,7 @@ def test_a_name_that_cannot_be_checked_is_one_line(command):
     code, out, err = command("audiosim.plugins", "nobody")
     assert (code, out) == (1, "")
     others = "sample, HIT, fTOP, shelf, au, rhythm, even, winner, firsts"
-    assert err == f"audiosim: nothing is called 'nobody'; other packages have installed {others}\n"
+    assert err == f"audiosim: there is nothing named 'nobody'; other packages have installed {others}\n"
 
 
 @pytest.mark.slow

@@ -152,7 +152,7 @@ def changes_grades(rule, belief, pairs):
         (a_rule(changes_grades), f"{MINE}: weights raises ValueError: assignment destination is read-only"),
         (
             a_rule(lambda rule, known, n: np.full(n, float(rule.calls))),
-            f"{MINE}: the same judgments give other weights after others were asked for",
+            f"{MINE}: the same judgments give different weights after other requests",
         ),
     ],
 )
@@ -173,7 +173,5 @@ def test_a_rule_that_writes_into_an_array_of_its_own_is_caught(expected):
             self.kept += belief.judged
             return self.kept
 
-    with pytest.raises(
-        InputError, match="^selection rule reused: the same judgments give other weights after others were "
-    ):
+    with pytest.raises(InputError, match="^selection rule reused: the same judgments give different weights after "):
         check_selection_rule(Reused, expected, np.random.default_rng(0))

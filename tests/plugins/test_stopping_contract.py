@@ -96,9 +96,9 @@ def raising(target):
         (raising, "stopping rule share: share=0.5 raises KeyError: 'no such target'"),
         (Endless, "stopping rule share: level must be a finite number, got inf"),
         (Vague, "stopping rule share: reached must be True or False, got 'nearly'"),
-        (Moody, "stopping rule share: the same judgments give another answer"),
+        (Moody, "stopping rule share: the same judgments give a different answer the second time"),
         (Raising, "stopping rule share: raises KeyError: 'no such level'"),
-        (Rounded, "stopping rule share: share=0 must be parsed again as an equal one"),
+        (Rounded, "stopping rule share: share=0 must be parsed as an equal rule"),
     ],
 )
 def test_a_stopping_rule_that_breaks_the_contract_is_told_how(small, make, message):

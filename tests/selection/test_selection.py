@@ -116,7 +116,7 @@ def test_whoever_keeps_the_log_says_the_grade_of_a_pair_and_then_tells_no_judgme
     for act in (lambda: judged.tell(Judgment("q1", "a", 1.0)), lambda: judged.withdraw(Pair("q1", "a"), "ann")):
         with pytest.raises(
             InputError,
-            match="^this selection belongs to a campaign, whose log says who judged: use the campaign's tell$",
+            match="^this selection belongs to a campaign with a log of its own: use the campaign's tell$",
         ):
             act()
 

@@ -263,7 +263,7 @@ def test_a_small_error_of_a_measure_with_an_ideal_is_refused_of_independent_gain
     selection = selection_of(tiny, measure)
     name = re.escape(str(selection.measure))
     said = (
-        rf"^error=0\.02 cannot be promised of {name} with the model uniform, whose gains are independent: ask for 0\.05"
+        rf"^error=0\.02 cannot be guaranteed for {name} with the model uniform, as its gains are independent: use 0\.05"
     )
     with pytest.raises(InputError, match=said):
         Error(0.02).reached(selection)

@@ -54,7 +54,7 @@ def test_a_pair_waits_for_the_person_asked_across_a_restart_and_its_decision_is_
         for name, message in (
             (
                 "ann",
-                f"ann has judged document {pair['document']} for query {pair['query']} already: expected somebody "
+                f"ann has judged document {pair['document']} for query {pair['query']} already: expected a person "
                 "who has not",
             ),
             ("sam", "sam is not invited to judge coarse: invite them first"),

@@ -77,7 +77,7 @@ def test_serving_a_database_counts_the_judgments_of_its_log(coarse, tmp_path):
     ("goal", "said"),
     [
         ("users(share=0.05)=0.9", "^satisfaction follows from"),
-        ("error=0.02", "^error=0.02 cannot be promised of nDCG@5 "),
+        ("error=0.02", "^error=0.02 cannot be guaranteed for nDCG@5 "),
     ],
 )
 def test_a_goal_that_measure_or_model_cannot_have_is_refused_before_anything_is_served(small, goal, said):

@@ -123,7 +123,7 @@ def test_a_part_keeps_what_it_should_and_nothing_more(tiny, tiny_truth):
         ({"queries": 0}, "a part must have 1 to 9 queries, got 0"),
         ({"teams": 5}, "a part must have 1 to 4 teams, got 5"),
         ({"teams": 0}, "a part must have 1 to 4 teams, got 0"),
-        ({"teams": 1}, "a part needs two systems to compare, and one of 1 teams may have a single one"),
+        ({"teams": 1}, "a part needs two systems to compare, but one with 1 teams may have a single system"),
     ],
 )
 def test_numbers_that_no_part_can_have_are_refused(collection, numbers, message):

@@ -179,7 +179,7 @@ def test_a_replay_without_the_whole_truth_is_refused(selection, truth):
     truth[[2, 5]] = np.nan
     with pytest.raises(
         InputError,
-        match="2 of the pool's 7 pairs have no judgment, such as query q2, document b; a replay needs them all",
+        match="2 of the pool's 7 pairs have no judgment, such as query q2, document b; a replay needs all of them",
     ):
         replay(selection, truth, 0.9)
 

@@ -57,7 +57,7 @@ def test_worth_is_told_on_scales_that_the_model_was_not_learned_on(demo):
     found = worth(replace(demo, scale=BROAD, judgments=judgments), judged=[0], target=None)
     pieces = {piece.evidence: piece for piece in found.pieces}
     assert pieces["genre"].rmse_low > 0  # listeners of the demo hear its genres
-    with pytest.raises(InputError, match=r"no evidence that joint reads on the binary scale, beside what systems retr"):
+    with pytest.raises(InputError, match=r"no evidence that joint uses on the binary scale, besides the systems"):
         worth(replace(demo, scale=BINARY, judgments=tuple(replace(one, grade=1.0) for one in judgments)), target=None)
 
 
@@ -93,7 +93,7 @@ def test_a_kind_of_evidence_of_another_package_is_withheld_too(demo, monkeypatch
 def test_a_collection_whose_evidence_cannot_be_valued_is_refused(demo):
     with pytest.raises(InputError, match="`worth` needs judgments, and collection .* has none"):
         worth(replace(demo, judgments=()))
-    with pytest.raises(InputError, match="has no evidence that joint reads on the fine scale"):
+    with pytest.raises(InputError, match="has no evidence that joint uses on the fine scale"):
         worth(replace(demo, documents={}))
     with pytest.raises(InputError, match="at least 0 and below 1, got 1"):
         worth(demo, judged=[1])
