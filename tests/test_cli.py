@@ -558,8 +558,8 @@ def test_train_reads_the_grades_of_the_scale_asked_for(run, tmp_path, scale, nam
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "audiosim: collection demo has no judgment of a pair that a system retrieved"),
-        (["--scale", "broad"], "audiosim: collection demo has no judgment of a pair that a system retrieved"),
+        ([], "audiosim: collection demo has no judgment of a retrieved pair"),
+        (["--scale", "broad"], "audiosim: collection demo has no judgment of a retrieved pair"),
         (["--judgments", TRUTH, "--features", ","], "audiosim: the list of features is empty"),
         (["--judgments", TRUTH, "--features", "fSYS,fSUS"], "audiosim: unknown feature 'fSUS', expected one of fSYS"),
         (["--judgments", TRUTH, "--folds", "25"], "audiosim: 24 queries with judgments are too few for 25 folds"),

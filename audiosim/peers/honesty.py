@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-OWN = "audiosim"  # key of its own statements
+OWN = "audiosim"  # key of audiosim's own statements
 BUDGETS = (50, 100, 200, 400)
 SHARES = ("systems", "differences")
 Played = Mapping[str, Sequence[Outcome]]  # outcomes on one part, by method, one for each budget
@@ -40,10 +40,10 @@ Played = Mapping[str, Sequence[Outcome]]  # outcomes on one part, by method, one
 class Honesty:
     """Methods that ranked the systems of random parts of a collection, compared with the truth.
 
-    collection  name
+    collection  name of the collection
     measure     measure that ranks the systems
     budgets     rising numbers of judged pairs
-    played      for each part and method its outcome at each budget; an expensive method may have fewer parts
+    played      outcomes of each part and method at each budget; an expensive method may have fewer parts
     """
 
     collection: str
@@ -72,8 +72,8 @@ class Honesty:
         stated       mean confidence
         excess       stated less right
         systems      share of 95 % intervals of scores that contain the truth
-        differences  the same of differences of two systems
-        half         mean half width of an interval of a difference
+        differences  the same for differences of two systems
+        half         mean half width of the intervals of differences
         """
         return [
             {"method": method, "budget": budget}
@@ -168,17 +168,17 @@ def compare_methods(
     """Play audiosim's campaign and every peer on the same parts of a collection, at the same budgets.
 
     budgets  numbers of judged pairs, 0 or more, rising, each below the smallest part's pool
-    seed     of the peers' draws; those that draw evenly draw the same pairs
+    seed     seed of the peers' draws; peers that draw evenly draw the same pairs
     jobs     number of processes; with more than one everything must be picklable
-    keep     folder of results, created if need be: an interrupted run continues from it
-    scheduler  address of a Dask cluster that plays instead; its machines find `keep` under the same path
+    keep     folder for results, created if need be; an interrupted run continues from it
+    scheduler  address of a Dask cluster that does the work; its machines find `keep` under the same path
     """
     if not budgets or min(budgets) < 0 or any(low >= high for low, high in pairwise(budgets)):
         raise InputError(f"budgets must rise from 0 or more, got {', '.join(map(str, budgets)) or 'none'}")
     if OWN in peers:
         raise InputError(f"a peer cannot be called {OWN}: audiosim's own results have that name")
     if keep is not None:
-        keep = keep.absolute()  # machines of a cluster work elsewhere
+        keep = keep.absolute()  # machines of a cluster have other working directories
         keep.mkdir(parents=True, exist_ok=True)
     work = _Play(trial, tuple(parts), tuple(peers.items()), tuple(budgets), seed, keep)
     played = tuple(each_in_turn(work, len(parts), jobs, progress, scheduler))
@@ -186,7 +186,7 @@ def compare_methods(
 
 
 def usual_budgets(collection: Collection, parts: Sequence[Part], cutoff: int | None) -> tuple[int, ...]:
-    """The BUDGETS that leave something unjudged in every part; an InputError if none does."""
+    """The BUDGETS that leave unjudged pairs in every part; an InputError if there is none."""
     least = min(len(build_pool(part.of(collection), cutoff).pairs) for part in parts)
     budgets = tuple(budget for budget in BUDGETS if budget < least)
     if not budgets:
@@ -229,7 +229,7 @@ class _Play:
         return str(start.measure), outcomes
 
     def _of(self, name: str, peer: Peer, task: Task, gains: Array, truth: Array, number: int) -> list[Outcome]:
-        """Outcomes of one peer, one for each budget: each is a run of its own."""
+        """Outcomes of one peer, one for each budget, each from a separate run."""
         found = []
         for budget in self.budgets:
             grader = Grader(gains, budget)
@@ -295,7 +295,7 @@ class _Kept:
             said = json.loads(path.read_text(encoding="utf-8"))
             return [Outcome.from_dict(one) for one in said["outcomes"]], said["order"]
         except (ValueError, KeyError, TypeError):
-            raise InputError(f"{path}: expected the outcomes of {method}; remove it to play them again") from None
+            raise InputError(f"{path}: expected the outcomes of {method}; remove it to repeat the run") from None
 
     def write(self, method: str, outcomes: Sequence[Outcome], order: Sequence[int]) -> None:
         """Store outcomes, all or nothing."""

@@ -1,4 +1,4 @@
-"""Peers that come with audiosim, by name, and the packages they call."""
+"""Peers that come with audiosim, by name, and the packages they use."""
 
 from collections.abc import Mapping
 
@@ -23,7 +23,7 @@ PEERS: Mapping[str, Peer] = {
     "glide": glide,
 }
 NEEDED = {"ppi": "ppi_py", "cje": "cje", "choix": "choix"}  # packages of the extra `peers`, by import name
-GLIDE = "glide"  # other packages have the same name
+GLIDE = "glide"  # name that several packages have
 
 
 def check_installed(name: str) -> None:
@@ -37,7 +37,7 @@ def check_installed(name: str) -> None:
 
 def _check_glide() -> None:
     try:
-        from glide.estimators import ASIMeanEstimator  # noqa: F401  checks that it is present
+        from glide.estimators import ASIMeanEstimator  # noqa: F401  checks that it is installed
     except ImportError:
         raise MissingPackageError(
             "peer glide needs glide-py: pip install glide-py with Python 3.12 or later, or put its source on PYTHONPATH"

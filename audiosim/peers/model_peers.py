@@ -15,7 +15,7 @@ BOUNDS = (1e-5, 1e3)  # bounds of a component's variance, in variances of the ju
 
 
 def mtc(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking:
-    """Minimal test collections: judges the pairs that affect most differences, all others are uniform on the scale.
+    """Minimal test collections: judges the pairs that affect most differences; all others are uniform on the scale.
 
     Every grade of the scale is equally likely, documents are independent, and a difference is normal. Carterette, Allan
     & Sitaraman (2006), doi:10.1145/1148170.1148219, with the weights and the variances of Urbano & Schedl (2013),
@@ -31,7 +31,7 @@ def mtc(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking:
         checks=False,
     )
     if grader.budget:
-        # Judging does not change the weights of a weighted sum: the whole batch is known at once.
+        # Judging does not change the weights of a weighted sum, so the whole batch is known at once.
         places = task.pool.locate(start.ask(grader.budget))
         start = start.judge_all(places, grader(places) * task.pool.scale.maximum)
     return of_moments(start.scores.mean, start.scores.covariance)
@@ -48,18 +48,18 @@ def of_moments(mean: Array, covariance: Array) -> StatedRanking:
 
 
 def teams(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking:
-    """Mean logarithm of the number of teams that found a system's documents; nothing judged, no confidence."""
+    """Mean logarithm of the number of teams that found a system's documents; without judgments or confidence."""
     return order_alone(np.asarray(task.weights @ log_teams(task.pool)))
 
 
 def gaussian_process(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking:
-    """Gaussian process by maximum likelihood, on the pairs that audiosim judged, as scikit-learn fits it.
+    """Gaussian process by maximum likelihood, on the pairs that audiosim judged, fitted as in scikit-learn.
 
         k(d, e) = v_1 l_d l_e + v_2 [one query] + v_3 s_de + v_4 [one query] s_de + v_5 [d = e]
 
     with l the standardised logarithm of the number of teams and s the cosine of the sets of systems that retrieved two
-    documents; the judged gains are standardised, and the likelihood is climbed as `GaussianProcessRegressor` does.
-    Without judgments nothing is stated. Rasmussen & Williams (2006), section 5.4.1.
+    documents; the judged gains are standardised, and the likelihood is maximised as in `GaussianProcessRegressor`.
+    Without judgments no statement is made. Rasmussen & Williams (2006), section 5.4.1.
     """
     judged = np.array(task.order[: grader.budget], dtype=np.int64)
     if len(judged) < 2:

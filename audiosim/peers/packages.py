@@ -16,8 +16,8 @@ from audiosim.peers.task import Grader, Task
 from audiosim.relevance.consensus import log_teams
 
 QUANTILE = 1.959963984540054  # 97.5 % quantile of the normal distribution, to convert an interval to a deviation
-LEAST_CHANCE = 0.05  # uncertainty of a document that affects no difference, as a share of the largest
-DUELS = 1000  # comparisons of two systems on a query
+LEAST_CHANCE = 0.05  # uncertainty of a document without effect on differences, as a share of the largest
+DUELS = 1000  # most comparisons of two systems on a query
 BELOW = 1 - 1e-9  # keeps rounding from putting a probability above 1
 PRECISION = 1.0  # precision of choix's prior of a system's strength
 
@@ -26,7 +26,7 @@ def ppi(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking:
     """Prediction-powered inference of each score and difference from a random sample: `ppi_py.ppi_mean_ci`.
 
     The predictor is linear in the logarithm of the number of teams, fitted to the judged pairs; the package tunes its
-    weight. A system or a pair with fewer than FEWEST judged or unjudged documents gets Student's t.
+    weight. A system or a pair with fewer than FEWEST judged or unjudged documents gets a t-interval.
     Angelopoulos, Duchi & Zrnic (2023), arXiv:2311.01453.
     """
     package = importlib.import_module("ppi_py")
@@ -125,7 +125,7 @@ def glide(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking
 
 
 def capped(doubt: Array, budget: int) -> Array:
-    """Uncertainties capped so that no chance exceeds 1: chances are min(1, c doubt), and sum to the budget.
+    """Uncertainties capped so that no probability exceeds 1: these are min(1, c doubt), and sum to the budget.
 
     This is the optimum that `ActiveSampler` searches for, which takes minutes with thousands of pairs.
     """
@@ -149,7 +149,7 @@ def cje(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking:
     seen, gains = grader.seen, np.zeros(len(task.pool.pairs))
     places = np.flatnonzero(seen)
     gains[places] = grader(places)
-    if seen.sum() < FEWEST:  # it would trust the judge blindly
+    if seen.sum() < FEWEST:  # the judge would be trusted blindly
         return plain
     with _quiet():
         try:
@@ -196,14 +196,14 @@ def _of_policies(found: Any, place: dict[int, int], task: Task, plain: StatedRan
                 continue
             wide = said.get("ci_upper", np.nan) - said.get("ci_lower", np.nan)
             reach[number] = wide / 2 if np.isfinite(wide) else QUANTILE * said["se_difference"]
-            # Its p-value is two-sided: half of it is the chance of the opposite sign.
+            # Its p-value is two-sided; half of it is the probability of the opposite sign.
             confidence[number] = 1 - said["p_value"] / 2 if np.isfinite(said["p_value"]) else 0.5
     return StatedRanking(scores, half, differences, np.where(reach >= 0, reach, np.nan), np.clip(confidence, 0.5, 1))
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence a package's log messages and warnings for each pair of systems, which would fill the screen."""
+    """Silence a package's log messages and warnings for each pair of systems, as they would fill the screen."""
     before = logging.root.manager.disable
     logging.disable(logging.ERROR)
     try:
@@ -217,9 +217,9 @@ def _quiet() -> Iterator[None]:
 def choix(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking:
     """Bradley-Terry model of a random sample, by expectation propagation: `choix.ep_pairwise`.
 
-    On each query a system beats another if the mean of its judged documents is higher; ties are ignored. Of more than
-    DUELS a random subset is used: the package iterates over them one by one. Strengths are not scores: there is an
-    order with its confidence, and no interval.
+    On each query a system beats another if the mean of its judged documents is higher; ties are ignored. If there are
+    more than DUELS, a random subset is used, because the package iterates over them one by one. Strengths are not
+    scores, so there is an order with its confidence, but no interval.
     """
     package = importlib.import_module("choix")
     seen, gains = draw_evenly(task, grader, rng)
@@ -250,7 +250,7 @@ def _drawn(rng: np.random.Generator) -> Iterator[None]:
 
 
 def duels(task: Task, seen: Booleans, gains: Array) -> list[tuple[int, int]]:
-    """Winner and loser of each query's comparisons of two systems that both have judged documents there."""
+    """Winner and loser of each comparison on a query of two systems that both have judged documents there."""
     pool, found = task.pool, []
     for code in range(len(pool.queries)):
         inside = np.flatnonzero((pool.query == code) & seen)

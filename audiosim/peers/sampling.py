@@ -1,4 +1,4 @@
-"""Methods that draw pairs at random, and estimate from the sample alone."""
+"""Methods that draw pairs at random and estimate from the sample alone."""
 
 import numpy as np
 from scipy import sparse
@@ -7,8 +7,8 @@ from audiosim.arrays import Array, Booleans, Integers
 from audiosim.peers.statement import StatedRanking, by_deviations, nothing_known, order_alone, pairs_of
 from audiosim.peers.task import Grader, Task
 
-FEWEST = 3  # judged documents of a system needed for an interval
-PSEUDO = 3.0  # weight of the mean of all, in judgments
+FEWEST = 3  # fewest judged documents of a system for an interval
+PSEUDO = 3.0  # weight of the mean of all judged documents, in judgments
 
 
 def draw_evenly(task: Task, grader: Grader, rng: np.random.Generator) -> tuple[Booleans, Array]:
@@ -61,7 +61,7 @@ def _overall(task: Task, seen: Booleans, gains: Array) -> Array:
 
 
 def shrunken(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRanking:
-    """Mean of each system's judged documents and PSEUDO documents of the mean of all; no confidence is stated."""
+    """Mean of each system's judged documents and PSEUDO documents with the overall mean; no confidence is stated."""
     seen, gains = draw_evenly(task, grader, rng)
     counts, score, _ = contributions(task.weights, seen, gains)
     return order_alone((counts * score + PSEUDO * _overall(task, seen, gains)) / (counts + PSEUDO))
@@ -74,10 +74,10 @@ def active(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRankin
         difference = n  sum_i v_i x_i / sum_i v_i,   Var = n^2  sum_i v_i^2 (x_i - mean)^2 / (sum_i v_i)^2,   v = 1 / q
 
     with x_i = (W_ai - W_bi) g_i of the i-th draw and n the number of documents that affect any difference: the
-    instrumental distribution with the most powerful Wald test between systems while nothing is known of the gains,
+    instrumental distribution with the most powerful Wald test between systems while the gains are unknown,
     summed over all pairs of systems. Sawade, Landwehr & Scheffer (2012), Active comparison of prediction models, NIPS
-    25. Draws continue until the budget of distinct pairs is spent. If some documents affect no difference, no score has
-    an interval.
+    25. Draws continue until the budget of distinct pairs is spent. If some documents affect no difference, scores have
+    no intervals.
     """
     chance = task.bearing / max(task.bearing.sum(), np.finfo(float).tiny)
     bears = np.flatnonzero(chance)
@@ -119,13 +119,13 @@ def statap(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRankin
     """StatAP's stratified sampling, with the Horvitz-Thompson estimate of each score and difference.
 
         W_r = (1 + 1/r + 1/(r + 1) + ... + 1/k) / 2 k,  summed over the systems that retrieved the document at rank r
-        strata of m documents by falling W; m draws among the strata in proportion to their sum of W; of each stratum as
-        many documents as it was drawn, evenly and without replacement
+        strata of m documents by falling W; m draws among the strata in proportion to their sum of W; from each stratum
+        as many documents as it was drawn, evenly and without replacement
         pi_d = m P_t / m_t,   pi_de = m (m - 1) P_t P_u / (m_t m_u), of one stratum  m (m - 1) P_t^2 / (m_t (m_t - 1))
         score = sum over the sample of w_d g_d / pi_d
 
     Pavlu & Aslam (2007), A practical sampling strategy for efficient retrieval evaluation; the sampling design is that
-    of Stevens (1958), and the variance that of Horvitz & Thompson with the joint chances above.
+    of Stevens (1958), and the variance that of Horvitz & Thompson with the joint probabilities above.
     """
     found = np.flatnonzero(task.pool.found)
     m = min(grader.budget, len(found))
@@ -150,12 +150,12 @@ def statap(task: Task, grader: Grader, rng: np.random.Generator) -> StatedRankin
 
 
 def _root(variance: Array) -> Array:
-    """Standard deviations; NaN where Horvitz and Thompson's variance is below 0, as it may be."""
+    """Standard deviations; NaN where Horvitz and Thompson's variance is below 0, which is possible."""
     return np.sqrt(np.where(variance >= 0, variance, np.nan))
 
 
 def prior_of_ranks(task: Task) -> Array:
-    """(n,) average precision's expectation for a document at its rank, summed over the systems; see `statap`."""
+    """(n,) expected weight in average precision of a document at its rank, summed over the systems; see `statap`."""
     k = task.pool.cutoff
     ranks = np.arange(1, k + 1)
     tail = np.cumsum((1 / ranks)[::-1])[::-1]
@@ -170,4 +170,4 @@ def _strata(places: Integers, prior: Array, size: int) -> tuple[list[Integers], 
     cuts = np.arange(size, len(places) - size + 1, size)
     rows = np.split(order, cuts)
     sums = np.array([prior[row].sum() for row in rows])
-    return [places[row] for row in rows], sums / sums.sum()  # own sum: rounding puts none above 1
+    return [places[row] for row in rows], sums / sums.sum()  # by their own sum: rounding puts none above 1

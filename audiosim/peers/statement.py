@@ -26,10 +26,10 @@ class StatedRanking:
     """Scores of s systems and the differences of their p pairs, with 95 % intervals, after some judgments.
 
     scores            (s,) expected mean scores, from 0 to 1
-    half              (s,) half widths of the scores' intervals; NaN where none is stated
+    half              (s,) half widths of the scores' intervals; NaN if none is stated
     differences       (p,) expected score of the first less that of the second; see `pairs_of`
-    half_differences  (p,) half widths of the differences' intervals; NaN where none is stated
-    confidence        (p,) probability that a difference has the expected sign, 1/2 to 1; NaN where none is stated
+    half_differences  (p,) half widths of the differences' intervals; NaN if none is stated
+    confidence        (p,) probability that a difference has the expected sign, 1/2 to 1; NaN if none is stated
     """
 
     scores: Array
@@ -103,14 +103,14 @@ def nothing_known(systems: int) -> StatedRanking:
 class Outcome:
     """Accuracy of a statement.
 
-    judged       pairs judged
-    right        share of the pairs of systems whose order is right, a tie of the method counts 1/2
-    stated       mean confidence; or None
+    judged       number of judged pairs
+    right        share of the pairs of systems in the correct order; a tie of the method counts 1/2
+    stated       mean confidence, or None
     systems      number of 95 % intervals of scores that contain the truth, and of all
-    differences  the same of the differences of two systems
-    half         mean half width of an interval of a difference; or None
+    differences  the same for the differences of two systems
+    half         mean half width of the intervals of differences, or None
 
-    Pairs of systems that are truly equal have no order, and are left out. So are intervals of known values.
+    Pairs of systems that are truly equal have no order and are left out, and so are intervals of known values.
     """
 
     judged: int

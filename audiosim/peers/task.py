@@ -1,4 +1,4 @@
-"""Task for ranking methods: find the better of some systems from the judgments of a few pairs."""
+"""Task for ranking methods: ranking systems from the judgments of a few pairs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ from audiosim.properties import cached_property
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Systems to be ranked, as every method sees them before any judgment.
+    """Systems to rank, in the form that every method gets before any judgment.
 
-    measure  a weighted sum of gains, such as CG@5
-    pool     of the systems' results: the retrieved documents and their ranks
+    measure  weighted sum of gains, such as CG@5
+    pool     pool of the systems' results: the retrieved documents and their ranks
     order    places of the pairs that audiosim judged, first to last, for methods that use the same pairs
     """
 
@@ -58,7 +58,7 @@ ROUNDING = 1e-9
 def check_measure_of_peers(measure: Measure) -> None:
     """Raise an InputError unless all methods can estimate a measure."""
     if measure.rank_weights is None or measure.relative or gain_of(measure) is not linear_gain:
-        raise InputError(f"peers estimate weighted sums of grades, such as CG@5 or DCG@10; {measure} is none")
+        raise InputError(f"peers estimate weighted sums of grades, such as CG@5 or DCG@10; {measure} is not one")
 
 
 class Grader:
@@ -81,13 +81,13 @@ class Grader:
         seen = self.seen.copy()
         seen[np.asarray(places, dtype=np.int64)] = True
         if seen.sum() > self.budget:
-            raise InputError(f"a method asked for {seen.sum()} judgments, and had {self.budget}")
+            raise InputError(f"a method requested {seen.sum()} judgments, but had only {self.budget}")
         self.seen = seen
         return self._gains[np.asarray(places, dtype=np.int64)]
 
 
 class Peer(Protocol):
-    """Method that has pairs judged, and then ranks the systems with its confidence.
+    """Method that requests judgments of pairs, and then ranks the systems with its confidence.
 
     Entry-point group `audiosim.peers`: each entry is such a function. Contract: `audiosim.plugins.check_peer`.
     """

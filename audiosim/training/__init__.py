@@ -1,1 +1,1 @@
-"""Judged collections in, model files out: fit, validate, describe."""
+"""Training of model files from judged collections: fit, validate, describe."""

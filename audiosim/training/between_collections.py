@@ -50,14 +50,14 @@ class Estimates:
 def learn_between(estimates: Sequence[Estimates], held: Between = WEAK) -> Between:
     """The distribution over collections, learned from several.
 
-        mean = average over sources and the prior centre, which counts as m sources: as many as it came from, or one
+        mean = average over sources and the prior centre, which counts as m sources: the number it came from, or one
         spread^2 = ((WORTH + m - 1) held^2 + sum of squares about the mean) / (WORTH + n - 1)  x  (1 + 1 / n)
 
     held  prior distribution; n includes its m sources
 
-    The spread is that of the next collection, including the uncertainty of the mean; several collections of a source
-    share its weight. CONSTANT and CONSENSUS stay at their prior: completely judged collections have smaller bands (.05
-    to .13), but the pairs that a campaign judges are no random sample of a band.
+    The spread is the variation of the next collection, including the uncertainty of the mean; several collections of a
+    source share its weight. CONSTANT and CONSENSUS stay at their prior: completely judged collections have smaller
+    bands (.05 to .13), but the pairs judged in a campaign are not a random sample of a band.
     """
     groups: dict[str, list[Estimates]] = {}
     for one in estimates:
@@ -79,7 +79,7 @@ def learn_between(estimates: Sequence[Estimates], held: Between = WEAK) -> Betwe
 def _learned(
     groups: Mapping[str, Sequence[Estimates]], name: str, held: tuple[float, float], sources: int
 ) -> tuple[float, float]:
-    """Mean and spread of the next collection; the prior counts as so many sources."""
+    """Mean and spread of the next collection; the prior counts as a number of sources."""
     values, weights = [held[0]], [float(sources)]
     for of in groups.values():
         known = [one.values[name] for one in of if name in one.values]

@@ -16,7 +16,7 @@ from audiosim.relevance.provenance import source_of
 from audiosim.training.between_collections import Estimates
 
 HELD = 0.5  # prior share that carries over
-WORTH = 2.0  # weight of the prior in observations; with HELD, a uniform distribution
+WORTH = 2.0  # weight of the prior in observations; together with HELD, this is a uniform distribution
 EDGES = np.linspace(0, 1, 101)
 SHARES = (EDGES[1:] + EDGES[:-1]) / 2
 
@@ -25,7 +25,7 @@ class EditionPair(NamedTuple):
     """Estimates from two editions of one collection.
 
     kinship  "systems" or "edition"
-    weight   1, less where several pairs are drawn from the same judgments
+    weight   1, or less if several pairs are drawn from the same judgments
     """
 
     kinship: Kinship
@@ -41,7 +41,7 @@ def learn_carried(pairs: Sequence[EditionPair], between: Between) -> dict[str, f
         share ~ Beta(WORTH held, WORTH (1 - held))
 
     T is the standard deviation between collections, and e the standard errors. The prior is that of `between`, or HELD
-    if it has none: with one pair or none the share stays near that, and kin are expected to differ much.
+    if it has none. With at most one pair the share stays near the prior, and kin are expected to differ much.
     """
     found: dict[str, float] = {}
     for kinship in KIN:
@@ -71,7 +71,7 @@ def edition_pairs(judged: Sequence[tuple[Pool, Array]], estimates: Sequence[Esti
     """The pairs of kin among some collections; see `kinship`.
 
     judged     pools with their grades (pairs,), NaN where unjudged
-    estimates  of each
+    estimates  estimates from each pool
     """
     sources = [source_of(pool, grades) for pool, grades in judged]
     found = []

@@ -1,4 +1,4 @@
-"""Predictions of held-out rows, by fits that saw no judgment of their queries."""
+"""Predictions of held-out rows, by fits without any judgment of their queries."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ from audiosim.training.validation import Forecast, forecast
 class View(NamedTuple):
     """Rows to predict while their queries are held out, and the judgments visible meanwhile.
 
-    label  for the report
+    label  label in the report
     rows   (n,) True for rows to predict; rows with levels missing from the fits are left out
     drawn  (n,) rows with visible judgments; None: for each row, all judgments but its own
     """
@@ -36,8 +36,8 @@ class HeldOutPrediction(NamedTuple):
 
     sample      the rows, without features
     model       predictions by the fits
-    matched     predictions by fits whose rows know equally little of their own query; None if all is judged, or
-                there is no such fit
+    matched     predictions by fits to rows with equally few judgments of their own query; None if all is judged, or
+                if there is no such fit
     historical  the shares of the levels in the rows of the fits
     fewer       number of rows that lack a feature: predicted by a fit of the known terms
     """
@@ -52,7 +52,7 @@ class HeldOutPrediction(NamedTuple):
 class _Said(NamedTuple):
     """Predictions for the rows of a view in one fold; see `HeldOutPrediction`.
 
-    trouble  why there is no matched fit
+    trouble  reason for a missing matched fit
     """
 
     rows: Integers
@@ -117,12 +117,12 @@ def cross_validate(
 ) -> tuple[list[HeldOutPrediction], list[str]]:
     """Predictions for each row of each view by fits to the rows of all other folds.
 
-    levels  (l,) that the fits have, rising
-    progress  is called after each fold
+    levels  (l,) levels of the fits, rising
+    progress  called after each fold
 
-    A row with an unknown feature is predicted by a fit of its known terms to all rows of the other folds that have
-    these; a row without any, by the shares of the levels. Terms that the other folds cannot determine are left out of
-    the fit, with a sentence for each that the whole model loses.
+    A row with an unknown feature is predicted by a fit of its known terms to all rows of the other folds with these
+    terms; a row without known terms, by the shares of the levels. Terms that the other folds cannot determine are left
+    out of the fit, with a sentence for each one missing from the whole model.
     """
     examples = judged.examples
     own = [{} if view.drawn is None else judged.seeing(view.drawn, "own query") for view in views]
@@ -143,12 +143,12 @@ def cross_validate(
 
 
 def _say(fits: _Fits, matched: _Fits | None, held: Examples, rows: Integers) -> _Said:
-    """Predictions for some held-out rows, as they are in use."""
+    """Predictions for some held-out rows, as in practical use."""
     shares = Forecast(np.tile(fits.of(fits.terms).shares, (len(rows), 1)), None)
     fewer = int(np.sum(~held.with_known(fits.terms)))
     try:
         beside, trouble = None if matched is None else matched.predict(held), None
-    except InputError as error:  # this fit is only for comparison, and may have too few rows
+    except InputError as error:  # this fit is only for comparison and may have too few rows
         beside, trouble = None, str(error)
     return _Said(rows, fits.predict(held), beside, shares, fewer, trouble)
 
@@ -192,5 +192,5 @@ def _check_rows(rest: Examples, sample: Sample, name: str) -> None:
         place = int(np.argmin(sample.shares))
         level, known = sample.labels[place], ", ".join(rest.unknown(sample.terms))
         if rest.having_level(sample.levels[[place]]).any():
-            raise InputError(f"without {name}, no judgment of level {level} is of a pair with known {known}")
+            raise InputError(f"without {name}, no judgment of level {level} is about a pair with known {known}")
         raise InputError(f"all judgments of level {level} are in {name}: use fewer folds, or 0 for none")

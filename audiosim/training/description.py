@@ -60,7 +60,7 @@ def _mean_deviation(fitted: FittedModel) -> float:
 def _versions(judged: Sequence[tuple[Pool, Array]], terms: tuple[str, ...]) -> tuple[JudgmentVersion, ...]:
     """The same terms with the pair's own judgment left out, included, and included in the fit but not in use.
 
-    Empty if no term uses it.
+    Empty if no term uses the judgment.
     """
     names = sorted({name for term in terms for name in factors(term)})
     if not set(AFFECTED) & set(names):

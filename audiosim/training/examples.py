@@ -1,4 +1,4 @@
-"""Examples that a model learns from: the judged pairs of some collections as rows of features and levels."""
+"""Training examples of a model: the judged pairs of some collections as rows of features and levels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,14 +20,14 @@ TENTHS = tuple(float(level) for level in range(5, 100, 10))
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """The judged pairs of some collections, n of them.
+    """The n judged pairs of some collections.
 
-    scale        of the judgments
+    scale        scale of the judgments
     level        (n,) place of each pair's level among `all_levels`
     truth        (n,) grade over the scale's maximum
     group        (n,) code of the pair's query; no two collections share one
     collection   (n,) code of the pair's collection
-    collections  identifiers
+    collections  identifiers of the collections
     table        features, each (n,), NaN where unknown
     """
 
@@ -59,7 +59,7 @@ class Examples:
         return np.isin(self.level, np.searchsorted(self.all_levels, levels))
 
     def known(self, terms: Sequence[str]) -> "Sample":
-        """The pairs whose features are all known."""
+        """The pairs with all features known."""
         known = self.with_known(terms)
         if not known.any():
             counts = ", ".join(f"{name} for {count:,}" for name, count in self.unknown(terms).items())
@@ -97,11 +97,11 @@ class Examples:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows of a fit, n of them, every feature known.
+    """The n rows of a fit, with all features known.
 
-    terms         k
-    features      (n, k)
-    levels        (l,) those that some row has, rising
+    terms         (k) terms
+    features      (n, k) values of the terms
+    levels        (l,) levels of any rows, rising
     level         (n,) place of each row's level among them
     truth         (n,) grade over the scale's maximum
     levels_truth  (l,) levels over the scale's maximum
@@ -120,7 +120,7 @@ class Sample:
 
     @cached_property
     def shares(self) -> Array:
-        """(l,) share of the rows that have each level."""
+        """(l,) share of the rows with each level."""
         return np.bincount(self.level, minlength=len(self.levels)) / len(self.level)
 
     @cached_property
@@ -140,7 +140,7 @@ class Sample:
 
 
 def levels_of(scale: Scale) -> tuple[float, ...]:
-    """The levels that a model of a scale has: the scale's own, or ten for the 101 grades of Fine.
+    """The levels of a model of a scale: the scale's own, or ten for the 101 grades of Fine.
 
     Fine grades 0 to 9 are level 5, 10 to 19 level 15, ..., 90 to 100 level 95; Urbano (2013), section 7.3.1.
     """
@@ -159,7 +159,7 @@ def judged_pools(collections: Sequence[Collection]) -> list[tuple[Pool, Array]]:
     grades = [pool.spread(collection.grades()) for pool, collection in zip(pools, collections, strict=True)]
     for pool, given in zip(pools, grades, strict=True):
         if np.isnan(given).all():
-            raise InputError(f"collection {pool.collection} has no judgment of a pair that a system retrieved")
+            raise InputError(f"collection {pool.collection} has no judgment of a retrieved pair")
     return list(zip(pools, grades, strict=True))
 
 
@@ -180,7 +180,7 @@ def _check_together(collections: Sequence[Collection]) -> None:
 def make_examples(judged: Sequence[tuple[Pool, Array]], names: Sequence[str], own_judgment: bool = False) -> Examples:
     """The judged pairs of some pools with the named features.
 
-    own_judgment  whether aSYS and aART contain the pair's own judgment: to reproduce the papers' numbers only
+    own_judgment  True if aSYS and aART contain the pair's own judgment: only to reproduce the papers' numbers
 
     Features are computed within each collection; features of judgments use all its other judgments.
     """

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class Coefficient(NamedTuple):
     """A coefficient or threshold with both kinds of standard errors, and z and p by each.
 
-    standard_error         from the information matrix: right if judgments were independent
-    robust_standard_error  allows for correlated judgments of one query; None where there is one query
+    standard_error         from the information matrix: correct if judgments were independent
+    robust_standard_error  allows for correlated judgments of one query; None with a single query
     """
 
     term: str
@@ -42,8 +42,8 @@ class ComponentRow(NamedTuple):
 
     size            standard deviation of the effects, as a share of that of a pair's grade by the ordinal part
     standard_error  of the size; None if the judgments do not determine it
-    points          the size in units of the scale, for a pair of mean standard deviation
-    points_error    the standard error in these
+    points          the size in units of the scale, for a pair with the mean standard deviation
+    points_error    the standard error in these units
     """
 
     component: str
@@ -56,7 +56,7 @@ class ComponentRow(NamedTuple):
 class JudgmentVersion(NamedTuple):
     """Quality of the model in sample, by the treatment of the pair's own judgment in aSYS and aART.
 
-    r_squared  Nagelkerke's; None if the rows are not those of the fit
+    r_squared  Nagelkerke's R^2; None if the rows are not those of the fit
     """
 
     own_judgment: str
@@ -71,21 +71,21 @@ class JudgmentVersion(NamedTuple):
 class Findings:
     """The report of a training.
 
-    judged               pairs with a judgment
-    rows                 of these with all features known, used in the fit
-    queries              queries of these rows
+    judged               number of pairs with a judgment
+    rows                 number of these pairs with all features known, used in the fit
+    queries              number of queries of these rows
     unknown              number of judged pairs that lack each feature
     levels               (level, rows)
     own_judgment         True if aSYS and aART included the pair's own judgment
     log_likelihood       at the maximum, and of the model without terms
-    r_squared            Nagelkerke's
+    r_squared            Nagelkerke's R^2
     coefficients         one per term
     thresholds           one for each level but the lowest
     effects              contribution of each term
-    components           of a joint model; empty for others
-    scores               of the model, historical and uniform; in sample, on held-out rows, and on those that are
-                         left to judge where a share of each held-out query is judged
-    calibration          on held-out queries, in sample where there were no folds
+    components           components of a joint model; empty for others
+    scores               scores of the model, historical and uniform; in sample, on held-out rows, and on the
+                         unjudged rows when a share of each held-out query is judged
+    calibration          on held-out queries, or in sample without folds
     coverage             for the same rows: (nominal, actual)
     intervals            coverage of a joint model's intervals for means; empty for others
     eliminated           the terms that elimination dropped, in order
@@ -157,7 +157,7 @@ class Training:
     _repr_html_ = in_notebook
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """The coefficients with two standard errors to either side; new axes where None."""
+        """The coefficients with two standard errors on either side; new axes where None."""
         from audiosim.plots import draw_intervals
 
         rows = self.findings.coefficients

@@ -1,4 +1,4 @@
-"""Folds: queries held out of a fit, and the judgments that features may read meanwhile."""
+"""Folds: queries held out of a fit, and the judgments that features may use meanwhile."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Fold(NamedTuple):
 
     name     such as "fold 1"
     held     (n,) True where a row is held out
-    fitted   features of all rows for the fit: no judgment of a held-out row is read
+    fitted   features of all rows for the fit, without any judgment of a held-out row
     applied  features of all rows for predicting the held-out ones
     """
 
@@ -45,8 +45,8 @@ class Judged:
     """The judged pairs of some pools as examples, with the pools for recomputing features from fewer judgments.
 
     pools      with their grades: (pairs,), NaN where unjudged
-    examples   n rows, whose features read every judgment except the pair's own
-    as_given   True to leave the features as in the examples, even those that read held-out judgments
+    examples   n rows, with features from all judgments except the pair's own
+    as_given   True to leave the features as in the examples, even those from held-out judgments
     """
 
     pools: Sequence[tuple[Pool, Array]]
@@ -54,18 +54,18 @@ class Judged:
     as_given: bool = False
 
     def seeing(self, seen: Booleans, *reads: Reads) -> dict[str, Array]:
-        """The features with given ways of reading judgments, recomputed from a part of the judgments.
+        """The features with given ways of using judgments, recomputed from a part of the judgments.
 
-        seen  (n,) True where a judgment may be read
+        seen  (n,) True where a judgment may be used
         """
         again = [] if self.as_given else [name for name in self.examples.table if FEATURES[name].reads in reads]
         return features_of(self.pools, again, seen) if again else {}
 
     def folds(self, way: Way) -> Iterator[Fold]:
-        """Folds of one way. For predictions, features of a row's own query read all judgments but the row's.
+        """Folds of one way. For predictions, features of a row's own query use all judgments but the row's.
 
-        For the fit no feature reads a held-out judgment; for predictions, features that read only other queries read
-        none.
+        For the fit, no feature uses a held-out judgment; for predictions, features from other queries only use none
+        either.
         """
         table = self.examples.table
         for code, name in enumerate(way.names):
@@ -75,13 +75,13 @@ class Judged:
             yield Fold(name, held, {**table, **blind}, {**table, **others})
 
     def in_part(self, fold: Fold, drawn: Booleans, own: Mapping[str, Array]) -> Fold:
-        """The same fold, but predictions read only the drawn judgments of each held-out query.
+        """The same fold, but predictions use only the drawn judgments of each held-out query.
 
-        drawn  (n,)
-        own    the features that read only their own query, computed from the drawn judgments of all queries
+        drawn  (n,) True for drawn judgments
+        own    the features that use only their own query, computed from the drawn judgments of all queries
 
-        The fit uses these too, so that its rows know as little of their own query as the rows to be predicted. Of all
-        other queries it reads every judgment, and so do features that read all queries except the row's own.
+        The fit uses these too, so that its rows have as few judgments of their own query as the rows to predict. From
+        all other queries it uses every judgment, and so do features that use all queries except the row's own.
         """
         applied = self.seeing(~fold.held | drawn, *ELSEWHERE)
         return fold._replace(fitted={**fold.fitted, **own}, applied={**fold.applied, **applied, **own})
@@ -112,7 +112,7 @@ def ways_to_hold_out(examples: Examples, known: Booleans, folds: int) -> list[Wa
 
 
 def draw(group: Integers, share: float, seed: int) -> Booleans:
-    """(n,) True for drawn rows: a random share of every group, rounded to whole rows, halves up.
+    """(n,) True for drawn rows: a random share of every group, rounded to whole rows, with halves rounded up.
 
     share  in [0, 1)
     seed   rows drawn at one share are also drawn at larger ones

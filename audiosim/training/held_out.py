@@ -1,4 +1,4 @@
-"""Validation of a fitted model on held-out rows: by query, by collection, and with a part of a query judged."""
+"""Validation of a fitted model on held-out rows: by query, by collection, and with parts of the queries judged."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,21 +33,21 @@ from audiosim.training.patterns import with_patterns
 from audiosim.training.plan import Plan
 from audiosim.training.validation import Forecast, PredictionScore, constant_forecast, forecast, score_predictions
 
-CLOSE = 1e-8  # gain of log-likelihood at which a search of a validation ends: 1e-4 standard errors from the maximum
+CLOSE = 1e-8  # gain of log-likelihood at which a search in a validation ends: 1e-4 standard errors from the maximum
 SEES_ALL = (
-    "on held-out rows made of every judgment of the query but the pair's own: the scores there tell how good the "
-    "coefficients are where nearly all is judged, not how good the model is where little is"
+    "computed on held-out rows from every judgment of the query but the pair's own: these scores show the quality of "
+    "the coefficients if nearly everything is judged, not that of the model if little is judged"
 )
-SEES_OTHERS = "made of no judgment of a held-out query, in the rows of a fit or in those held out"
+SEES_OTHERS = "computed without any judgment of a held-out query, both in the rows of a fit and in the held-out ones"
 SEES_DRAWN = (
-    "of each held-out query this share of the pairs was drawn at random (seed {seed}); the features of the rest see "
-    "their judgments and are scored. The model is fitted where all other queries are judged in full, like the one in "
-    "the file; {matched} is one of the same terms that learned from features of as few judgments of the row's own query"
+    "from each held-out query this share of the pairs was drawn at random (seed {seed}); features of the others use "
+    "their judgments, and the others are scored. The model is fitted with all other queries fully judged, like that "
+    "in the file; {matched} has the same terms, fitted to features from equally few judgments of the row's own query"
 )
 MATCHED = "model fitted at this share"
 JOINT_SEES = (
-    "of each held-out query this share of the pairs was drawn at random (seed {seed}); the model knows these, and "
-    "nothing else of any query, and the rest is scored; {prior} reads no judgment"
+    "from each held-out query this share of the pairs was drawn at random (seed {seed}); the model uses these and no "
+    "other judgments of these queries, and the others are scored; {prior} uses no judgment"
 )
 
 
@@ -55,8 +55,8 @@ JOINT_SEES = (
 class ModelValidation:
     """Quality of a model, in sample and on held-out rows.
 
-    scores     of the model and of others, row by row
-    forecast   for the held-out queries; in sample if none is held out
+    scores     scores of the model and of others, row by row
+    forecast   forecast for the held-out queries; in sample if none is held out
     intervals  coverage of a joint model's intervals for means
     """
 
@@ -143,7 +143,7 @@ def _validate_joint(
     notes: Notes,
     workers: Workers,
 ) -> tuple[list[PredictionScore], tuple[IntervalCoverage, ...]]:
-    """The joint model's scores on the same rows, and on the remaining ones where some are judged; and its intervals."""
+    """The joint model's scores on the same rows, and on the remaining ones if some are judged; and its intervals."""
     judged, sample = fitted.judged, fitted.sample
     start = {name: size for name, (size, _) in (fitted.model.components or {}).items()}
     shares, learn = tuple(filter(None, plan.judged)) or (JUDGED,), partial(_learned, judged, sample, plan, start)
@@ -157,7 +157,7 @@ def _validate_joint(
     try:
         return scores, joint_intervals(judged, learn, plan.seed, advance, workers)
     except InputError as error:  # half of the judgments may be too few
-        notes.add(f"no intervals, which are of halves of the queries: {error}")
+        notes.add(f"no intervals, which need halves of the queries: {error}")
         return scores, ()
 
 
@@ -200,7 +200,7 @@ def _note_fewer(view: View, predicted: HeldOutPrediction, notes: Notes) -> None:
     if predicted.fewer:
         notes.add(
             f"{view.label}: {predicted.fewer:,} of {len(predicted.sample.level):,} pairs lack a feature and are "
-            "predicted by a fit of the terms that are known for them"
+            "predicted by a fit of their known terms"
         )
 
 
@@ -217,7 +217,7 @@ def _note_learned(sample: Sample, plan: Plan, notes: Notes) -> None:
     if plan.joint:
         return
     if plan.judged and not own:
-        notes.add("no term that is left reads the judgments of its own query: there are no scores by judged share")
+        notes.add("no remaining term uses the judgments of its own query: there are no scores by judged share")
     elif plan.judged:
         shares = ", ".join(f"{100 * share:g} %" for share in plan.judged)
         notes.add(f"{shares} of each judged: {SEES_DRAWN.format(seed=plan.seed, matched=MATCHED)}")

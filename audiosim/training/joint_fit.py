@@ -19,7 +19,7 @@ from audiosim.stats.normal.size_search import LEAST_GAIN
 from audiosim.training.between_collections import WEAK, estimates_of, learn_between
 from audiosim.training.between_editions import edition_pairs, learn_carried, of_one_source
 
-UNTOLD = 0.3  # standard deviation of slopes that the judgments do not determine: about their size elsewhere
+UNTOLD = 0.3  # standard deviation of slopes not determined by the judgments: about their size in other collections
 START = {
     "query": 0.5,
     "retrievers": 0.3,
@@ -33,7 +33,7 @@ START = {
     SOUND: 0.3,
     REST: 0.65,
 }
-ABOVE = 0.04  # least start of a component: where it is 0 the likelihood is flat, and a maximum elsewhere is not seen
+ABOVE = 0.04  # smallest start of a component: at 0 the likelihood is flat, and a maximum elsewhere would not be found
 
 
 def fit_joint(
@@ -46,12 +46,12 @@ def fit_joint(
     """A model with components and a trend, learned by restricted maximum likelihood; see `estimate_components`.
 
     judged  pools with their grades: (pairs,), NaN where unjudged
-    model   model of the expectations; it reads no judgments
-    vary    True to learn how collections vary as well, starting from the shipped distribution; each pool is a source of
-            its own unless it is an edition of another; a single pool moves the prior half-way towards itself
+    model   model of the expectations, which uses no judgments
+    vary    True to learn the variation between collections too, starting from the shipped distribution; each pool is a
+            separate source unless it is an edition of another; a single pool moves the prior half-way towards itself
     start   initial standard deviations by name: those of a fit to nearly the same judgments save half of the steps and
             lead to the same maximum; None for default ones
-    enough  gain of log-likelihood at which the search ends, as of `estimate_components`
+    enough  gain of log-likelihood at which the search ends, as in `estimate_components`
 
     The recordings' closeness is a component if any of the pools has an index of sounds.
     """
@@ -82,8 +82,8 @@ def _between(judged: Sequence[tuple[Pool, Array]]) -> Between:
 def _trend(layouts: Sequence[Layout], values: Sequence[Array], found: Components) -> Trend:
     """The trend: its slopes by generalised least squares, the constant as the plain mean of the residuals.
 
-    Least squares would give the constant of a pair from an average query, genre and artist; but expectations must be
-    right for the mean pair, as scores are means over pairs. The variance is that of this mean.
+    Least squares would give the constant of a pair with an average query, genre and artist; but expectations must be
+    correct for the mean pair, as scores are means over pairs. The variance is that of this mean.
     """
     slopes, spread = found.trend[1:], found.covariance[1:, 1:].copy()
     untold = np.flatnonzero(np.isinf(np.diagonal(spread)))

@@ -22,7 +22,7 @@ from audiosim.training.examples import Examples
 from audiosim.training.folds import Judged, Way, deal, draw
 from audiosim.training.validation import Forecast, PredictionScore, score_predictions
 
-JUDGED = 0.1  # share of each held-out query that is judged where none is named, and in the second half of the intervals
+JUDGED = 0.1  # default share of each held-out query that is judged, also used for the second half of the intervals
 HALVINGS = 3
 NOMINAL = 0.95
 KNOWN = 1e-7  # a fully judged sum has at most this standard deviation, from rounding
@@ -35,7 +35,7 @@ class IntervalCoverage(NamedTuple):
     """Number of intervals of one kind of mean that contain the true value.
 
     what     query means, system means, or differences of systems
-    judged   share of each query's pairs that is judged
+    judged   judged share of each query's pairs
     nominal  probability of the intervals
     actual   share of them that contain the true value
     number   number of intervals over all halves; those of one half are not independent
@@ -57,13 +57,13 @@ def joint_scores(
     advance: Callable[[], None],
     workers: Workers = HERE,
 ) -> list[PredictionScore]:
-    """The scores of a joint model on held-out rows, if only the rows that a view has drawn are judged.
+    """The scores of a joint model on held-out rows, if only the rows drawn by a view are judged.
 
-    views   rows; those drawn are of held-out queries when these are held out, None: nothing is judged
+    views   rows to score; drawn rows belong to held-out queries; None: nothing is judged
     learn   function of a mask (n,) that returns a model trained on these rows
     levels  (l,) levels of the model, rising; rows with other levels are left out
     advance  called after each fold
-    workers  processes that learn and predict, a fold each
+    workers  processes that learn and predict, one fold each
 
     One score for each view; if a view has drawn rows, a second one for the model's ordinal part alone.
     """
@@ -84,11 +84,11 @@ def joint_intervals(
     """Number of 95 % intervals that contain the true mean, learned on half of the queries and checked on the others.
 
     learn  as in `joint_scores`
-    seed   of the halvings and of the judged pairs; see `halves`
+    seed   seed of the halvings and of the judged pairs; see `halves`
     advance  called after each half
-    workers  processes that learn and predict, a half each
+    workers  processes that learn and predict, one half each
 
-    Means are over judged pairs, of which the grades are known: those of a query, and those that a system retrieved.
+    Means are over judged pairs, with known grades: those of a query, and those retrieved by a system.
     Intervals are  E +- z sqrt(Var).  Sums with every pair judged do not count.
     """
     inside: dict[tuple[float, str], list[Booleans]] = {}
@@ -124,7 +124,7 @@ class _Said(NamedTuple):
 class _FoldPredictions:
     """Learns from all folds but one, and predicts the rows of that one in each view.
 
-    within  (n,) True for rows whose level the model has
+    within  (n,) True for rows with a level of the model
     """
 
     judged: Judged
@@ -181,7 +181,7 @@ def _scores(examples: Examples, levels: Array, view: View, said: Sequence[_Said]
 class _Rows(NamedTuple):
     """Some judged pairs of one pool.
 
-    place     of the pool
+    place     place of the pool
     examples  (m,) their rows among the examples
     pairs     (m,) their places in the pool
     """
@@ -203,7 +203,7 @@ def _rows(judged: Judged) -> Iterator[_Rows]:
 def seen_only(judged: Judged, seen: Booleans) -> list[tuple[Pool, Array]]:
     """The pools with the grades of some of the rows: (pairs,), NaN elsewhere.
 
-    seen  (n,) which
+    seen  (n,) True for these rows
     """
     found = []
     for rows, (pool, given) in zip(_rows(judged), judged.pools, strict=True):
@@ -222,7 +222,7 @@ def _predictions(
 ) -> Iterator[tuple[_Rows, Belief]]:
     """Predictions for the wanted rows, pool by pool, if only the seen rows are judged.
 
-    The variances are learned from as many judgments as a campaign needs for that.
+    The variances are learned if there are as many judgments as in a campaign that learns.
     """
     for place, (rows, (_, grades), estimator) in enumerate(
         zip(_rows(judged), seen_only(judged, seen), estimators, strict=True)
@@ -251,7 +251,8 @@ def _variances(prediction: Belief, weights: Mapping[str, sparse.csr_array]) -> I
     covariance = prediction.gains.project(weights[systems]).covariance
     own = np.diagonal(covariance)
     yield systems, own
-    # There are s (s - 1) / 2 differences: to project them takes 25 times as long as to project 50 systems.
+    # There are s (s - 1) / 2 differences: for 50 systems, projecting them takes 25 times as long as projecting the
+    # systems.
     first, second = np.triu_indices(len(own), 1)
     yield "differences of systems", np.maximum(0, own[first] + own[second] - 2 * covariance[first, second])
 

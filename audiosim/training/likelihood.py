@@ -17,8 +17,8 @@ from audiosim.training.examples import Examples, Sample
 class Effect(NamedTuple):
     """Effect of a term: likelihood-ratio chi-squared on one degree of freedom, with its p.
 
-    drop_one  all other terms stay
-    type_two  the terms that contain this one are left out of both models: a main effect is tested
+    drop_one  test with all other terms kept
+    type_two  test without the terms that contain this one, in both models: a main effect is tested
               without its interactions
     """
 
@@ -30,7 +30,7 @@ class Effect(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A term dropped by elimination: its drop-one contribution to the model it left, and the number of rows."""
+    """A term dropped by elimination: its drop-one contribution to the model before, and the number of rows."""
 
     term: str
     chi_squared: float
@@ -48,7 +48,7 @@ def fit_sample(sample: Sample, groups: bool = False) -> OrdinalFit:
 
 
 def null_log_likelihood(sample: Sample) -> float:
-    """The log-likelihood of the model without terms: each level has its share of the rows."""
+    """The log-likelihood of the model without terms, which gives each level its share of the rows."""
     return len(sample.level) * float(xlogy(sample.shares, sample.shares).sum())
 
 
@@ -61,9 +61,9 @@ def nagelkerke(log_likelihood: float, null: float, rows: int) -> float:
 
 
 def identifiable(sample: Sample) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The terms that these rows can distinguish, and one sentence for each that they cannot.
+    """The terms that these rows can distinguish, and one sentence for each of the others.
 
-    Goes through the terms in order, and drops those that are constant or a combination of those before.
+    Goes through the terms in order, and drops those that are constant or a combination of earlier ones.
     """
     kept: list[str] = []
     reasons = []
@@ -108,20 +108,20 @@ def effects(sample: Sample) -> list[Effect]:
 
 
 def contains(term: str, other: str) -> bool:
-    """True if a term is an interaction of another with more: a:b contains a."""
+    """True if a term is an interaction of another term with further ones: a:b contains a."""
     return set(factors(other)) < set(factors(term))
 
 
 def eliminate(
     examples: Examples, terms: Sequence[str], level: float, say: Callable[[str], None]
 ) -> tuple[tuple[str, ...], list[Step]]:
-    """Drop the term that explains least, repeatedly, until all remaining ones are significant.
+    """Drop the least explanatory term, repeatedly, until all remaining ones are significant.
 
-    level  of significance, such as .05, for the drop-one likelihood ratio
+    level  level of significance, such as .05, for the drop-one likelihood ratio
     say    called with each step
 
-    A term stays while an interaction that contains it stays. Each step uses all rows for which the features of the
-    remaining terms are known.
+    A term is kept as long as an interaction that contains it is kept. Each step uses all rows for which the features of
+    the remaining terms are known.
     """
     left = tuple(terms)
     steps: list[Step] = []

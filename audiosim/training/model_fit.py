@@ -32,7 +32,7 @@ class FittedModel:
     sample  rows of the examples used in the fit
     found   ordinal fit to them
     steps   terms that were eliminated, in order
-    model   without a report
+    model   model without a report
     """
 
     judged: Judged
@@ -45,7 +45,7 @@ class FittedModel:
 def fit_model(collections: Sequence[Collection], plan: Plan, notes: Notes) -> FittedModel:
     """Model of the judgments of some collections of one scale, pooled.
 
-    notes  receive the omissions, with reasons
+    notes  notes to which omissions are added, with reasons
     """
     pools = judged_pools(collections)
     examples = make_examples(pools, sorted(plan.features), plan.own_judgment)
@@ -66,7 +66,7 @@ def _choose_terms(examples: Examples, plan: Plan, notes: Notes) -> tuple[tuple[s
     terms, reasons = identifiable(examples.known(some))
     notes.add(*reasons)
     if not terms:
-        raise InputError(f"no feature tells anything about the level: {'; '.join(reasons)}")
+        raise InputError(f"no feature carries information on the level: {'; '.join(reasons)}")
     if plan.eliminate is None:
         return terms, []
     return eliminate(examples, terms, plan.eliminate, notes.add)
@@ -87,11 +87,11 @@ def _note_rows(examples: Examples, sample: Sample, notes: Notes) -> None:
         notes.add(f"{judged - used:,} of {judged:,} judged pairs left out, as a feature is unknown: {why}")
     missing = [f"{level:g}" for level in examples.all_levels if level not in sample.levels]
     if missing:
-        notes.add(f"no judgment is of level {', '.join(missing)}: the model has no such level")
+        notes.add(f"no judgment has the level {', '.join(missing)}, so the model lacks it")
     if len(sample.levels) < 2:
-        raise InputError(f"all {used:,} judgments are of the level {sample.levels[0]:g}: there is nothing to predict")
+        raise InputError(f"all {used:,} judgments have the level {sample.levels[0]:g}: there is nothing to predict")
     if len(np.unique(sample.group)) < 2:
-        notes.add("all judgments are of one query: there are no robust standard errors")
+        notes.add("all judgments belong to one query: there are no robust standard errors")
 
 
 def ordinal_model(judged: Sequence[tuple[Pool, Array]], sample: Sample, found: OrdinalFit, plan: Plan) -> Model:

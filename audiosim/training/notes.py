@@ -1,10 +1,10 @@
-"""Sentences about a training that its report keeps."""
+"""Notes on a training, kept in its report."""
 
 from collections.abc import Callable
 
 
 class Notes:
-    """Sentences for the report, also shown as they arise."""
+    """Sentences for the report, also shown when they are added."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.said: list[str] = []

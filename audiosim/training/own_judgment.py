@@ -1,7 +1,7 @@
 """aSYS and aART with the pair's OWN judgment in their averages: only to reproduce the papers' numbers.
 
-A feature that contains the answer predicts well where the answer is known, and is useless elsewhere. The coefficients
-and errors printed for M_jud need this. `features.judgment` always leaves a pair's own judgment out.
+A feature that contains the answer predicts well if the answer is known, and is useless otherwise. The printed
+coefficients and errors of M_jud need this. `features.judgment` always leaves a pair's own judgment out.
 """
 
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from audiosim.corpus.pool import Pool
 
 AFFECTED = ("aSYS", "aART")
 WARNING = (
-    "OWN JUDGMENT INCLUDED: aSYS and aART contain the very judgment they are to predict. "
-    "This reproduces printed numbers and is of no use for unjudged pairs"
+    "OWN JUDGMENT INCLUDED: aSYS and aART contain the judgment that they predict. "
+    "This reproduces printed numbers, but is useless for unjudged pairs"
 )
 
 

@@ -1,7 +1,7 @@
 """A mean model for each pattern of known features, all fitted to the same judgments: fallbacks of a joint model.
 
-A pair without an artist may still have a genre. Where features of genre, of artist, or of both are unknown, a model of
-the remaining terms predicts the pair, fitted to all rows that have these.
+A pair without an artist may still have a genre. If features of genre, of artist, or of both are unknown, the pair is
+predicted by a model of the remaining terms, fitted to all rows with these terms.
 """
 
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ from audiosim.training.likelihood import fit_sample, identifiable
 def with_patterns(model: Model, examples: Examples) -> Model:
     """The model, followed by one for each pattern of fewer known features, and finally its own fallback.
 
-    examples  with the features of the model
+    examples  examples with the features of the model
 
-    Larger patterns come first; among those of one size, the one that explains more. A pattern is left out if the rows
-    cannot distinguish its terms, or lack a level.
+    Larger patterns come first; among patterns of the same size, the more explanatory one. A pattern is left out if the
+    rows cannot distinguish its terms, or lack a level.
     """
     kinds = sorted({kind for term in model.terms for kind in _unsure(term)})
     chain = model.fallback
@@ -37,7 +37,7 @@ def with_patterns(model: Model, examples: Examples) -> Model:
 
 
 def _unsure(term: str) -> set[str]:
-    """Kinds of evidence in a term that may be unknown; who retrieved a document is always known."""
+    """Kinds of evidence in a term that may be unknown; the systems that retrieved a document are always known."""
     return {kind for name in factors(term) for kind in kinds_of(FEATURES[name])} - {"output"}
 
 

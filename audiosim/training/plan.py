@@ -24,16 +24,16 @@ class Plan:
     """Plan of a training.
 
     terms         features and products a:b
-    name          of the model
+    name          name of the model
     folds         number of folds of queries for validation; 0 for none
     eliminate     level of significance for backward elimination; None for none
     own_judgment  True to include the pair's own judgment in aSYS and aART: only to reproduce the papers' numbers
     fallback      name or file of the model for pairs with an unknown feature; None: the historical one of the
-                  same levels, or where none is published the shares of the levels here
-    date          of the training, ISO 8601
+                  same levels, or if none is published, the shares of the levels here
+    date          date of the training, ISO 8601
     judged        shares, in [0, 1), of each held-out query that are judged in further rounds of the validation
-    seed          of the draws of these judgments
-    joint         True to also model the correlation of judgments; the terms must then read no judgments
+    seed          seed of the draws of these judgments
+    joint         True to also model the correlation of judgments; the terms must then not use judgments
     """
 
     terms: tuple[str, ...]
@@ -74,11 +74,11 @@ class Plan:
         if self.seed < 0:
             raise InputError(f"the seed must be 0 or more, got {self.seed}")
         if not self.folds:
-            raise InputError("judged shares are of held-out queries: they need folds")
+            raise InputError("judged shares need folds, as they are shares of held-out queries")
         if self.own_judgment:
-            raise InputError("own_judgment shows every judgment: it does not go with judged shares")
+            raise InputError("own_judgment shows every judgment and cannot be combined with judged shares")
         if not self.joint and not any(FEATURES[name].reads in AT_HOME for name in self.features):
-            raise InputError("judged shares change nothing: no feature reads the judgments of its own query")
+            raise InputError("judged shares have no effect: no feature uses the judgments of its own query")
 
     @property
     def features(self) -> set[str]:
@@ -89,7 +89,7 @@ class Plan:
 def parse_terms(text: str) -> tuple[str, ...]:
     """The terms in a list such as `output`, `fSYS,fGEN,fSYS:fGEN` or `output,aSYS`; names of LISTS are expanded.
 
-    `joint` is not a term, see `is_joint`; without any other name it stands for `teams`.
+    `joint` is not a term, see `is_joint`; by itself it means `teams`.
     """
     words = [word for word in _words(text) if word != JOINT] or (["teams"] if is_joint(text) else [])
     return tuple(term for word in words for term in LISTS.get(word, (word,)))

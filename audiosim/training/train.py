@@ -24,12 +24,12 @@ def train(
 ) -> Training:
     """Fit a model to the judgments of some collections, pooled, and validate it.
 
-    collections  of one scale, judged, or their folders; one or several
-    plan         or only a list of features, such as "output", "joint" or "fSYS,fGEN,fSYS:fGEN"
-    say          called with what is left out, and why
+    collections  one or several judged collections of one scale, or their folders
+    plan         plan, or only a list of features, such as "output", "joint" or "fSYS,fGEN,fSYS:fGEN"
+    say          called with omissions and their reasons
     progress     called with the number of validation fits done and their total
     jobs         processes that fit joint models for the validation
-    scheduler    address of a Dask cluster that does it instead; see `each_in_turn`
+    scheduler    address of a Dask cluster that does the work instead; see `each_in_turn`
     """
     several = [collections] if isinstance(collections, str | Path | Collection) else collections
     plan = plan_of(plan) if isinstance(plan, str) else plan

@@ -30,9 +30,9 @@ class PredictionScore(NamedTuple):
     """Quality of predictions; grades, levels and variances are over the scale's maximum.
 
     predictor          model, historical or uniform
-    sample             rows, and whether their judgments were used
+    sample             rows, and the use of their judgments
     rmse               root of the mean squared difference of grade and expectation
-    mean_variance      the mean squared difference that the predictions promise
+    mean_variance      the mean squared difference according to the predictions
     log_score          mean of -log P(true level), in nats; probabilities are at least LEAST
     coverage_50 to 95  share of true levels within predictive sets, see `coverage`
     calibration_slope  see `calibration_slope`; None for a constant predictor
@@ -61,7 +61,7 @@ class Calibrated(NamedTuple):
 def forecast(found: OrdinalFit, features: Array) -> Forecast:
     """Predictions for some rows from a fit.
 
-    features  (n, k) of its terms
+    features  (n, k) features of its terms
     """
     predictor = features @ found.coefficients
     return Forecast(level_probabilities(found.thresholds, predictor), predictor + found.thresholds.mean())
@@ -92,12 +92,12 @@ def score_predictions(predictor: str, where: str, predicted: Forecast, sample: S
 
 
 def coverage(probabilities: Array, level: Integers, nominal: float) -> float:
-    """The share of rows whose true level is in the row's predictive set; `nominal` if the probabilities are right.
+    """The share of rows with the true level in their predictive set; `nominal` if the probabilities are correct.
 
-    The set takes levels in order of probability until they sum to `nominal`. As whole levels seldom do, the last one
-    belongs to it in part, by the missing probability over its own, as if drawn by lot; a row of this level counts by
-    that part. Levels of equal probability are taken together, in equal parts. Nothing is drawn: this is the mean over
-    all draws.
+    The set takes levels in order of probability until they sum to `nominal`. As whole levels seldom sum to it, the last
+    level belongs to the set in part, by the missing probability divided by its own, as if drawn at random; a row with
+    this level counts by that part. Levels of equal probability are taken together, in equal parts. Nothing is drawn:
+    the result is the mean over all draws.
 
     probabilities  (n, l)
     level          (n,) the true ones
@@ -115,7 +115,7 @@ def coverage_curve(probabilities: Array, level: Integers) -> list[tuple[float, f
 
 
 def calibration_slope(predicted: Forecast, sample: Sample) -> float | None:
-    """The coefficient of the linear predictor in an ordinal model of its own; 1 is right, below 1 overconfident.
+    """The coefficient of the linear predictor in a separate ordinal model; 1 is correct, below 1 overconfident.
 
     1 on the rows of the fit. None if the predictor is the same for all rows, or separates the levels.
     Cox (1958), doi:10.1093/biomet/45.3-4.562.

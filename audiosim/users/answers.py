@@ -3,8 +3,8 @@
     answer  query  A1 ... Ak  B1 ... Bk  broad_A1 ... broad_Ak  broad_B1 ... broad_Bk
 
 A tab-separated table with a header: one answer per line, `a`, `b`, both `good` or both `bad`; the documents
-of the two lists, best first; and the grade of each on a scale, whose name leads the column. A file may have
-grades on several scales; other columns, such as the person's name, are ignored.
+of the two lists, best first; and the grade of each on a scale, named at the beginning of the column's name. A
+file may have grades on several scales; other columns, such as the person's name, are ignored.
 """
 
 from collections.abc import Mapping
@@ -30,8 +30,8 @@ LISTS = ("A", "B")
 class ListPair:
     """Two lists of documents for a query, best rank first.
 
-    line    as in its file, without the answer
-    answer  known one, of a trap; else empty
+    line    line of its file, without the answer
+    answer  known answer of a trap; otherwise empty
     """
 
     query: str
@@ -46,8 +46,8 @@ class Answers:
     """Answers of people about pairs of lists.
 
     choices  (n,) each a, b, good or bad: the better list, or the verdict on both
-    grades   (n, 2, k) of the documents of the two lists, best rank first
-    scale    of the grades
+    grades   (n, 2, k) grades of the documents of the two lists, best rank first
+    scale    scale of the grades
     """
 
     choices: tuple[str, ...]
@@ -70,7 +70,7 @@ class Answers:
         return int(self.grades.shape[2])
 
     def read_as(self, grading: Grading) -> "Answers":
-        """The answers with their grades read on another scale."""
+        """The answers with their grades converted to another scale."""
         if self.scale.levels != grading.source.levels:
             raise InputError(f"expected grades on the {grading.source.name} scale, got {self.scale.name}")
         return replace(self, grades=grading(self.grades), scale=grading.target)
@@ -83,8 +83,8 @@ class Answers:
 def read_answers(path: str | Path, scale: str | None = None) -> Answers:
     """The answers of a file.
 
-    scale  name of the scale whose grades to take; not needed if the file has grades on only one. An artificial
-           one, such as graded-4 or binary-40, is made of fine grades
+    scale  name of the scale of the grades to use; not needed if the file has grades on only one scale. An artificial
+           scale, such as graded-4 or binary-40, is made from fine grades
     """
     path = Path(path)
     if scale is not None and scale not in SCALES:

@@ -20,7 +20,7 @@ class Grading:
 
     source      scale of the grades
     target      scale of the levels
-    thresholds  the lowest grade of each level of the target but its lowest, rising
+    thresholds  the lowest grade of each level of the target except its lowest level, rising
     """
 
     source: Scale
@@ -44,8 +44,8 @@ def artificial_graded(levels: int, source: Scale = FINE) -> Grading:
 
         level = number of thresholds up to the grade, thresholds = round(i (maximum + 1) / n) for i = 1 to n - 1
 
-    With 3 levels, 34 and 67: Urbano (2013), section 3.1.2, which rounds as this does; the 50.5 of 4 levels becomes 51,
-    as only that divides whole grades as 50.5 does.
+    With 3 levels the thresholds are 34 and 67: Urbano (2013), section 3.1.2, with the same rounding. With 4 levels 50.5
+    becomes 51, because only 51 divides whole grades in the same way.
     """
     if levels < 2:
         raise InputError(f"a scale needs at least two levels, got {levels}")
@@ -56,7 +56,7 @@ def artificial_graded(levels: int, source: Scale = FINE) -> Grading:
 
 
 def artificial_binary(minimum: float, source: Scale = FINE) -> Grading:
-    """The scale on which grades from a minimum on are relevant, 1, and others not, 0. Urbano (2013), section 3.1.2."""
+    """The scale on which grades from a minimum up are relevant, 1, and others not, 0. Urbano (2013), section 3.1.2."""
     if not 0 < minimum <= source.maximum:
         raise InputError(f"the lowest relevant grade must be above 0 and at most {source.maximum:g}, got {minimum:g}")
     return Grading(source, Scale(f"binary-{minimum:g}", BINARY.levels), (float(minimum),))
@@ -65,14 +65,14 @@ def artificial_binary(minimum: float, source: Scale = FINE) -> Grading:
 def find_grading(name: str, source: Scale = FINE) -> Grading:
     """The artificial scale with a name: graded-4 has four levels, binary-40 is relevant from grade 40 on.
 
-    source  of the grades, 0 to 100 as a rule
+    source  scale of the grades, usually 0 to 100
     """
     kind, _, number = name.partition("-")
     if kind not in ("graded", "binary") or not re.fullmatch(r"[0-9]+(\.[0-9]+)?", number):
         expected = f"{', '.join(SCALES)}, graded-N (N levels) or binary-M (relevant from M on)"
         raise InputError(f"unknown scale {name!r}, expected {expected}")
     if source.levels != FINE.levels:
-        raise InputError(f"{name} is made of fine grades, 0 to 100; these are on the {source.name} scale ({source})")
+        raise InputError(f"{name} is made from fine grades, 0 to 100; these are on the {source.name} scale ({source})")
     if kind == "binary":
         return artificial_binary(float(number), source)
     if not number.isdecimal():
@@ -81,16 +81,16 @@ def find_grading(name: str, source: Scale = FINE) -> Grading:
 
 
 def is_artificial(name: str | None) -> bool:
-    """True for the name of a scale that fine grades are converted to, such as graded-4."""
+    """True for the name of a scale made from fine grades, such as graded-4."""
     return name is not None and name.startswith(("graded-", "binary-"))
 
 
 def on_scale(collection: object, name: str | None, judgments: object = None) -> Collection:
     """A collection, or that of a folder, with its judgments on the named scale; None is its own.
 
-    name  artificial, such as graded-4: the judgments are converted. Any other, such as broad or 0-3, is the scale for
-          reading a folder's judgments
-    judgments  as of `estimate`
+    name  name of an artificial scale, such as graded-4, to which the judgments are converted; or of another scale, such
+          as broad or 0-3, for reading a folder's judgments
+    judgments  as for `estimate`
     """
     if not isinstance(collection, Collection):
         read_on = None if name is None or is_artificial(name) else name
@@ -103,7 +103,7 @@ def on_scale(collection: object, name: str | None, judgments: object = None) -> 
 
 
 def graded(source: Scale, levels: Callable[[float], float]) -> Grading:
-    """Any other scale: a function assigns levels to the grades of a scale.
+    """Grading by a function that assigns levels to the grades of a scale.
 
     levels  grade -> level, never falling, with at least two levels
     """
@@ -115,7 +115,7 @@ def graded(source: Scale, levels: Callable[[float], float]) -> Grading:
 
 
 def regrade(collection: Collection, grading: Grading) -> Collection:
-    """The collection with its judgments read on another scale."""
+    """The collection with its judgments converted to another scale."""
     if collection.scale.levels != grading.source.levels:
         raise InputError(f"expected judgments on the {grading.source.name} scale, got {collection.scale.name}")
     grades = grading(np.array([judgment.grade for judgment in collection.judgments], dtype=np.float64)).tolist()

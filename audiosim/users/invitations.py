@@ -1,4 +1,4 @@
-"""People who may take part in a study: a file with a name or code a line."""
+"""People who may take part in a study: a file with one name or code per line."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def is_name(name: str) -> bool:
 def read_invited(path: str | Path) -> tuple[str, ...]:
     """The people in a file, each line checked."""
     path, found = Path(path), []
-    for number, line in read_lines(path, "a name or code a line"):
+    for number, line in read_lines(path, "a name or code per line"):
         name = plain_name(line)
         if not is_name(name):
             raise FormatError(path, number, f"expected {NAME_EXPECTED}, found {name[:20]!r} ... of {len(name)}")

@@ -1,4 +1,4 @@
-"""Leaning of assessors: how far their grades lie from the others' and from the model's predictions."""
+"""Leaning of assessors: the difference of their grades from the others' and from the model's predictions."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ class Leaning:
 
     assessor   their name
     judgments  number of their valid judgments
-    shared     of those, on pairs that others judged too
+    shared     number of these on pairs that others judged too
     to_others  mean of their gain minus the others' mean gain, on shared pairs
-    expected   judgments on pairs that the model predicts
+    expected   number of these on pairs that the model predicts
     to_model   mean of their gain minus the model's expectation for the pair
 
-    Values that need more judgments are None. A difference to the model is no error: all assessors may be on one side of
-    it. `judge_reports` says whether an assessor drifts.
+    Values that need more judgments are None. A difference to the model is not an error: all assessors may be on one
+    side of it. For an assessor's drift see `judge_reports`.
     """
 
     assessor: str
@@ -35,7 +35,7 @@ class Leaning:
 def leanings(judgments: Iterable[Judgment], maximum: float, expectations: Mapping[Pair, float]) -> dict[str, Leaning]:
     """Leaning of each assessor, by name, in the order of their first judgments.
 
-    judgments     those that hold, in the order in which they were made
+    judgments     valid judgments, in the order in which they were made
     maximum       highest grade of the scale
     expectations  the model's expected grade of each pair, without the pair's own judgments
     """

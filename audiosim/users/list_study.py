@@ -1,7 +1,7 @@
-"""A study in which people compare two lists: what each person is shown, and whose answers count.
+"""A study in which people compare two lists: the examples for each person, and the valid answers.
 
-As in Urbano (2013), 3.2.2 and 3.2.3. Each person begins with traps, examples with a known answer, and meets more of
-them on the way. Those who get too many wrong are turned away: none of their answers count, and others get their
+As in Urbano (2013), 3.2.2 and 3.2.3. Each person begins with traps, examples with a known answer, and gets more of
+them later. People who get too many wrong are turned away: none of their answers count, and others get their
 examples. Examples come in random order, with the lists on random sides, up to a limit for each person.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-ENTRY = 4  # traps at the beginning, and least number before a person is turned away
+ENTRY = 4  # number of traps at the beginning, and smallest number before a person is turned away
 NEWCOMERS = 1000  # most people at a time who were shown something and have answered nothing yet
 SIDES = {"a": "b", "b": "a"}
 
@@ -30,12 +30,12 @@ SIDES = {"a": "b", "b": "a"}
 class StudyRules:
     """Rules of a study.
 
-    limit       answers that one person may give, traps not counted
-    opinions    answers that each example needs
+    limit       most answers per person, without traps
+    opinions    number of answers that each example needs
     trap_share  share of traps among later examples
     trust       share of traps that a person must get right
     lease_s     seconds for which an example waits for its answer
-    seed        of the random order
+    seed        seed of the random order
     """
 
     limit: int = 100
@@ -54,7 +54,7 @@ class StudyRules:
 
 @dataclass(frozen=True, slots=True)
 class ListStudy:
-    """Examples to be answered, traps, and rules.
+    """Examples to answer, traps, and rules.
 
     header  columns of the file of examples, without the answer
     """
@@ -84,7 +84,7 @@ class ListStudy:
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """An example or a trap as a person sees it.
+    """An example or a trap in the form shown to a person.
 
     place    its place among the examples, or the traps
     swapped  True if list b is shown as service A
@@ -95,7 +95,7 @@ class Showing:
     swapped: bool
 
     def in_file(self, shown: str) -> str:
-        """An answer about services A and B, as one about the lists a and b of the file."""
+        """An answer about services A and B, converted to the lists a and b of the file."""
         return SIDES.get(shown, shown) if self.swapped else shown
 
 
@@ -112,7 +112,7 @@ class StudyAnswer:
 
 
 class Ending(StrEnum):
-    """Reasons to show a person nothing more."""
+    """Reasons to show a person no further examples."""
 
     TURNED_AWAY = "turned away"
     LIMIT = "limit"
@@ -130,9 +130,9 @@ class _Person:
 
 
 class StudyProgress:
-    """Progress of a study: the answers by person, and the examples that are being shown.
+    """Progress of a study: the answers by person, and the examples currently shown.
 
-    It follows from the answers in their order; leases are kept in memory alone.
+    It follows from the answers in their order; leases are kept only in memory.
     """
 
     def __init__(self, study: ListStudy, answers: Iterable[StudyAnswer] = ()) -> None:
@@ -142,7 +142,7 @@ class StudyProgress:
             self.note(one)
 
     def note(self, answer: StudyAnswer) -> None:
-        """Take an answer; the same person's second answer to the same example replaces the first."""
+        """Add an answer; a person's second answer to the same example replaces the first."""
         person = self._people.setdefault(answer.worker, _Person())
         person.said[answer.showing.trap, answer.showing.place] = answer
         person.lease = None
@@ -153,12 +153,12 @@ class StudyProgress:
         return None if person is None or person.lease is None else person.lease[0]
 
     def said(self, worker: str, showing: Showing) -> bool:
-        """True if a person has answered this already."""
+        """True if a person has already answered this."""
         person = self._people.get(worker)
         return person is not None and (showing.trap, showing.place) in person.said
 
     def right(self, worker: str) -> tuple[int, int]:
-        """Numbers of traps that a person got right, and answered."""
+        """Number of traps that a person answered correctly, and number of traps answered."""
         person = self._people.get(worker, _Person())
         traps = person.kept(trap=True)
         return sum(one.answer == self.study.traps[one.showing.place].answer for one in traps), len(traps)
@@ -174,12 +174,12 @@ class StudyProgress:
 
     @property
     def workers(self) -> list[str]:
-        """People who answered something, in order of their first answer."""
+        """People with an answer, in order of their first answers."""
         return [name for name, person in self._people.items() if person.said]
 
     @property
     def accepted(self) -> list[StudyAnswer]:
-        """The answers to examples that count, person by person."""
+        """The valid answers to examples, person by person."""
         return [one for name in self.workers if self.counts(name) for one in self._people[name].kept(trap=False)]
 
     def next_for(self, worker: str, now_s: float) -> Showing | Ending:
@@ -188,7 +188,7 @@ class StudyProgress:
         Names are easy to invent. People without an answer are therefore forgotten when their lease ends, and while
         there are `NEWCOMERS` of them, new names are asked to come later.
 
-        now_s  time in seconds, of any clock that never goes back
+        now_s  time in seconds, by any clock that never goes back
         """
         if not self.counts(worker):
             return Ending.TURNED_AWAY
@@ -207,7 +207,7 @@ class StudyProgress:
         return person.lease[0]
 
     def _newcomers(self, now_s: float) -> int:
-        """Number of people without an answer who hold a lease; those whose lease has ended are forgotten."""
+        """Number of people without an answer who have a lease; people with an expired lease are forgotten."""
         new = {name: person.lease for name, person in self._people.items() if not person.said}
         ended = [name for name, lease in new.items() if lease is None or lease[1] <= now_s]
         for name in ended:
@@ -233,7 +233,7 @@ class StudyProgress:
         return Showing(int(draw.choice(traps if is_trap and traps else free)), is_trap and bool(traps), swapped)
 
     def _open(self, worker: str, person: _Person, now_s: float) -> tuple[bool, list[int]]:
-        """True if examples are left for this person; and the examples that nobody else is shown now."""
+        """True if examples are left for this person; and the examples that are not shown to anybody else now."""
         answered, looked_at = [0] * len(self.study.examples), [0] * len(self.study.examples)
         for name, other in self._people.items():
             if name == worker or not self.counts(name):
@@ -253,7 +253,7 @@ class StudyProgress:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StudyOutcome:
-    """The answers of a study that count, and who gave them."""
+    """The valid answers of a study, and the people who gave them."""
 
     study: ListStudy
     accepted: Sequence[StudyAnswer]
@@ -285,7 +285,7 @@ class StudyOutcome:
 
     @property
     def answered(self) -> int:
-        """Number of examples with an answer that counts."""
+        """Number of examples with a valid answer."""
         return len({one.showing.place for one in self.accepted})
 
     def lines(self) -> list[str]:
@@ -304,7 +304,7 @@ class StudyOutcome:
         return {"examples": len(self.study.examples), "answered": self.answered, "people": list(self.people)}
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per person: their answers, the traps they met and got right, and whether their answers count."""
+        """One row per person: answers, traps shown and answered correctly, and the validity of the answers."""
         return [dict(one) for one in self.people]
 
     def to_frame(self) -> "pd.DataFrame":
@@ -312,11 +312,11 @@ class StudyOutcome:
         return frame_of(self.rows(), ["worker", "answers", "traps", "right", "counts"])
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Plot the share of traps that each person got right; new axes where None."""
+        """Plot the share of traps that each person answered correctly; new axes where None."""
         from audiosim.plots import draw_bars
 
         shares = [one["right"] / one["traps"] if one["traps"] else 0.0 for one in self.people]
-        return draw_bars([one["worker"] for one in self.people], shares, "traps answered right", axes)
+        return draw_bars([one["worker"] for one in self.people], shares, "traps answered correctly", axes)
 
 
 def _cell(text: str) -> str:

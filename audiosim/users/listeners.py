@@ -20,13 +20,13 @@ FIGURES = ("kappa_quadratic", "kappa_linear", "rmse", "mae")
 class TwoAssessors:
     """Agreement of two assessors.
 
-    pairs            of query and document that both judged
+    pairs            number of pairs of query and document that both judged
     kappa_quadratic  Cohen's kappa, with disagreements weighted by their squared size
-    kappa_linear     with disagreements weighted by their size
+    kappa_linear     the same, with disagreements weighted by their size
     rmse, mae        root mean squared and mean absolute difference of their gains, grade over the scale's maximum;
-                     the first is what Urbano (2013), section 7.4, compares: .3963 on Broad, .3116 on Fine in 2006
+                     Urbano (2013), section 7.4, compares the first: .3963 on Broad, .3116 on Fine in 2006
 
-    A kappa is NaN if both always give one and the same grade.
+    A kappa is NaN if both always give the same single grade.
     """
 
     first: str
@@ -42,15 +42,15 @@ class TwoAssessors:
 class ScaleAgreement:
     """Agreement of all assessors on one scale.
 
-    scale           its name
-    pairs           judged by two or more assessors
+    scale           name of the scale
+    pairs           number of pairs judged by two or more assessors
     alpha_ordinal   Krippendorff's alpha over all assessors and these pairs, for ranked grades: the figure to quote,
                     since it allows any number of assessors who judged different pairs
-    alpha_interval  the same, grades taken as numbers
+    alpha_interval  the same, with grades as numbers
     assessors       every two assessors with pairs in common
 
-    The other four are means over all pairs of assessors, weighted by the pairs they have in common; undefined ones
-    do not count. Where all judged the same pairs these are plain means, as in section 7.4 of the thesis.
+    The other four are means over all pairs of assessors, weighted by their number of common pairs; undefined ones
+    do not count. If all assessors judged the same pairs, these are plain means, as in section 7.4 of the thesis.
     """
 
     scale: str
@@ -66,9 +66,9 @@ class ScaleAgreement:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Agreement of the assessors on the collection's scale first, then on Fine and Broad where they were given too.
+    """Agreement of the assessors on the collection's scale first, then on Fine and Broad if these were given too.
 
-    pairs  of query and document that two or more assessors judged
+    pairs  number of pairs of query and document that two or more assessors judged
     """
 
     pairs: int
@@ -83,8 +83,8 @@ class Agreement:
 def agreement(grades: Grades, scale: Scale) -> Agreement:
     """Agreement of the assessors who gave these grades.
 
-    grades  by pair, by assessor, by scale
-    scale   of the collection; a grade named `grade` is on it
+    grades  grades by pair, assessor and scale
+    scale   scale of the collection, to which a grade named `grade` belongs
     """
     shared = {pair: by for pair, by in grades.items() if len(by) > 1}
     scales = [scale, *(other for other in (FINE, BROAD) if other.name != scale.name)]

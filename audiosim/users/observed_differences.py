@@ -1,4 +1,4 @@
-"""Prior chance of a noticeable difference: how often past systems differed by enough for users to notice."""
+"""Prior probability of a noticeable difference: the share of past differences large enough for users to notice."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ MAJORITY = 0.5
 class NoticeableDifferences:
     """Differences between systems that enough users notice.
 
-    share      of users who must agree
-    smallest   smallest difference of scores that they notice; None if they never do
+    share      share of users who must agree
+    smallest   smallest difference of scores that they notice; None if they notice none
     observed   number of observed differences
-    noticed    share of these that is at least `smallest`
+    noticed    share of observed differences of at least `smallest`
     """
 
     share: float
@@ -65,12 +65,12 @@ def smallest_noticed(preferences: Preferences, share: float = MAJORITY) -> float
 def noticeable_differences(
     preferences: Preferences, collections: Sequence[Collection], share: float = MAJORITY
 ) -> NoticeableDifferences:
-    """Probability that two systems differ enough on a query for most users to agree which is better.
+    """Probability that two systems differ enough on a query for most users to agree on the better one.
 
     preferences  people's answers compared with a measure
     collections  past evaluations, with every retrieved document judged, on a scale with the levels of the answers;
                  every two systems on every query count once
-    share        of users who must agree
+    share        share of users who must agree
 
     Even a small threshold helps little if differences rarely reach it. Urbano (2013),
     section 3.4, Table 3.5.
@@ -86,7 +86,7 @@ def _differences(collection: Collection, preferences: Preferences) -> Array:
     if collection.scale.levels != preferences.levels:
         raise InputError(
             f"collection {collection.identifier} is on the {collection.scale.name} scale, the answers on the "
-            f"{preferences.scale} scale: expected one scale, or an artificial one of as many levels"
+            f"{preferences.scale} scale: expected the same scale, or an artificial one with as many levels"
         )
     measure = user_form(preferences.measure)
     values = judged_runs(collection, measure.cutoff).scores(measure).values

@@ -56,9 +56,9 @@ def shares(places: Integers, hits: Booleans, answers: Integers) -> SatisfiedShar
 
     places   (m,) the bin of each case
     hits     (m,) True if it is of the kind
-    answers  (m,) number of the answer that the case comes from
+    answers  (m,) number of each case's answer
 
-    The two lists of one answer are one opinion, so answers, not lists, count as independent. With one case per answer
+    The two lists of one answer share one opinion, so answers, not lists, count as independent. With one case per answer
     the error is the binomial sqrt(p (1 - p) / n).
     """
     counts = np.bincount(places, minlength=BINS)
@@ -85,9 +85,9 @@ class CubicFit:
 
 
 def fit_cubic(satisfied: SatisfiedShares, source: str) -> CubicFit | None:
-    """The unweighted least-squares cubic through the middles of the bins; None where fewer than four hold answers.
+    """The unweighted least-squares cubic through the middles of the bins; None if fewer than four have answers.
 
-    With four bins it passes through every share exactly, so its fit means nothing. Urbano (2013), equation 4.3 and
+    With four bins it passes through every share exactly, so its fit is meaningless. Urbano (2013), equation 4.3 and
     Table 4.2.
     """
     there = satisfied.counts > 0
@@ -108,10 +108,10 @@ class Preferences:
 
     measure    measure that scores the lists
     scale      name of the scale of the grades
-    levels     of that scale
+    levels     levels of that scale
     answers    number of answers
-    ties       number of answers about two lists of equal score, which can be neither agreed nor disagreed with
-    satisfied  share of good lists, by the score of a list, where people found both good or both bad
+    ties       number of answers about two lists of equal score, without a better list to agree on
+    satisfied  share of good lists, by the score of a list, among answers that both are good or both bad
     agreeing   share of answers that prefer the list of the higher score, by the difference
     opposed    share of answers that prefer the list of the lower score, by the difference
     """
@@ -127,7 +127,7 @@ class Preferences:
 
     @cached_property
     def cubic(self) -> CubicFit | None:
-        """The mapping from scores to P(Sat), and how well it fits; None where fewer than four bins hold answers."""
+        """The mapping from scores to P(Sat), and its goodness of fit; None if fewer than four bins have answers."""
         return fit_cubic(self.satisfied, f"{self.answers} answers, {self.measure} on the {self.scale} scale")
 
     @property
@@ -136,23 +136,23 @@ class Preferences:
 
             sqrt(((P(Sat in [0, .1)) - .05)^2 + (.95 - P(Sat in [.9, 1]))^2) / 2)
 
-        Urbano (2013), equation 3.11 as Table 3.2 was computed: with the middles of the bins, not 0 and 1.
+        Urbano (2013), equation 3.11, computed as in Table 3.2 with the middles of the bins, not with 0 and 1.
         """
         first, last = self.satisfied.shares[[0, -1]]
         return float(np.sqrt(((first - MIDDLES[0]) ** 2 + (MIDDLES[-1] - last) ** 2) / 2))
 
     @property
     def distance_from_agreement(self) -> float:
-        """Root mean squared distance of P(Agr = 1) from 1 over the bins that hold answers; (3.12), Table 3.3."""
+        """Root mean squared distance of P(Agr = 1) from 1 over the bins with answers; (3.12), Table 3.3."""
         return float(np.sqrt(np.nanmean((1 - self.agreeing.shares) ** 2)))
 
     @property
     def distance_from_no_opposition(self) -> float:
-        """Root mean squared distance of P(Agr = -1) from 0 over the bins that hold answers; (3.13), Table 3.4."""
+        """Root mean squared distance of P(Agr = -1) from 0 over the bins with answers; (3.13), Table 3.4."""
         return float(np.sqrt(np.nanmean(self.opposed.shares**2)))
 
     def agreement(self, differences: Array) -> Array:
-        """(m, 3) the shares of users who prefer the better list, neither, and the worse, at differences of scores.
+        """(m, 3) shares of users who prefer the better list, neither, and the worse, at differences of scores.
 
         differences  (m,) better minus worse, in [0, 1]
 
@@ -165,7 +165,7 @@ class Preferences:
         return np.stack([better, 1 - better - worse, worse], axis=-1)
 
     def bin_rows(self) -> list[dict[str, Any]]:
-        """One row per bin, of scores as of differences; None where it holds no answers."""
+        """One row per bin, both of scores and of differences; None where it has no answers."""
         columns: dict[str, Array | Integers] = {
             "low": np.arange(BINS) / BINS,
             "high": np.arange(1, BINS + 1) / BINS,
@@ -198,7 +198,7 @@ class Preferences:
 
     def __repr__(self) -> str:
         return (
-            f"{self.measure} on the {self.scale} scale against {self.answers:,} answers, {self.ties:,} of them of ties"
+            f"{self.measure} on the {self.scale} scale against {self.answers:,} answers, {self.ties:,} of them on ties"
         )
 
     _repr_html_ = in_notebook
@@ -216,7 +216,7 @@ class Preferences:
         return axes
 
     def to_frame(self) -> "pd.DataFrame":
-        """The bins as a pandas table; NaN where one holds no answers."""
+        """The bins as a pandas table; NaN where one has no answers."""
         return frame_of(self.bin_rows()).astype(float).astype({"lists": int, "pairs": int})
 
 
@@ -227,7 +227,7 @@ def _known(value: float) -> float | None:
 def held_against(answers: Answers, scores: Array, measure: str) -> Preferences:
     """Answers compared with the scores of the lists.
 
-    scores   (n, 2) of the two lists of each answer, in [0, 1]
+    scores   (n, 2) scores of the two lists of each answer, in [0, 1]
     measure  name of the scores
     """
     if scores.shape != (len(answers.choices), 2) or not np.all((scores >= 0) & (scores <= 1 + 1e-9)):
@@ -251,8 +251,8 @@ def held_against(answers: Answers, scores: Array, measure: str) -> Preferences:
 def preferences(answers: Answers, measure: str | Measure) -> Preferences:
     """Answers compared with a measure: satisfaction by score, agreement by difference.
 
-    measure  down to a cutoff that the lists reach; used in its user-oriented form, as the only judgments are
-             those of the lists themselves
+    measure  measure with a cutoff that the lists reach; used in its user-oriented form, as the lists themselves have
+             the only judgments
     """
     measure = user_form(measure)
     if measure.cutoff > answers.cutoff:

@@ -1,4 +1,4 @@
-"""From effectiveness to people: the share of users satisfied by a score, the number among n users, and success."""
+"""Satisfaction from effectiveness: the share of users satisfied by a score, the number among n users, success."""
 
 import json
 from dataclasses import dataclass, replace
@@ -71,8 +71,8 @@ def user_form(measure: str | Measure) -> Measure:
 def user_scores(measure: str | Measure, scale: Scale, grades: Array) -> Array:
     """(...) scores of lists in the user-oriented form, 0 to 1, which needs only the lists' own judgments.
 
-    scale   of the grades
-    grades  (..., n) at each rank, best rank first
+    scale   scale of the grades
+    grades  (..., n) grades at each rank, best rank first
     """
     return score(user_form(measure), scale, grades, judged=np.empty(0))
 
@@ -84,12 +84,12 @@ def published_mapping(measure: str | Measure, scale: str) -> SatisfactionMapping
     scale    scale of the grades: broad, fine, or one of the artificial ones made from fine grades, graded-4, graded-5,
              binary-20, binary-40, where the number is the lowest relevant grade
 
-    On two levels CG is P, Q and GAP are AP, and both gains are one; nDCG(ideal=user) is DCG.
+    On two levels CG is P, Q and GAP are AP, and both gains are equal; nDCG(ideal=user) is DCG.
     Urbano (2013), Tables 4.1 and 4.3: 40 mappings.
     """
     measure = as_measure(measure)
     if measure != user_form(measure):
-        raise InputError(f"satisfaction follows from user-oriented scores: of {user_form(measure)}, not of {measure}")
+        raise InputError(f"satisfaction follows from user-oriented scores: use {user_form(measure)}, not {measure}")
     published = _published()
     found = published.get(_published_key(measure, scale))
     if found is None:
@@ -138,9 +138,9 @@ def number_satisfied(probabilities: Array, users: int) -> Array:
         n! / (k! (n - k)!)  p^k (1 - p)^(n - k)
 
     probabilities  (...) P(Sat), in [0, 1]; the mean number satisfied is p times users
-    users          number of users, asked independently, at least 1
+    users          number of independent users, at least 1
 
-    For users of arbitrary queries take the mean over the queries. Urbano (2013), equation 4.2.
+    For users of arbitrary queries, take the mean over the queries. Urbano (2013), equation 4.2.
     """
     p, k = _checked("probabilities", probabilities)[..., None], np.arange(_people(users) + 1)
     choices = gammaln(users + 1) - gammaln(k + 1) - gammaln(users - k + 1)
@@ -153,10 +153,10 @@ def success(distribution: Distribution, mapping: SatisfactionMapping, threshold:
         P(Succ) = 1 - F_P(Sat)(threshold) = P(mapping(X) > threshold) for a score X
 
     distribution  distribution of the scores, not of P(Sat), as fitted in the thesis
-    threshold     in [0, 1]; a share of exactly the threshold is no success
+    threshold     share in [0, 1]; a share of exactly the threshold is no success
 
-    The mapping need not rise, so this sums the stretches of scores where it lies above the threshold. Probability that
-    a distribution puts below 0 or above 1 counts at 0 or 1. Urbano (2013), equation 4.8.
+    The mapping may fall, so this sums the intervals of scores in which it exceeds the threshold. The probability of
+    scores below 0 or above 1 counts at 0 or 1. Urbano (2013), equation 4.8.
     """
     if not 0 <= threshold <= 1:
         raise InputError(f"the threshold of success is a share of the users, from 0 to 1, got {threshold:g}")

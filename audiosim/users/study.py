@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BATCH = 500  # proposals drawn at once
-SHELF = 40  # batches kept, so that one bin can use what another does not need
-ENUMERABLE = 20_000  # largest number of lists of grades that are all tried
-STEEPNESS = (0.0, 4.0, 40.0)  # strength with which a proposed list may favour high, or low, gains
+SHELF = 40  # batches kept, so that one bin can use the proposals that another does not need
+ENUMERABLE = 20_000  # largest number of lists of grades for an exhaustive search
+STEEPNESS = (0.0, 4.0, 40.0)  # strength of a proposed list's preference for high or low gains
 
 
 @dataclass(frozen=True, slots=True)
 class ScaledMeasure:
-    """Scores that the examples are balanced by: the user-oriented scores of a measure on a scale.
+    """Scores for balancing the examples: the user-oriented scores of a measure on a scale.
 
-    scale    of the grades
+    scale    scale of the grades
     grading  conversion to another scale; None for the scale itself
     """
 
@@ -41,7 +41,7 @@ class ScaledMeasure:
 
     @property
     def label(self) -> str:
-        """The scale on which grades are read, such as fine, graded-4 or binary-40."""
+        """Name of the scale that the grades are converted to, such as fine, graded-4 or binary-40."""
         return self.scale.name if self.grading is None else self.grading.target.name
 
     @property
@@ -70,14 +70,14 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExampleSet:
-    """Examples for a study, and how well they fill the bins of the differences in score.
+    """Examples for a study, and their number in each bin of differences in score.
 
-    examples    all different, even with the lists swapped
-    grades      by name of scale: grades of the judged pairs
-    criteria    c of them
+    examples    distinct examples, even with the lists swapped
+    grades      grades of the judged pairs, by name of scale
+    criteria    (c) criteria
     counts      (c, 10) examples by the bin of the difference between the two lists
     wanted      number of examples for each criterion and bin
-    impossible  (c, 10) bins that no two lists of grades can reach, if this could be computed
+    impossible  (c, 10) True for bins that no two lists of grades can reach, as far as this could be computed
     """
 
     examples: tuple[Example, ...]
@@ -159,9 +159,9 @@ def balanced_examples(
 ) -> ExampleSet:
     """Pairs of lists such that every criterion has enough examples in every bin of the difference in score.
 
-    grades    by name of scale: grades of the judged pairs; only pairs with a grade on every scale are used
+    grades    grades of the judged pairs, by name of scale; only pairs with a grade on every scale are used
     criteria  measures, each on one of these scales
-    seed      of all draws, or a generator
+    seed      seed of all draws, or a generator
     cutoff    length of the lists
     wanted    number of examples for each criterion and bin, at least 1
     tries     number of proposals without a new example after which a bin is given up, at least 1
@@ -190,7 +190,7 @@ def balanced_examples(
 
 
 def _impossible(criterion: ScaledMeasure, cutoff: int) -> Booleans:
-    """(10,) bins that no difference can reach, by trying all lists; none if there are too many lists."""
+    """(10,) True for bins that no difference can reach, by exhaustive search; all False if there are too many lists."""
     levels = criterion.levels
     if len(levels) ** cutoff > ENUMERABLE:
         return np.zeros(BINS, dtype=bool)
@@ -204,8 +204,8 @@ def _impossible(criterion: ScaledMeasure, cutoff: int) -> Booleans:
 class _Judged:
     """The documents of q queries, at most n each, with all their grades.
 
-    documents  by query
-    grades     by name of scale: (q, n); NaN where a query has fewer documents
+    documents  documents of each query
+    grades     (q, n) grades by name of scale; NaN where a query has fewer documents
     gains      (q, n) mean over the scales of grade / highest grade; NaN likewise
     """
 
@@ -232,13 +232,13 @@ def _judged(grades: Mapping[str, Mapping[Pair, float]], criteria: Sequence[Scale
 def _checked_scales(
     grades: Mapping[str, Mapping[Pair, float]], criteria: Sequence[ScaledMeasure], cutoff: int
 ) -> dict[str, Scale]:
-    """The scales of the criteria by name, each with grades that lie on it."""
+    """The scales of the criteria by name, after a check that their grades are valid."""
     scales = {criterion.scale.name: criterion.scale for criterion in criteria}
     if not scales:
         raise InputError("expected at least one measure to balance the examples by")
     for criterion in criteria:
         if criterion.measure.cutoff > cutoff:
-            raise InputError(f"{criterion.measure} needs longer lists than of {cutoff} documents")
+            raise InputError(f"{criterion.measure} needs longer lists than {cutoff} documents")
     for name, scale in scales.items():
         if name not in grades:
             raise InputError(f"there are no grades on the {name} scale, only on {', '.join(grades) or 'none'}")

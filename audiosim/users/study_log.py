@@ -1,4 +1,4 @@
-"""The log of a study: each answer is added to a file, as a line of JSON, before its author is told that it is saved.
+"""The log of a study: each answer is added to a file, as a line of JSON, before the page confirms it.
 
 The first line holds the study itself, so that the file is complete.
 """
@@ -37,7 +37,7 @@ class StudyLog:
 
     @classmethod
     def open(cls, path: str | Path, study: ListStudy) -> "tuple[StudyLog, StudyProgress]":
-        """The log in a file, created if missing, with the progress it records; an error if it is of another study."""
+        """The log in a file, created if missing, with its recorded progress; an error if it is another study's."""
         path = Path(path)
         if not path.exists():
             write_text(path, [json.dumps(_spelled(study), ensure_ascii=False)])
@@ -51,7 +51,7 @@ class StudyLog:
         if replace(kept, rules=study.rules) != study:
             file.close()
             raise InputError(
-                f"{path}: is the log of another study: give a new file, or the examples and traps of this one"
+                f"{path}: is the log of another study: give a new file, or the examples and traps of that study"
             )
         file.seek(0, os.SEEK_END)
         return cls(file, path), StudyProgress(study, answers)
@@ -83,9 +83,9 @@ def read_study_log(path: str | Path) -> tuple[ListStudy, list[StudyAnswer]]:
 
 
 def study_answers(log: str | Path, output: str | Path | None = None, people: str | Path | None = None) -> StudyOutcome:
-    """The answers of a study that count, as a file for `satisfaction`.
+    """The valid answers of a study, as a file for `satisfaction`.
 
-    log     written by `audiosim study serve`
+    log     log written by `audiosim study serve`
     output  file for the answers; None: not written
     people  file with a name or code per line: answers of others do not count, even earlier ones
     """
@@ -129,7 +129,7 @@ def _answer(path: Path, number: int, text: str, study: ListStudy) -> StudyAnswer
 
 
 def _claim(file: BinaryIO, path: Path) -> None:
-    """Keep a second service from the same file, if the system can."""
+    """Keep a second service from using the same file, if the system supports this."""
     try:
         import fcntl
     except ImportError:

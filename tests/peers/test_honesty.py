@@ -160,7 +160,7 @@ def fails(task, grader, rng):
     [
         (fails, "peer mine fails: KeyError: 'nothing here'"),
         (lambda task, grader, rng: None, "peer mine must return a StatedRanking of 7 systems, got NoneType"),
-        (lambda task, grader, rng: grader(range(40)), "peer mine: a method asked for 40 judgments, and had 0"),
+        (lambda task, grader, rng: grader(range(40)), "peer mine: a method requested 40 judgments, but had only 0"),
     ],
 )
 def test_what_goes_wrong_in_a_method_names_it(trial, parts, peer, told):

@@ -126,7 +126,7 @@ def test_draws_end_before_one_place_too_many():
 def test_a_method_cannot_judge_more_than_its_budget(gains):
     grader = Grader(gains, 3)
     grader([0, 1, 1, 0])
-    with pytest.raises(InputError, match="a method asked for 4 judgments, and had 3"):
+    with pytest.raises(InputError, match="a method requested 4 judgments, but had only 3"):
         grader([2, 3])
     assert grader([2]) == pytest.approx(gains[2])
 

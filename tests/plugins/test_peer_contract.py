@@ -79,7 +79,7 @@ def spoils(task, grader, rng):
         ),
         (
             lambda task, grader, rng: (grader(task.order[: grader.budget + 1]), nothing_known(10))[1],
-            "a method asked for 1 judgments, and had 0",
+            "a method requested 1 judgments, but had only 0",
         ),
         (
             lambda task, grader, rng: order_alone(np.random.default_rng().random(10)),

@@ -224,7 +224,9 @@ def test_with_everything_judged_users_are_those_that_an_evaluation_counts(draw_c
 
 
 def test_users_need_a_measure_that_has_a_mapping(tiny):
-    with pytest.raises(InputError, match=r"^satisfaction follows from user-oriented scores: of nDCG\(ideal=user\)@2, "):
+    with pytest.raises(
+        InputError, match=r"^satisfaction follows from user-oriented scores: use nDCG\(ideal=user\)@2, "
+    ):
         Assurance(USERS_SATISFIED, 0.9, 0.05).level(selection_of(tiny, "nDCG@2"))
     with pytest.raises(InputError, match="^there is no published mapping to satisfaction for CG@2 on the fine scale"):
         Assurance(USERS_SATISFIED, 0.9, 0.05).level(selection_of(tiny, "CG@2"))

@@ -294,7 +294,7 @@ def test_progress_counts_the_fits_of_both_parts_and_of_the_halves(trained):
 def test_where_no_share_is_named_a_tenth_is_judged_and_without_folds_nothing_is_validated(few):
     found = train([few], replace(PLAN, judged=())).findings
     assert ("model", "2 folds by query, 10 % of each judged") in scores_of(found)
-    assert any(note.startswith("10 % of each judged: of each held-out query this share") for note in found.notes)
+    assert any(note.startswith("10 % of each judged: from each held-out query this share") for note in found.notes)
     without = train([few], replace(PLAN, judged=(), folds=0))
     assert {row.sample for row in without.findings.scores} == {"in sample"}
     assert without.findings.intervals == ()
@@ -343,7 +343,7 @@ def test_where_half_of_the_queries_lack_a_level_there_are_no_intervals_and_the_r
     judgments = tuple(replace(j, grade=0.0 if j.pair in rare else max(10.0, j.grade)) for j in simulated.judgments)
     found = train([replace(simulated, judgments=judgments)], PLAN).findings
     assert found.intervals == ()
-    why = "no intervals, which are of halves of the queries: not every level has a judgment to learn from"
+    why = "no intervals, which need halves of the queries: not every level has a judgment to learn from"
     assert why in found.notes
 
 

@@ -288,9 +288,11 @@ def test_own_judgment_is_said_in_report_and_file(drawn):
 def test_where_judgments_are_features_the_report_says_what_the_folds_mean(drawn):
     said = []
     train([drawn], Plan(("fSYS", "aDOC", "oSYS"), folds=2, judged=(0.25,), seed=3), said.append)
-    assert any(line.startswith("aDOC: on held-out rows made of every judgment of the query but the") for line in said)
-    assert any(line.startswith("oSYS: made of no judgment of a held-out query") for line in said)
-    assert any(line.startswith("25 % of each judged: of each held-out query") and "(seed 3)" in line for line in said)
+    assert any(
+        line.startswith("aDOC: computed on held-out rows from every judgment of the query but the") for line in said
+    )
+    assert any(line.startswith("oSYS: computed without any judgment of a held-out query") for line in said)
+    assert any(line.startswith("25 % of each judged: from each held-out query") and "(seed 3)" in line for line in said)
 
 
 LEARNED = ("aSYS", "aDOC", "aGEN", "aART", "oSYS", "oGEN")
@@ -442,7 +444,7 @@ def test_judged_shares_of_a_model_that_lost_its_judgment_features_are_left_out_a
     plan = Plan((*TERMS, "aART"), folds=2, eliminate=1e-4, judged=(0.1,))
     found = train([drawn], plan, said.append).findings
     assert "aART" not in [row.term for row in found.effects]
-    assert "no term that is left reads the judgments of its own query: there are no scores by judged share" in said
+    assert "no remaining term uses the judgments of its own query: there are no scores by judged share" in said
     assert not any("of each judged" in sample for sample in scores_of(found))
 
 
@@ -454,7 +456,7 @@ def test_a_fit_at_a_share_that_cannot_be_made_is_left_out_and_said(drawn):
     label = "2 folds by query, 10 % of each judged"
     assert label in scores_of(found)
     assert label not in scores_of(found, "model fitted at this share")
-    reason = "without fold 1, no judgment of level 2 is of a pair with known aART"
+    reason = "without fold 1, no judgment of level 2 is about a pair with known aART"
     assert f"{label}, no fit at this share: {reason}" in said
 
 
@@ -578,7 +580,7 @@ def test_a_level_without_judgments_is_said_and_the_model_has_it_not(drawn):
     collection = regraded(replace(drawn, scale=FINE), lambda i, _: (3, 55, 97)[i % 3])
     model = train([collection], Plan(("fSYS",), folds=0), said.append).model
     assert model.levels == (5, 55, 95)
-    assert "no judgment is of level 15, 25, 35, 45, 65, 75, 85: the model has no such level" in said
+    assert "no judgment has the level 15, 25, 35, 45, 65, 75, 85, so the model lacks it" in said
 
 
 def test_the_fallback_is_the_shipped_historical_model_where_the_levels_agree(trained):
@@ -710,10 +712,13 @@ def test_joint_is_no_term_and_alone_it_stands_for_the_features_of_teams(text, te
         ({"terms": ("aDOC",), "judged": (0.1, 1.0)}, "a judged share must be from 0 to below 1, got 1"),
         ({"terms": ("aDOC",), "judged": (math.nan,)}, "a judged share must be from 0 to below 1, got nan"),
         ({"terms": ("aDOC",), "judged": (0.1,), "seed": -1}, "the seed must be 0 or more, got -1"),
-        ({"terms": ("aDOC",), "judged": (0.1,), "folds": 0}, "judged shares are of held-out queries: they need folds"),
+        (
+            {"terms": ("aDOC",), "judged": (0.1,), "folds": 0},
+            "judged shares need folds, as they are shares of held-out queries",
+        ),
         (
             {"terms": ("aSYS",), "judged": (0.1,), "own_judgment": True},
-            "own_judgment shows every judgment: it does not go with judged shares",
+            "own_judgment shows every judgment and cannot be combined with judged shares",
         ),
         (
             {"terms": ("fSYS", "fSYS:oSYS", "aDOC"), "joint": True},
@@ -725,7 +730,7 @@ def test_joint_is_no_term_and_alone_it_stands_for_the_features_of_teams(text, te
         ),
         (
             {"terms": ("fSYS", "oSYS"), "judged": (0.1,)},
-            "judged shares change nothing: no feature reads the judgments of its own query",
+            "judged shares have no effect: no feature uses the judgments of its own query",
         ),
     ],
 )
@@ -747,15 +752,15 @@ def by_genre(collection):
 @pytest.mark.parametrize(
     ("change", "plan", "message"),
     [
-        (lambda c: replace(c, judgments=()), {}, "collection drawn has no judgment of a pair that a system retrieved"),
+        (lambda c: replace(c, judgments=()), {}, "collection drawn has no judgment of a retrieved pair"),
         (
             lambda c: replace(c, documents={}),
             {},
             r"judged pairs has an unknown feature: .*; choose features that are known, such as joint alone$",
         ),
-        (lambda c: regraded(c, lambda *_: 1), {}, "are of the level 1: there is nothing to predict"),
+        (lambda c: regraded(c, lambda *_: 1), {}, "have the level 1: there is nothing to predict"),
         (lambda c: c, {"folds": 41}, "40 queries with judgments are too few for 41 folds"),
-        (lambda c: c, {"terms": ("OV",)}, "no feature tells anything about the level: OV is constant"),
+        (lambda c: c, {"terms": ("OV",)}, "no feature carries information on the level: OV is constant"),
         (by_genre, {}, "the levels are separated .* by .*sGEN"),
         (
             lambda c: regraded(c, lambda _, pair: 1 if pair.query == "q3" else (0, 2)[len(pair.document) % 2]),
@@ -805,7 +810,7 @@ def test_with_a_single_query_there_are_no_robust_standard_errors(drawn):
     found = train([collection], Plan(("fSYS",), folds=0)).findings
     assert found.coefficients[0].robust_standard_error is None
     assert found.coefficients[0].robust_p is None
-    assert "all judgments are of one query: there are no robust standard errors" in found.notes
+    assert "all judgments belong to one query: there are no robust standard errors" in found.notes
 
 
 def test_a_single_fold_is_refused():

@@ -93,5 +93,5 @@ def test_artificial_scales_have_the_names_of_their_published_mappings(tiny, tiny
 def test_the_name_of_no_artificial_scale_is_refused(name, message):
     with pytest.raises(InputError, match=message):
         find_grading(name)
-    with pytest.raises(InputError, match=r"^graded-4 is made of fine grades, 0 to 100; these are on the broad scale"):
+    with pytest.raises(InputError, match=r"^graded-4 is made from fine grades, 0 to 100; these are on the broad scale"):
         find_grading("graded-4", BROAD)

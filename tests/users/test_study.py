@@ -173,7 +173,7 @@ def test_the_lines_become_answers_once_the_answer_is_filled_in(found, tmp_path):
             {},
             "grade 101 of q and d is not on the fine scale",
         ),
-        (judged(), [ScaledMeasure(CG, FINE)], {"cutoff": 4}, "CG@5 needs longer lists than of 4 documents"),
+        (judged(), [ScaledMeasure(CG, FINE)], {"cutoff": 4}, "CG@5 needs longer lists than 4 documents"),
         (judged(), [ScaledMeasure(CG, FINE)], {"wanted": 0}, "at least 1 example wanted and 1 try, got 0 and 20000"),
         (judged(), [ScaledMeasure(CG, FINE)], {"tries": 0}, "at least 1 example wanted and 1 try, got 200 and 0"),
     ],
